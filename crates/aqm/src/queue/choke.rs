@@ -1,7 +1,7 @@
-//! CHOKe: RED that also compares an arrival with a waiting packet, drawn at random (Pan, Prabhakar, Psounis 2000).
+//! CHOKe: RED that also compares an arrival with a queued packet selected at random (Pan, Prabhakar, Psounis 2000).
 //!
-//! If both are of one flow, both are dropped. The more of the buffer a flow holds, the likelier its arrivals meet it
-//! there: who does not respond is kept to its share without any state per flow.
+//! If both are of the same flow, both are dropped. The more of the buffer a flow holds, the more likely its arrivals
+//! match. This limits unresponsive flows without per-flow state.
 
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
@@ -20,11 +20,11 @@ use crate::parts::red_tc;
 use crate::{choice, params, probes};
 
 choice! {
-    /// How RED spreads its signals.
+    /// How RED spaces its signals.
     pub enum Spread {
-        /// A number drawn at every arrival against p_b/(1 - count p_b): the equations of RED.
+        /// A random number per arrival, compared with p_b/(1 - count p_b): the equations of RED.
         Each = "each",
-        /// One drawn for each gap against count p_b: the algorithm of RED's Fig. 17, Linux.
+        /// A random number per gap, compared with count p_b: the algorithm of RED's Fig. 17, Linux.
         Once = "once",
     }
 }
@@ -32,26 +32,25 @@ choice! {
 params! {
     /// Parameters of CHOKe.
     pub struct Params {
-        /// Up to this average everything passes; auto is a third of max_th.
+        /// Up to this average all packets are accepted; auto: a third of max_th.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "tc choke";
-        /// Above this average everything is signalled; auto is a quarter of the buffer, or 3 min_th if that is not
-        /// less.
+        /// Above this average all packets are signalled; auto: a quarter of the buffer; 3 min_th if min_th is not less.
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "tc choke";
         /// Probability at max_th.
         max_p: f64 = 0.02, in 0.0 ..= 1.0, "max_p", "tc choke: probability";
-        /// Weight of the queue met by an arrival in the average; auto is tc's, by burst.
+        /// Weight of a new queue sample in the average; auto: tc's, from burst.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "tc choke";
         /// Burst size in packets that an automatic w_q accepts; auto: (2 min_th + max_th)/3.
         burst: Auto<u32> = Auto::Auto, in 0.0 ..= 1e6, "burst", "tc choke";
-        /// How the signals are spread.
+        /// How the signals are spaced.
         spacing: Spread = Spread::Each, in 0.0 ..= 1.0, "", "'as in RED': Floyd and Jacobson have both";
     }
 }
 
-/// Part of the buffer at which an automatic max_th lies, and of max_th at which min_th does. tc.
+/// Automatic thresholds: max_th is the buffer over the first number, min_th is max_th over the second. tc.
 const PARTS: (f64, f64) = (4.0, 3.0);
 
-/// RED as CHOKe has it; lengths, thresholds and average in one unit.
+/// CHOKe's RED; lengths, thresholds and average in one unit.
 struct Red {
     min_th: Depth,
     max_th: f64,
@@ -69,7 +68,7 @@ impl Red {
         self.max_p * (avg - min_th) / (self.max_th - min_th)
     }
 
-    /// Is an arrival of `len` bytes signalled that meets `avg`, given the number `u` drawn for it?
+    /// Whether an arrival of `len` bytes at average `avg` is signalled; `u` is its random number.
     fn signals(&mut self, avg: f64, len: u32, u: f64) -> bool {
         if avg > self.max_th {
             self.p = 1.0;
@@ -91,13 +90,13 @@ impl Aqm for Red {
 /// State of CHOKe.
 pub struct Choke {
     red: Red,
-    /// The flows of the waiting packets in their order: the queue is a list, in which no place is found at once.
+    /// The flows of the queued packets in FIFO order: the queue itself is a linked list without random access.
     flows: VecDeque<u32>,
     matched: u64,
 }
 
 impl Choke {
-    /// Drops a waiting packet drawn at random if it is of the flow of `packet`; true if it was.
+    /// Selects a queued packet at random and drops it if it is of the flow of `packet`; true if it was dropped.
     fn drops_its_like(&mut self, packet: &Packet, port: &mut Port, cx: &mut Cx) -> bool {
         let place = cx.rng.below(self.flows.len() as u64) as usize;
         if self.flows.get(place) != Some(&packet.flow) {
@@ -110,7 +109,7 @@ impl Choke {
     }
 }
 
-/// Both thresholds in the unit of the one given, else in packets.
+/// Both thresholds in the unit of the given one, else in packets.
 fn thresholds(params: &Params, link: &Link) -> (Depth, f64) {
     let unit = match (params.min_th, params.max_th) {
         (Auto::Given(depth), _) | (_, Auto::Given(depth)) => depth,
@@ -131,21 +130,25 @@ fn thresholds(params: &Params, link: &Link) -> (Depth, f64) {
 impl Design for Choke {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "RED, and an arrival drops with it a random waiting packet of its own flow",
+        summary: "RED, plus: an arrival and a random queued packet of the same flow are both dropped",
         source: "Pan, Prabhakar, Psounis: CHOKe, a Stateless Active Queue Management Scheme for Approximating Fair \
                  Bandwidth Allocation, INFOCOM 2000; Linux sch_choke",
         rule: "arrival:  avg = (1-w) avg + w q;  after m packet times idle  avg = (1-w)^m avg\n\
-               \u{20}         avg <= min: accept, else draw a waiting packet:  same flow: drop both\n\
+               \u{20}         avg <= min: accept, else select a queued packet:  same flow: drop both\n\
                \u{20}         avg > max: mark or drop;  p_b = max_p (avg - min)/(max - min)\n\
                \u{20}         each: if u < p_b/(1 - count p_b):  mark or drop, count = 0\n\
                \u{20}         once: if count p_b >= r:  mark or drop, count = 0, r = u",
         deviations: &[
-            "two numbers are drawn at every arrival, whether they are needed or not",
-            "above max_th ECT packets are marked, as in Linux; the paper, which has no ECN, drops",
-            "a match leaves count alone, as in Linux; the paper does not say",
-            "Linux counts avg - min_th in whole packets, tabulates idle times, and takes the head after three draws \
-             that hit holes in its array; here all is exact",
-            "automatic thresholds are not rounded to whole packets; a burst that tc refuses is taken as min_th",
+            "random numbers are ours: two are drawn at every arrival, needed or not",
+            "signals above max_th differ from the paper: ECT packets are marked, as in Linux; the paper has no ECN \
+             and drops",
+            "a match does not change count, as in Linux; the paper does not say",
+            "avg - min_th differs from Linux: it is not rounded to whole packets",
+            "idle time differs from Linux: it is exact; Linux uses a table",
+            "the random selection differs from Linux: it is uniform; Linux takes the head after three draws that hit \
+             holes in its array",
+            "automatic thresholds differ from tc: they are not rounded to whole packets",
+            "burst differs from tc: a burst that tc rejects counts as min_th",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -158,7 +161,7 @@ impl Design for Choke {
         Preset {
             name: "linux",
             settings: "min_th=auto max_th=auto max_p=0.02 w_q=auto spacing=once",
-            source: "tc choke with ecn; Linux marks only if told to",
+            source: "tc choke ecn; without ecn Linux drops",
         },
     ];
     const TC: Option<Tc> = Some(Tc {
@@ -252,9 +255,9 @@ impl Discipline for Choke {
 probes! { Choke {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.red.average.value();
-    /// Base probability p_b of the latest arrival that matched nothing.
+    /// Base probability p_b of the latest arrival without a match.
     p ["1"] probability = |s| s.red.p;
-    /// Arrivals that were dropped together with a waiting packet.
+    /// Arrivals that were dropped together with a queued packet.
     matched ["packets"] = |s| s.matched as f64;
 } }
 
@@ -284,9 +287,9 @@ mod tests {
     }
 
     #[test]
-    fn an_arrival_takes_a_packet_of_its_flow_with_it() {
+    fn match_drops_arrival_and_queued_packet() {
         let mut queue = queue("min_th=2p max_th=200p w_q=1 max_p=0");
-        // The average is the queue: the first three arrivals meet at most two packets and pass.
+        // The average is the queue: the first three arrivals find at most two packets and are accepted.
         for slot in 0..3 {
             queue.arrive(packet(slot, 7), Instant::ZERO);
         }
@@ -296,7 +299,7 @@ mod tests {
         queue.arrive(packet(4, 9), Instant::ZERO);
         queue.arrive(packet(5, 10), Instant::ZERO);
         queue.arrive(packet(6, 11), Instant::ZERO);
-        // Three of seven are of flow 7: sooner or later an arrival meets one of them, and both go, none else.
+        // Three of seven are of flow 7: eventually an arrival matches one of them, and only these two are dropped.
         let mut slot = 7;
         while queue.discipline().matched == 0 && slot < 100 {
             queue.arrive(packet(slot, 7), Instant::ZERO);
@@ -311,8 +314,8 @@ mod tests {
     }
 
     #[test]
-    fn each_waiting_packet_is_drawn_equally_often() {
-        // Ten packets wait, one of flow 1 at each place in turn: a tenth of the arrivals of flow 1 meet it.
+    fn each_queued_packet_is_equally_likely() {
+        // Ten queued packets, one of flow 1, at several places: a tenth of the arrivals of flow 1 match it.
         for place in [0, 4, 9] {
             let met = (0..4000).filter(|seed| {
                 let choke = Choke::build(&params("min_th=5p max_th=200p w_q=1 max_p=0"), &LINK);
@@ -330,8 +333,8 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_holds_the_buffer_pays_for_it() {
-        // Flow 0 offers twice the link, ten others a tenth of it each. RED alone would give flow 0 two thirds.
+    fn unresponsive_flow_gets_less_than_with_red() {
+        // Flow 0 offers twice the link rate, ten others a tenth of it each. RED alone would give flow 0 two thirds.
         let mut queue = queue("min_th=20p max_th=200p max_p=0.02 w_q=0.002");
         let mut rng = Rng::stream(2, "traffic");
         let (mut now, mut sent) = (Instant::ZERO, [0_u64; 2]);
@@ -350,7 +353,7 @@ mod tests {
         assert!(share < 0.4, "{share}");
     }
 
-    /// Which of the arrivals, each of its own flow, are signalled at a standing queue of 10.
+    /// The arrivals, each of a different flow, that are signalled at a standing queue of 10, and the number of marks.
     fn signals(settings: &str, ecn: Ecn) -> (Vec<u32>, u64) {
         let mut queue = queue(settings);
         for flow in 0..100 {
@@ -390,7 +393,7 @@ mod tests {
 
     #[test]
     fn thresholds_are_inclusive_below() {
-        // Averages of exactly min_th pass, of exactly max_th are still only spaced.
+        // At exactly min_th all are accepted; at exactly max_th signals are still spaced.
         assert!(signals("min_th=10p max_th=11p max_p=1 w_q=1", Ecn::NotEct).0.is_empty());
         let at_max = signals("min_th=9p max_th=10p max_p=0.01 w_q=1", Ecn::NotEct).0.len();
         assert!((20..200).contains(&at_max), "{at_max}");
@@ -398,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_are_marks_where_they_can_be_and_matches_never() {
+    fn signals_mark_ect_and_matches_drop() {
         let (at, marked) = signals("min_th=5p max_th=9p w_q=1", Ecn::Ect0);
         assert_eq!((at.len() as u64, marked), (4000, 4000), "above max_th too");
         let mut queue = queue("min_th=0p max_th=200p w_q=1");
@@ -407,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_thresholds_and_weight_are_tcs() {
+    fn automatic_thresholds_and_weight_match_tc() {
         let built = |settings, limit| {
             let red = Choke::build(&params(settings), &Link { limit, ..LINK }).red;
             (red.min_th, red.max_th)
@@ -424,14 +427,14 @@ mod tests {
         let weight = |settings| Choke::build(&params(settings), &LINK).red.average;
         let same = |a, b| alloc::format!("{:?}", weight(a)) == alloc::format!("{:?}", weight(b));
         assert!(same("min_th=8p max_th=24p burst=13", "min_th=8p max_th=24p w_q=0.125"));
-        // By itself the burst is (2 x 8 + 23)/3 = 13. For 52: 45 <= (1 - (255/256)^52) 256 = 47.1.
+        // The automatic burst is (2 x 8 + 23)/3 = 13. For 52: 45 <= (1 - (255/256)^52) 256 = 47.1.
         assert!(same("min_th=8p max_th=23p", "min_th=8p max_th=23p w_q=0.125"));
         assert!(same("min_th=8p max_th=23p burst=52", "min_th=8p max_th=23p w_q=0.00390625"));
         assert!(same("min_th=4000b max_th=11500b", "min_th=8p max_th=23p"));
     }
 
     #[test]
-    fn tcs_words_are_read() {
+    fn tc_arguments_are_parsed() {
         let tc = "choke limit 200 min 10 max 40 burst 20 avpkt 500 bandwidth 10mbit probability 0.05 ecn";
         let ours = "choke preset=linux hard_limit=200p min_th=10p max_th=40p burst=20 max_p=0.05 ecn=on";
         let canonical = |text| crate::Spec::parse(text).unwrap().canonical();
@@ -440,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_that_contradict_each_other_are_refused() {
+    fn contradicting_thresholds_are_rejected() {
         let refused = |settings| Choke::check(&params(settings)).is_err();
         assert!(refused("min_th=5p max_th=5p") && refused("min_th=5p max_th=15kb"));
         assert!(!refused("min_th=5p") && !refused("max_th=5p") && !refused("min_th=5p max_th=6p"));

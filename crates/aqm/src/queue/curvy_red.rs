@@ -1,7 +1,8 @@
-//! Curvy RED: two coupled queues, the classic one under a RED in time whose curve is a power (RFC 9332 Appendix B).
+//! Curvy RED: two coupled queues, the Classic queue under a delay-based RED whose curve is a power (RFC 9332 Appendix
+//! B).
 //!
-//! The smoothed classic delay over its range is the root of the drop probability, so delay may grow a little with the
-//! load instead of drops growing much. The coupling, the queues and the scheduler are DualPI2's.
+//! The smoothed Classic delay divided by its range is the square root of the drop probability: with more load the delay
+//! grows a little and drops grow less. Coupling, queues and scheduler are DualPI2's.
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Order, Preset};
@@ -21,23 +22,23 @@ use crate::{params, probes};
 params! {
     /// Parameters of Curvy RED.
     pub struct Params {
-        /// Weight of a new sample in the average of classic delay, as a power of 1/2.
+        /// Weight of a new sample in the average Classic delay, as a power of 1/2.
         g: u32 = 5, in 0.0 ..= 30.0, "g_C", "RFC 9332 Figure 9";
-        /// Average classic delay below which nothing is signalled on its account.
-        min_th: Span = Span::from_micros(500), in 0.0 ..= 1e3, "minTh", "RFC 9332 Figure 9 prints 500 ms, see there";
-        /// From there to where all classic packets are signalled.
+        /// Below this average Classic delay nothing is signalled because of it.
+        min_th: Span = Span::from_micros(500), in 0.0 ..= 1e3, "minTh", "RFC 9332 Figure 9: 500 ms, see differences";
+        /// Width of the ramp from min_th to certain signals for Classic packets.
         range: Span = Span::from_millis(500), in 1e-6 ..= 1e3, "range_C", "RFC 9332 Figure 9: 2^S_C s, S_C = -1";
-        /// Coupling factor; scalable packets have the range of classic ones over k.
+        /// Coupling factor; the range of scalable packets is that of Classic packets divided by k.
         k: f64 = 2.0, in 0.1 ..= 100.0, "k", "RFC 9332 Figure 9: 2^k', k' = 1";
-        /// Curviness: the probability is the 2u-th power for classic packets, the u-th for scalable ones.
+        /// Curviness: the probability is the 2u-th power for Classic packets, the u-th for scalable packets.
         u: u32 = 1, in 1.0 ..= 8.0, "U", "RFC 9332 Appendix B.1";
-        /// Stay above which L packets are marked; auto is that of five mean packets at the link's rate.
-        t: Auto<Span> = Auto::Auto, in 0.0 ..= 1e3, "T", "RFC 9332 Appendix B.1; Figure 9: 1 ms, right for 60 Mb/s";
-        /// From there to where all L packets are marked; 0 makes the step of the listing.
+        /// Sojourn time above which L packets are marked; auto: five mean packets at the link's rate.
+        t: Auto<Span> = Auto::Auto, in 0.0 ..= 1e3, "T", "RFC 9332 Appendix B.1; Figure 9: 1 ms, for 60 Mb/s";
+        /// Width of the ramp from t to certain marking of L packets; 0: the listing's step.
         t_range: Span = Span::ZERO, in 0.0 ..= 1e3, "", "RFC 9332 Appendix B.1, Note 3: a ramp is recommended";
-        /// Drops for ECN-capable packets in overload, and an average that also knows the L queue.
-        overload: bool = true, in 0.0 ..= 1.0, "", "RFC 9332 section 2.5.1.1; Figure 10 leaves it out";
-        /// overload=on: classic probability from which ECN is disabled in the C queue; auto is min(1/k^2u, 1).
+        /// Drops ECN-capable packets in overload, and includes the L queue in the average.
+        overload: bool = true, in 0.0 ..= 1.0, "", "RFC 9332 section 2.5.1.1; not in Figure 10";
+        /// overload=on: Classic probability from which ECN is disabled in the C queue; auto: min(1/k^2u, 1).
         p_cmax: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "p_Cmax", "RFC 9332 Appendix A.2";
         /// Scheduler that limits the L queue's priority.
         scheduler: Scheduler = Scheduler::TsFifo, in 0.0 ..= 1.0, "", "RFC 9332 Figure 10";
@@ -59,19 +60,19 @@ params! {
 /// State of Curvy RED.
 pub type CurvyRed = Dual<Smoothed>;
 
-/// RED of the smoothed delay, and what it is coupled to.
+/// RED of the smoothed delay and the coupled signals.
 pub struct Smoothed {
     params: Params,
     gamma: f64,
-    /// Seconds.
+    /// In seconds.
     min_th: f64,
-    /// Seconds.
+    /// In seconds.
     range: f64,
     /// T.
     step: Span,
-    /// Average classic delay in seconds.
+    /// Average Classic delay in seconds.
     average: f64,
-    /// Of the latest L packet.
+    /// Probability from the sojourn time of the latest L packet.
     native: f64,
     aqm: DualAqm,
 }
@@ -85,7 +86,7 @@ fn maxrand(n: u32, rng: &mut Rng) -> f64 {
 }
 
 impl Smoothed {
-    /// The root of the classic probability, if the curve is a square.
+    /// The square root of the Classic probability if u = 1.
     fn root(&self) -> f64 {
         ((self.average - self.min_th) / self.range).clamp(0.0, 1.0)
     }
@@ -96,11 +97,11 @@ impl Smoothed {
 }
 
 impl Coupled for Smoothed {
-    /// Figure 10: what `packet`, still the head of `list`, hears.
+    /// Figure 10: the verdict on `packet`, still the head of `list`.
     fn judge(&mut self, list: ListId, packet: &Packet, port: &Port, cx: &mut Cx) -> Verdict {
         let Params { u, t_range, overload, .. } = self.params;
         let t = self.step;
-        // Of two such numbers the larger one is that of 2u.
+        // The larger of the two is the maximum of 2u numbers.
         let most = [maxrand(u, cx.rng), maxrand(u, cx.rng)];
         let stay = cx.now.since(packet.arrived);
         if list == CLASSIC {
@@ -123,34 +124,36 @@ impl Coupled for Smoothed {
 impl Design for CurvyRed {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "two queues coupled by a square, the classic one under a RED of its smoothed delay",
+        summary: "two queues coupled by a square, the Classic queue under a RED of its smoothed delay",
         source: "De Schepper, Briscoe, White: RFC 9332, section 2 and Appendix B",
         rule: "arrival:        ECT(1) and CE to L, the rest to C\n\
                departure:      L first, unless the head of C has waited for tshift longer\n\
-               \u{20}               L: mark if its stay > t, or k r > max of u random numbers\n\
-               \u{20}               C: Q += (stay - Q)/2^g;  r = (Q - min_th)/range\n\
+               \u{20}               L: mark if its sojourn time > t, or k r > max of u random numbers\n\
+               \u{20}               C: Q += (sojourn time - Q)/2^g;  r = (Q - min_th)/range\n\
                \u{20}                  if r > max of 2u random numbers: mark if ECT, else drop\n\
-               overload:       k r >= 1: L packets are dropped like those of C, the rest marked;\n\
+               overload:       k r >= 1: L packets are dropped like C packets, the rest is marked;\n\
                \u{20}               r^2u >= p_cmax: C packets are dropped, also ECT",
         deviations: &[
-            "min_th is 0.5 ms: the 500 ms that Figure 9 prints would hold the delay above the whole range; we read \
-             500 us (preset=printed has 500 ms)",
-            "T is five mean packets at the link's rate, as Appendix B.1 recommends; Figure 9 prints its value for 60 \
-             Mb/s, 1 ms, which on a slow link is less than a packet takes (preset=printed)",
+            "min_th differs from Figure 9: it is 500 us; the 500 ms printed there (preset=printed) would hold the \
+             delay above the full range",
+            "T differs from Figure 9: it is five mean packets at the link's rate, as Appendix B.1 recommends; Figure 9 \
+             prints the value for 60 Mb/s, 1 ms (preset=printed), which on a slow link is less than one packet",
             "t_range is 0, the listing's step; Note 3 of Appendix B.1 recommends a ramp",
-            "the delay of either queue is the stay of the packet that leaves, where the listing asks for the queue's \
-             after it",
-            "an empty queue is not chosen; by the letter of Figure 10 it is, whenever the other's head is young",
-            "overload is in Figure 10's words only, \"in exactly the same way as in Appendix A.2\": ours is DualPI2's. \
-             The average follows the longer of both delays, and L departures while C is empty, as Figure 8's does; \
-             overload=off is Figure 10, where the average stands still without classic packets",
-            "p_cmax is compared with what classic packets meet, r^2u, and auto is where L packets are all marked, \
-             1/k^2u: Appendix A.2 knows u = 1 only",
-            "with p_cmax below 1/k^2u ECT packets of the C queue are dropped from there on, those of L4S from k r >= 1 \
-             on: as Figure 7, not as the prose",
-            "the buffer is the link's, and a packet enters if it fits; the RFC has 250 ms and leaves room for one MTU",
-            "ECN off: L packets cannot be marked and are dropped as Not-ECT ones, section 2.5.1.1",
-            "floating point: not the shifts of Figure 11",
+            "the delay of either queue differs from the listing: it is the sojourn time of the departing packet; the \
+             listing takes the delay of the queue after it",
+            "the scheduler differs from Figure 10: an empty queue is never selected; in Figure 10 it is, whenever the \
+             head of the other is young",
+            "overload differs from Figure 10, which only refers to Appendix A.2: it is DualPI2's, and the average \
+             follows the larger of both delays, and L departures while C is empty, as in Figure 8; overload=off is \
+             Figure 10, where the average does not change without Classic packets",
+            "p_cmax differs from Appendix A.2, which has u = 1 only: it is compared with the Classic probability \
+             r^2u, and auto is 1/k^2u, where all L packets are marked",
+            "p_cmax below 1/k^2u: ECT packets of the C queue are dropped from p_cmax on, L4S packets from k r >= 1 \
+             on, as in Figure 7, not as in the prose",
+            "the buffer differs from the RFC: it is the link's, and a packet is accepted if it fits; the RFC has 250 \
+             ms and leaves room for one MTU",
+            "ECN off: L packets cannot be marked and are dropped like Not-ECT packets, section 2.5.1.1",
+            "arithmetic differs from Figure 11: floating-point, no shifts",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -158,13 +161,13 @@ impl Design for CurvyRed {
             name: "rfc9332",
             settings: "g=5 min_th=500us range=500ms k=2 u=1 t=auto t_range=0s overload=on p_cmax=auto \
                        scheduler=ts-fifo tshift=50ms",
-            source: "RFC 9332 Figures 9 and 10, min_th as we read it, T of Appendix B.1, the overload of Appendix A.2",
+            source: "RFC 9332 Figures 9 and 10, with min_th=500us, T of Appendix B.1 and overload of Appendix A.2",
         },
         Preset {
             name: "printed",
             settings: "g=5 min_th=500ms range=500ms k=2 u=1 t=1ms t_range=0s overload=off scheduler=ts-fifo \
                        tshift=50ms",
-            source: "RFC 9332 Figures 9 and 10 as they are printed",
+            source: "RFC 9332 Figures 9 and 10 as printed",
         },
     ];
     const ORDER: Order = Order::Lists(2);
@@ -194,17 +197,17 @@ impl Design for CurvyRed {
 }
 
 probes! { CurvyRed {
-    /// Where the average is in its range: classic packets meet its 2u-th power.
+    /// Position of the average in its range; Classic packets are subject to its 2u-th power.
     p ["1"] probability = |s| s.rule().root();
-    /// Average classic delay.
+    /// Average Classic delay.
     average ["s"] = |s| s.rule().average;
-    /// Probability that the latest L packet's own stay asked for.
+    /// Probability from the sojourn time of the latest L packet.
     p_l ["1"] probability = |s| s.rule().native;
-    /// What is coupled to L packets: they meet its u-th power.
+    /// Coupled value for L packets, which are subject to its u-th power.
     p_cl ["1"] probability = |s| s.rule().aqm.coupling.linear(s.rule().root());
     /// 1 in overload: L packets are dropped too.
     overload ["1"] switch = |s| f64::from(u8::from(s.rule().aqm.coupling.is_saturated(s.rule().root())));
-    /// scheduler=wrr: what the C queue is owed.
+    /// scheduler=wrr: credit of the C queue.
     credit ["bytes"] signed = |s| s.priority().credit();
 } then Priority = |s| s.priority() }
 
@@ -229,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_average_moves_by_a_thirty_second_and_gives_the_root() {
+    fn average_gives_the_root_of_p() {
         let mut queue = queue("");
         (0..2).for_each(|_| queue.arrive(packet(Ecn::Ect0), at(0)));
         queue.depart(at(320_000));
@@ -241,7 +244,7 @@ mod tests {
         assert!((queue.discipline().rule().average - (0.020 + 0.010 * 31.0 / 32.0)).abs() < 1e-12);
     }
 
-    /// Of 10,000 packets with a stay of 150.5 ms, which the average is with g = 0: r = 0.3. Marked, and dropped.
+    /// Marks and drops of 10,000 packets with a sojourn time of 150.5 ms, equal to the average with g = 0: r = 0.3.
     fn heard(settings: &str, ecn: Ecn) -> (u64, u64) {
         let mut queue = queue(&alloc::format!("g=0 t=1s {settings}"));
         (0..10_000).for_each(|_| queue.arrive(packet(ecn), at(0)));
@@ -251,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn classic_packets_meet_the_square_and_scalable_ones_twice_the_root() {
+    fn classic_gets_the_square_scalable_k_times_root() {
         let near = |got: u64, want: u64| got.abs_diff(want) < 250;
         assert!(matches!(heard("", Ecn::NotEct), (0, dropped) if near(dropped, 900)));
         assert!(matches!(heard("", Ecn::Ect0), (marked, 0) if near(marked, 900)));
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_step_is_above_t_and_the_ramp_begins_there() {
+    fn step_and_ramp_start_at_t() {
         let marks = |settings: &str, us| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn without_classic_packets_the_average_follows_the_l_queue_in_overload() {
+    fn overload_average_follows_l_queue_without_classic() {
         let average = |settings: &str| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));

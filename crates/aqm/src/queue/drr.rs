@@ -1,7 +1,7 @@
-//! DRR: deficit round robin, a FIFO for each flow and equal bytes for all (Shreedhar and Varghese 1996).
+//! DRR: deficit round robin, a FIFO per flow and equal bytes for all (Shreedhar and Varghese 1996).
 //!
-//! A flow's turn gives it a quantum of bytes; what it cannot use because its next packet is longer it keeps for the
-//! next turn. No AQM: a full buffer takes from the flow that has most in it.
+//! Each turn gives a flow a quantum of bytes. The rest, if the next packet is longer, is kept for the next turn.
+//! There is no AQM: a full buffer drops from the flow with most bytes.
 
 use alloc::vec::Vec;
 
@@ -21,11 +21,11 @@ use crate::{params, probes};
 params! {
     /// Parameters of DRR.
     pub struct Params {
-        /// Queues that flows are given to.
+        /// Number of queues.
         buckets: u32 = 1024, in 1.0 ..= 65536.0, "n", "ours; ns-2.35: buckets_ 10";
-        /// Bytes that a turn is worth; below the longest packet some turns pass without one.
+        /// Bytes per turn; below the largest packet some turns send nothing.
         quantum: Bytes = Bytes(1500), in 64.0 ..= 1048576.0, "Quantum_i", "ours, an MTU; ns-2.35: quantum_ 250";
-        /// Whose packets are one flow.
+        /// Fields that identify a flow.
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "section 3: any packet classification";
         /// How a packet's queue is selected.
         hash: Hash = Hash::Exact, in 0.0 ..= 1.0, "", "section 3: exact, or hashed as in stochastic fair queueing";
@@ -36,7 +36,7 @@ params! {
 
 #[derive(Clone, Copy, Default)]
 struct Flow {
-    /// Bytes it may send before its next turn.
+    /// Bytes that the flow may send before its next turn.
     deficit: u32,
     active: bool,
 }
@@ -47,14 +47,14 @@ pub struct Drr {
     quantum: u32,
     flows: Vec<Flow>,
     links: Links,
-    /// Flows with packets; the first one's turn it is.
+    /// Flows with packets; the first has the turn.
     active: Chain,
-    /// The first one has got its quantum for this turn.
+    /// Whether the first flow has received its quantum for this turn.
     granted: bool,
 }
 
 impl Drr {
-    /// `list` has a packet: if it had none it becomes the last one in the round, without a claim.
+    /// Appends `list` to the round with deficit 0, unless it is active.
     #[inline]
     fn join(&mut self, list: ListId) {
         let flow = &mut self.flows[usize::from(list.0)];
@@ -64,7 +64,7 @@ impl Drr {
         }
     }
 
-    /// `list` has nothing left.
+    /// Removes the empty `list` from the round.
     #[inline]
     fn leave(&mut self, list: ListId) {
         self.granted &= self.active.first() != Some(list);
@@ -72,7 +72,8 @@ impl Drr {
         self.links.remove(&mut self.active, list);
     }
 
-    /// Drops the head of the fattest flow, `packet` for `list` counted as its last; false if that is the one.
+    /// Drops the head of the longest queue, counting `packet` at the tail of `list`. False if `packet` itself is
+    /// dropped.
     #[inline(never)]
     fn relieve(&mut self, packet: Packet, list: ListId, port: &mut Port, cx: &mut Cx) -> bool {
         let fat = fattest(self.links.walk(self.active), port, (list, packet.len), Tie::First);
@@ -91,22 +92,23 @@ impl Drr {
 impl Design for Drr {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "deficit round robin: a FIFO for each flow, as many bytes for each; drops from the longest",
+        summary: "deficit round robin: a FIFO per flow, equal bytes for each; overflow drops from the longest",
         source: "Shreedhar, Varghese: Efficient fair queueing using deficit round robin, IEEE/ACM ToN 4(3), 1996; \
                  ns-2.35",
         rule: "arrival:    queue = class(flow); idle: it becomes the last active one, DC = 0\n\
                \u{20}           buffer full: drop the head of the queue with most bytes, until it fits\n\
-               departure:  DC of the first active queue += quantum, once a turn\n\
-               \u{20}           head <= DC:  DC -= its length; send; nothing left: idle\n\
+               departure:  DC of the first active queue += quantum, once per turn\n\
+               \u{20}           head <= DC:  DC -= its length; send; queue empty: idle\n\
                \u{20}           else:  to the end of the active queues; again",
         deviations: &[
-            "the paper takes any packet of the longest queue; its head, as in ns-2",
-            "of queues with equally many bytes the one whose turn is next pays, as in ns-2",
-            "room is made before the arrival is queued; one that is the only packet of the longest queue is dropped \
-             itself",
-            "ns-2 withholds the quantum of a flow that an overflow emptied during its turn when it is next active: \
-             not here",
-            "preset=ns2 hashes the source-destination pair in place of the source address",
+            "an overflow differs from the paper: it drops the head of the longest queue, as in ns-2; the paper drops \
+             any of its packets",
+            "among queues with equally many bytes an overflow drops from the one whose turn is next, as in ns-2",
+            "an overflow drops before the arrival is queued; an arrival that is the only packet of the longest queue \
+             is dropped itself",
+            "the quantum differs from ns-2: a flow that an overflow empties during its turn gets a quantum when it is \
+             next active; in ns-2 it does not",
+            "preset=ns2 differs from ns-2: it hashes the source-destination pair, not the source address",
         ],
     };
     const PRESETS: &'static [Preset] = &[Preset {
@@ -189,7 +191,7 @@ impl Discipline for Drr {
 probes! { Drr {
     /// Flows with packets.
     active ["1"] = |s| s.links.walk(s.active).count() as f64;
-    /// What the flow whose turn it is may still send; 0 without one.
+    /// Bytes that the flow at its turn may still send; 0 if there is none.
     deficit ["bytes"] signed = |s| s.active.first().map_or(0.0, |list| f64::from(s.flows[usize::from(list.0)].deficit));
 } }
 
@@ -208,7 +210,7 @@ mod tests {
         Queue::new(Drr::build(&params, &link), link, false, Rng::stream(1, "drr"))
     }
 
-    /// Offers packets of these flows and lengths, numbered as they come.
+    /// Offers packets of these flows and lengths, numbered in order.
     fn offer(queue: &mut Queue<Drr>, packets: &[(u32, u32)]) {
         for &(flow, len) in packets {
             let slot = queue.port.tally().offered.pkts as u32;
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn example_of_the_paper() {
+    fn example_of_figure_2() {
         // Figure 2 of the paper: quantum 500, queue 1 has 200, 750, 20: the first turn sends 200 and keeps 300, the
         // second has 800 and sends 750 and 20; queue 2 has 500 and 500.
         let mut queue = queue("quantum=500b", Limit::Packets(100));
@@ -235,36 +237,36 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_had_nothing_to_send_keeps_no_claim() {
+    fn idle_flow_loses_its_deficit() {
         let mut queue = queue("quantum=1000b", Limit::Packets(100));
         offer(&mut queue, &[(1, 100), (2, 1000)]);
         assert_eq!(flows(&mut queue, 1), [1]);
         offer(&mut queue, &[(1, 1500), (2, 1000)]);
-        // With the 900 left over 1500 would pass in the first turn.
+        // With the remaining 900 bytes the packet of 1500 would be sent in the first turn.
         assert_eq!(flows(&mut queue, 3), [2, 2, 1]);
     }
 
     #[test]
-    fn a_turn_goes_on_until_its_bytes_are_spent() {
+    fn turn_lasts_until_its_bytes_are_spent() {
         let mut queue = queue("quantum=1000b", Limit::Packets(100));
         offer(&mut queue, &[(1, 500), (1, 500), (1, 500), (2, 1000), (2, 1000)]);
         assert_eq!(flows(&mut queue, 5), [1, 1, 2, 1, 2]);
     }
 
     #[test]
-    fn a_full_buffer_takes_from_the_head_of_the_longest_queue() {
+    fn full_buffer_drops_head_of_longest_queue() {
         let mut queue = queue("", Limit::Packets(4));
         offer(&mut queue, &[(1, 100), (2, 90), (2, 90), (1, 10), (3, 50)]);
         assert_eq!(dropped(&mut queue), [1], "180 bytes against 110");
         offer(&mut queue, &[(3, 70)]);
         assert_eq!(dropped(&mut queue), [4], "50 and 70 are the most");
-        // 1 and 3 have 110 each then: of equals the one whose turn is next.
+        // Then 1 and 3 have 110 each: the one whose turn is next.
         offer(&mut queue, &[(3, 40)]);
         assert_eq!(dropped(&mut queue), [0]);
     }
 
     #[test]
-    fn an_arrival_that_alone_is_the_longest_queue_is_dropped() {
+    fn arrival_forming_the_longest_queue_is_dropped() {
         let mut queue = queue("", Limit::Packets(2));
         offer(&mut queue, &[(1, 100), (2, 100), (3, 101)]);
         assert_eq!(dropped(&mut queue), [2]);
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn room_in_bytes_may_take_several_packets_and_whole_queues() {
+    fn byte_buffer_may_drop_several_packets() {
         let mut queue = queue("", Limit::Bytes(1000));
         offer(&mut queue, &[(1, 300), (2, 350), (3, 350), (4, 340)]);
         assert_eq!(dropped(&mut queue), [1], "350 is the most, the first of two");

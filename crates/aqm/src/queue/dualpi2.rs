@@ -1,7 +1,8 @@
-//! DualPI2: two queues coupled by a square, the classic one under PI2 (RFC 9332 Appendix A).
+//! DualPI2: two queues coupled by a square, the Classic queue under PI2 (RFC 9332 Appendix A).
 //!
-//! Scalable senders (L4S) get a queue of their own, short because they are marked as soon as it grows, and served
-//! first. They are also marked with k p' of the classic queue's PI, which keeps the rates of both kinds alike.
+//! Scalable senders (L4S) have a separate queue (L). It is served first and kept short by marking as soon as it
+//! grows. L packets are also marked with k p' from the Classic queue's (C) PI, which makes the flow rates of both
+//! kinds equal.
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Order, Preset};
@@ -23,31 +24,31 @@ use crate::{params, probes};
 params! {
     /// Parameters of DualPI2.
     pub struct Params {
-        /// Classic delay that is aimed at.
+        /// Target delay of the Classic queue.
         target: Span = Span::from_millis(15), in 1e-9 ..= 1e3, "target", "RFC 9332 Figure 2";
-        /// Largest round trip expected; the automatic tupdate, alpha and beta follow from it.
+        /// Largest expected RTT; the automatic tupdate, alpha and beta are computed from it.
         rtt_max: Span = Span::from_millis(100), in 1e-6 ..= 1e3, "RTT_max", "RFC 9332 Figure 2";
-        /// Time between updates of p'; auto is min(target, rtt_max/3).
+        /// Time between updates of p'; auto: min(target, rtt_max/3).
         tupdate: Auto<Span> = Auto::Auto, in 1e-6 ..= 1e3, "Tupdate", "RFC 9332 Figure 2";
-        /// Integral gain in Hz; auto is 0.1 tupdate/rtt_max^2.
+        /// Integral gain in Hz; auto: 0.1 tupdate/rtt_max^2.
         alpha: Auto<f64> = Auto::Auto, in 0.0 ..= 1e6, "alpha", "RFC 9332 Figure 2";
-        /// Proportional gain in Hz; auto is 0.3/rtt_max.
+        /// Proportional gain in Hz; auto: 0.3/rtt_max.
         beta: Auto<f64> = Auto::Auto, in 0.0 ..= 1e6, "beta", "RFC 9332 Figure 2";
         /// Coupling factor.
         k: f64 = 2.0, in 0.1 ..= 100.0, "k", "RFC 9332 section 2.5.1 and Figure 2";
-        /// Stay from which L packets are marked.
+        /// Sojourn time from which L packets are marked.
         min_th: Span = Span::from_micros(800), in 0.0 ..= 1e3, "minTh", "RFC 9332 Figure 2";
-        /// From there to where all L packets are marked; 0 makes a step.
+        /// Width of the ramp from min_th to certain marking of L packets; 0: a step.
         range: Span = Span::from_micros(400), in 0.0 ..= 1e3, "range", "RFC 9332 Figure 2";
-        /// No marking by the stay unless more than so many L packets wait, the one to leave included.
+        /// No marking by sojourn time while the L queue holds at most this many packets, the departing one included.
         th_len: u32 = 1, in 0.0 ..= 1000000.0, "Th_len", "RFC 9332 Figure 2 and Appendix A.2";
-        /// How a probability becomes a decision.
-        toss: Toss = Toss::Accumulate, in 0.0 ..= 1.0, "recur", "RFC 9332 Figure 4; Linux tosses at random";
-        /// What happens when marks alone no longer hold the load back.
+        /// How a probability is turned into signals.
+        toss: Toss = Toss::Accumulate, in 0.0 ..= 1.0, "recur", "RFC 9332 Figure 4; Linux: at random";
+        /// Reaction to overload, when marks alone cannot control the load.
         overload: Overload = Overload::Drop, in 0.0 ..= 1.0, "", "RFC 9332 section 4.2.3; Linux: drop_overload";
-        /// overload=drop: classic probability from which ECN is disabled in the C queue; auto is min(1/k^2, 1).
+        /// overload=drop: Classic probability from which ECN is disabled in the C queue; auto: min(1/k^2, 1).
         p_cmax: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "p_Cmax", "RFC 9332 Figure 2 and Appendix A.2";
-        /// No coupled signal to a packet that leaves fewer bytes behind, in both queues together.
+        /// No signal from p' to a packet that leaves fewer bytes in both queues together.
         min_backlog: Bytes = Bytes(0), in 0.0 ..= 1e9, "2 MTU", "Linux; RFC 9332 Appendix A.1 mentions it";
         /// Scheduler that limits the L queue's priority.
         scheduler: Scheduler = Scheduler::Wrr, in 0.0 ..= 1.0, "", "RFC 9332 Appendix A.2 and section 4.2.2";
@@ -66,25 +67,25 @@ params! {
     }
 }
 
-/// The shortest automatic tupdate: time does not stand still between two updates. Ours.
+/// Smallest automatic tupdate, so that time advances between updates. Ours.
 const SHORTEST: Span = Span::from_micros(1);
 
 /// State of DualPI2.
 pub type DualPi2 = Dual<Pi>;
 
-/// PI of the delay, and what it is coupled to.
+/// The PI controller of the delay and the coupled signals.
 pub struct Pi {
     params: Params,
     period: Span,
     due: Instant,
     base: Base,
     aqm: DualAqm,
-    /// Of the latest L packet.
+    /// Probability from the sojourn time of the latest L packet.
     native: f64,
 }
 
 impl Coupled for Pi {
-    /// Figure 7: what `packet`, still the head of `list`, hears.
+    /// Figure 7: the verdict on `packet`, still the head of `list`.
     fn judge(&mut self, list: ListId, packet: &Packet, port: &Port, cx: &mut Cx) -> Verdict {
         let u = [cx.rng.uniform(), cx.rng.uniform()];
         let Params { min_backlog, th_len, min_th, range, .. } = self.params;
@@ -115,29 +116,34 @@ impl Coupled for Pi {
 impl Design for DualPi2 {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "two queues coupled by a square: a short one for scalable senders, PI2 for classic ones",
+        summary: "two queues coupled by a square: a short one for scalable senders, PI2 for Classic senders",
         source: "De Schepper, Briscoe, White: RFC 9332, sections 2 and 4.2, Appendix A",
         rule: "arrival:        ECT(1) and CE to L, the rest to C\n\
                every tupdate:  delay = that of the older head;  p' += alpha (delay - target) + beta (delay - before)\n\
-               departure:      L first, as far as the scheduler lets it\n\
-               \u{20}               L: k p' < 1:  mark with max(ramp of its stay, k p')\n\
+               departure:      L first, within the scheduler's limit\n\
+               \u{20}               L: k p' < 1:  mark with max(ramp of its sojourn time, k p')\n\
                \u{20}                  else:      drop with p'^2, mark the rest\n\
                \u{20}               C: with p'^2:  mark if ECT and p'^2 < p_cmax, else drop",
         deviations: &[
-            "the buffer is the link's, and a packet enters if it fits; the RFC has 250 ms and leaves room for one MTU",
-            "p_CL is at most 1. By the letter k p' goes on to k, and as drops and marks add to one count, more than \
-             p'^2 of the L packets would be dropped: 47 % instead of 36 % at p' = 0.6",
-            "with p_cmax below 1/k^2 ECT packets of the C queue are dropped from there on, those of L4S from k p' >= \
-             1 on, as Figure 7 has it; the prose of section 2.5.1.1, Appendix A.2 and RFC 9331 section 5.1 begin with \
-             both at p_Cmax",
-            "the stay of an L packet is its own, as in Note a of Appendix A.1; the queue that th_len is compared with \
-             includes it, as the RFC's note on the last packet of a burst implies",
-            "ECN off: L packets cannot be marked and are dropped with (p_L/k)^2, as Not-ECT ones",
-            "WRR is Linux's credit, with the mean packet for its MTU",
-            "preset=linux: not its integers (32 bits, gains in steps of 1/256), that its step is > where ours is >=, \
-             its drop at arrivals, memory limit, splitting of segments and third kind of packets",
-            "Linux asks at arrival whether min_qlen_step packets wait in the L queue, and so spares the first of a \
-             burst; th_len, which tc's word sets, is the RFC's, asked at departure, and spares the last",
+            "the buffer differs from the RFC: it is the link's, and a packet is accepted if it fits; the RFC has 250 \
+             ms and leaves room for one MTU",
+            "p_CL differs from the RFC: it is at most 1; in the RFC k p' rises to k, and because drops and marks \
+             share one accumulator, more than p'^2 of the L packets would be dropped: 47 % instead of 36 % at p' = \
+             0.6",
+            "p_cmax below 1/k^2, as in Figure 7: ECT packets of the C queue are dropped from p_cmax on, L4S packets \
+             from k p' >= 1 on; the prose of section 2.5.1.1, Appendix A.2 and RFC 9331 section 5.1 starts both at \
+             p_Cmax",
+            "the delay of an L packet is its own sojourn time, as in Note a of Appendix A.1",
+            "th_len is compared with the L queue including the departing packet, as the RFC's note on the last packet \
+             of a burst implies",
+            "ECN off: L packets cannot be marked and are dropped with (p_L/k)^2, like Not-ECT packets",
+            "WRR is Linux's credit scheme, with the mean packet as MTU",
+            "preset=linux differs from Linux: floating-point; Linux has 32-bit integers and gains in steps of 1/256",
+            "preset=linux differs from Linux: the step marks at >=, not >",
+            "preset=linux differs from Linux: not implemented are drops at arrival, the memory limit, GSO splitting \
+             and a third packet class",
+            "th_len differs from Linux's min_qlen_step, which sets it: th_len is the RFC's, tested at departure, and \
+             exempts the last packet of a burst; Linux tests at arrival and exempts the first",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -158,18 +164,18 @@ impl Design for DualPi2 {
         defaults: "preset=linux",
         groups: &[&[
             ("limit", sets(Form::DecimalPackets, "hard_limit").but_zero()),
-            ("memlimit", Tail::Ignored(Form::DecimalBytes, "packets take what they weigh")),
+            ("memlimit", Tail::Ignored(Form::DecimalBytes, "packets take their length in memory")),
             ("coupling_factor", sets(Form::Count, "k").up_to(255).tail()),
             ("step_thresh", Tail::Late(Form::TimeOrPackets)),
             ("min_qlen_step", Tail::Late(Form::DecimalPackets)),
             ("drop_on_overload", Tail::Flag("overload=drop")),
             ("overflow", Tail::Flag("overload=delay")),
-            ("drop_dequeue", Tail::Moot("as here")),
-            ("drop_enqueue", Tail::Refused("packets hear of p' when they leave")),
-            ("l4s_ect", Tail::Moot("as here")),
+            ("drop_dequeue", Tail::Moot("always so here")),
+            ("drop_enqueue", Tail::Refused("p' is applied at departure")),
+            ("l4s_ect", Tail::Moot("always so here")),
             ("any_ect", Tail::Refused("ECT(0) goes to the C queue; pi2 has scalable=ect")),
-            ("split_gso", Tail::Moot("no segments here")),
-            ("no_split_gso", Tail::Moot("no segments here")),
+            ("split_gso", Tail::Moot("there is no GSO here")),
+            ("no_split_gso", Tail::Moot("there is no GSO here")),
             ("classic_protection", sets(Form::Percent, "weight").over(100).tail()),
             ("max_rtt", Tail::Late(Form::Time)),
             ("typical_rtt", Tail::Late(Form::Time)),
@@ -209,23 +215,23 @@ impl Design for DualPi2 {
 }
 
 probes! { DualPi2 {
-    /// Base probability p', whose square classic packets meet.
+    /// Base probability p'; Classic packets are subject to its square.
     p ["1"] probability = |s| s.rule().base.p();
     /// The longer of the two queuing delays at the last update.
     delay ["s"] = |s| s.rule().base.delay();
-    /// Probability that the latest L packet's own stay asked for.
+    /// Probability from the sojourn time of the latest L packet.
     p_l ["1"] probability = |s| s.rule().native;
-    /// Probability that classic packets meet.
+    /// Probability for Classic packets.
     p_c ["1"] probability = |s| s.rule().base.p() * s.rule().base.p();
-    /// Probability that is coupled to L packets.
+    /// Coupled probability for L packets.
     p_cl ["1"] probability = |s| s.rule().aqm.coupling.linear(s.rule().base.p());
     /// 1 in overload: L packets are dropped too.
     overload ["1"] switch = |s| f64::from(u8::from(s.rule().aqm.coupling.is_saturated(s.rule().base.p())));
-    /// scheduler=wrr: what the C queue is owed.
+    /// scheduler=wrr: credit of the C queue.
     credit ["bytes"] signed = |s| s.priority().credit();
-    /// What has accumulated towards the C queue's next signal.
+    /// Amount accumulated towards the C queue's next signal.
     count_c ["1"] = |s| s.rule().aqm.counts()[0];
-    /// What has accumulated towards the L queue's next signal.
+    /// Amount accumulated towards the L queue's next signal.
     count_l ["1"] = |s| s.rule().aqm.counts()[1];
 } then Priority = |s| s.priority() }
 
@@ -249,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn gains_follow_from_the_largest_round_trip() {
+    fn automatic_gains_follow_rtt_max() {
         // 0.1 x 15 ms/(100 ms)^2 = 0.15 Hz and 0.3/100 ms = 3 Hz: (35 - 15) ms and 35 ms.
         let p = |settings: &str| {
             let mut queue = queue(settings);
@@ -266,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_head_of_both_queues_drives_p() {
+    fn older_head_of_both_queues_drives_p() {
         for (first, second) in [(Ecn::NotEct, Ecn::Ect1), (Ecn::Ect1, Ecn::NotEct)] {
             let mut queue = queue("");
             queue.arrive(packet(first), at(0));
@@ -277,21 +283,21 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_alone_is_never_marked_by_its_stay() {
+    fn single_packet_is_never_marked_by_sojourn_time() {
         let marks = |settings: &str, n: u64| {
             let mut queue = queue(settings);
             (0..n).for_each(|_| queue.arrive(packet(Ecn::Ect1), at(0)));
             while queue.depart(at(2000)).is_some() {}
             queue.port.tally().marked.pkts
         };
-        // The first whole does not exceed 1: the first of those that meet probability 1 passes.
+        // The accumulator must exceed 1: the first packet with probability 1 is not marked.
         assert_eq!([marks("", 1), marks("", 2), marks("", 5)], [0, 0, 3], "the last of a burst is exempt");
         assert_eq!([marks("th_len=0", 1), marks("th_len=0", 5)], [0, 4]);
         assert_eq!(marks("th_len=0 toss=random", 5), 5);
     }
 
     #[test]
-    fn few_bytes_left_behind_suppress_the_coupling_but_not_the_step() {
+    fn min_backlog_suppresses_coupling_but_not_the_step() {
         let marks = |settings: &str| {
             let mut queue = queue(&alloc::format!("toss=random alpha=50 beta=0 {settings}"));
             (0..10).for_each(|_| queue.arrive(packet(Ecn::Ect1), at(0)));

@@ -1,7 +1,7 @@
-//! FQ-CoDel: a queue for each flow, served in turn, each under CoDel (RFC 8290).
+//! FQ-CoDel: a queue per flow, served round robin, each under CoDel (RFC 8290).
 //!
-//! Flows that build no queue are served before those that do, so that sparse traffic hardly waits; CoDel then acts on
-//! the flows that keep a standing queue, and on no other. A full buffer takes from the flow that fills it most.
+//! Flows that build no queue are served first, so that sparse traffic has a low delay. CoDel drops only from flows
+//! with a standing queue. A full buffer drops from the longest queue.
 
 use alloc::vec::Vec;
 
@@ -22,12 +22,12 @@ use crate::parts::flow_queues::{FlowQueues, Tie, fattest};
 use crate::{choice, params, probes};
 
 choice! {
-    /// Where the RFC and Linux differ.
+    /// Which rules, where the RFC and Linux differ.
     pub enum Rules {
-        /// An overflow takes half of the packets; an emptied new queue always joins the old ones.
+        /// An overflow drops half of the packets; an emptied new queue always joins the old queues.
         Rfc = "rfc8290",
-        /// An overflow takes half of the bytes and raises CoDel's count; an emptied new queue joins the old ones if
-        /// there are any; a queue found empty remembers since when its delay was above target.
+        /// An overflow drops half of the bytes and raises CoDel's count; an emptied new queue joins the old queues if
+        /// there are any; an empty queue keeps the time since which its delay was above target.
         Linux = "linux",
     }
 }
@@ -37,23 +37,23 @@ params! {
     pub struct Params {
         /// Acceptable standing delay of a flow.
         target: Span = Span::from_millis(5), in 1e-9 ..= 1e3, "TARGET", "RFC 8290 section 5.2.2";
-        /// Time within which a flow's delay must once have been below target: a long round trip.
+        /// Time within which a flow's delay must fall below target at least once; about the longest expected RTT.
         interval: Span = Span::from_millis(100), in 1e-6 ..= 1e3, "INTERVAL", "RFC 8290 section 5.2.1";
         /// Number of queues that flows are hashed to.
         flows: u32 = 1024, in 1.0 ..= 65536.0, "flows", "RFC 8290 section 5.2.5";
         /// Bytes that a queue may send per round.
-        quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "RFC 8290 section 5.2.4; Linux takes no less than 256";
-        /// ECT packets that have stayed longer than this are marked, whatever CoDel and `ecn` say.
+        quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "RFC 8290 section 5.2.4; Linux: at least 256";
+        /// Marks ECT packets with a longer sojourn time, independent of CoDel and of `ecn`.
         ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "RFC 8290 section 5.2.7";
-        /// Most packets that one overflow drops.
+        /// Largest number of packets dropped per overflow.
         drop_batch: u32 = 64, in 1.0 ..= 65535.0, "drop_batch", "RFC 8290 section 4.1";
-        /// Most bytes that may wait, beside the buffer.
+        /// Largest backlog in bytes, in addition to the buffer.
         memory_limit: Off<Bytes> = Off::Off, in 1.0 ..= 1e12, "memory_limit", "Linux";
-        /// No drop while no more than this waits in all queues; auto is the largest packet seen.
+        /// No drop while the backlog of all queues is at most this; auto: the largest packet seen.
         mtu: Auto<Bytes> = Auto::Auto, in 0.0 ..= 1e9, "maxpacket", "RFC 8289 section 5.6";
-        /// The square root of CoDel's control law.
+        /// How the square root of CoDel's control law is computed.
         inv_sqrt: InverseSqrt = InverseSqrt::Exact, in 0.0 ..= 1.0, "", "RFC 8289 section 5.6; Linux";
-        /// Where the RFC and Linux differ.
+        /// Which rules, where the RFC and Linux differ.
         rules: Rules = Rules::Rfc, in 0.0 ..= 1.0, "", "RFC 8290 sections 4.1 and 4.2, RFC 8289 section 5.6; Linux";
         /// Fields that are hashed.
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "RFC 8290 section 4.1: the 5-tuple";
@@ -76,13 +76,14 @@ pub struct FqCodel {
 }
 
 impl FqCodel {
-    /// No room for `len` more bytes?
+    /// Whether `len` more bytes exceed the buffer or the memory limit.
     #[inline]
     fn is_over(&self, port: &Port, len: u32) -> bool {
         !port.fits(len) || port.bytes() + u64::from(len) > self.memory_limit
     }
 
-    /// Drops from the head of the fattest queue, `packet` for `list` counted as its last; false if it is among them.
+    /// Drops from the head of the longest queue, counting `packet` at the tail of `list`. False if `packet` itself is
+    /// dropped.
     #[inline(never)]
     fn relieve(&mut self, packet: Packet, list: ListId, port: &mut Port, cx: &mut Cx) -> bool {
         let fat = fattest(self.flows.active(), port, (list, packet.len), Tie::Lowest);
@@ -94,7 +95,7 @@ impl FqCodel {
             Rules::Linux => (self.drop_batch, (counted / 2).max(1)),
         };
         let refused = own && (pkts == 0 || (pkts < most && level.bytes() < enough));
-        // The buffer may have room where the memory limit has none: then it is a choice.
+        // If only the memory limit is exceeded, the buffer has room: the drop counts as early.
         let reason = if port.fits(packet.len) { Reason::Early } else { Reason::Overflow };
         if refused {
             port.admit(list, packet, Verdict::Drop, &mut DropTail, cx);
@@ -114,25 +115,30 @@ impl FqCodel {
 impl Design for FqCodel {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "flow queueing with CoDel: flows take turns, sparse ones first, each under CoDel",
+        summary: "flow queueing with CoDel: a queue per flow, sparse flows first, each under CoDel",
         source: "Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet: RFC 8290; Linux sch_fq_codel",
         rule: "arrival:    queue = hash(flow); idle: it becomes the last new queue, credit = quantum\n\
                \u{20}           buffer full: half of the packets of the queue with most bytes, at most drop_batch, from its head\n\
                departure:  first new queue, else first old one\n\
                \u{20}           credit <= 0:  credit += quantum; to the end of the old queues; again\n\
                \u{20}           CoDel (see codel) on it gives a packet:  credit -= its length; send\n\
-               \u{20}           nothing left:  new: to the end of the old queues; old: idle; again",
+               \u{20}           queue empty:  new: to the end of the old queues; old: idle; again",
         deviations: &[
-            "room is made before the arrival is queued instead of after, from the same queue and by the same packets",
-            "the hash is a finaliser of SplitMix64 instead of Jenkins', scaled as in Linux instead of modulo flows",
-            "target stays as given on slow links: section 5.2.2 advises at least the time of an MTU, 12 ms at 1 Mb/s",
-            "credit of 0 ends a turn, as in Linux and section 3; section 4.2 says negative",
-            "of queues with equally many bytes the lowest number pays, as in Linux",
-            "a buffer in bytes may need several overflows for one arrival; the RFC's limit is in packets",
-            "memory_limit counts lengths on the wire, where Linux counts what its buffers take; what it drops while \
-             the buffer has room counts as early; one overflow for an arrival, as in Linux",
-            "ce_threshold marks whatever the traffic class",
-            "preset=linux: CoDel without Linux's clock of 1.024 us; see codel",
+            "an overflow differs from the RFC: it drops before the arrival is queued, not after; the same packets of \
+             the same queue are dropped",
+            "the hash differs from the RFC: a SplitMix64 finaliser, not Jenkins', and scaled as in Linux, not modulo \
+             flows",
+            "target on slow links differs from the RFC: it is used as given; section 5.2.2 recommends at least the \
+             transmission time of an MTU, 12 ms at 1 Mb/s",
+            "the end of a turn differs from section 4.2 (negative credit): a credit of 0 ends it, as in Linux and \
+             section 3",
+            "among queues with equally many bytes an overflow drops from the lowest number, as in Linux",
+            "a buffer in bytes is ours: one arrival may need several overflows; the RFC's limit is in packets",
+            "memory_limit differs from Linux: it counts packet lengths; Linux counts the memory of its buffers",
+            "memory_limit: drops while the buffer has room count as early; one overflow per arrival, as in Linux",
+            "ce_threshold differs from Linux: it applies to all packets; Linux's selector for traffic classes is not \
+             implemented",
+            "preset=linux differs from Linux: CoDel's clock has 1 ns, not 1.024 us; see codel",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -159,7 +165,7 @@ impl Design for FqCodel {
             &[("quantum", sets(Form::Bytes, "quantum").raised_to(256).but_zero())],
             CE_THRESHOLD,
             &[
-                ("ce_threshold_selector", Tail::Refused("ce_threshold is for every ECN-capable packet here")),
+                ("ce_threshold_selector", Tail::Refused("ce_threshold applies to every ECN-capable packet here")),
                 ("memory_limit", sets(Form::Size, "memory_limit").tail()),
                 ("drop_batch", sets(Form::Count, "drop_batch").but_zero()),
             ],
@@ -237,11 +243,11 @@ impl Discipline for FqCodel {
 }
 
 probes! { FqCodel {
-    /// Queues in the list of new ones.
+    /// Queues in the list of new queues.
     new ["1"] = |s| s.flows.lengths().0 as f64;
-    /// Queues in the list of old ones, the empty ones among them included.
+    /// Queues in the list of old queues, including empty ones.
     old ["1"] = |s| s.flows.lengths().1 as f64;
-    /// Time the last judged packet had waited.
+    /// Sojourn time of the packet dequeued last.
     sojourn ["s"] = |s| s.codel.sojourn().secs();
 } }
 
@@ -260,7 +266,7 @@ mod tests {
         Queue::new(FqCodel::build(&params, &link), link, false, Rng::stream(1, "fq_codel"))
     }
 
-    /// Offers packets of these flows and lengths, numbered as they come; what that cost, and why.
+    /// Offers packets of these flows and lengths, numbered in order; the dropped ones, with reasons.
     fn dropped(queue: &mut Queue<FqCodel>, packets: &[(u32, u32)]) -> Vec<(u32, Reason)> {
         for &(flow, len) in packets {
             let slot = queue.port.tally().offered.pkts as u32;
@@ -272,7 +278,7 @@ mod tests {
     const OVERFLOW: fn(u32) -> (u32, Reason) = |slot| (slot, Reason::Overflow);
 
     #[test]
-    fn linux_drops_half_of_the_bytes_and_the_rfc_half_of_the_packets() {
+    fn linux_drops_half_the_bytes_rfc_half_the_packets() {
         // 100 + 300 + 100 and the arrival's 100: 100 is not yet half of 600, 400 is.
         let full = [(1, 100), (1, 300), (1, 100), (2, 100), (1, 100)];
         assert_eq!(dropped(&mut queue("rules=linux", Limit::Packets(4)), &full), [0, 1].map(OVERFLOW));
@@ -284,8 +290,8 @@ mod tests {
     }
 
     #[test]
-    fn a_long_arrival_goes_with_the_short_packets_before_it() {
-        // 40 of 1540 bytes are less than half: Linux drops on, up to the arrival.
+    fn linux_overflow_can_include_the_arrival() {
+        // 40 of 1540 bytes are less than half: Linux also drops the arrival.
         let mut linux = queue("rules=linux", Limit::Packets(2));
         assert_eq!(dropped(&mut linux, &[(1, 40), (2, 100), (1, 1500)]), [2, 0].map(OVERFLOW));
         assert_eq!(linux.discipline().states[1].count(), 2, "both count for CoDel");
@@ -295,17 +301,17 @@ mod tests {
     }
 
     #[test]
-    fn an_arrival_that_alone_is_the_fattest_queue_is_dropped() {
+    fn arrival_forming_the_longest_queue_is_dropped() {
         let mut queue = queue("", Limit::Packets(2));
         assert_eq!(dropped(&mut queue, &[(1, 100), (2, 100), (3, 101), (3, 100)]), [2, 0].map(OVERFLOW));
-        assert_eq!(queue.discipline().flows.lengths(), (3, 0), "it has become active all the same");
+        assert_eq!(queue.discipline().flows.lengths(), (3, 0), "it is active nevertheless");
     }
 
     #[test]
-    fn an_emptied_queue_of_linux_remembers_since_when_it_was_above_target() {
+    fn linux_empty_queue_keeps_time_above_target() {
         let ms = |t: u64| Instant::from_nanos(t * 1_000_000);
         let drops_the_first = |rules: &str| {
-            // Flow 1 has one packet, which is above target at 10 ms with the others behind it, and then none.
+            // Flow 1 has one packet, above target at 10 ms with the others queued, and then none.
             let mut queue = queue(&alloc::format!("{rules} quantum=1000b"), Limit::Packets(100));
             dropped(&mut queue, &[(1, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000)]);
             (0..4).for_each(|_| assert!(queue.depart(ms(10)).is_some()));
@@ -319,10 +325,10 @@ mod tests {
     }
 
     #[test]
-    fn what_the_memory_limit_drops_while_there_is_room_is_early() {
+    fn memory_limit_drops_count_as_early() {
         let mut queue = queue("memory_limit=1000b", Limit::Packets(100));
         assert_eq!(dropped(&mut queue, &[(1, 400), (1, 400), (2, 200)]), []);
         assert_eq!(dropped(&mut queue, &[(2, 1)]), [(0, Reason::Early)]);
-        assert_eq!(dropped(&mut queue, &[(3, 1001)]), [(4, Reason::Early)], "it is the fattest itself");
+        assert_eq!(dropped(&mut queue, &[(3, 1001)]), [(4, Reason::Early)], "it is the longest queue itself");
     }
 }

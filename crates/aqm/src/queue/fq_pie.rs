@@ -1,6 +1,6 @@
-//! FQ-PIE: a queue for each flow, served in turn, each under PIE (Linux sch_fq_pie).
+//! FQ-PIE: a queue per flow, served round robin, each under PIE (Linux sch_fq_pie).
 //!
-//! The flow queueing is FQ-CoDel's; PIE, as Linux has it, judges at arrival by the delay and the backlog of the flow.
+//! The flow queueing is FQ-CoDel's. Linux's PIE decides at arrival, by the delay and backlog of the flow.
 
 use alloc::vec::Vec;
 
@@ -22,7 +22,7 @@ use crate::{params, probes};
 params! {
     /// Parameters of FQ-PIE.
     pub struct Params {
-        /// Delay that is aimed at in each flow.
+        /// Target queuing delay of each flow.
         target: Span = Span::from_millis(15), in 1e-9 ..= 1e3, "target", "Linux fq_pie";
         /// Time between updates of the flows' probabilities.
         tupdate: Span = Span::from_millis(15), in 1e-6 ..= 1e3, "tupdate", "Linux fq_pie";
@@ -36,15 +36,15 @@ params! {
         quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "Linux fq_pie: an MTU; ours: no less than 256";
         /// Burst allowance of each flow.
         max_burst: Span = Span::from_millis(150), in 0.0 ..= 1e3, "burst_time", "Linux pie_vars_init";
-        /// ECT packets are dropped too once their flow's p is no longer below this.
+        /// From this p of their flow on ECT packets are dropped, not marked.
         ecn_cut: f64 = 0.1, in 0.0 ..= 1.0, "ecn_prob", "Linux fq_pie: 10 %";
-        /// Arrivals that find no more than this in their flow's queue are spared; auto is a byte less than two of mtu.
+        /// No early drop while the flow's backlog is at most this; auto: 2 mtu - 1 byte.
         min_backlog: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "2 mtu", "Linux pie_drop_early";
-        /// How a flow's delay is known.
+        /// How a flow's queuing delay is estimated.
         latency: Latency = Latency::Timestamp, in 0.0 ..= 1.0, "dq_rate_estimator", "Linux fq_pie";
-        /// Packets shorter than mtu meet p in proportion to their length.
+        /// Scales p by packet length for packets shorter than mtu.
         bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "Linux fq_pie";
-        /// Longest packet: see min_backlog and bytes.
+        /// Largest packet; used by min_backlog and bytes.
         mtu: Bytes = Bytes(1514), in 1.0 ..= 65536.0, "psched_mtu", "Linux pie_drop_early, on Ethernet";
         /// Fields that are hashed.
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "Linux skb_get_hash: the 5-tuple";
@@ -55,11 +55,11 @@ params! {
     }
 }
 
-/// PIE of one flow, with what it takes to update only the flows that need it.
+/// PIE's state for one flow.
 #[derive(Clone)]
 struct Flow {
     pie: PieState,
-    /// In the chain of those to be updated.
+    /// Whether the flow is in the chain of flows to update.
     stirred: bool,
 }
 
@@ -76,7 +76,7 @@ pub struct FqPie {
     latest: ListId,
 }
 
-/// PIE on one flow's queue, for as long as a packet leaves it.
+/// Adapter: passes a departure from one flow's queue to its PIE.
 struct Leaving<'a>(&'a Rule, &'a mut PieState);
 
 impl Aqm for Leaving<'_> {
@@ -87,13 +87,13 @@ impl Aqm for Leaving<'_> {
     }
 }
 
-/// What becomes of a packet is no news to a flow.
+/// An AQM that ignores the fate of packets: PIE does not use it.
 struct Deaf;
 impl Aqm for Deaf {}
 
 impl Params {
     fn rule(&self, link: &Link) -> Rule {
-        // Linux spares an arrival that finds fewer bytes than two MTUs.
+        // Linux never drops early if fewer bytes than two MTUs are queued.
         let few = Depth::Bytes(2.0 * self.mtu.0 as f64 - 1.0);
         let linux = pie::Params {
             target: self.target,
@@ -120,7 +120,7 @@ impl Params {
 }
 
 impl FqPie {
-    /// `list` is to be updated from now on, as long as anything waits in it or it remembers anything.
+    /// Adds `list` to the flows to update. It stays there until its queue is empty and its PIE is at rest.
     #[inline]
     fn stir(&mut self, list: ListId) {
         let flow = &mut self.flows[usize::from(list.0)];
@@ -134,7 +134,7 @@ impl FqPie {
 impl Design for FqPie {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "flow queueing with PIE: flows take turns, sparse ones first, each under PIE",
+        summary: "flow queueing with PIE: a queue per flow, sparse flows first, each under PIE",
         source: "Linux net/sched/sch_fq_pie.c and sch_pie.c (Tahiliani et al. 2020)",
         rule: "arrival:    queue = hash(flow);  buffer full: drop\n\
                \u{20}           PIE (see pie) of the flow, by its delay and its backlog:  mark if p < ecn_cut, else drop\n\
@@ -145,11 +145,12 @@ impl Design for FqPie {
                \u{20}           none:  new: to the end of the old queues, if there are any; else idle; again\n\
                every tupdate:  p of each flow",
         deviations: &[
-            "memory_limit is left out: Linux counts what exceeds it and takes it all the same",
-            "all flows are updated at once, the first time after one period; Linux takes 2048 at a time, after 0.5 s",
-            "a flow that an update cannot change is not updated",
-            "the hash is a finaliser of SplitMix64, scaled as in Linux",
-            "PIE as in preset=linux of pie, with its differences from Linux",
+            "memory_limit is not implemented: Linux only counts packets that exceed it, and accepts them",
+            "updates differ from Linux: all flows at once, first after one period; Linux updates 2048 flows at a \
+             time, first after 0.5 s",
+            "a flow whose state an update cannot change is not updated",
+            "the hash differs from Linux: a SplitMix64 finaliser; it is scaled as in Linux",
+            "PIE is that of pie preset=linux, with the same differences from Linux",
         ],
     };
     const PRESETS: &'static [Preset] = &[Preset {
@@ -166,7 +167,7 @@ impl Design for FqPie {
             CONTROLLER,
             &[
                 ("quantum", sets(Form::Size, "quantum").but_zero()),
-                ("memory_limit", Tail::Ignored(Form::Size, "packets take what they weigh")),
+                ("memory_limit", Tail::Ignored(Form::Size, "packets take their length in memory")),
                 ("ecn_prob", sets(Form::Count, "ecn_cut").up_to(99).over(100).but_zero()),
             ],
             ECN,
@@ -197,7 +198,7 @@ impl Design for FqPie {
         let (buckets, queues) = (fresh.buckets.after(&self.buckets)?, fresh.queues.after(&self.queues));
         let (mut flows, links) = (self.flows.clone(), self.links.clone());
         if fresh.rule.params.max_burst != self.rule.params.max_burst {
-            // Those at rest have their whole allowance, which is another one now.
+            // Flows at rest have the full allowance, which has changed.
             let resting = flows.iter_mut().filter(|flow| !flow.stirred);
             resting.for_each(|flow| flow.pie = PieState::new(&fresh.rule));
         }
@@ -258,11 +259,11 @@ impl Discipline for FqPie {
 probes! { FqPie {
     /// Signal probability of the flow that offered the latest packet.
     p ["1"] probability = |s| s.flows[usize::from(s.latest.0)].pie.p();
-    /// Its latest queuing delay known.
+    /// Latest estimate of that flow's queuing delay.
     delay ["s"] = |s| s.flows[usize::from(s.latest.0)].pie.delay();
-    /// Queues in the list of old ones, the empty ones among them included.
+    /// Queues in the list of old queues, including empty ones.
     old ["1"] = |s| s.queues.lengths().1 as f64;
-    /// Queues in the list of new ones.
+    /// Queues in the list of new queues.
     new ["1"] = |s| s.queues.lengths().0 as f64;
 } }
 
@@ -285,8 +286,7 @@ mod tests {
         Packet { flow, len: 1000, ecn: Ecn::NotEct, ..Packet::default() }
     }
 
-    /// Flow 1 keeps 40 packets waiting and flow 2 sends one every 10 ms, for 3 s at 1 packet a millisecond; what was
-    /// dropped of each.
+    /// Flow 1 keeps 40 packets queued and flow 2 sends one every 10 ms, for 3 s at 1 packet per ms; drops by flow.
     fn one_fat_one_thin(queue: &mut Queue<FqPie>) -> [u64; 3] {
         let mut dropped = [0; 3];
         for t in 0..3000 {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_flow_that_builds_a_queue_is_dropped_from() {
+    fn only_the_backlogged_flow_is_dropped() {
         let mut queue = queue(Params { hash: Hash::Exact, ..Params::default() });
         let dropped = one_fat_one_thin(&mut queue);
         assert!(dropped[1] > 30 && dropped[2] == 0, "{dropped:?}");
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_change_is_left_alone() {
+    fn flows_at_rest_are_not_updated() {
         let mut queue = queue(Params { hash: Hash::Exact, ..Params::default() });
         (0..30).for_each(|flow| queue.arrive(packet(flow), ms(0)));
         while queue.depart(ms(1)).is_some() {}
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_drops_the_arrival() {
+    fn full_buffer_drops_the_arrival() {
         let mut queue = queue(Params { hash: Hash::Exact, ..Params::default() });
         (0..60).for_each(|_| queue.arrive(packet(1), ms(0)));
         queue.arrive(packet(2), ms(0));

@@ -1,8 +1,8 @@
-//! RED+Tail: short TCP and UDP in a drop-tail queue, long TCP under Adaptive RED, one memory.
+//! RED+Tail: short TCP and UDP in a drop-tail queue, long TCP under Adaptive RED, one shared buffer.
 //!
-//! Dropping packets of short connections slows them without relieving the link; the delay they see
-//! is kept near max_th1/C by giving their queue a rate in proportion to its length. Long connections
-//! get the rest, and slow down through their RTT before they are dropped.
+//! Dropping packets of short connections slows them without reducing the load. Their queue gets a rate in proportion to
+//! its length, which keeps its delay near max_th1/C. Long connections get the rest of the link; their RTT grows and
+//! slows them before packets are dropped.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -25,11 +25,11 @@ use crate::parts::split::{Scheduler, Split};
 use crate::{choice, params, probes};
 
 choice! {
-    /// Whose packets are counted together.
+    /// Which packets are counted together.
     pub enum Key {
-        /// Those of a source-destination pair.
+        /// Packets of a source-destination pair.
         Pair = "pair",
-        /// Those of a flow (5-tuple).
+        /// Packets of a flow (5-tuple).
         Flow = "flow",
     }
 }
@@ -37,33 +37,33 @@ choice! {
 params! {
     /// Parameters of RED+Tail.
     pub struct Params {
-        /// Packets of a pair that go to queue 1; the next is the first for queue 2.
+        /// The first n packets of a pair enter queue 1, the others queue 2.
         n: u32 = 64, in 0.0 ..= 4294967295.0, "N", "not printed; 64 keeps false alarms below 0.02 (section III)";
-        /// Silence after which a pair is new again.
+        /// Idle time after which a pair counts as new again.
         t: Span = Span::from_millis(5000), in 0.0 ..= 1e6, "T", "not printed; above an RTO, below the think time";
-        /// Rate of queue 1 while it is below min_th1; auto is C min_th1/max_th1, which makes it continuous.
+        /// Rate of queue 1 while its length is below min_th1; auto: C min_th1/max_th1, so that the rate is continuous.
         c1_min: Share = Share::Auto, in 0.0 ..= 1.0, "C1_min", "not printed; 0 in section VI";
-        /// Largest rate of queue 1; auto is 0.75 C.
+        /// Largest rate of queue 1; auto: 0.75 C.
         c1_max: Share = Share::Auto, in 0.0 ..= 1.0, "C1_max", "not printed; the delays of Table III fit 0.6 to 0.9 C";
-        /// Length of queue 1 from which its rate grows with it.
+        /// Length of queue 1 from which its rate is proportional to its length.
         min_th1: Depth = Depth::Bytes(2_000.0), in 0.0 ..= 1e9, "minth_1", "Table II";
-        /// Length of queue 1 that would earn it all of C.
+        /// Length of queue 1 at which the proportional rate is C.
         max_th1: Depth = Depth::Bytes(30_000.0), in 1.0 ..= 1e9, "maxth_1", "Table II";
-        /// Average of queue 2 below which nothing is signalled.
+        /// Below this average of queue 2 nothing is signalled.
         min_th2: Depth = Depth::Bytes(20_000.0), in 0.0 ..= 1e9, "minth_2", "Table II";
-        /// Average of queue 2 at which the probability reaches max_p.
+        /// Average of queue 2 at which the probability is max_p.
         max_th2: Depth = Depth::Bytes(80_000.0), in 1.0 ..= 1e9, "maxth_2", "Table II";
-        /// Dynamic thresholds: they sink while the average drop probability is below this.
+        /// Dynamic thresholds fall while the average drop probability is below this.
         p_l: f64 = 0.0, in 0.0 ..= 1.0, "P_L", "section V; 0.005 there";
-        /// Dynamic thresholds: they rise while it is above this; 0 keeps them fixed.
+        /// Dynamic thresholds rise while the average drop probability is above this; 0: fixed thresholds.
         p_u: f64 = 0.0, in 0.0 ..= 1.0, "P_U", "section V; 0.010 there";
         /// Dynamic thresholds: relative step of min_th2.
         gamma: f64 = GAMMA, in 0.0 ..= 1.0, "gamma", "section V";
         /// Dynamic thresholds: weight of an arrival in the average drop probability.
         w_p: f64 = W_P, in 1e-9 ..= 1.0, "", "ours: not printed";
-        /// Time between two steps of max_p, and of the thresholds.
+        /// Time between steps of max_p and of the thresholds.
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "not printed; Floyd, Gummadi, Shenker 2001";
-        /// Weight of the queue 2 met by an arrival in its average; auto is 1 - exp(-1/C).
+        /// Weight of a new sample in the average of queue 2; auto: 1 - exp(-1/C), C in packets/s.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "not printed; Floyd, Gummadi, Shenker 2001";
         /// Initial probability at max_th2.
         max_p: f64 = MAX_P, in 0.0 ..= 1.0, "P_max", "not printed; ns-2.35 1/linterm_";
@@ -71,24 +71,23 @@ params! {
         alpha: f64 = ALPHA, in 0.0 ..= 1.0, "alpha", "Table II";
         /// Factor of max_p per decrease.
         beta: f64 = BETA, in 0.0 ..= 1.0, "beta", "Table II";
-        /// How C1 and C2 are kept.
-        scheduler: Scheduler = Scheduler::Clocks, in 0.0 ..= 1.0, "", "ours: the paper says nothing";
-        /// Whose packets are counted together.
+        /// How C1 and C2 are enforced.
+        scheduler: Scheduler = Scheduler::Clocks, in 0.0 ..= 1.0, "", "ours: the paper does not say";
+        /// Which packets are counted together.
         key: Key = Key::Pair, in 0.0 ..= 1.0, "", "section III: source-destination pair";
-        /// Most pairs remembered at once.
+        /// Capacity of the table of pairs.
         pairs: u32 = 65_536, in 1.0 ..= 1048576.0, "", "ours: a router's memory is finite";
     }
 }
 
-/// Drop-tail: short TCP and UDP.
+/// Queue 1, drop-tail: short TCP and UDP.
 const SHORT: ListId = ListId(0);
-/// Adaptive RED: long TCP.
+/// Queue 2, Adaptive RED: long TCP.
 const LONG: ListId = ListId(1);
 /// Automatic c1_max as a fraction of C. Ours.
 const C1_MAX: f64 = 0.75;
 
-/// Section III: the rate of queue 1 at length `q1`, within `bounds` (C1_min, C1_max) and by
-/// `thresholds` (min_th1, max_th1).
+/// Section III: the rate of queue 1 at length `q1`, for `bounds` (C1_min, C1_max) and `thresholds` (min_th1, max_th1).
 pub fn c1(q1: f64, capacity: f64, bounds: (f64, f64), thresholds: (f64, f64)) -> f64 {
     if q1 <= 0.0 {
         0.0
@@ -105,18 +104,18 @@ pub struct RedTail {
     pairs: PairTable,
     red: DynamicRed,
     split: Split,
-    /// C, and C1 from below and above, in bytes per second.
+    /// C in bytes per second; `bounds` are C1_min and C1_max.
     capacity: f64,
     bounds: (f64, f64),
     q1: f64,
     q2: f64,
-    /// Pairs that were new, and pairs that passed n.
+    /// Numbers of new pairs and of pairs that exceeded n.
     met: u64,
     moved: u64,
 }
 
 impl Params {
-    /// The Adaptive RED of queue 2.
+    /// The parameters of queue 2's Adaptive RED.
     fn red(&self) -> dynamic_red::Params {
         let &Self { min_th2, max_th2, p_l, p_u, gamma, w_p, interval, w_q, max_p, alpha, beta, .. } = self;
         let (min_th, max_th, clock) = (min_th2, max_th2, Pace::Arrival);
@@ -125,7 +124,7 @@ impl Params {
 }
 
 impl RedTail {
-    /// Queue 2 for the packets of a TCP pair after its first n, else queue 1.
+    /// The queue of `packet`: queue 2 for TCP packets after the first n of a pair, else queue 1.
     fn classify(&mut self, packet: &Packet, now: Instant) -> ListId {
         let key = match self.params.key {
             Key::Pair => packet.pair,
@@ -144,7 +143,7 @@ impl RedTail {
         if count > n { LONG } else { SHORT }
     }
 
-    /// The length of `list` has changed; if it is queue 1's, C1 goes by it, and C2 is the rest.
+    /// Updates the length of `list`. For queue 1 also sets the rates C1 and C2 = C - C1.
     #[inline]
     fn share(&mut self, list: ListId, port: &Port) {
         let &Params { min_th1, max_th1, max_th2, .. } = &self.params;
@@ -161,26 +160,28 @@ impl RedTail {
 impl Design for RedTail {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "short TCP and UDP drop-tail, long TCP under Adaptive RED, rates by the short queue's length",
+        summary: "short TCP and UDP in drop-tail, long TCP under Adaptive RED; the short queue's length sets the rates",
         source: "RED+Tail: parallel virtual queues with drop-tail and Adaptive RED, section III",
-        rule: "classifier:  a pair's first n packets, and UDP, to queue 1; the rest to queue 2, until silent for t\n\
+        rule: "classifier:  a pair's first n packets, and UDP, to queue 1; the rest to queue 2, until idle for t\n\
                C1:          0 if q1 = 0;  c1_min if q1 < min_th1;  else min(C q1/max_th1, c1_max);  C2 = C - C1\n\
                queue 1:     drop only when the shared buffer is full\n\
                queue 2:     Adaptive RED, gentle; every interval: max_p += min(alpha, max_p/4) or *= beta\n\
                p_u > 0:     every interval: min_th2 *= 1 + gamma if P > p_u, 1 - gamma if P < p_l; max_th2 follows\n\
-               departure:   the head that its rate finishes first; if one queue is empty, the other",
+               departure:   the head that finishes first at its rate; if one queue is empty, the other",
         deviations: &[
-            "n, t, c1_min, c1_max, the scheduler, and of RED its weight w_q, max_p and the interval are not printed: \
-             ours, or Adaptive RED's",
-            "c1_min above c1_max counts as c1_max; it is refused only where both are rates, or both parts of the link",
-            "a pair's packets in queue 1 stay there when it moves: a flow can be reordered once each time",
-            "UDP stays in queue 1 however long it lasts (the text's classifier counts packets only)",
-            "a full pair table forgets the longest silent of eight pairs; the probe evicted counts them",
-            "RED counts packets, not bytes, and adapts at the first arrival after an interval, as ns-2.35 does; \
-             but ns-2 measures it from the last change of max_p, and keeps the gentle part at its first slope",
-            "while queue 2 has nothing to send its average decays as if the link were idle",
-            "dynamic thresholds: p is averaged with weight w_p an arrival, which is ours; min_th2 at least 5 packets, \
-             max_th2 within the buffer",
+            "n, t, c1_min, c1_max and the scheduler are not printed: ours",
+            "w_q, max_p and interval of queue 2 are not printed: Adaptive RED's",
+            "c1_min above c1_max counts as c1_max; it is rejected only if both are rates, or both fractions of the \
+             link",
+            "a pair that moves to queue 2 leaves its packets in queue 1, so a flow can be reordered once per move",
+            "UDP stays in queue 1 at any length; the paper's classifier only counts packets",
+            "the pair table is ours: if full it evicts the longest idle of eight pairs; the probe evicted counts them",
+            "RED, as in ns-2.35, counts packets, not bytes, and adapts at the first arrival after an interval",
+            "the interval differs from ns-2: it starts at the last step; in ns-2 at the last change of max_p",
+            "the gentle part differs from ns-2: it follows max_p; in ns-2 it keeps its initial slope",
+            "while queue 2 is empty its average decays as if the link were idle",
+            "dynamic thresholds: the average of p with weight w_p per arrival is ours",
+            "dynamic thresholds: the bounds are ours: min_th2 at least 5 packets, max_th2 at most the buffer",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -188,7 +189,7 @@ impl Design for RedTail {
             name: "paper",
             settings: "ecn=off min_th1=2000b max_th1=30000b min_th2=20000b max_th2=80000b p_l=0 p_u=0 \
                        alpha=0.01 beta=0.9",
-            source: "Table II; give it a buffer of 160000b",
+            source: "Table II; use a buffer of 160000b",
         },
         Preset { name: "dynamic", settings: "ecn=off p_l=0.005 p_u=0.010 gamma=0.05", source: "section V, Table IV" },
     ];
@@ -267,7 +268,7 @@ impl Discipline for RedTail {
             let verdict = self.red.arrival(&packet, &port.level(LONG), cx);
             port.admit(LONG, packet, verdict, &mut self.red, cx)
         } else {
-            // One random number an arrival, whichever its queue.
+            // One random number per arrival, for either queue.
             cx.rng.uniform();
             port.admit(SHORT, packet, Verdict::Accept, &mut DropTail, cx)
         };
@@ -318,13 +319,13 @@ probes! { RedTail {
     max_p ["1"] probability = |s| s.red.curve().max_p;
     /// Lower threshold of queue 2.
     min_th2 ["packets|bytes"] = |s| s.red.curve().min_th;
-    /// Pairs forgotten for want of room.
+    /// Pairs evicted because the table was full.
     evicted ["1"] = |s| s.pairs.evicted() as f64;
     /// Average drop probability, which moves the thresholds.
     p_avg ["1"] probability = |s| s.red.steering().p_avg();
-    /// Pairs that were new so far; one forgotten is new again.
+    /// New pairs so far; a forgotten pair counts again.
     met ["1"] = |s| s.met as f64;
-    /// Pairs taken for long ones so far.
+    /// Pairs that moved to queue 2 so far.
     moved ["1"] = |s| s.moved as f64;
 } }
 
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn packet_n_plus_1_is_the_first_for_queue_2() {
+    fn packet_n_plus_1_enters_queue_2() {
         let mut queue = queue("n=64");
         (0..64).for_each(|_| queue.arrive(tcp(7), at(0)));
         assert_eq!(lengths(&queue), (64, 0));
@@ -397,23 +398,23 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_silent_for_t_is_new_again() {
+    fn pair_idle_for_t_is_new_again() {
         let mut queue = queue("n=1 t=5s");
         [0, 1, 5000, 10_000].into_iter().for_each(|ms| queue.arrive(tcp(7), at(ms)));
         assert_eq!(lengths(&queue), (2, 2), "after 4999 ms still known, after 5000 ms not");
     }
 
     #[test]
-    fn a_flow_that_moves_is_reordered_at_most_once() {
+    fn moving_flow_is_reordered_at_most_once() {
         let mut queue = queue("n=10 c1_min=0 c1_max=0");
         (0..20).for_each(|slot| queue.arrive(Packet { slot, ..tcp(1) }, at(0)));
         let order: alloc::vec::Vec<u32> = core::iter::from_fn(|| queue.depart(at(1))).map(|p| p.slot).collect();
-        // Without a rate queue 1 waits for queue 2: the ten newer packets overtake, then none.
+        // Queue 1 has rate 0 and waits for queue 2: the ten newer packets overtake.
         assert_eq!(order, (10..20).chain(0..10).collect::<alloc::vec::Vec<_>>());
     }
 
     #[test]
-    fn the_queue_that_is_not_empty_gets_the_whole_link() {
+    fn nonempty_queue_gets_the_full_link() {
         let mut queue = queue("n=10 c1_max=0.1");
         (0..5).for_each(|_| queue.arrive(tcp(1), at(0)));
         let served = (0..5).filter(|_| queue.depart(at(0)).is_some()).count();
@@ -421,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn both_queues_share_one_memory_and_only_its_end_drops_from_queue_1() {
+    fn queues_share_one_buffer() {
         let udp = |_| Packet { proto: Proto::Udp, ..tcp(7) };
         let mut first = queue("n=0");
         (0..200).map(udp).for_each(|packet| first.arrive(packet, at(0)));
@@ -429,7 +430,7 @@ mod tests {
         let tally = first.port.tally();
         assert_eq!((lengths(&first), tally.dropped_early.pkts), ((160, 0), 0), "160 KB, whatever its max_th1");
         assert_eq!(tally.dropped_overflow.pkts, 41, "and none is left for queue 2");
-        // The same with the queues exchanged: thresholds beyond the buffer keep RED out of it.
+        // With the queues exchanged; thresholds beyond the buffer disable RED.
         let mut second = queue("n=0 min_th2=200000b max_th2=300000b");
         (0..200).for_each(|_| second.arrive(tcp(8), at(0)));
         second.arrive(udp(0), at(0));
@@ -437,11 +438,10 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_of_queue_2_float_with_its_drop_probability() {
+    fn dynamic_thresholds_follow_drop_probability() {
         let min_th2 = |settings: &str, most: u32| {
             let mut queue = queue(&format!("n=0 {settings}"));
-            // So many packets for 5 s, an arrival a millisecond: of 100 the average passes 80 KB, p its 0.1; of 10 p
-            // is 0.
+            // `most` packets for 5 s, one arrival per ms: with 100 the average exceeds 80 KB and p 0.1; with 10 p is 0.
             for ms in 0..5_000 {
                 queue.arrive(tcp(1), at(ms));
                 if queue.port.pkts() > most {
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cannot_be() {
+    fn contradictions_are_rejected() {
         let refused = |settings| RedTail::check(&params(settings)).is_err();
         assert!(refused("min_th1=5p") && refused("min_th2=80000b") && refused("p_l=0.1"));
         assert!(refused("p_u=0.1") && !refused("p_u=0.1 max_p=0.2") && !refused("p_u=0 max_p=0"));

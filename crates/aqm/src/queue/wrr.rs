@@ -1,7 +1,7 @@
-//! WRR: a queue for each class, served in turns by weight, each under a RED of its own (MSVB paper, section 4.6).
+//! WRR: a queue per class, served round robin by weight, each with its own RED (MSVB paper, section 4.6).
 //!
-//! What MSVB is compared with: shares are kept by separate queues, so that the delay of a class falls with its
-//! weight. Turns are counted in bytes (deficit round robin) or in packets.
+//! MSVB is compared with it. Separate queues enforce the shares, so that the delay of a class falls with its weight.
+//! Turns are counted in bytes (deficit round robin) or in packets.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,9 +19,9 @@ use crate::parts::round_robin::RoundRobin;
 use crate::{choice, params, probes};
 
 choice! {
-    /// What a turn is counted in.
+    /// Unit of a turn.
     pub enum Turns {
-        /// Bytes: a class may send quantum times its weight, and keeps what is left.
+        /// Bytes: a class may send quantum times its weight, and keeps the rest for its next turn.
         Drr = "drr",
         /// Packets: each costs one quantum.
         Wrr = "wrr",
@@ -31,23 +31,23 @@ choice! {
 params! {
     /// Parameters of WRR.
     pub struct Params {
-        /// Weight, one number or one per class.
+        /// Weight: one number, or one per class.
         weights: PerClass = PerClass::all(1.0), in 1e-3 ..= 1e3, "w_i", "Table 2 has 1 to 4";
         /// Number of classes; packets of class i go to queue i mod classes.
         classes: u32 = 10, in 1.0 ..= 32.0, "", "section 4.1";
-        /// Room of each class, within the link's buffer.
+        /// Buffer of each class, within the link's buffer.
         class_limit: Depth = Depth::Packets(10.0), in 1.0 ..= 1e9, "", "section 4.6";
-        /// What a turn is counted in.
+        /// Unit of a turn.
         scheduler: Turns = Turns::Drr, in 0.0 ..= 1.0, "", "the same for packets of equal length, as in the paper";
-        /// Bytes that a weight of 1 sends in a turn; auto is the typical packet.
+        /// Bytes per turn for weight 1; auto: the scenario's packet size.
         quantum: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "", "ours: w_i packets of equal length";
-        /// Average of a class below which nothing is signalled.
+        /// Below this average of a class nothing is signalled.
         min_th: Depth = Depth::Packets(2.0), in 0.0 ..= 1e9, "min_th", "section 4.6";
-        /// Average of a class at which the probability reaches max_p.
+        /// Average of a class at which the probability is max_p.
         max_th: Depth = Depth::Packets(8.0), in 0.0 ..= 1e9, "max_th", "section 4.6";
         /// Probability at max_th.
         max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "section 4.6";
-        /// Weight of the queue met by an arrival in the average; auto is ns-2's for the whole link.
+        /// Weight of a new queue sample in the average; auto: ns-2's for the full link rate.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "ns-2.35 q_weight_ = -1; not printed";
         /// Above max_th the probability rises to 1 at 2 max_th; off: it jumps to 1.
         gentle: bool = true, in 0.0 ..= 1.0, "gentle", "ns-2.35 default; not printed";
@@ -56,7 +56,7 @@ params! {
     }
 }
 
-/// What a packet costs.
+/// Cost of a packet.
 #[derive(Clone, Copy)]
 struct Price {
     turns: Turns,
@@ -79,13 +79,13 @@ pub struct Wrr {
     price: Price,
     turns: RoundRobin,
     classes: Vec<Red>,
-    /// Bit i: class i may have nothing to send, and its RED has not been told.
+    /// Bit i: class i may be empty and its RED not yet notified.
     maybe_idle: u32,
     /// The class of the latest arrival.
     latest: usize,
 }
 
-/// What RED is told of each class.
+/// RED's parameters for each class.
 fn red(params: &Params) -> red::Params {
     let &Params { min_th, max_th, max_p, w_q, gentle, wait, .. } = params;
     let (min_th, max_th) = (Auto::Given(min_th), Auto::Given(max_th));
@@ -101,7 +101,7 @@ impl Wrr {
         usize::from(packet.class) % self.classes.len()
     }
 
-    /// Tells RED of classes that have nothing to send that the link has asked for it.
+    /// Notifies the RED of each empty class that the link is ready to send.
     fn note_idle(&mut self, port: &Port, cx: &mut Cx) {
         while self.maybe_idle != 0 {
             let class = self.maybe_idle.trailing_zeros() as usize;
@@ -116,21 +116,22 @@ impl Wrr {
 impl Design for Wrr {
     type Params = Params;
     const ABOUT: About = About {
-        summary: "a queue for each class, served in turns by weight, each under its own RED",
+        summary: "a queue per class, served round robin by weight, each with its own RED",
         source: "weighted round robin with RED for each class, as in section 4.6 of the MSVB paper; deficit round \
                  robin by Shreedhar and Varghese, SIGCOMM 1995; RED of ns-2.35",
         rule: "arrival of class i:  RED(min_th, max_th, max_p) on queue i;  drop if queue i holds class_limit\n\
-               departure:           a class at its turn has quantum w_i more to spend and sends while that pays for\n\
-               \u{20}                    its head (drr: its bytes, wrr: one quantum);  the rest is kept unless it runs empty\n\
-               \u{20}                    classes without packets are passed over",
+               departure:           a class at its turn gets quantum w_i and sends while that covers its head\n\
+               \u{20}                    (drr: its bytes, wrr: one quantum);  the rest is kept unless the class is empty\n\
+               \u{20}                    classes without packets are skipped",
         deviations: &[
-            "turns are counted in bytes by default; the paper's packets are of one length, for which that is the same",
+            "turns differ from the paper: they are counted in bytes by default; the result is the same for the paper's \
+             packets of equal length",
             "quantum w_i is rounded to whole bytes, at least one",
-            "the classes' rooms are within the link's buffer: with less than classes x class_limit there an arrival \
-             can be dropped for want of room in another class",
-            "a drop because its class is full counts as early, one because the link's buffer is full as overflow",
-            "RED's weight and idle time go by the whole link's rate; a class is idle from when the link would send and \
-             it has nothing",
+            "the class buffers share the link's buffer: if it is smaller than classes x class_limit, an arrival can be \
+             dropped although its class has room",
+            "drops: a full class counts as early, a full link buffer as overflow",
+            "RED's weight and idle time use the full link rate; a class is idle from the time at which the link could \
+             send and the class is empty",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -172,7 +173,7 @@ impl Design for Wrr {
         let classes: Option<Vec<Red>> = self.classes.iter().map(|class| class.retuned(&red, link)).collect();
         let mut turns = fresh.turns.clone().after(&self.turns);
         if fresh.price.turns == Turns::Wrr {
-            // There an account counts packets, by what a packet costs.
+            // Here a deficit counts packets: convert it to the new packet cost.
             turns = turns.in_units(fresh.price.quantum, self.price.quantum);
         }
         let classes = classes?;
@@ -198,7 +199,7 @@ impl Discipline for Wrr {
             Fate::Queued { .. } => self.turns.joined(class),
             fate => {
                 if full && fate == Fate::Dropped(Reason::Early) {
-                    // To the class's RED its own limit is a full buffer.
+                    // For the class's RED its class limit is a full buffer.
                     red.settled(&packet, Fate::Dropped(Reason::Overflow), cx);
                 }
                 // An arrival ends the idle time of its class, also one that does not get in.
@@ -253,13 +254,13 @@ mod tests {
         Packet { len, class, ..Packet::default() }
     }
 
-    /// The classes of the next departures.
+    /// The classes of all departures, in order.
     fn order(queue: &mut Queue<Wrr>) -> Vec<u8> {
         core::iter::from_fn(|| queue.depart(at(0))).map(|packet| packet.class).collect()
     }
 
     #[test]
-    fn weights_are_packets_of_a_round() {
+    fn weights_are_packets_per_round() {
         let mut queue = queue("weights=1/2/3 classes=3");
         for class in [2, 1, 0] {
             (0..6).for_each(|_| queue.arrive(packet(class, 1000), at(0)));
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_of_bytes_or_of_packets() {
+    fn turns_count_bytes_or_packets() {
         let served = |scheduler: &str| {
             let mut queue = queue(&alloc::format!("classes=2 scheduler={scheduler}"));
             (0..4).for_each(|_| queue.arrive(packet(0, 500), at(0)));
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_class_drops_its_own_packets_only() {
+    fn full_class_drops_only_its_own_packets() {
         let mut queue = queue("min_th=50 max_th=60");
         (0..12).for_each(|_| queue.arrive(packet(3, 1000), at(0)));
         (0..2).for_each(|_| queue.arrive(packet(13, 1000), at(0)));
@@ -296,27 +297,28 @@ mod tests {
     }
 
     #[test]
-    fn each_class_has_a_red_of_its_own() {
+    fn each_class_has_its_own_red() {
         let mut queue = queue("w_q=1 min_th=2 max_th=8 wait=off max_p=1 gentle=off");
         let avg = |queue: &Queue<Wrr>| of_red(queue.discipline(), "avg");
-        // The average is what an arrival meets: 0, 1, 2, ...; the first at 2 or more starts the count, it passes.
+        // The average is the queue at an arrival: 0, 1, 2, ...; the first at 2 or more starts the count and is
+        // accepted.
         (0..3).for_each(|_| queue.arrive(packet(0, 1000), at(0)));
         assert_eq!((avg(&queue), queue.port.pkts()), (2.0, 3));
         queue.arrive(packet(1, 1000), at(0));
         assert_eq!((avg(&queue), queue.port.pkts()), (0.0, 4));
-        // Class 0 meets 3: p_b = 1/6, p_a = 1/6/(1 - 2/6) and so on, certain by the sixth at the latest.
+        // Class 0 has 3 packets: p_b = 1/6, p_a = 1/6/(1 - 2/6) and so on, certain by the sixth at the latest.
         (0..5).for_each(|_| queue.arrive(packet(0, 1000), at(0)));
         assert!(queue.port.tally().dropped_early.pkts > 0);
     }
 
     #[test]
-    fn a_class_is_idle_since_the_link_found_it_empty() {
+    fn class_is_idle_from_first_empty_dequeue() {
         let mut queue = queue("w_q=0.5 min_th=50 max_th=60");
         let avg = |queue: &Queue<Wrr>| of_red(queue.discipline(), "avg");
         (0..3).for_each(|_| queue.arrive(packet(0, 1000), at(0)));
         assert_eq!(avg(&queue), 0.5 * 0.5 + 0.5 * 2.0);
         (0..8).for_each(|_| queue.arrive(packet(1, 1000), at(0)));
-        // Class 0 sends at 0, 1.6 and 3.2 ms; the link asks again at 4 ms: two packet times until 5.6 ms.
+        // Class 0 sends at 0, 1.6 and 3.2 ms; it is idle from the dequeue at 4 ms: two packet times until 5.6 ms.
         let sent: Vec<u8> = (0..7).filter_map(|n| queue.depart(at(800 * n))).map(|packet| packet.class).collect();
         assert_eq!(sent, [0, 1, 0, 1, 0, 1, 1]);
         queue.arrive(packet(0, 1000), at(5600));
@@ -324,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn thirty_two_classes_by_their_weights() {
+    fn thirty_two_classes_get_their_weights() {
         let weights: Vec<_> = (0..32).map(|i| alloc::format!("{}", 1 + i % 4)).collect();
         let mut queue = queue(&alloc::format!("classes=32 min_th=50 max_th=60 weights={}", weights.join("/")));
         let mut sent = [0; 32];
@@ -340,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cannot_be() {
+    fn contradictions_are_rejected() {
         let refused = |settings| Wrr::check(&params(settings)).is_err();
         let mut weights = Params::default();
         let mut of = |value| weights.set("weights", value).is_some_and(|set| set.is_err());

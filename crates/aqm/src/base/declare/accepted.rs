@@ -1,9 +1,9 @@
-//! What may be written for a parameter, in words: the same for error messages, `explain` and the book.
+//! The description of accepted values of a parameter, for error messages, `explain` and the book.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// `accepts`, the word that may stand instead, and the range of its numbers with their unit.
+/// Describes the accepted values: an alternative keyword, `accepts`, and the range of the numbers with its unit.
 pub fn phrase(instead: Option<&str>, accepts: &str, range: Option<((f64, f64), &str)>) -> String {
     let mut out = instead.map_or_else(String::new, |word| format!("{word}, or "));
     out.push_str(accepts);
@@ -14,7 +14,7 @@ pub fn phrase(instead: Option<&str>, accepts: &str, range: Option<((f64, f64), &
     out
 }
 
-/// A bound of a range: `1e9` rather than nine zeros.
+/// A bound of a range; large and small numbers in exponent form such as `1e9`.
 fn bound(value: f64) -> String {
     let size = value.abs();
     if size >= 1e5 || (size > 0.0 && size < 1e-3) { format!("{value:e}") } else { value.to_string() }
@@ -29,7 +29,7 @@ mod tests {
     use crate::{ENTRIES, Spec};
     use alloc::vec::Vec;
 
-    /// Every parameter of every discipline, with the name to set it by.
+    /// Every parameter of every discipline, with the discipline's name.
     fn all() -> impl Iterator<Item = (&'static str, &'static ParamSpec)> {
         ENTRIES.iter().flat_map(|entry| entry.params.iter().chain(Common::SPECS).map(|spec| (entry.name, spec)))
     }
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_stand_where_they_apply_and_forms_and_words_everywhere() {
+    fn accepted_values_of_all_kinds_are_described() {
         let band = "min/max/max_p such as 20p/40p/0.1: thresholds in one unit, the lower first";
         assert_eq!([of("rio", "in"), of("rio", "out")], [band; 2]);
         assert_eq!(of("red", "w_q"), "auto, or a number, from 1e-9 to 1");
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_can_be_read_is_named() {
+    fn every_accepted_form_is_described() {
         let forms = [
             ("auto", "auto"),
             ("off", "off"),
@@ -80,7 +80,7 @@ mod tests {
             ("5p/2p", "a/b/c"),
             ("2p/5p/0.5", "/b/c|min/max/max_p"),
             ("2mbit", "a rate"),
-            ("0.5/9s:0.7", "from given times"),
+            ("0.5/9s:0.7", "steps with times"),
             ("5p", "(packets)"),
             ("5kb", "kb"),
             ("5ms", "a time"),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_that_of_the_error() {
+    fn error_shows_the_same_range() {
         let error = Spec::parse("red w_q=7").unwrap_err();
         assert_eq!(error.accepts, of("red", "w_q"));
         let beyond: Vec<_> = ["msvb phi=0.1/7", "wrr weights=1/0", "red_tail c1_max=2", "codel ce_threshold=1e9s"]

@@ -1,4 +1,4 @@
-//! What every discipline has beside its own parameters.
+//! Parameters that every discipline has in addition to its own.
 
 use alloc::string::String;
 
@@ -10,22 +10,23 @@ use crate::params;
 params! {
     /// Parameters that every discipline takes.
     pub struct Common {
-        /// Mark ECT packets instead of dropping them.
+        /// Marks ECT packets instead of dropping them.
         ecn: bool = true, in 0.0 ..= 1.0, "ecn", "RFC 3168";
-        /// Threshold marker in front: above this share of the buffer arrivals are signalled, at a full one all.
+        /// Threshold marker in front: above this share of the buffer arrivals are signalled, at a full buffer all of
+        /// them.
         th: Steps = Steps::default(), in 0.0 ..= 1.0, "th", "AAQM eq. 18";
-        /// Buffer of this discipline instead of the link's.
-        hard_limit: Auto<Limit> = Auto::Auto, in 0.0 ..= 1e9, "limit", "tc's limit; ours where it is not the link's";
+        /// Buffer of this discipline; auto: the link's.
+        hard_limit: Auto<Limit> = Auto::Auto, in 0.0 ..= 1e9, "limit", "tc's limit";
     }
 }
 
 impl Common {
-    /// `link` with this discipline's own buffer, if it has one.
+    /// `link` with this discipline's buffer, if one is given.
     pub fn link(&self, link: &Link) -> Link {
         Link { limit: self.hard_limit.or(link.limit), ..*link }
     }
 
-    /// What of it is worth writing: ECN, and what is not the default.
+    /// Names and values for the canonical form: `ecn`, and others unless they have the default.
     pub fn written(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         let all = Self::SPECS.iter().map(|spec| (spec, self.get(spec.name).unwrap_or_default()));
         all.filter(|(spec, value)| spec.name == "ecn" || *value != (spec.default)())

@@ -1,4 +1,4 @@
-//! How a discipline describes itself: one declaration for CLI, scenario files, Python and docs.
+//! The declaration of a discipline, used by CLI, scenario files, Python and docs.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -9,16 +9,16 @@ use crate::base::params::{ParamSet, ParamSpec};
 use crate::base::tc::Tc;
 use crate::base::units::Link;
 
-/// The words about a discipline that its parameters cannot say.
+/// Texts about a discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// One line.
+    /// What it does, in one line.
     pub summary: &'static str,
-    /// Where the rule was published.
+    /// Publication or source code of the rule.
     pub source: &'static str,
-    /// The rule itself, as short as the paper's listing.
+    /// The rule in pseudocode.
     pub rule: &'static str,
-    /// Numbered differences from the source.
+    /// Differences from the source, one per item.
     pub deviations: &'static [&'static str],
 }
 
@@ -27,41 +27,41 @@ pub struct About {
 pub struct Preset {
     /// `paper`, `ns2`, `linux`, `rfc...`
     pub name: &'static str,
-    /// `key=value ...`, applied before the user's own.
+    /// `key=value ...`, applied before the user's settings.
     pub settings: &'static str,
     /// Where the values come from.
     pub source: &'static str,
 }
 
-/// One plottable piece of internal state.
+/// A probe: one readable value of the internal state.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeSpec {
-    /// Name after the discipline's: `p` of `raqm.p`.
+    /// Name without the discipline: `p` in `raqm.p`.
     pub name: &'static str,
     /// Unit, `1` if none.
     pub unit: &'static str,
     /// Meaning.
     pub doc: &'static str,
-    /// What it may read.
+    /// Range of its values.
     pub readings: Readings,
 }
 
-/// Between which ends a probe reads.
+/// The range of a probe's values.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Readings {
-    /// From 0 on.
+    /// At least 0.
     #[default]
     Amount,
-    /// Any number: what a scheduler owes, a count that starts at -1.
+    /// Any number, such as a scheduler's credit or a count that starts at -1.
     Signed,
-    /// From 0 to 1: a probability, or a root or an average of some.
+    /// 0 to 1: a probability, or a root or average of probabilities.
     Probability,
-    /// 0 or 1: whether something is so.
+    /// 0 or 1: off or on.
     Switch,
 }
 
 impl Readings {
-    /// The least and the greatest.
+    /// The smallest and the largest value.
     pub const fn ends(self) -> [f64; 2] {
         match self {
             Self::Amount => [0.0, f64::MAX],
@@ -70,46 +70,46 @@ impl Readings {
         }
     }
 
-    /// May it read `value`?
+    /// Whether `value` is allowed.
     pub fn allow(self, value: f64) -> bool {
         let [least, most] = self.ends();
         (least..=most).contains(&value) && (self != Self::Switch || value == 0.0 || value == 1.0)
     }
 }
 
-/// In which order packets must leave.
+/// The order of departures that a discipline guarantees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// As if from so many FIFO lists: 1 for a plain FIFO.
+    /// FIFO within each of this many lists; 1 for a plain FIFO.
     Lists(usize),
     /// FIFO within each flow.
     PerFlow,
-    /// Any.
+    /// Any order.
     Free,
 }
 
-/// What a discipline promises beyond the rules for all.
+/// Guarantees of a discipline beyond those of all disciplines.
 #[derive(Clone, Copy, Debug)]
 pub struct Promises {
     /// The order of delivered packets.
     pub order: Order,
-    /// ECT packets may be marked; otherwise nothing ever is.
+    /// ECT packets may be marked; if false, no packet is ever marked.
     pub ecn: bool,
-    /// An arrival that finds nothing queued, and room, is neither dropped nor marked.
+    /// An arrival that fits into an empty queue is neither dropped nor marked.
     pub spares_empty: bool,
 }
 
-/// What a packet may cost.
+/// Class of CPU cost per packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cost {
     /// One average or probability for all packets.
     Light,
-    /// A decision at both ends of the queue, or memory of each flow.
+    /// Decisions at both arrival and departure, or per-flow state.
     Heavy,
 }
 
 impl Cost {
-    /// Nanoseconds that a packet should cost at most.
+    /// Target for the largest cost per packet, in ns.
     pub const fn goal_ns(self) -> u32 {
         match self {
             Self::Light => 20,
@@ -120,94 +120,94 @@ impl Cost {
 
 /// Readable internal state.
 pub trait Probes {
-    /// What there is.
+    /// The probes.
     const PROBES: &'static [ProbeSpec] = &[];
 
-    /// The present value of `PROBES[index]`; NaN where there is none.
+    /// The current value of `PROBES[index]`; NaN if there is none.
     fn probe(&self, _index: usize) -> f64 {
         f64::NAN
     }
 }
 
-/// A discipline with its parameters and its words: what the registry needs.
+/// The declaration of a discipline, as the registry needs it.
 pub trait Design: Sized {
-    /// Its knobs.
+    /// The parameters.
     type Params: ParamSet;
-    /// Its words.
+    /// The texts.
     const ABOUT: About;
-    /// Its presets.
+    /// The presets.
     const PRESETS: &'static [Preset] = &[];
-    /// The words that tc(8) has for it.
+    /// The arguments of tc(8) for it; `None` if tc does not have it.
     const TC: Option<Tc> = None;
-    /// The order in which its packets leave.
+    /// The order of departures.
     const ORDER: Order = Order::Lists(1);
-    /// What a packet may cost.
+    /// The class of CPU cost.
     const COST: Cost = Cost::Light;
 
-    /// Is an arrival that finds nothing queued, and room, neither dropped nor marked?
+    /// Whether an arrival that fits into an empty queue is neither dropped nor marked.
     fn spares_empty(_params: &Self::Params) -> bool {
         false
     }
 
-    /// Are ECT packets marked where `ecn` is off too?
+    /// Whether ECT packets can be marked although `ecn` is off.
     fn marks_without_ecn(_params: &Self::Params) -> bool {
         false
     }
 
-    /// Rules between parameters, and between parameters and the link: what is wrong, in one line.
+    /// Checks parameters against each other. The error completes "expected ...".
     fn check(_params: &Self::Params) -> Result<(), String> {
         Ok(())
     }
 
-    /// A fresh instance for `link`.
+    /// A new instance for `link`.
     fn build(params: &Self::Params, link: &Link) -> Self;
 
-    /// The same with other parameters, in the state that it is in: for what is tuned while it runs. `None`: it cannot be.
+    /// Changes parameters at run time and keeps the state. `None` if that is not possible.
     fn retuned(&self, _params: &Self::Params, _link: &Link) -> Option<Self> {
         None
     }
 
-    /// What a fluid meets in its place: for models of what is no law itself. `None` if there is none.
+    /// A control law for fluid models, for disciplines that are not laws. `None` if there is none.
     fn fluid(_params: &Self::Params, _link: &Link) -> Option<Box<dyn BareLaw>> {
         None
     }
 
-    /// The shares to which it holds classes in one queue: for models. `None` if it does not.
+    /// The shares of the classes in one queue, for models. `None` if there are none.
     fn shares(_params: &Self::Params, _link: &Link) -> Option<Shares> {
         None
     }
 }
 
-/// The shares to which a discipline holds the classes in one queue.
+/// The shares of the classes in one queue that a discipline enforces.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shares {
-    /// Of each class, from class 0.
+    /// The share of each class, from class 0.
     pub of: Vec<Share>,
-    /// Does what is dropped count as well?
+    /// Whether dropped packets count too.
     pub offered: bool,
 }
 
-/// The share of a class, and the threshold on the queue that holds it there.
+/// The share of a class, and the threshold on the queue that enforces it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Share {
-    /// Of the link, in parts of 1.
+    /// Share of the link, 0 to 1.
     pub phi: f64,
-    /// How fast the threshold follows, in packets of it for each packet of traffic.
+    /// Speed of the threshold, in packets per packet of traffic.
     pub alpha: f64,
-    /// The threshold at the start, in packets.
+    /// Initial threshold in packets.
     pub threshold_pkts: f64,
-    /// The smallest and the largest that it may be, in packets.
+    /// Smallest and largest threshold in packets.
     pub bounds_pkts: [f64; 2],
 }
 
-/// The trait that a discipline implements, and the folder that it is in.
+/// The kind of a discipline: the trait it implements, and the folder of its source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rung {
-    /// [`Law`](crate::base::ladder::Law): sees counters.
+    /// [`Law`](crate::base::ladder::Law): reads counters.
     Law,
-    /// [`Aqm`](crate::base::ladder::Aqm): sees packets.
+    /// [`Aqm`](crate::base::ladder::Aqm): decides per packet.
     Aqm,
-    /// [`Discipline`](crate::base::ladder::Discipline): has its own queues.
+    /// [`Discipline`](crate::base::ladder::Discipline): owns its queues.
     Queue,
 }
 
@@ -222,33 +222,33 @@ impl Rung {
     }
 }
 
-/// A registry line, for listings.
+/// A registry entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The discipline's name.
     pub name: &'static str,
-    /// The trait it implements.
+    /// The kind of the discipline.
     pub rung: Rung,
-    /// For a variant of another discipline: that one's name and the preset that makes it.
+    /// For a variant: the base discipline and its preset.
     pub variant_of: Option<(&'static str, &'static str)>,
-    /// Its words.
+    /// The texts.
     pub about: &'static About,
-    /// Its knobs, after the ones common to all.
+    /// Its parameters, without the common ones.
     pub params: &'static [ParamSpec],
-    /// Its presets.
+    /// The presets.
     pub presets: &'static [Preset],
-    /// The words that tc(8) has for it.
+    /// The arguments of tc(8) for it; `None` if tc does not have it.
     pub tc: Option<Tc>,
-    /// Its probes.
+    /// The probes.
     pub probes: &'static [ProbeSpec],
-    /// The order in which its packets leave.
+    /// The order of departures.
     pub order: Order,
-    /// What a packet may cost.
+    /// The class of CPU cost.
     pub cost: Cost,
 }
 
 impl Entry {
-    /// One line of what it does; a variant is its base with a preset.
+    /// What it does, in one line; for a variant: base and preset.
     pub fn summary(&self) -> String {
         let Some((base, preset)) = self.variant_of else { return self.about.summary.to_string() };
         let source = self.presets.iter().find(|p| p.name == preset).map_or("", |p| p.source);
@@ -256,7 +256,7 @@ impl Entry {
     }
 }
 
-/// The probes of a whole and those of a part of it, `N` in all.
+/// Concatenates two lists of probes, `N` in total.
 pub const fn both<const N: usize>(own: &[ProbeSpec], part: &[ProbeSpec]) -> [ProbeSpec; N] {
     let mut all = [ProbeSpec { name: "", unit: "", doc: "", readings: Readings::Amount }; N];
     let mut n = 0;
@@ -267,8 +267,8 @@ pub const fn both<const N: usize>(own: &[ProbeSpec], part: &[ProbeSpec]) -> [Pro
     all
 }
 
-/// Declares the probes of a type: name, unit, meaning, what it may read (nothing: 0 or more), and how to read it; after
-/// `then` the part whose probes follow.
+/// Declares the probes of a type: meaning, name, unit, range (default: 0 or more) and a closure that reads it. `then`
+/// appends the probes of a field.
 #[macro_export]
 macro_rules! probes {
     ($owner:ty { $( $(#[doc = $doc:expr])+ $name:ident [$unit:literal] $($readings:ident)? = |$it:ident| $read:expr; )* }
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_belong_to_what_a_probe_may_read() {
+    fn readings_check_probe_values() {
         let allowed = [
             (Readings::Amount, &[0.0, 1e300][..], &[-1e-9, f64::INFINITY][..]),
             (Readings::Signed, &[-3.0, 3.0], &[f64::NAN, f64::NEG_INFINITY]),
@@ -326,12 +326,12 @@ mod tests {
     }
 
     #[test]
-    fn every_probe_called_a_probability_reads_as_one() {
+    fn probability_probes_have_range_0_to_1() {
         let probes = crate::ENTRIES.iter().flat_map(|entry| entry.probes).filter(|probe| probe.unit == "1");
         let called = probes.filter(|probe| probe.doc.to_lowercase().contains("probability"));
         let others: Vec<&str> =
             called.filter(|probe| probe.readings != Readings::Probability).map(|probe| probe.name).collect();
-        // What accumulates until a signal is due.
+        // An accumulated probability may exceed 1.
         assert_eq!(others, ["spacing"]);
     }
 }

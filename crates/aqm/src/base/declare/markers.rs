@@ -1,4 +1,5 @@
-//! Markers: what signals or colours packets beside any discipline. Here their words, for `explain` and the book.
+//! Markers signal or colour packets in addition to a discipline. These are their descriptions for `explain` and the
+//! book.
 
 use alloc::string::String;
 
@@ -7,35 +8,35 @@ use crate::base::design::{About, Preset, ProbeSpec};
 use crate::base::params::{ParamSet, ParamSpec, Value};
 use crate::base::units::{Bytes, Rate};
 
-/// A marker and where it stands.
+/// The description of a marker.
 #[derive(Clone, Copy, Debug)]
 pub struct MarkerEntry {
-    /// The name it is asked for by.
+    /// The marker's name.
     pub name: &'static str,
-    /// Its words.
+    /// The texts.
     pub about: About,
-    /// How it is written, an example a line.
+    /// Examples of its syntax, one per line.
     pub written: &'static str,
-    /// Is it a parameter of any discipline (else a key of `[[flows]]`)?
+    /// Whether it is a parameter of every discipline; otherwise it is a key of `[[flows]]`.
     pub is_param: bool,
-    /// Its keys there.
+    /// Its keys in `[[flows]]`.
     pub keys: &'static [ParamSpec],
-    /// Its presets.
+    /// The presets.
     pub presets: &'static [Preset],
-    /// Its probes.
+    /// The probes.
     pub probes: &'static [ProbeSpec],
-    /// The file with its rule.
+    /// Path of the source file with its rule.
     pub code: &'static str,
 }
 
 impl MarkerEntry {
-    /// The name of that file, which its transcription, its golden trace and its faults have too.
+    /// The name of that file without extension, also used by its reference, golden trace and mutants.
     pub fn rule(&self) -> &'static str {
         let file = self.code.rsplit('/').next().unwrap_or_default();
         file.strip_suffix(".rs").unwrap_or(file)
     }
 
-    /// What can be set.
+    /// The parameters that can be set.
     pub fn params(&self) -> impl Iterator<Item = &'static ParamSpec> {
         let common = Common::SPECS.iter().filter(|param| self.is_param && param.name == self.name);
         common.chain(self.keys)
@@ -58,14 +59,14 @@ const BUCKET: ParamSpec = ParamSpec {
     default: String::new,
 };
 
-/// Keys of the token bucket, without a default where there is none.
+/// Keys of the token bucket. An empty default means that the key is required.
 pub const BUCKET_KEYS: [ParamSpec; 3] = [
     BUCKET,
     ParamSpec {
         name: "cbs",
         symbol: "CBS",
         unit: "packets|bytes",
-        doc: "Committed burst size, in packets such as 8p or in bytes; at least a packet.",
+        doc: "Committed burst size, in packets such as 8p or in bytes; at least one packet.",
         source: "8 packets in MSVB section 4.1",
         range: (1.0, LARGEST_BURST as f64),
         accepts: "a burst such as 8p (packets) or 8000b",
@@ -76,8 +77,9 @@ pub const BUCKET_KEYS: [ParamSpec; 3] = [
         name: "per",
         symbol: "",
         unit: "host|flow|edge",
-        doc: "Who has a bucket: each host of the group, each flow, or each host for all groups marked alike (edge); default host.",
-        source: "a profiler for each source node in MSVB section 4.1; flow and edge are ours",
+        doc: "One bucket per: host of the group, flow, or host over all groups with the same marker (edge); default: \
+              host.",
+        source: "one profiler per source node in MSVB section 4.1; flow and edge are ours",
         accepts: "one of host, flow, edge",
         range_in: None,
         default: || String::from("host"),
@@ -90,21 +92,21 @@ pub static MARKERS: &[MarkerEntry] = &[
     MarkerEntry {
         name: "th",
         about: About {
-            summary: "threshold marker in front of any discipline: signals by how full the buffer is",
+            summary: "threshold marker in front of any discipline: signals by the buffer's fill level",
             source: "AAQM paper, eq. (18): marking/dropping function with a threshold",
-            rule: "arrival:  x = share of the buffer that is taken, the packet counted\n\
+            rule: "arrival:  x = share of the buffer in use, including the packet\n\
                    \u{20}         d = 0 if x <= th;  else (x - th)/(1 - th)\n\
                    \u{20}         if the discipline accepts it and u < d: mark or drop\n\
                    th:       may change at given times",
             deviations: &[
-                "the symbols of eq. (18) are lost: that it is 0 up to the threshold and rises linearly to 1 at a full \
-                 buffer is read from the text around it",
-                "here x is how full the buffer is as a packet arrives, which counts; the text has the probability of \
-                 buffer occupancy of each kind of source, from eqs. (7) to (10)",
-                "the threshold is given; the text changes it by the loss probability of the sources, from eqs. (13) to (16), \
-                 and says of the simulations what it was, from 0.25 to 0.95",
-                "the text does not say how it meets the AQM: here the discipline judges every packet, also one that is \
-                 signalled, and u is of a random stream of its own",
+                "eq. (18) is reconstructed from the text, because its symbols are unreadable: 0 up to the threshold, \
+                 then linear to 1 at a full buffer",
+                "x differs from the paper: it is the fill level at arrival, including the packet; the paper uses the \
+                 buffer occupancy probability per kind of source, eqs. (7) to (10)",
+                "th differs from the paper: it is given; the paper changes it by the sources' loss probability, eqs. \
+                 (13) to (16), and gives 0.25 to 0.95 for its simulations",
+                "the combination with the AQM is ours: the discipline decides about every packet, also about signalled \
+                 ones, and u is from a separate random stream",
             ],
         },
         written: "--aqm \"droptail th=0.95\"\n--aqm \"red th=0.95/125s:0.5/175s:0.95\"",
@@ -117,16 +119,17 @@ pub static MARKERS: &[MarkerEntry] = &[
     MarkerEntry {
         name: "token-bucket",
         about: About {
-            summary: "token bucket at the edge: within a rate and a burst packets are IN, beyond them OUT",
+            summary: "token bucket at the edge: packets within a rate and a burst are IN, others OUT",
             source: "ns-2.35's token-bucket policer with one rate; the edge of RIO and SIO (MSVB section 4.1)",
             rule: "arrival:  tokens = min(cbs, tokens + cir dt)\n\
-                   \u{20}         if tokens >= size: IN, tokens -= size;  else OUT, tokens stay",
+                   \u{20}         if tokens >= size: IN, tokens -= size;  else OUT, tokens unchanged",
             deviations: &[
-                "tokens are whole numbers (bits times nanoseconds), ns-2's are rounded ones: a source at exactly cir is IN \
-                 for ever",
-                "several flows of a host share a bucket, as in the paper, or each has one: per",
-                "IN and OUT are a field of the packet that RIO and SIO read; ns-2 has a code point for either, and a queue \
-                 by it",
+                "tokens differ from ns-2: they are integers (bits times nanoseconds), not rounded floating-point \
+                 numbers, so a source at exactly cir is always IN",
+                "buckets differ from the paper with per=flow or per=edge: in the paper the flows of a host share a \
+                 bucket",
+                "IN and OUT differ from ns-2: they are a packet field that RIO and SIO read; ns-2 has a code point \
+                 and a virtual queue for each",
             ],
         },
         written: "[[flows]] with marker = { kind = \"token-bucket\", cir = \"1mbit\", cbs = \"8p\" }",
@@ -145,7 +148,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn every_parameter_says_all_of_itself() {
+    fn every_parameter_is_fully_described() {
         let of = |marker: &MarkerEntry| marker.params().map(|param| param.name).collect::<Vec<_>>();
         assert_eq!(MARKERS.iter().map(of).collect::<Vec<_>>(), [&["th"][..], &["cir", "cbs", "per"]]);
         assert_eq!(MARKERS.iter().map(MarkerEntry::rule).collect::<Vec<_>>(), ["threshold", "token_bucket"]);
@@ -158,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_range_of_a_rate_is_what_its_reader_takes() {
+    fn range_of_cir_matches_the_parser() {
         let (least, most) = BUCKET_KEYS[0].range;
         let reads = |rate: f64| text::rate(&alloc::format!("{rate}bit")).is_ok();
         assert_eq!([least, most, least / 4.0, most * 2.0].map(reads), [true, true, false, false]);

@@ -1,4 +1,4 @@
-//! What a discipline says of itself: parameters, probes, sources, its words in tc(8), and what all of them have in common.
+//! The declaration of a discipline: parameters, probes, sources, tc(8) arguments, and common parameters.
 
 pub mod accepted;
 pub mod common;

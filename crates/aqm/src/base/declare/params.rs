@@ -1,4 +1,4 @@
-//! Parameters declared once: type, default, range, unit, symbol, source and meaning together.
+//! Declaration of parameters: type, default, range, unit, symbol, source and meaning in one place.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -9,29 +9,29 @@ use crate::base::text::{self, BadValue};
 use crate::base::time::Span;
 use crate::base::units::{Bytes, Depth, Limit, Rate};
 
-/// A type that a parameter can have.
+/// A type of parameter values.
 pub trait Value: Sized {
-    /// What may be written, after "expected ".
+    /// Description of accepted text, to follow "expected ".
     const ACCEPTS: &'static str;
-    /// Its unit, for tables.
+    /// The unit, for tables.
     const UNIT: &'static str;
-    /// A word that may stand instead of what [`ACCEPTS`](Self::ACCEPTS) says.
+    /// A keyword accepted in addition to [`ACCEPTS`](Self::ACCEPTS).
     const INSTEAD: Option<&'static str> = None;
-    /// The unit of the numbers that the range is about; `None` if ranges do not apply.
+    /// The unit of the range; `None` if ranges do not apply.
     const RANGE_IN: Option<&'static str> = None;
 
-    /// Reads it.
+    /// Parses a value.
     fn parse(text: &str) -> Result<Self, BadValue>;
 
-    /// Writes it in canonical form.
+    /// The value in canonical form.
     fn show(&self) -> String;
 
-    /// The number that the range is about, in base units; `None` if ranges do not apply.
+    /// The number that is checked against the range, in base units; `None` if ranges do not apply.
     fn number(&self) -> Option<f64> {
         None
     }
 
-    /// Is every number of it within `range`?
+    /// Whether every number of the value is within `range`.
     fn within(&self, range: (f64, f64)) -> bool {
         self.number().is_none_or(|n| (range.0..=range.1).contains(&n))
     }
@@ -160,12 +160,12 @@ impl Value for Rate {
     }
 }
 
-/// A value that the discipline works out from its link unless it is given.
+/// A value that is computed from the link unless it is given.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Auto<T> {
-    /// Worked out.
+    /// Computed by the discipline.
     Auto,
-    /// Given.
+    /// Given by the user.
     Given(T),
 }
 
@@ -210,12 +210,12 @@ impl<T: Value> Value for Auto<T> {
     }
 }
 
-/// A value that switches something on; `off` leaves it out.
+/// An optional value; `off` disables the feature.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Off<T> {
-    /// Left out.
+    /// Disabled.
     Off,
-    /// On, at this value.
+    /// Enabled with this value.
     At(T),
 }
 
@@ -250,10 +250,10 @@ impl<T: Value> Value for Off<T> {
     }
 }
 
-/// The most classes a per-class parameter tells apart.
+/// Largest number of classes of a per-class parameter.
 pub const MAX_CLASSES: usize = 32;
 
-/// One number per class, written `0.04/0.08/0.12`; a single number serves every class.
+/// One number per class, written `0.04/0.08/0.12`; a single number applies to all classes.
 #[derive(Clone, Copy, Debug)]
 pub struct PerClass {
     values: [f64; MAX_CLASSES],
@@ -267,12 +267,12 @@ impl PartialEq for PerClass {
 }
 
 impl PerClass {
-    /// The same for every class.
+    /// One value for all classes.
     pub const fn all(value: f64) -> Self {
         Self { values: [value; MAX_CLASSES], len: 1 }
     }
 
-    /// The value of `class`; classes beyond the list wrap around.
+    /// The value of `class`, modulo the length of the list.
     #[inline]
     pub fn of(&self, class: u8) -> f64 {
         self.values[usize::from(class) % usize::from(self.len)]
@@ -313,7 +313,7 @@ impl Value for PerClass {
     }
 }
 
-/// Declares an enum of words as a parameter type.
+/// Declares an enum of keywords as a parameter type.
 #[macro_export]
 macro_rules! choice {
     ($(#[$meta:meta])* pub enum $name:ident { $( $(#[doc = $doc:expr])+ $variant:ident = $word:literal ),* $(,)? }) => {
@@ -345,28 +345,28 @@ macro_rules! choice {
     (@bars $first:literal $(, $rest:literal)*) => { concat!($first $(, "|", $rest)*) };
 }
 
-/// All there is to know about one parameter.
+/// The description of one parameter.
 #[derive(Clone, Copy)]
 pub struct ParamSpec {
     /// The key.
     pub name: &'static str,
-    /// The paper's symbol.
+    /// The symbol in the source; empty if there is none.
     pub symbol: &'static str,
-    /// Unit, or the accepted words.
+    /// Unit, or the accepted keywords separated by `|`.
     pub unit: &'static str,
     /// Meaning.
     pub doc: &'static str,
-    /// Where default and rule come from.
+    /// Source of default and rule.
     pub source: &'static str,
     /// Smallest and largest value, in base units.
     pub range: (f64, f64),
-    /// What may be written; see [`accepted`](Self::accepted) for all of it.
+    /// Description of accepted text; [`accepted`](Self::accepted) adds keyword and range.
     pub accepts: &'static str,
-    /// A word that may stand instead.
+    /// A keyword accepted instead of a value.
     pub instead: Option<&'static str>,
-    /// The unit of the range; `None` if there is none.
+    /// The unit of the range; `None` if there is no range.
     pub range_in: Option<&'static str>,
-    /// The default, as it would be written.
+    /// The default in canonical form.
     pub default: fn() -> String,
 }
 
@@ -379,16 +379,16 @@ impl core::fmt::Debug for ParamSpec {
     }
 }
 
-/// A parameter that could not be set.
+/// An error in setting a parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamError {
     /// The key, as written.
     pub key: String,
     /// The value, as written.
     pub found: String,
-    /// What would have been accepted.
+    /// Description of accepted text, after "expected ".
     pub accepts: Cow<'static, str>,
-    /// Advice: the nearest name, another unit.
+    /// A hint, such as the nearest name or another unit.
     pub hint: Option<String>,
 }
 
@@ -402,19 +402,19 @@ impl core::fmt::Display for ParamError {
     }
 }
 
-/// A block made by [`params!`](crate::params!).
+/// A parameter struct made by [`params!`](crate::params!).
 pub trait ParamSet: Default + Clone {
     /// Every parameter, in order of declaration.
     const SPECS: &'static [ParamSpec];
 
-    /// Sets one; `None` if there is none of that name.
+    /// Sets one parameter from text; `None` if the key is unknown.
     fn set(&mut self, key: &str, text: &str) -> Option<Result<(), ParamError>>;
 
-    /// Reads one back in canonical form.
+    /// The value of one parameter in canonical form; `None` if the key is unknown.
     fn get(&self, key: &str) -> Option<String>;
 }
 
-/// A field's name as it is written: one that is a word of Rust is declared as `r#in`.
+/// The key of a field: its name without `r#`, as in `r#in`.
 pub const fn plain(field: &'static str) -> &'static str {
     match field.as_bytes() {
         [b'r', b'#', rest @ ..] => match core::str::from_utf8(rest) {
@@ -426,19 +426,19 @@ pub const fn plain(field: &'static str) -> &'static str {
 }
 
 impl ParamSpec {
-    /// All that may be written: `auto, or a time such as 20ms, from 0.001 to 1000 s`.
+    /// The full description of accepted text: `auto, or a time such as 20ms, from 0.001 to 1000 s`.
     pub fn accepted(&self) -> String {
         phrase(self.instead, self.accepts, self.range_in.map(|unit| (self.range, unit)))
     }
 
-    /// The words that it takes, if it takes nothing else.
+    /// The accepted keywords, if only keywords are accepted.
     pub fn words(&self) -> Option<impl Iterator<Item = &'static str>> {
         let words = self.unit.contains('|') && self.range_in.is_none();
         words.then(|| self.unit.split('|'))
     }
 }
 
-/// Reads `text` as a `T` within `range`: the body of every generated `set`.
+/// Parses `text` as a `T` within `range`. Used by every generated `set`.
 pub fn read<T: Value>(key: &str, text: &str, range: (f64, f64)) -> Result<T, ParamError> {
     let fail = |accepts, hint| ParamError { key: key.to_string(), found: text.to_string(), accepts, hint };
     let value = T::parse(text).map_err(|e| fail(e.accepts, e.hint))?;
@@ -448,7 +448,7 @@ pub fn read<T: Value>(key: &str, text: &str, range: (f64, f64)) -> Result<T, Par
     Err(fail(phrase(T::INSTEAD, T::ACCEPTS, T::RANGE_IN.map(|unit| (range, unit))).into(), None))
 }
 
-/// Declares a block of parameters: for each its meaning, type, default, range, symbol and source.
+/// Declares a parameter struct: meaning, type, default, range, symbol and source of each field.
 #[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* pub struct $name:ident { $(

@@ -1,4 +1,4 @@
-//! Settings as they are written, `key=value`, and parameters: the one made of the other.
+//! Conversion between `key=value` settings and parameters.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,8 +11,8 @@ use crate::base::params::{ParamError, ParamSet, ParamSpec};
 use crate::base::tc::Setting;
 use crate::base::text::joined;
 
-/// The parameters of a discipline after these settings, checked against each other. `name` is the discipline's, `text` what
-/// was written: both for the message.
+/// Applies settings to the default parameters of a discipline and checks the result. `name` (the discipline) and `text`
+/// (as written) are for the error message.
 pub fn read<D: Design>(name: &str, text: &str, settings: &[Setting]) -> Result<(Common, D::Params), ParamError> {
     let (mut common, mut own) = (Common::default(), D::Params::default());
     apply_all(&mut common, &mut own, D::PRESETS, settings)?;
@@ -25,7 +25,7 @@ pub fn read<D: Design>(name: &str, text: &str, settings: &[Setting]) -> Result<(
     Ok((common, own))
 }
 
-/// Applies settings in their order; an error shows each as it was written.
+/// Applies settings in order; an error shows the setting as written.
 pub fn apply_all<P: ParamSet>(
     common: &mut Common,
     own: &mut P,
@@ -36,7 +36,7 @@ pub fn apply_all<P: ParamSet>(
     settings.try_for_each(|s| apply(common, own, presets, &[&s.text]).map_err(|error| s.blame(error)))
 }
 
-/// Applies `key=value` words to the common and the own parameters of a discipline, the later over the earlier.
+/// Applies `key=value` words to the common parameters and to those of a discipline; later words win.
 pub fn apply<P: ParamSet>(
     common: &mut Common,
     own: &mut P,
@@ -79,8 +79,8 @@ pub fn apply<P: ParamSet>(
     Ok(())
 }
 
-/// What a user wrote must not undo itself: `preset=...` stands first, and each setting once. `own` is the preset that a
-/// variant is, with the variant's name.
+/// Checks that `preset=...` comes first and that each key occurs once. `own` is a variant's name and its preset, which
+/// cannot be changed.
 pub fn once_and_in_order(words: &[&str], own: Option<(&str, &str)>) -> Result<(), ParamError> {
     let fail = |key: &str, found: String, accepts: String, hint| {
         Err(ParamError { key: key.to_string(), found, accepts: accepts.into(), hint })
@@ -97,7 +97,12 @@ pub fn once_and_in_order(words: &[&str], own: Option<(&str, &str)>) -> Result<()
         }
         match own {
             Some((name, preset)) if key == "preset" && value != preset => {
-                return fail(key, value.to_string(), format!("no other preset: {name} is preset={preset}"), None);
+                return fail(
+                    key,
+                    value.to_string(),
+                    format!("no other preset, because {name} is preset={preset}"),
+                    None,
+                );
             }
             _ => {}
         }
@@ -105,7 +110,8 @@ pub fn once_and_in_order(words: &[&str], own: Option<(&str, &str)>) -> Result<()
     Ok(())
 }
 
-/// `key=value ...` of every own parameter in order of declaration, and of the common ones worth writing.
+/// `key=value ...` of every parameter of the discipline in order of declaration, and of the common ones not at their
+/// default.
 pub fn canonical<P: ParamSet>(common: &Common, own: &P) -> String {
     let mut out = String::new();
     for spec in P::SPECS {

@@ -1,10 +1,10 @@
-//! tc(8)'s way to write a discipline: `fq_codel target 5ms interval 100ms ecn`, with the kernel's names and defaults.
+//! Parser for tc(8) arguments: `fq_codel target 5ms interval 100ms ecn`, with the kernel's names and defaults.
 //!
-//! Each discipline that the kernel has declares its words; they are rewritten as `preset=linux target=5ms ...` and
-//! then read like any other discipline. Values are read as iproute2 reads them, also those that change nothing here.
+//! Each discipline that the kernel has declares its tc arguments. They are translated to `preset=linux target=5ms ...`
+//! and then parsed as usual. Values are parsed as iproute2 does, including values without effect here.
 //!
-//! Where it differs from tc: a number of packets may end in `p`, as `tc qdisc show` prints it; what follows a number
-//! and is no unit is an error everywhere, and so is what does not fit into 32 bits or into the parameter's range.
+//! Differences from tc: a number of packets may end in `p`, as `tc qdisc show` prints it. Text after a number that is
+//! not a unit is always an error, and so is a value beyond 32 bits or beyond the parameter's range.
 
 mod form;
 mod read;
@@ -20,32 +20,32 @@ use crate::base::nearest::nearest;
 use crate::base::params::ParamError;
 use crate::base::text::joined;
 
-/// Which parameter a value sets.
+/// A tc argument that sets a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Sets {
     form: Form,
     key: &'static str,
-    /// Parts of one that it counts.
+    /// Divisor of the value: it counts parts of one.
     parts: u32,
     least: u32,
     most: u32,
     skips_zero: bool,
 }
 
-/// What follows one of tc's words, and what comes of it.
+/// The syntax and effect of a tc argument.
 #[derive(Clone, Copy, Debug)]
 pub enum Tail {
     /// A value that sets a parameter.
     Sets(Sets),
-    /// A value that [`Tc::together`] evaluates after all words are parsed.
+    /// A value that [`Tc::together`] evaluates after all arguments are parsed.
     Late(Form),
-    /// Nothing: the word stands for this `key=value`.
+    /// A flag that means this `key=value`.
     Flag(&'static str),
-    /// A value that is checked and changes nothing here, and why.
+    /// A value that is checked but has no effect here, with the reason.
     Ignored(Form, &'static str),
-    /// A word alone that changes nothing here, and why.
+    /// A flag without effect here, with the reason.
     Moot(&'static str),
-    /// A word that asks for what is not to be had here, and why.
+    /// An argument that is not supported here, with the reason.
     Refused(&'static str),
 }
 
@@ -55,46 +55,46 @@ pub const fn sets(form: Form, key: &'static str) -> Sets {
 }
 
 impl Sets {
-    /// It is up to so many.
+    /// Sets the largest value.
     #[must_use]
     pub const fn up_to(self, most: u32) -> Self {
         Self { most, ..self }
     }
 
-    /// It counts parts of one, so many of which are one: 16ths, or hundredths.
+    /// Divides the value by `parts`, for values in 16ths or hundredths.
     #[must_use]
     pub const fn over(self, parts: u32) -> Self {
         Self { parts, ..self }
     }
 
-    /// The kernel raises it to so many.
+    /// Raises smaller values to `least`, as the kernel does.
     #[must_use]
     pub const fn raised_to(self, least: u32) -> Self {
         Self { least, ..self }
     }
 
-    /// 0 is the default to tc, as if the word were not there.
+    /// 0 means the default, as if the argument were absent.
     #[must_use]
     pub const fn but_zero(self) -> Tail {
         Tail::Sets(Self { skips_zero: true, ..self })
     }
 
-    /// 0 is a value like any other.
+    /// 0 is an ordinary value.
     pub const fn tail(self) -> Tail {
         Tail::Sets(self)
     }
 
-    /// The parameter.
+    /// The parameter that is set.
     pub const fn key(&self) -> &'static str {
         self.key
     }
 
-    /// How its value is read.
+    /// The format of the value.
     pub const fn form(&self) -> Form {
         self.form
     }
 
-    /// The `key=value` that a number comes to; none if it is the default.
+    /// The `key=value` for a number; `None` if it means the default.
     fn setting(&self, number: f64) -> Option<String> {
         if self.skips_zero && number == 0.0 {
             return None;
@@ -108,14 +108,14 @@ impl Sets {
     }
 }
 
-/// A word of tc and the value after it, as they were written.
+/// A tc argument and its value as written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Typed {
-    /// The word.
+    /// The argument's name.
     pub word: String,
-    /// What follows it; nothing after a word that stands alone.
+    /// The text of the value; empty for a flag.
     pub value: String,
-    /// What that is to tc, in the unit of its form.
+    /// The parsed value, in the unit of its form.
     pub number: f64,
 }
 
@@ -124,33 +124,33 @@ impl Typed {
         Self { word: word.to_string(), value: value.to_string(), number: 0.0 }
     }
 
-    /// `word` where it was written last.
+    /// The last occurrence of `word`.
     pub fn find<'a>(all: &'a [Self], word: &str) -> Option<&'a Self> {
         all.iter().rev().find(|typed| typed.word == word)
     }
 
-    /// The number that follows `word`, or 0 if the word is absent, which is tc's default.
+    /// The value of `word`, or 0, tc's default, if it is absent.
     pub fn number(all: &[Self], word: &str) -> f64 {
         Self::find(all, word).map_or(0.0, |typed| typed.number)
     }
 
-    /// The packets that it is, if it has a unit of packets.
+    /// The number of packets, if the value has a unit of packets.
     pub fn packets(&self) -> Option<u32> {
         read::packets(&self.value)
     }
 
-    /// The `key=value` that comes of it.
+    /// A `key=value` that results from this argument.
     pub fn sets(&self, text: impl Into<String>) -> Setting {
         Setting { text: text.into(), typed: Some(self.clone()) }
     }
 
-    /// It is wrong.
+    /// An error about this argument.
     pub fn wrong(&self, accepts: impl Into<Cow<'static, str>>, hint: Option<String>) -> ParamError {
         let found = if self.value.is_empty() { &self.word } else { &self.value };
         ParamError { key: self.word.clone(), found: found.clone(), accepts: accepts.into(), hint }
     }
 
-    /// Reads its value.
+    /// Parses the value.
     fn read(&mut self, tail: &Tail) -> Result<(), ParamError> {
         let (form, most) = match tail {
             Tail::Sets(sets) => (sets.form, sets.most),
@@ -169,7 +169,7 @@ impl Typed {
     }
 }
 
-/// A `key=value`, and the words of tc that it comes from.
+/// A `key=value`, and the tc argument that it comes from.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setting {
     /// `key=value`.
@@ -178,12 +178,12 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// One that was written as it is.
+    /// A setting that was written as `key=value`.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), typed: None }
     }
 
-    /// `error` about it, in the words that it was written in.
+    /// `error`, restated for the tc argument as it was written.
     pub fn blame(&self, error: ParamError) -> ParamError {
         match &self.typed {
             Some(typed) => typed.wrong(error.accepts, error.hint),
@@ -196,37 +196,37 @@ impl Setting {
     }
 }
 
-/// What comes of all words together, or what is wrong with them.
+/// A function of all arguments together; returns settings or an error.
 pub type Together = fn(&[Typed]) -> Result<Vec<Setting>, ParamError>;
 
-/// Words of tc, and what each comes to.
+/// tc arguments, each with its syntax and effect.
 pub type Words = &'static [(&'static str, Tail)];
 
-/// How tc(8) writes a discipline.
+/// The tc(8) syntax of a discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct Tc {
     /// The kernel's defaults as `key=value`s.
     pub defaults: &'static str,
-    /// Its words, in groups that disciplines may share.
+    /// Its arguments, in groups that disciplines may share.
     pub groups: &'static [Words],
-    /// Those that must be there, with another number than 0.
+    /// Required arguments, which must not be 0.
     pub needs: &'static [&'static str],
-    /// What is said of all of them together.
+    /// Evaluation of all arguments together.
     pub together: Option<Together>,
 }
 
 impl Tc {
-    /// One whose words may all be left out, and each of which is for itself.
+    /// A syntax in which all arguments are optional and independent.
     pub const fn new(defaults: &'static str, groups: &'static [Words]) -> Self {
         Self { defaults, groups, needs: &[], together: None }
     }
 
-    /// Its words, in order.
+    /// The arguments, in order.
     pub fn words(&self) -> impl Iterator<Item = &'static (&'static str, Tail)> + use<> {
         self.groups.iter().copied().flatten()
     }
 
-    /// `red limit BYTES [min BYTES] avpkt BYTES [ecn]`.
+    /// The synopsis, such as `red limit BYTES [min BYTES] avpkt BYTES [ecn]`.
     pub fn synopsis(&self, name: &str) -> String {
         let mut out = name.to_string();
         for (word, tail) in self.words() {
@@ -244,16 +244,16 @@ impl Tc {
     }
 }
 
-/// The word of pfifo.
+/// The argument of pfifo.
 pub const LIMIT_PACKETS: Words = &[("limit", sets(Form::SizedPackets, "hard_limit").tail())];
-/// The buffer of most others, in packets.
+/// The buffer of most other disciplines, in packets.
 pub const LIMIT: Words = &[("limit", sets(Form::Packets, "hard_limit").but_zero())];
-/// Number of queues that flows are hashed to.
+/// The number of flow queues.
 pub const FLOWS: Words = &[("flows", sets(Form::Count, "flows").but_zero())];
-/// Marks instead of drops, or not.
+/// ECN marking on or off.
 pub const ECN: Words = &[("ecn", Tail::Flag("ecn=on")), ("noecn", Tail::Flag("ecn=off"))];
 
-/// tc's names for disciplines that have another one here, ours, and what tc has under its own.
+/// Aliases: tc's name, Forebay's name, and the syntax of tc's name.
 const ALIASES: [(&str, &str, Tc); 3] = [
     ("pfifo", "droptail", Tc::new("ecn=off hard_limit=1000p", &[LIMIT_PACKETS])),
     ("pfifo_head_drop", "droptail", Tc::new("ecn=off front=on hard_limit=1000p", &[LIMIT_PACKETS])),
@@ -264,7 +264,7 @@ const ALIASES: [(&str, &str, Tc); 3] = [
     ),
 ];
 
-/// Queueing disciplines of tc and of Linux that are not here under any name.
+/// Qdiscs of Linux that Forebay does not have.
 const ELSEWHERE: [&str; 32] = [
     "atm",
     "blackhole",
@@ -300,44 +300,44 @@ const ELSEWHERE: [&str; 32] = [
     "teql0",
 ];
 
-/// The least buffer in bytes: a packet that every host must take (RFC 791).
+/// The smallest buffer in bytes: the datagram that every host must accept (RFC 791).
 const LEAST_BUFFER: f64 = 576.0;
 
-/// What to say of a name that is a queueing discipline of Linux, and of none here.
+/// The hint for the name of a Linux qdisc that Forebay does not have.
 pub fn elsewhere(name: &str) -> Option<String> {
     ELSEWHERE.contains(&name).then(|| format!("{name} is a qdisc that Forebay does not have"))
 }
 
-/// What to know about tc's words for the discipline `name`: what is not tc's, and under which other names it has them.
+/// Notes on the tc syntax of the discipline `name`: its defaults without arguments, and its aliases.
 pub fn notes(name: &str, tc: &Tc) -> Vec<String> {
-    let bare = format!("{name} alone is not tc's: write {name} {}, or one of its words", tc.defaults);
+    let bare = format!("{name} alone has Forebay's defaults; for tc's write {name} {}, or a tc argument", tc.defaults);
     let others = aliases().filter(|(_, ours, _)| *ours == name);
     let other = |(alias, _, tc): (&str, &str, Tc)| format!("{}: {name} {}", tc.synopsis(alias), tc.defaults);
     core::iter::once(bare).chain(others.map(other)).collect()
 }
 
-/// tc's names that have another one here: tc's, ours, and what tc has under it.
+/// The aliases: tc's name, Forebay's name, and the syntax of tc's name.
 pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str, Tc)> {
     ALIASES.into_iter()
 }
 
-/// Our name for tc's, and what tc has under it.
+/// Forebay's name for tc's `name`, and its syntax.
 pub fn alias(name: &str) -> Option<(&'static str, Tc)> {
     aliases().find(|(tc, ..)| *tc == name).map(|(_, ours, tc)| (ours, tc))
 }
 
-/// Our name for what tc has under `name` with these words after it: RED that adapts is a discipline of its own here.
+/// Forebay's name for tc's `name` with these arguments: `red adaptive` is `ared`.
 pub fn meant<'a>(name: &'a str, words: &[&str]) -> &'a str {
     let adapts = words.iter().any(|word| matches!(*word, "adaptive" | "adaptative"));
     if name == "red" && adapts { "ared" } else { name }
 }
 
-/// Are these the words of a tc tail rather than `key=value`s?
+/// Whether these are tc arguments, not `key=value`s.
 pub fn is_tail(words: &[&str]) -> bool {
     words.iter().any(|word| !word.contains('='))
 }
 
-/// `words`, tc's or `key=value`s, as `key=value`s with the kernel's defaults first.
+/// Translates tc arguments to `key=value`s. The kernel's defaults come first; `key=value`s are kept.
 pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<Setting>, ParamError> {
     let mut out: Vec<Setting> = tc.defaults.split_whitespace().map(Setting::new).collect();
     if !is_tail(words) {
@@ -357,7 +357,7 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<Setting>, ParamError> {
                     || ParamError { found: String::new(), ..typed.wrong(format!("a value after {word}"), None) };
                 typed.value = rest.next().ok_or_else(missing)?.to_string();
                 typed.read(tail)?;
-                // tc takes the last of them, be it the default.
+                // tc uses the last occurrence, even if it means the default.
                 out.retain(|setting| !setting.is_of(word));
             }
         }
@@ -377,25 +377,25 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<Setting>, ParamError> {
     Ok(out)
 }
 
-/// Does a packet fit into a buffer in bytes? Those who count packets write a small number.
+/// Rejects a buffer in bytes below [`LEAST_BUFFER`]: the user probably meant packets.
 fn holds_a_packet(tc: &Tc, all: &[Typed]) -> Result<(), ParamError> {
     let limits =
         tc.words().filter(|(_, tail)| matches!(tail, Tail::Sets(Sets { form: Form::Size, key: "hard_limit", .. })));
     let said = limits.filter_map(|(word, _)| Typed::find(all, word));
     let Some(small) = said.into_iter().find(|typed| (1.0..LEAST_BUFFER).contains(&typed.number)) else { return Ok(()) };
     let packets = small.number;
-    let hint = format!("tc counts it in bytes; for packets write hard_limit={packets}p, and key=value throughout");
-    Err(small.wrong(format!("at least {LEAST_BUFFER} bytes: no packet fits into less"), Some(hint)))
+    let hint = format!("tc counts bytes here; for packets write hard_limit={packets}p and only key=value settings");
+    Err(small.wrong(format!("at least {LEAST_BUFFER} bytes, enough for a packet"), Some(hint)))
 }
 
-/// The error for a word that tc does not have there.
+/// The error for an unknown argument.
 fn stranger(word: &str, tc: &Tc) -> ParamError {
     let names = || tc.words().map(|(name, _)| *name);
     if let Some((key, _)) = word.split_once('=') {
         let typed = Typed::new(if key.is_empty() { word } else { key }, word);
-        return typed.wrong("tc's words throughout or key=value throughout, not both", None);
+        return typed.wrong("either tc arguments or key=value settings, not both", None);
     }
-    let accepts = format!("one of tc's words {}, or key=value throughout", joined(names()));
+    let accepts = format!("one of the tc arguments {}, or only key=value settings", joined(names()));
     Typed::new(word, word).wrong(accepts, nearest(word, names()).map(|near| format!("did you mean {near}?")))
 }
 
@@ -417,10 +417,10 @@ mod tests {
         ("p", sets(Form::Real, "max_p").tail()),
         ("twice", Tail::Late(Form::Time)),
         ("ecn", Tail::Flag("ecn=on")),
-        ("split_gso", Tail::Moot("no segments here")),
-        ("memory_limit", Tail::Ignored(Form::Size, "no bytes of headers here")),
+        ("split_gso", Tail::Moot("there is no GSO here")),
+        ("memory_limit", Tail::Ignored(Form::Size, "there is no header memory here")),
         ("bandwidth", Tail::Ignored(Form::Rate, "the link's rate")),
-        ("any_ect", Tail::Refused("nobody asks here")),
+        ("any_ect", Tail::Refused("it is not supported")),
     ];
 
     fn twice(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_mean_what_they_mean_to_tc() {
+    fn numbers_are_parsed_as_in_tc() {
         let text = "limit 1000 target 5000 quantum 1514 memory_limit 32Mb ecn";
         assert_eq!(
             of(text).unwrap(),
@@ -459,14 +459,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_word_counts_and_0_may_be_the_default() {
+    fn last_occurrence_wins_and_0_may_mean_default() {
         assert_eq!(of("limit 5 target 1 limit 7").unwrap(), "preset=linux hard_limit=10240p target=1us hard_limit=7p");
         assert_eq!(of("limit 5 target 1 limit 0").unwrap(), "preset=linux hard_limit=10240p target=1us");
         assert!(of("target 1 limit x limit 7").is_err(), "each is read");
     }
 
     #[test]
-    fn values_that_change_nothing_are_read_too() {
+    fn ignored_values_are_still_checked() {
         for (text, error) in [
             ("memory_limit 32cows", "memory_limit: found '32cows', expected a size in bytes"),
             ("bandwidth 101%", "bandwidth: found '101%', expected a rate such as 10mbit"),
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_tc_requires_are_required() {
+    fn required_arguments_are_enforced() {
         for text in ["limit 5", "limit 5 target 0", "ecn target 0.4"] {
             let said = of(text).unwrap_err().to_string();
             assert_eq!(said, format!("target: found '{text}', expected target too: tc requires them"));
@@ -488,15 +488,15 @@ mod tests {
     }
 
     #[test]
-    fn what_tc_would_misread_has_a_hint() {
+    fn values_tc_misreads_have_a_hint() {
         let hint = |text: &str| of(&format!("target 1 {text}")).unwrap_err().hint;
-        assert_eq!(hint("limit 08").as_deref(), Some("tc takes a number that begins with 0 as octal"));
-        assert_eq!(hint("p 2%").as_deref(), Some("tc would go by 2 and leave out what follows it"));
+        assert_eq!(hint("limit 08").as_deref(), Some("tc reads a number with a leading 0 as octal"));
+        assert_eq!(hint("p 2%").as_deref(), Some("tc would read 2 and ignore the rest"));
         assert_eq!(hint("p x"), None);
     }
 
     #[test]
-    fn a_synopsis_says_what_follows_each_word() {
+    fn synopsis_shows_the_value_of_each_argument() {
         let line = "x [limit PACKETS] target TIME [quantum BYTES] [rehash MS] [beta NUMBER] [least BYTES] \
                     [share PERCENT] [p NUMBER] [twice TIME] [ecn] [split_gso] [memory_limit BYTES] \
                     [bandwidth RATE|PERCENT]";
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn qdiscs_that_are_not_here_are_called_so() {
+    fn missing_qdiscs_have_a_hint() {
         for name in ELSEWHERE {
             let said = Spec::parse(name).unwrap_err();
             assert_eq!(
@@ -516,8 +516,8 @@ mod tests {
     }
 
     #[test]
-    fn notes_tell_a_bare_name_from_tcs_and_list_its_other_names() {
-        let bare = "x alone is not tc's: write x preset=linux hard_limit=10240p, or one of its words";
+    fn notes_show_defaults_and_aliases() {
+        let bare = "x alone has Forebay's defaults; for tc's write x preset=linux hard_limit=10240p, or a tc argument";
         assert_eq!(notes("x", &TC), [bare]);
         let droptail = notes("droptail", &alias("pfifo").unwrap().1);
         assert_eq!(droptail[1], "pfifo [limit PACKETS]: droptail ecn=off hard_limit=1000p");
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_named_with_the_nearest() {
+    fn unknown_arguments_suggest_the_nearest() {
         let error = of("targt 5ms").unwrap_err();
         assert_eq!((error.found.as_str(), error.hint.as_deref()), ("targt", Some("did you mean target?")));
         assert!(error.accepts.contains("memory_limit") && of("target").unwrap_err().accepts.contains("after target"));
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_shows_the_word_and_the_value_as_they_were_written() {
+    fn errors_show_argument_and_value_as_written() {
         let said = |text: &str| Spec::parse(text).unwrap_err().to_string();
         let lines = [
             ("sfb rehash 60s", "rehash: found '60s', expected a number of milliseconds, without a unit"),
@@ -564,8 +564,8 @@ mod tests {
             ("pie alpha 33", "alpha: found '33', expected a whole number from 0 to 32"),
             ("pie beta 2.5", "beta: found '2.5', expected a whole number from 0 to 32"),
             ("red limit 100p", "limit: found '100p', expected a size in bytes"),
-            ("codel ecn=on target 5ms", "ecn: found 'ecn=on', expected tc's words throughout or key=value"),
-            ("codel target=5ms ecn", "target: found 'target=5ms', expected tc's words throughout or key=value"),
+            ("codel ecn=on target 5ms", "ecn: found 'ecn=on', expected either tc arguments or key=value"),
+            ("codel target=5ms ecn", "target: found 'target=5ms', expected either tc arguments or key=value"),
             ("fq_codel =5", "=5: found '=5', expected key=value"),
             ("raqm =5", "=5: found '=5', expected key=value"),
             ("codel target", "target: found '', expected a value after target"),
@@ -574,11 +574,11 @@ mod tests {
             assert!(said(text).starts_with(error), "{text}: {}", said(text));
         }
         let refused = of("any_ect").unwrap_err();
-        assert_eq!(refused.to_string(), "any_ect: found 'any_ect', expected tc's line without it: nobody asks here");
+        assert_eq!(refused.to_string(), "any_ect: found 'any_ect', expected tc's line without it: it is not supported");
     }
 
     #[test]
-    fn a_tail_is_read_like_any_discipline() {
+    fn tc_arguments_equal_key_value_settings() {
         let codel = Spec::parse("codel limit 1000 target 5000 interval 100ms ecn").unwrap();
         let same = Spec::parse("codel preset=linux hard_limit=1000p target=5ms interval=100ms ecn=on").unwrap();
         assert_eq!(codel.canonical(), same.canonical());

@@ -1,9 +1,9 @@
-//! The threshold marker of the AAQM paper (eq. 18): in front of any discipline, signals by how full the buffer is.
+//! The threshold marker of the AAQM paper (eq. 18): signals arrivals at any discipline by the buffer's fill level.
 //!
-//! With x the share of the buffer that is taken, the arriving packet counted, an arrival is signalled with
-//! probability 0 up to the threshold and from there rising linearly to 1 at a full buffer. The threshold may
-//! change during the run. The discipline behind sees every arrival and gives its verdict; a packet that it accepts and
-//! the marker signals is marked or dropped, and the discipline is told, as of an overflow.
+//! Let x be the share of the buffer in use, including the arriving packet. The signal probability is 0 up to the
+//! threshold and rises linearly to 1 at a full buffer. The threshold may change during the run. The discipline decides
+//! about every arrival. A packet that it accepts and the marker signals is marked or dropped; the discipline is
+//! notified as of an overflow.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -18,29 +18,29 @@ use crate::base::text::{self, BadValue};
 use crate::base::time::{Instant, Span};
 use crate::base::units::Limit;
 
-/// The most values that a threshold may take one after the other.
+/// Largest number of threshold values in one run.
 const MOST: usize = 8;
 
-/// A threshold that changes at given times; none at all by default.
+/// A threshold that changes at given times; off by default.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Steps {
-    /// From which time which share of the buffer.
+    /// Start time and threshold, as a share of the buffer.
     steps: [(Span, f64); MOST],
     len: u8,
 }
 
 impl Steps {
-    /// Is there none?
+    /// Whether there is no threshold.
     pub const fn is_off(&self) -> bool {
         self.len == 0
     }
 
-    /// Its value, if that never changes.
+    /// The value, if it never changes.
     pub const fn constant(&self) -> Option<f64> {
         if self.len == 1 { Some(self.steps[0].1) } else { None }
     }
 
-    /// Its value at `now`.
+    /// The value at `now`.
     fn at(&self, now: Instant) -> f64 {
         let steps = &self.steps[..usize::from(self.len)];
         let begun = steps.iter().take_while(|(from, _)| Instant::ZERO + *from <= now);
@@ -50,7 +50,7 @@ impl Steps {
 
 impl Value for Steps {
     const ACCEPTS: &'static str =
-        "off, a share of the buffer from 0 to 1, or shares from given times on, such as 0.95/125s:0.5/175s:0.95";
+        "off, a share of the buffer from 0 to 1, or steps with times such as 0.95/125s:0.5/175s:0.95";
     const UNIT: &'static str = "of the buffer";
 
     fn parse(text: &str) -> Result<Self, BadValue> {
@@ -71,7 +71,7 @@ impl Value for Steps {
                 .steps
                 .get_mut(i)
                 .filter(|_| later)
-                .ok_or_else(|| bad().hint(format!("times that grow, at most {} of them", MOST - 1)))?;
+                .ok_or_else(|| bad().hint(format!("at most {} times, in increasing order", MOST - 1)))?;
             *step = (from, share);
             out.len += 1;
         }
@@ -90,12 +90,13 @@ impl Value for Steps {
     }
 }
 
-/// Eq. 18: the probability for an arrival that takes the buffer to `x` of its size.
+/// Eq. 18: the signal probability if `x` is the share of the buffer in use with the arrival.
 fn d(x: f64, th: f64) -> f64 {
     if x <= th { 0.0 } else { ((x - th) / (1.0 - th)).min(1.0) }
 }
 
-/// A threshold marker in front of a discipline, with its own randomness: the discipline draws what it would draw alone.
+/// A threshold marker in front of a discipline. It has its own random stream, so the discipline draws the same
+/// numbers as without it.
 pub struct Threshold<D> {
     th: Steps,
     rng: Rng,
@@ -103,22 +104,22 @@ pub struct Threshold<D> {
 }
 
 impl<D: Discipline> Threshold<D> {
-    /// In front of `behind`, whose stream is `rng`, which stays as it is.
+    /// A marker in front of `behind`. Its stream is derived from `rng`, which is not advanced.
     pub fn new(th: Steps, rng: &Rng, behind: D) -> Self {
         Self { th, rng: Rng::stream(rng.clone().bits(), "threshold"), behind }
     }
 
-    /// The discipline behind it.
+    /// The discipline behind the marker.
     pub const fn behind(&self) -> &D {
         &self.behind
     }
 
-    /// The same, to be changed.
+    /// The discipline behind the marker, mutable.
     pub const fn behind_mut(&mut self) -> &mut D {
         &mut self.behind
     }
 
-    /// Is `packet` signalled, were it to join `port` now?
+    /// Whether `packet` is signalled if it joins `port` now.
     fn signals(&mut self, packet: &Packet, port: &Port, now: Instant) -> bool {
         let level = port.level(MAIN);
         let x = match level.link().limit {
@@ -168,7 +169,7 @@ mod tests {
     use crate::{AnyDiscipline, Spec};
 
     #[test]
-    fn eq_18_rises_from_the_threshold_to_a_full_buffer() {
+    fn eq_18_rises_from_threshold_to_full_buffer() {
         for (x, th, p) in [(0.5, 0.95, 0.0), (0.95, 0.95, 0.0), (0.975, 0.95, 0.5), (1.0, 0.95, 1.0), (0.75, 0.5, 0.5)]
         {
             assert!((d(x, th) - p).abs() < 1e-12, "d({x}) with th {th}");
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_it_writes_and_changes_on_time() {
+    fn steps_round_trip_and_change_on_time() {
         for text in ["off", "0.95", "0.95/125s:0.5/175s:0.95"] {
             assert_eq!(Steps::parse(text).map(|th| th.show()), Ok(text.to_string()));
         }
@@ -193,7 +194,7 @@ mod tests {
     fn filled(words: &str, ecn: Ecn) -> crate::base::host::Queue<AnyDiscipline> {
         let link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
         let mut queue = Spec::parse(words).unwrap().queue(link, Rng::stream(1, "queue"));
-        // A flow each, in all classes: no discipline has anything against one of them.
+        // One flow per packet, in all classes, so that no discipline treats one differently.
         for slot in 0..100 {
             let class = (slot % 10) as u8;
             let packet = Packet { slot, len: 500, flow: slot, pair: slot, ecn, class, ..Packet::default() };
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn stands_in_front_of_any_discipline_and_through_the_one_door() {
+    fn works_in_front_of_every_discipline() {
         for name in crate::ENTRIES.iter().map(|entry| entry.name) {
             let queue = filled(&format!("{name} th=0"), Ecn::NotEct);
             let tally = queue.port.tally();
@@ -216,8 +217,8 @@ mod tests {
     }
 
     #[test]
-    fn the_discipline_behind_it_sees_every_arrival_and_no_mark_counts_twice() {
-        // AVQ's virtual queue counts what is offered, and a full buffer is a full buffer for all.
+    fn discipline_sees_all_arrivals_and_marks_count_once() {
+        // AVQ's virtual queue counts every offered packet.
         let all = filled("avq limit=1000 bytes=off th=0.2", Ecn::NotEct);
         assert!(all.port.tally().dropped_early.pkts > 10);
         assert_eq!(all.discipline().probe(0), 100.0);
@@ -231,11 +232,11 @@ mod tests {
     }
 
     #[test]
-    fn drops_of_the_discipline_behind_it_stay_as_they_are() {
+    fn overflow_drops_are_unchanged() {
         let alone = filled("droptail", Ecn::NotEct).port.tally();
         let high = filled("droptail th=1", Ecn::NotEct).port.tally();
         assert_eq!((alone, high.dropped_early.pkts), (high, 0));
-        // Half a buffer is never signalled; from there on ever more.
+        // Up to half the buffer nothing is signalled; beyond, increasingly more.
         let half = filled("droptail th=0.5", Ecn::NotEct).port.tally();
         assert!(half.accepted.pkts > 60 && half.dropped_early.pkts > 5, "{half:?}");
     }

@@ -1,4 +1,4 @@
-//! The forms that values of tc's words have.
+//! The formats of tc's values.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -6,7 +6,7 @@ use core::ops::RangeInclusive;
 
 use super::read;
 
-/// How tc reads the value after a word.
+/// The format of a tc argument's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// A time; a bare number is microseconds.
@@ -15,15 +15,15 @@ pub enum Form {
     Millis,
     /// A whole number of packets.
     Packets,
-    /// The same in decimal digits only.
+    /// A whole number of packets in decimal digits only.
     DecimalPackets,
-    /// A number of packets that may have the units of sizes.
+    /// A number of packets that may have a unit of size.
     SizedPackets,
     /// A size in bytes, with units.
     Size,
     /// A whole number of bytes.
     Bytes,
-    /// The same in decimal digits only.
+    /// A whole number of bytes in decimal digits only.
     DecimalBytes,
     /// A whole number.
     Count,
@@ -33,7 +33,7 @@ pub enum Form {
     Probability,
     /// A gain in Hz, from 0 to 2^24.
     Gain,
-    /// A percentage, its sign left out or not.
+    /// A percentage, with or without `%`.
     Percent,
     /// A rate, or a percentage of the device's.
     Rate,
@@ -42,7 +42,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What stands for the value in a synopsis.
+    /// The placeholder of the value in a synopsis.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Time => "TIME",
@@ -56,7 +56,7 @@ impl Form {
         }
     }
 
-    /// What may be written.
+    /// Description of accepted text, after "expected ".
     pub(super) const fn accepts(self) -> &'static str {
         match self {
             Self::Time => "a time such as 5ms, or a number of microseconds (units: s, ms, us)",
@@ -74,7 +74,7 @@ impl Form {
         }
     }
 
-    /// The number that `value` is to tc, in the form's unit; of a rate bytes per second, or per cent.
+    /// The number that tc reads from `value`, in the form's unit. A rate is in bytes per second or percent.
     pub(super) fn read(self, value: &str) -> Option<f64> {
         let real = |range: RangeInclusive<f64>| {
             let (number, rest) = read::real(value)?;
@@ -98,7 +98,7 @@ impl Form {
         }
     }
 
-    /// `number` as a parameter is written.
+    /// `number` with the unit that a parameter needs.
     pub(super) fn written(self, number: f64) -> String {
         let unit = match self {
             Self::Time => "us",
@@ -110,15 +110,15 @@ impl Form {
         format!("{number}{unit}")
     }
 
-    /// What may be behind a value that could not be read.
+    /// A hint on the probable cause of a parse error.
     pub(super) fn hint(self, value: &str) -> Option<String> {
         let octal = value.len() > 1 && value.starts_with('0') && value.chars().all(|c| c.is_ascii_digit());
         match (self, read::real(value)) {
             (Self::Millis | Self::Packets | Self::Bytes | Self::Count, _) if octal => {
-                Some("tc takes a number that begins with 0 as octal".to_string())
+                Some("tc reads a number with a leading 0 as octal".to_string())
             }
             (Self::Real | Self::Probability | Self::Gain, Some((number, rest))) if !rest.is_empty() => {
-                Some(format!("tc would go by {number} and leave out what follows it"))
+                Some(format!("tc would read {number} and ignore the rest"))
             }
             _ => None,
         }

@@ -1,14 +1,15 @@
-//! Numbers as tc(8) reads them: C's `strtoul` and `strtod`, and iproute2's units on top of them.
+//! Numbers as tc(8) parses them: C's `strtoul` and `strtod`, and iproute2's units.
 //!
-//! Whole numbers are octal after `0` and hexadecimal after `0x`; others may be hexadecimal too, or have an exponent. Units
-//! are of either case. What follows a number and is no unit is an error, also where tc looks no further (`probability 0.02x`).
+//! Whole numbers are octal after `0` and hexadecimal after `0x`. Others may be hexadecimal too, or have an exponent.
+//! Units are case-insensitive. Text after a number that is not a unit is an error, even where tc ignores it
+//! (`probability 0.02x`).
 
-/// A digit that C takes in this base.
+/// The number of leading digits of this base.
 fn digits(text: &str, radix: u32) -> usize {
     text.find(|c: char| !c.is_digit(radix)).unwrap_or(text.len())
 }
 
-/// What follows a sign, and whether that was a minus.
+/// The text after an optional sign, and whether it is negative.
 fn unsigned(text: &str) -> (&str, bool) {
     match text.strip_prefix('-') {
         Some(rest) => (rest, true),
@@ -16,13 +17,13 @@ fn unsigned(text: &str) -> (&str, bool) {
     }
 }
 
-/// What follows `0x` and a digit of that base.
+/// The text after `0x`, if a hexadecimal digit follows.
 fn hexadecimal(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
     rest.trim_start_matches('.').starts_with(|c: char| c.is_ascii_hexdigit()).then_some(rest)
 }
 
-/// A whole number, as `strtoul` reads it with base 10 or, where it finds the base, 0; negative ones wrap around.
+/// A whole number, as `strtoul` parses it with base 10, or base 0 if `any_base`; negative numbers wrap around.
 fn whole(text: &str, any_base: bool) -> Option<u64> {
     let (rest, negative) = unsigned(text);
     let (rest, radix) = match hexadecimal(rest) {
@@ -35,12 +36,12 @@ fn whole(text: &str, any_base: bool) -> Option<u64> {
     Some(if negative { number.wrapping_neg() } else { number })
 }
 
-/// `get_unsigned` and `get_u32`: 32 bits, in any base or in tens.
+/// `get_unsigned` and `get_u32`: 32 bits, in any base or decimal only.
 pub(super) fn count(text: &str, any_base: bool) -> Option<u32> {
     u32::try_from(whole(text, any_base)?).ok()
 }
 
-/// The number that `text` begins with, as `strtod` reads it, and what follows it. No number: neither infinities nor NaN.
+/// The number at the start of `text`, as `strtod` parses it, and the rest. Infinities and NaN are not accepted.
 pub(super) fn real(text: &str) -> Option<(f64, &str)> {
     let (start, negative) = unsigned(text);
     let (number, rest) = match hexadecimal(start) {
@@ -58,7 +59,7 @@ fn decimal_real(text: &str) -> Option<(f64, &str)> {
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// `text` follows `0x`.
+/// A hexadecimal number; `text` is the text after `0x`.
 fn hexadecimal_real(text: &str) -> (f64, &str) {
     let before = digits(text, 16);
     let fraction = text[before..].strip_prefix('.').map_or("", |rest| &rest[..digits(rest, 16)]);
@@ -70,7 +71,7 @@ fn hexadecimal_real(text: &str) -> (f64, &str) {
     (libm::scalbn(number, power), &text[mantissa + len..])
 }
 
-/// The exponent that `text` begins with, and how long it is written.
+/// The exponent at the start of `text`, and its length in bytes.
 fn exponent(text: &str, letters: [char; 2]) -> Option<(i32, usize)> {
     let rest = text.strip_prefix(letters)?;
     let (start, negative) = unsigned(rest);
@@ -81,19 +82,19 @@ fn exponent(text: &str, letters: [char; 2]) -> Option<(i32, usize)> {
     (len > 0).then(|| (if negative { -size } else { size }, text.len() - start.len() + len))
 }
 
-/// A number of at least 0 times the factor of its unit, of either case; `units` has the factors.
+/// A number of at least 0 times the factor of its unit, case-insensitive; `units` has the factors.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let (number, unit) = real(text)?;
     let (_, factor) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
     Some(number * factor).filter(|value| *value >= 0.0 && value.is_finite())
 }
 
-/// The whole part, if it has 32 bits.
+/// The integer part, if it fits 32 bits.
 fn whole_part(value: f64) -> Option<u32> {
     (value < f64::from(u32::MAX) + 1.0).then_some(value as u32)
 }
 
-/// `get_time`: microseconds, the parts of one cut off.
+/// `get_time`: microseconds, truncated.
 pub(super) fn time(text: &str) -> Option<u32> {
     const UNITS: [(&str, f64); 10] = [
         ("", 1.0),
@@ -110,7 +111,7 @@ pub(super) fn time(text: &str) -> Option<u32> {
     whole_part(scaled(text, &UNITS)?)
 }
 
-/// `get_size`: bytes, the parts of one cut off. Units of bits count 1024 too.
+/// `get_size`: bytes, truncated. Units of bits use 1024 too.
 pub(super) fn size(text: &str) -> Option<u32> {
     const K: f64 = 1024.0;
     const UNITS: [(&str, f64); 11] = [
@@ -129,7 +130,7 @@ pub(super) fn size(text: &str) -> Option<u32> {
     whole_part(scaled(text, &UNITS)?)
 }
 
-/// `get_rate`: whole bytes per second, from bits unless the unit says bytes.
+/// `get_rate`: whole bytes per second; units are bits unless they end in `bps` (bytes).
 pub(super) fn rate(text: &str) -> Option<u32> {
     const BITS: [(&str, f64); 10] = [
         ("", 1.0),
@@ -182,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_have_the_base_of_their_prefix() {
+    fn prefix_sets_the_base_of_whole_numbers() {
         for (text, any, tens) in [
             ("10", Some(10), Some(10)),
             ("010", Some(8), Some(10)),
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn other_numbers_may_be_hexadecimal_or_have_an_exponent() {
+    fn reals_may_be_hexadecimal_or_have_an_exponent() {
         for (text, number, rest) in [
             ("1.5ms", 1.5, "ms"),
             (".5", 0.5, ""),
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_of_either_case() {
+    fn units_are_case_insensitive() {
         assert_eq!(["5MS", "5000", "5000.9US", "0.005Sec", "0x1388"].map(time), [Some(5000); 5]);
         assert_eq!([("5ns"), ("-1ms"), ("4295s"), ("5 ms"), ("ms")].map(time), [None; 5]);
         assert_eq!(["10K", "10240", "10240.7B", "80kBit", "0x2800"].map(size), [Some(10_240); 5]);
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn percentages_go_from_0_to_100() {
+    fn percentages_range_from_0_to_100() {
         assert_eq!(
             ["50%", "0%", "99.5%", "100%", ".5%"].map(percent_of_rate).map(|p| p.unwrap()),
             [50.0, 0.0, 99.5, 100.0, 0.5]
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_have_their_unit() {
+    fn packets_need_a_unit() {
         assert_eq!(["5p", "5pkt", "5pkts", "05packet", "5packets"].map(packets), [Some(5); 5]);
         assert!(["5", "p", "5cows", "0x5p", "5P"].iter().all(|text| packets(text).is_none()));
     }
