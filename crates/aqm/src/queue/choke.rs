@@ -30,7 +30,7 @@ choice! {
 }
 
 params! {
-    /// Knobs of CHOKe.
+    /// Parameters of CHOKe.
     pub struct Params {
         /// Up to this average everything passes; auto is a third of max_th.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "tc choke";

@@ -19,7 +19,7 @@ use crate::parts::dual::{Classifier, Coupled, Dual};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of Curvy RED.
+    /// Parameters of Curvy RED.
     pub struct Params {
         /// Weight of a new sample in the average of classic delay, as a power of 1/2.
         g: u32 = 5, in 0.0 ..= 30.0, "g_C", "RFC 9332 Figure 9";

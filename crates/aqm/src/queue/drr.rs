@@ -19,7 +19,7 @@ use crate::parts::flow_queues::{Chain, Links, Tie, fattest};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of DRR.
+    /// Parameters of DRR.
     pub struct Params {
         /// Queues that flows are given to.
         buckets: u32 = 1024, in 1.0 ..= 65536.0, "n", "ours; ns-2.35: buckets_ 10";

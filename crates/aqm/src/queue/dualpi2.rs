@@ -21,7 +21,7 @@ use crate::parts::dual::{Classifier, Coupled, Dual};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of DualPI2.
+    /// Parameters of DualPI2.
     pub struct Params {
         /// Classic delay that is aimed at.
         target: Span = Span::from_millis(15), in 1e-9 ..= 1e3, "target", "RFC 9332 Figure 2";

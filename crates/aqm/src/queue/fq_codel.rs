@@ -33,7 +33,7 @@ choice! {
 }
 
 params! {
-    /// Knobs of FQ-CoDel.
+    /// Parameters of FQ-CoDel.
     pub struct Params {
         /// Acceptable standing delay of a flow.
         target: Span = Span::from_millis(5), in 1e-9 ..= 1e3, "TARGET", "RFC 8290 section 5.2.2";

@@ -20,7 +20,7 @@ use crate::parts::flow_queues::{Chain, FlowQueues, Links};
 use crate::{params, probes};
 
 params! {
-    /// Knobs of FQ-PIE.
+    /// Parameters of FQ-PIE.
     pub struct Params {
         /// Delay that is aimed at in each flow.
         target: Span = Span::from_millis(15), in 1e-9 ..= 1e3, "target", "Linux fq_pie";

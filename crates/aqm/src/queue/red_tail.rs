@@ -35,7 +35,7 @@ choice! {
 }
 
 params! {
-    /// Knobs of RED+Tail.
+    /// Parameters of RED+Tail.
     pub struct Params {
         /// Packets of a pair that go to queue 1; the next is the first for queue 2.
         n: u32 = 64, in 0.0 ..= 4294967295.0, "N", "not printed; 64 keeps false alarms below 0.02 (section III)";

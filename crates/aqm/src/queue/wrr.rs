@@ -29,7 +29,7 @@ choice! {
 }
 
 params! {
-    /// Knobs of WRR.
+    /// Parameters of WRR.
     pub struct Params {
         /// Weight, one number or one per class.
         weights: PerClass = PerClass::all(1.0), in 1e-3 ..= 1e3, "w_i", "Table 2 has 1 to 4";
