@@ -35,7 +35,7 @@ params! {
         beta: Auto<f64> = Auto::Auto, in 0.0 ..= 1e6, "beta", "RFC 9332 Figure 2";
         /// Coupling factor.
         k: f64 = 2.0, in 0.1 ..= 100.0, "k", "RFC 9332 section 2.5.1 and Figure 2";
-        /// Stay from which L packets are marked.
+        /// Sojourn time from which L packets are marked.
         min_th: Span = Span::from_micros(800), in 0.0 ..= 1e3, "minTh", "RFC 9332 Figure 2";
         /// From there to where all L packets are marked; 0 makes a step.
         range: Span = Span::from_micros(400), in 0.0 ..= 1e3, "range", "RFC 9332 Figure 2";

@@ -43,11 +43,11 @@ params! {
         flows: u32 = 1024, in 1.0 ..= 65536.0, "flows", "RFC 8290 section 5.2.5";
         /// Bytes that a queue may send in a round.
         quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "RFC 8290 section 5.2.4; Linux takes no less than 256";
-        /// ECT packets that have stayed longer than this are marked, whatever CoDel and `ecn` say.
+        /// Sojourn time above which ECT packets are marked, regardless of CoDel and `ecn`.
         ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "RFC 8290 section 5.2.7";
-        /// Most packets that one overflow drops.
+        /// Largest number of packets dropped by one overflow.
         drop_batch: u32 = 64, in 1.0 ..= 65535.0, "drop_batch", "RFC 8290 section 4.1";
-        /// Most bytes that may wait, beside the buffer.
+        /// Largest backlog in bytes, in addition to the buffer's limit.
         memory_limit: Off<Bytes> = Off::Off, in 1.0 ..= 1e12, "memory_limit", "Linux";
         /// No drop while no more than this waits in all queues; auto is the largest packet seen.
         mtu: Auto<Bytes> = Auto::Auto, in 0.0 ..= 1e9, "maxpacket", "RFC 8289 section 5.6";
@@ -59,7 +59,7 @@ params! {
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "RFC 8290 section 4.1: the 5-tuple";
         /// How a flow finds its queue.
         hash: Hash = Hash::Salted, in 0.0 ..= 1.0, "", "RFC 8290 section 4.1";
-        /// Which flows collide; auto is drawn at the first packet.
+        /// Salt of the hash; auto is drawn at random at the first packet.
         salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "RFC 8290 section 4.1";
     }
 }

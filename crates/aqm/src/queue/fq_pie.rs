@@ -22,7 +22,7 @@ use crate::{params, probes};
 params! {
     /// Parameters of FQ-PIE.
     pub struct Params {
-        /// Delay that is aimed at in each flow.
+        /// Target queuing delay of each flow.
         target: Span = Span::from_millis(15), in 1e-9 ..= 1e3, "target", "Linux fq_pie";
         /// Time between updates of the flows' probabilities.
         tupdate: Span = Span::from_millis(15), in 1e-6 ..= 1e3, "tupdate", "Linux fq_pie";
@@ -42,7 +42,7 @@ params! {
         min_backlog: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "2 mtu", "Linux pie_drop_early";
         /// How a flow's delay is known.
         latency: Latency = Latency::Timestamp, in 0.0 ..= 1.0, "dq_rate_estimator", "Linux fq_pie";
-        /// Packets shorter than mtu meet p in proportion to their length.
+        /// Scales p of packets shorter than mtu by length/mtu.
         bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "Linux fq_pie";
         /// Longest packet: see min_backlog and bytes.
         mtu: Bytes = Bytes(1514), in 1.0 ..= 65536.0, "psched_mtu", "Linux pie_drop_early, on Ethernet";
@@ -50,7 +50,7 @@ params! {
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "Linux skb_get_hash: the 5-tuple";
         /// How a flow finds its queue.
         hash: Hash = Hash::Salted, in 0.0 ..= 1.0, "", "Linux fq_pie_hash";
-        /// Which flows collide; auto is drawn at the first packet.
+        /// Salt of the hash; auto is drawn at random at the first packet.
         salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "Linux skb_get_hash";
     }
 }
