@@ -394,7 +394,7 @@ mod tests {
     fn a_variant_has_no_preset_but_its_own() {
         assert_eq!(
             error("raqm_plus preset=paper"),
-            "preset: found 'paper', expected no other preset: raqm_plus is preset=plus"
+            "preset: found 'paper', expected no other preset, because raqm_plus is preset=plus"
         );
         let plain = Spec::parse("raqm_plus").map(|spec| spec.canonical());
         assert_eq!(Spec::parse("raqm_plus preset=plus").map(|spec| spec.canonical()), plain);
