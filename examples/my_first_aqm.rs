@@ -1,12 +1,12 @@
-//! A discipline of one's own in a comparison: `cargo run --release -p forebay-lab --example my_first_aqm`.
+//! A custom discipline in a comparison: `cargo run --release -p forebay-lab --example my_first_aqm`.
 use forebay_aqm::base::prelude::*;
 use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::Overrides;
 
-params! { /// Its one knob.
+params! { /// Parameters.
     pub struct Params {
-        /// Probability of a signal for each waiting packet.
+        /// Signal probability per queued packet.
         slope: f64 = 0.001, in 0.0 ..= 1.0, "s", "mine";
     }
 }
