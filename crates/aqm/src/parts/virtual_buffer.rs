@@ -385,7 +385,7 @@ mod tests {
         let steps = relaxed(relaxed(10.0, 0.1, 50.0, 1.0), 0.1, 50.0, half - 1.0);
         assert!((steps - 30.0).abs() < 1e-12);
         assert_eq!(relaxed(10.0, 0.1, 50.0, 0.0), 10.0);
-        // B' = fill + kappa (target - B): 6.25 a second against 0.1 (20 - B) rests at 20 + 62.5.
+        // B' = fill + kappa (target - B): 6.25 a second against 0.1 (20 - B) settles at 20 + 62.5.
         let range = range(0.0, 20.0, 1000.0);
         let mut leaking = Threshold::new(0.5, 0.01, 1250.0, range).leaking(0.1);
         assert_eq!(leaking.rest, 82.5);

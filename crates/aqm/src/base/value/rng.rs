@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_has_mean_one_half_and_stays_in_range() {
+    fn uniform_has_mean_one_half_in_range() {
         let mut rng = Rng::stream(7, "test");
         let n = 100_000;
         let sum: f64 = (0..n).map(|_| rng.uniform()).inspect(|u| assert!((0.0..1.0).contains(u))).sum();

@@ -130,12 +130,12 @@ impl Priority {
         }
     }
 
-    /// What an operator sees of `list`.
+    /// The statistics of `list`.
     pub const fn seen(&self, list: ListId) -> &Seen {
         &self.seen[list.0 as usize]
     }
 
-    /// What the classic list is owed.
+    /// Credit of the Classic list in weighted bytes.
     pub const fn credit(&self) -> f64 {
         self.credit
     }
@@ -144,7 +144,7 @@ impl Priority {
 probes! { Priority {
     /// Packets in the C queue.
     waiting_c ["packets"] = |s| f64::from(s.seen(CLASSIC).waiting);
-    /// How long the packet that the C queue sent last had waited.
+    /// Sojourn time of the packet that the C queue sent last.
     delay_c ["s"] = |s| s.seen(CLASSIC).delay.secs();
     /// Bytes that the C queue has sent.
     sent_c ["bytes"] = |s| s.seen(CLASSIC).sent as f64;
