@@ -4,9 +4,9 @@ use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::Overrides;
 
-params! { /// The parameter.
+params! { /// Parameters.
     pub struct Params {
-        /// Signal probability per waiting packet.
+        /// Signal probability per queued packet.
         slope: f64 = 0.001, in 0.0 ..= 1.0, "s", "mine";
     }
 }

@@ -1,8 +1,9 @@
-//! Nanoseconds for one enqueue and its dequeue, for every line of the registry, and for the markers.
+//! CPU time in ns of one enqueue and dequeue, for every registered discipline and every marker.
 //!
-//! 1024 flows keep some 50 packets waiting; a rule that drops is offered up to twice the link's rate. The threshold
-//! marker stands in front of drop-tail, the token bucket alone: it has no queue.
-//! `cargo bench -- NAME..` runs only those. Best of several rounds, because a shared machine only ever adds time.
+//! 1024 flows keep a backlog of about 50 packets. A discipline that drops is offered up to twice the link's rate. The
+//! threshold marker runs in front of drop-tail; the token bucket runs alone, without a queue.
+//! `cargo bench -- NAME..` runs only these. The result is the best of several rounds, because load on a shared machine
+//! only adds time.
 
 use std::time::Instant;
 
@@ -18,7 +19,7 @@ const PACKETS: u64 = 200_000;
 fn main() {
     let named: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let asked = |name: &str| named.is_empty() || named.iter().any(|named| named == name);
-    // Under `cargo test --benches` one short round shows that every line still runs.
+    // Under `cargo test --benches` one short round checks that every entry runs.
     let (rounds, packets) = if std::env::args().any(|arg| arg == "--bench") { (ROUNDS, PACKETS) } else { (1, 1_000) };
     println!("{:<16} {:>12} {:>10} {:>8} {:>8}", "discipline", "ns/packet", "sent", "dropped", "marked");
     for entry in ENTRIES.iter().filter(|entry| asked(entry.name)) {
@@ -49,7 +50,7 @@ fn main() {
     }
 }
 
-/// Nanoseconds a packet in the best of `rounds`, after one that does not count.
+/// Nanoseconds per packet in the best of `rounds`, after a warm-up round.
 fn best(rounds: usize, packets: u64, mut round: impl FnMut()) -> f64 {
     round();
     let all = (0..rounds).map(|_| {

@@ -1,13 +1,13 @@
-//! Active Queue Management disciplines, one file each, readable beside their papers.
+//! Active Queue Management disciplines.
 //!
-//! Implement the lowest of three traits that fits ([`base::ladder`]): a [`Law`](base::ladder::Law)
-//! never sees a packet, an [`Aqm`](base::ladder::Aqm) holds none, a
-//! [`Discipline`](base::ladder::Discipline) owns order and storage. Time and chance come in through
-//! the call; nothing here reads a clock, allocates per packet in steady state, or logs.
+//! A discipline implements the first of three traits that fits ([`base::ladder`]): a [`Law`](base::ladder::Law) reads
+//! counters, an [`Aqm`](base::ladder::Aqm) decides about packets, a [`Discipline`](base::ladder::Discipline) owns order
+//! and storage. Time and random numbers are arguments of each call. Nothing here reads a clock, logs, or allocates per
+//! packet in steady state.
 #![no_std]
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-/// For the macros: a user's crate has none of its own in reach.
+/// For the macros: a user's crate may not declare `alloc`.
 #[doc(hidden)]
 pub extern crate alloc;
 
@@ -15,8 +15,8 @@ pub mod base;
 pub mod parts;
 pub mod testing;
 
-// One name per discipline. This is the only other place that adding one touches. What an `aqm` decides by is its folder: the
-// backlog at the port, the load (losses, idle time, a virtual queue), or the delay.
+// One name per discipline. Adding a discipline needs its file and a name here. An `aqm` is in the folder of what it
+// measures: backlog, load (losses, idle time, a virtual queue), or delay.
 registry! {
     law { raqm: Raqm, pi: Pi, rem: Rem, msc: Msc, aaqm: Aaqm }
     aqm {
@@ -34,7 +34,7 @@ registry! {
     variants { raqm_plus: raqm "plus" }
 }
 
-/// Drop-tail.
+/// Drop-tail with its defaults.
 impl Default for Spec {
     fn default() -> Self {
         Self { name: "droptail", common: Default::default(), params: AnyParams::droptail(Default::default()) }

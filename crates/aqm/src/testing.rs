@@ -1,8 +1,8 @@
-//! The conformance suite as a library: what every discipline must do, whatever its rule.
+//! The conformance suite as a library: requirements on every discipline.
 //!
-//! [`check_aqm`] drives a discipline through random arrivals, departures and ticks on links that are
-//! slow, full, tiny, frozen or idle, and names the first rule it breaks. [`settings`] makes random
-//! parameters for it; [`churn`] is a steady load to be timed, [`marked`] the same for markers.
+//! [`check_aqm`] runs a discipline with random arrivals, departures and ticks on links that are slow, full, tiny,
+//! frozen or idle, and returns the first violation. [`settings`] draws random parameters; [`churn`] is a steady load
+//! for benchmarks, [`marked`] is one for markers.
 
 #[cfg(test)]
 pub(crate) mod by_hand;
@@ -29,9 +29,9 @@ pub use crate::base::design::{Order, Promises};
 
 /// How to read a discipline's probes.
 pub struct Watch<D> {
-    /// What there is.
+    /// The probes.
     pub probes: &'static [ProbeSpec],
-    /// Reads one.
+    /// Reads the probe with this index.
     pub read: fn(&D, usize) -> f64,
 }
 
@@ -43,7 +43,7 @@ impl<D: Probes> Watch<D> {
 }
 
 impl<D> Watch<D> {
-    /// None at all.
+    /// No probes.
     pub const fn nothing() -> Self {
         Self { probes: &[], read: |_, _| f64::NAN }
     }
@@ -52,7 +52,7 @@ impl<D> Watch<D> {
 /// Events of each scenario before the buffer is drained.
 const EVENTS: usize = 160;
 const SILENCE: Span = Span::from_millis(10_000);
-/// So many ticks are given on time before the host falls behind and gives one late.
+/// Number of ticks on time before one late tick.
 const TICKS_ON_TIME: usize = 8;
 
 /// A packet's history.
@@ -61,7 +61,7 @@ struct Record {
     settled: bool,
 }
 
-/// A queue under examination.
+/// A queue under test.
 struct Bench<'a, D> {
     queue: Queue<D>,
     watch: &'a Watch<D>,
@@ -89,7 +89,7 @@ impl<D: Discipline> Bench<'_, D> {
         self.settle_accounts()
     }
 
-    /// Lets time pass, with its ticks.
+    /// Advances time, with the ticks that are due.
     fn pass(&mut self, gap: Span) -> Result<(), String> {
         let until = self.now + gap;
         for n in 0.. {
@@ -123,13 +123,13 @@ impl<D: Discipline> Bench<'_, D> {
             return Err("signalled an arrival that found nothing queued".to_string());
         }
         if !fits && happened.dropped_early.pkts + happened.dropped_overflow.pkts == 0 {
-            return Err("took a packet without room, and dropped none for it".to_string());
+            return Err("accepted a packet that does not fit, and dropped none for it".to_string());
         }
         self.collect_drops(fits.then_some(packet.slot))?;
         self.inspect()
     }
 
-    /// Was there a packet?
+    /// Dequeues; whether there was a packet.
     fn depart(&mut self) -> Result<bool, String> {
         let packet = self.queue.depart(self.now);
         self.collect_drops(None)?;
@@ -146,7 +146,7 @@ impl<D: Discipline> Bench<'_, D> {
         let offered = self.settle(packet)?;
         let marked = packet.ecn == Ecn::Ce && offered.ecn != Ecn::Ce;
         if marked && !(self.promises.ecn && offered.ecn.is_capable()) {
-            return Err(format!("marked packet {} without permission", packet.slot));
+            return Err(format!("marked packet {} although ECN is off or it is not ECT", packet.slot));
         }
         let ecn = if marked { Ecn::Ce } else { offered.ecn };
         if (Packet { ecn, ..offered }) != *packet {
@@ -158,7 +158,7 @@ impl<D: Discipline> Bench<'_, D> {
         Ok(())
     }
 
-    /// Drops since the last call; `fitted`: an arrival for which there was room.
+    /// Records the drops since the last call; `fitted` is the slot of an arrival that did fit.
     fn collect_drops(&mut self, fitted: Option<u32>) -> Result<(), String> {
         for (packet, reason) in core::mem::take(self.queue.port.discarded()) {
             self.settle(&packet)?;
@@ -171,7 +171,7 @@ impl<D: Discipline> Bench<'_, D> {
         Ok(())
     }
 
-    /// Gives a packet its one fate.
+    /// Records the fate of a packet; an error if it already has one.
     fn settle(&mut self, packet: &Packet) -> Result<Packet, String> {
         match self.records.get_mut(packet.slot as usize) {
             None => Err(format!("packet {} was never offered", packet.slot)),
@@ -183,7 +183,7 @@ impl<D: Discipline> Bench<'_, D> {
         }
     }
 
-    /// What must hold after every call.
+    /// Checks what must hold after every call.
     fn inspect(&mut self) -> Result<(), String> {
         self.queue.port.check()?;
         for (i, probe) in self.watch.probes.iter().enumerate() {
@@ -203,7 +203,7 @@ impl<D: Discipline> Bench<'_, D> {
         Ok(())
     }
 
-    /// After the last packet left.
+    /// Checks the counters after the last departure.
     fn settle_accounts(&self) -> Result<(), String> {
         if let Some(lost) = self.records.iter().find(|record| !record.settled) {
             return Err(format!("packet {} met no fate", lost.packet.slot));
@@ -232,14 +232,14 @@ impl<D: Discipline> Bench<'_, D> {
         broken.map_or(Ok(()), |slot| Err(format!("packet {slot} left out of order")))
     }
 
-    /// FNV-1a over everything that happens.
+    /// Adds an event to the FNV-1a fingerprint of the run.
     const fn note(&mut self, word: u64) {
         self.print = (self.print ^ word).wrapping_mul(0x0000_0100_0000_01b3);
     }
 }
 
-/// The first packet that could not have come from one of `lists` FIFO lists: each takes the list
-/// whose last packet is the latest before it.
+/// The first packet that violates FIFO order in `lists` lists. Each packet is assigned to the list whose last packet is
+/// the latest one before it.
 fn out_of_order(slots: &[u32], lists: usize) -> Option<u32> {
     let mut ends: Vec<Option<u32>> = alloc::vec![None; lists];
     slots.iter().copied().find(|&slot| match ends.iter_mut().filter(|end| **end < Some(slot)).max() {
@@ -251,11 +251,11 @@ fn out_of_order(slots: &[u32], lists: usize) -> Option<u32> {
     })
 }
 
-/// Drives fresh queues under a discipline through every scenario, each twice from `seed`.
+/// Runs new queues under a discipline through every scenario, twice each from `seed`.
 ///
-/// The first broken rule is the error: a packet with no fate or two, a changed packet, an unjust
-/// mark, a wrong order, packets that wait while nothing is sent, a probe that is not finite, a `p`
-/// that is no probability, a tick that asks for the past, two runs that differ.
+/// Returns the first violation as the error: a packet with no fate or two fates, a changed packet, a mark without
+/// ECN, a wrong order, an empty dequeue although packets are queued, a probe that is not finite, a `p` outside 0..1,
+/// a next tick in the past, two runs that differ.
 pub fn check_aqm<D: Discipline>(
     mut make: impl FnMut(Link, Rng) -> Queue<D>,
     watch: &Watch<D>,

@@ -1,4 +1,4 @@
-//! What every discipline stands on. The folders from the ground up: `value`, `traits`, `declare`, `build`.
+//! The foundation of all disciplines, in folders from bottom to top: `value`, `traits`, `declare`, `build`.
 
 mod build;
 mod declare;

@@ -1,4 +1,4 @@
-//! What a file with a discipline of one's own wants: `use forebay_aqm::base::prelude::*;`.
+//! The imports for a custom discipline: `use forebay_aqm::base::prelude::*;`.
 
 pub use super::cx::Cx;
 pub use super::design::{About, Design, Preset, Probes};

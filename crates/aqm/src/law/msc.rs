@@ -72,7 +72,7 @@ impl Design for Msc {
             "alpha differs from the listing: its initial value is 1.0, but the text asks for a 'small value'; we take \
              0.1",
             "gamma differs from the listing: it tests rho <= 1 and computes 1 - 1/rho; we use the text's gamma in both",
-            "rho = 0 differs from the listing: it computes 1 - 1/0; without traffic we use p_floor",
+            "a load of rho = 0 differs from the listing: it computes 1 - 1/0; without traffic we use p_floor",
             "p_d differs from the listing: it bounds p_d by 1 only; we bound it by 0 too",
             "initial values are ours: A starts at C, because rho starts at 1; p_d is 0 until the first ts_s has passed",
             "smooth_switch is ours: on gives p_a = max(p_floor, 1 - gamma/rho)",

@@ -175,7 +175,8 @@ impl Design for Raqm {
                alpha:         m/r0, or eps c(r/r0)/r0 with c(x) = 2 ln((2-x)/x)/(1-x)",
         deviations: &[
             "the update differs from the listing, which omits alpha in exp(mismatch): we use alpha, as in eq. (3)",
-            "c(x) differs from the paper: it is capped at c_max; the paper leaves it undefined for x <= 0 and x >= 2",
+            "the function c(x) differs from the paper: it is capped at c_max; the paper leaves it undefined for x <= \
+             0 and x >= 2",
             "the exponent of one period differs from the paper: it is limited to -5..5",
             "p_min differs from the listing (p_min=0): it keeps p above 0, because p changes by factors and cannot \
              leave 0",

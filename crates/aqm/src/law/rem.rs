@@ -68,7 +68,7 @@ impl Design for Rem {
              1",
             "not-ECT packets with ECN on differ from ns-2.35: they are dropped on arrival; ns-2 in marking mode \
              accepts them",
-            "x differs from ns-2.35: it is the arrivals of one interval; ns-2's averaging weight inw_ is not \
+            "arrivals x differ from ns-2.35: they are those of one interval; ns-2's averaging weight inw_ is not \
              implemented (its default 1 averages nothing)",
             "the signal test differs from ns-2.35: u < p, not u <= p, which also drops at p = 0 when u is 0",
         ],
@@ -151,7 +151,7 @@ mod tests {
         Rem::build(&params, &LINK)
     }
 
-    /// The price after 2 ms in which `x` packets of `len` bytes arrived, all but two of them accepted, `q` waiting.
+    /// The price after 2 ms with `x` arrivals of `len` bytes, all but two accepted, and `q` queued.
     fn price_after(rem: &mut Rem, x: u64, q: f64, len: u64) -> f64 {
         let count = |pkts| Count { pkts, bytes: pkts * len };
         let sample = Sample {

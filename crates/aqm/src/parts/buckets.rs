@@ -1,6 +1,6 @@
-//! Which of a fixed number of queues a packet belongs to.
+//! Selects the queue of a packet among a fixed number of queues.
 //!
-//! Stochastic fair queueing gives each flow a queue of its own by hashing, so that two flows now and then share one.
+//! Stochastic fair queueing hashes each flow to a queue; two flows may collide.
 
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
@@ -9,31 +9,31 @@ use crate::base::rng::{Rng, mix};
 use crate::choice;
 
 choice! {
-    /// Whose packets stay together.
+    /// The fields that are hashed.
     pub enum Key {
-        /// Those of a flow (5-tuple).
+        /// The flow (5-tuple).
         Flow = "flow",
-        /// Those of a source-destination pair; by the salted hash those of each protocol by themselves.
+        /// The source-destination pair; with hash=salted also the protocol.
         Pair = "pair",
     }
 }
 
 choice! {
-    /// How a key becomes a queue.
+    /// How the queue is computed from the key.
     pub enum Hash {
-        /// By a hash that the salt changes: flows collide as in a router.
+        /// A hash with a salt: flows collide as in a router.
         Salted = "salted",
-        /// The key modulo the number of queues: as many keys in a row as there are queues never collide.
+        /// The key modulo the number of queues: consecutive keys do not collide until all queues are used.
         Exact = "exact",
-        /// ns-2's hash in DRR, of what is a source address there.
+        /// ns-2's hash in DRR, where the key is the source address.
         Ns2 = "ns2",
     }
 }
 
-/// The most queues: their numbers fit 16 bits.
+/// Largest number of queues: their numbers have 16 bits.
 pub const MOST: u32 = 65_536;
 
-/// See the module's text.
+/// Maps packets to queues.
 #[derive(Clone)]
 pub struct Buckets {
     count: u32,
@@ -42,19 +42,19 @@ pub struct Buckets {
     salt: Auto<u32>,
 }
 
-/// 32 bits that nobody can foresee.
+/// A random salt of 32 bits.
 #[cold]
 fn draw(rng: &mut Rng) -> u32 {
     (rng.bits() >> 32) as u32
 }
 
 impl Buckets {
-    /// `count` queues, 1 to [`MOST`]; a salt that is not given is drawn when the first packet comes.
+    /// `count` queues, 1 to [`MOST`]. A salt that is not given is drawn at the first packet.
     pub const fn new(count: u32, key: Key, hash: Hash, salt: Auto<u32>) -> Self {
         Self { count, key, hash, salt }
     }
 
-    /// The same where flows have the queues that `before` gave them; none if they would have others.
+    /// This mapping with the salt of `before`; `None` if flows would change their queues.
     pub fn after(self, before: &Self) -> Option<Self> {
         let same = (self.count, self.key, self.hash) == (before.count, before.key, before.hash);
         let salt = match (self.salt, before.salt) {
@@ -65,12 +65,12 @@ impl Buckets {
         same.then_some(Self { salt, ..self })
     }
 
-    /// How many queues there are.
+    /// The number of queues.
     pub const fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// The queue of `packet`. Draws a number at the first one if the hash needs a salt that is not given.
+    /// The queue of `packet`. Draws the salt at the first packet if needed.
     #[inline]
     pub fn of(&mut self, packet: &Packet, rng: &mut Rng) -> ListId {
         let (key, protocol) = match self.key {
@@ -88,7 +88,7 @@ impl Buckets {
                         salt
                     }
                 };
-                // Another protocol is another salt.
+                // The protocol changes the salt.
                 let hash = mix(u64::from(salt.wrapping_add(protocol)) << 32 | u64::from(key)) >> 32;
                 ((hash * u64::from(self.count)) >> 32) as u32
             }
@@ -99,10 +99,10 @@ impl Buckets {
     }
 }
 
-/// Modulus of ns-2's hash, which calls it a large prime: 2^24 - 1 is 3 x 5592405.
+/// Modulus of ns-2's hash, 2^24 - 1. ns-2 calls it a large prime, but it is 3 x 5592405.
 const NS2_MODULUS: i32 = (2 << 23) - 1;
 
-/// ns-2.35, `DRR::hash` with mask_ 0; what is negative there wraps here.
+/// ns-2.35, `DRR::hash` with mask_ 0; negative results wrap around.
 const fn ns2(key: u32) -> u32 {
     let i = key as i32;
     (i.wrapping_add(i >> 8).wrapping_add(!(i >> 4)) % NS2_MODULUS + 1) as u32
@@ -119,18 +119,18 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_keys_has_a_queue_each_if_wanted() {
+    fn exact_hash_separates_consecutive_keys() {
         assert_eq!([0, 9, 10, 4_000_000_007].map(|flow| of(Hash::Exact, 10, 0, flow)), [0, 9, 0, 7]);
     }
 
     #[test]
-    fn ns2_adds_shifted_addresses() {
+    fn ns2_hash_adds_shifted_addresses() {
         // 1 + 0 + ~0 = 0, plus 1; 300 + 1 + ~18 = 282, plus 1; 0 + 0 + ~0 = -1, plus 1.
         assert_eq!([1, 300, 0].map(|flow| of(Hash::Ns2, 1000, 0, flow)), [1, 283, 0]);
     }
 
     #[test]
-    fn pairs_stay_together_if_wanted() {
+    fn key_pair_keeps_pairs_together() {
         let mut by_pair = Buckets::new(1024, Key::Pair, Hash::Salted, Auto::Given(1));
         let mut rng = Rng::stream(1, "queue");
         let mut queue = |flow, pair| by_pair.of(&Packet { flow, pair, ..Packet::default() }, &mut rng);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn protocols_of_a_pair_are_told_apart_by_the_salted_hash() {
+    fn salted_hash_separates_protocols_of_a_pair() {
         let together = |key, hash| {
             let (mut buckets, mut rng) = (Buckets::new(1024, key, hash, Auto::Auto), Rng::stream(1, "queue"));
             let mut queue =
@@ -156,17 +156,17 @@ mod tests {
     }
 
     #[test]
-    fn the_salted_hash_spreads_evenly_and_the_salt_changes_it() {
+    fn salted_hash_is_even_and_depends_on_salt() {
         let mut held = [0; 64];
         (0..64_000).for_each(|flow| held[usize::from(of(Hash::Salted, 64, 7, flow))] += 1);
-        // Of 1000 expected the standard deviation is 31.4; the largest of 64 deviations is some 2.4 of them.
+        // 1000 expected, standard deviation 31.4; the largest of 64 deviations is about 2.4 of them.
         assert!(held.iter().all(|&n: &i32| (n - 1000).abs() < 5 * 32), "{held:?}");
         let moved = (0..1000).filter(|&flow| of(Hash::Salted, 64, 7, flow) != of(Hash::Salted, 64, 8, flow)).count();
         assert!((950..1000).contains(&moved), "{moved}: 984 expected");
     }
 
     #[test]
-    fn a_salt_that_is_not_given_is_drawn_once_and_only_for_the_hash_that_needs_it() {
+    fn unset_salt_is_drawn_once_if_hashed() {
         let queues = |hash, salt, seed| {
             let (mut buckets, mut rng) = (Buckets::new(64, Key::Flow, hash, salt), Rng::stream(seed, "queue"));
             let queues = core::array::from_fn::<_, 32, _>(|flow| {

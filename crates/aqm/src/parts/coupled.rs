@@ -1,33 +1,34 @@
-//! Signals coupled by a square (PI2; RFC 9332 section 2.4): classic packets meet p'^2, scalable ones k p'.
+//! Signals coupled by a square (PI2; RFC 9332 section 2.4): p'^2 for Classic packets, k p' for scalable packets.
 //!
-//! A classic sender's rate falls with the root of the probability, a scalable one's with the probability itself, so
-//! both get the same from one p'.
+//! A Classic sender's rate falls with the square root of the probability, a scalable sender's with the probability
+//! itself, so both get the same rate from one p'.
 
 use crate::base::time::Span;
 use crate::base::verdict::Verdict;
 use crate::choice;
 
 choice! {
-    /// How a probability becomes a decision.
+    /// How a probability is turned into signals.
     pub enum Toss {
-        /// At random; for a square the larger of two numbers is compared with its root.
+        /// At random; for a square, the larger of two random numbers is compared with its root.
         Random = "random",
-        /// Probabilities add up, and every whole is a signal: RFC 9332's `recur`.
+        /// Deterministic: probabilities accumulate, and each time the sum exceeds 1 a signal is due: RFC 9332's
+        /// `recur`.
         Accumulate = "accumulate",
     }
 }
 
 choice! {
-    /// What happens when marks alone no longer hold the load back.
+    /// Reaction to overload, when marks alone cannot control the load.
     pub enum Overload {
-        /// ECN-capable packets are dropped too, with the classic probability.
+        /// ECN-capable packets are dropped too, with the Classic probability.
         Drop = "drop",
-        /// p' stays where all scalable packets are marked, and delay grows.
+        /// p' is limited to the value at which all scalable packets are marked, and delay grows.
         Delay = "delay",
     }
 }
 
-/// Decisions of one queue.
+/// Random or accumulating decisions for one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Tosses {
     toss: Toss,
@@ -35,17 +36,17 @@ pub struct Tosses {
 }
 
 impl Tosses {
-    /// Nothing accumulated.
+    /// New decisions with nothing accumulated.
     pub const fn new(toss: Toss) -> Self {
         Self { toss, count: 0.0 }
     }
 
-    /// The same with what `before` has accumulated.
+    /// These decisions with the accumulated amount of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { count: before.count, ..self }
     }
 
-    /// True with likelihood `p`.
+    /// True with probability `p`.
     pub fn linear(&mut self, p: f64, u: [f64; 2]) -> bool {
         match self.toss {
             Toss::Random => u[0] < p,
@@ -58,7 +59,7 @@ impl Tosses {
         }
     }
 
-    /// True with likelihood `root` squared.
+    /// True with probability `root` squared.
     pub fn squared(&mut self, root: f64, u: [f64; 2]) -> bool {
         match self.toss {
             Toss::Random => (u[0] < root) & (u[1] < root),
@@ -66,27 +67,27 @@ impl Tosses {
         }
     }
 
-    /// What has accumulated; 0 if decisions are random.
+    /// The accumulated amount; 0 if decisions are random.
     pub const fn count(&self) -> f64 {
         self.count
     }
 }
 
-/// The relation between the two probabilities, and its end.
+/// The relation between Classic and scalable probability, and the reaction to overload.
 #[derive(Clone, Copy, Debug)]
 pub struct Coupling {
     /// The coupling factor.
     pub k: f64,
-    /// Classic packets meet the power 2 `curve` of p', scalable ones the power `curve` of k p': 1 but for Curvy RED's U.
+    /// Exponent: p'^(2 curve) for Classic packets, (k p')^curve for scalable packets; 1, or Curvy RED's U.
     pub curve: u32,
-    /// Classic probability from which classic packets are dropped whether ECN-capable or not.
+    /// Classic probability from which Classic packets are dropped, ECN-capable or not.
     pub p_cmax: f64,
-    /// What happens beyond.
+    /// The reaction to overload.
     pub overload: Overload,
 }
 
 impl Coupling {
-    /// min(1/k^2, 1), each k as often as `curve` says: at this classic probability the coupled one is 1.
+    /// min(1/k^(2 curve), 1): at this Classic probability the coupled probability is 1.
     pub fn p_cmax(k: f64, curve: u32) -> f64 {
         (1.0 / power(k, 2 * curve)).min(1.0)
     }
@@ -104,17 +105,17 @@ impl Coupling {
         (self.k * p).min(1.0)
     }
 
-    /// Do scalable packets meet drops?
+    /// Whether scalable packets are dropped too.
     pub fn is_saturated(&self, p: f64) -> bool {
         self.overload == Overload::Drop && self.k * p >= 1.0
     }
 
-    /// Are classic packets dropped whether ECN-capable or not?
+    /// Whether Classic packets are dropped even if ECN-capable.
     pub fn disables_ecn(&self, p: f64) -> bool {
         self.overload == Overload::Drop && power(p, 2 * self.curve) >= self.p_cmax
     }
 
-    /// What a classic packet hears, if a scalable one's own queue would ask for probability `native`.
+    /// The verdict on a Classic packet; `native` is the probability from the low-latency queue's own delay.
     #[inline]
     pub fn classic(&self, p: f64, native: f64, tosses: &mut Tosses, u: [f64; 2]) -> Verdict {
         let own = native / self.k;
@@ -125,7 +126,7 @@ impl Coupling {
         }
     }
 
-    /// What a scalable packet hears, for which its own queue asks for probability `native`.
+    /// The verdict on a scalable packet; `native` is the probability from its own queue's delay.
     #[inline]
     pub fn scalable(&self, p: f64, native: f64, tosses: &mut Tosses, u: [f64; 2]) -> Verdict {
         if self.is_saturated(p) && tosses.squared(p, u) {
@@ -139,7 +140,7 @@ fn power(base: f64, exponent: u32) -> f64 {
     (0..exponent).fold(1.0, |product, _| product * base)
 }
 
-/// RFC 9332 Figure 5: the probability that a scalable packet's own stay asks for; a step if `range` is 0.
+/// RFC 9332 Figure 5: the probability from a scalable packet's own sojourn time `stay`; a step if `range` is 0.
 pub fn ramp(stay: Span, min_th: Span, range: Span) -> f64 {
     if stay >= min_th + range {
         1.0
@@ -157,7 +158,7 @@ mod tests {
 
     const TWO: Coupling = Coupling { k: 2.0, curve: 1, p_cmax: 0.25, overload: Overload::Drop };
 
-    /// How many of 10,000 packets are told to be accepted, signalled, dropped.
+    /// How many of 10,000 packets are accepted, signalled, dropped.
     fn counts(toss: Toss, mut hears: impl FnMut(&mut Tosses, [f64; 2]) -> Verdict) -> [u32; 3] {
         let (mut tosses, mut rng) = (Tosses::new(toss), Rng::stream(1, "tosses"));
         let mut counts = [0; 3];
@@ -172,14 +173,14 @@ mod tests {
         counts
     }
 
-    /// Within five standard deviations of 10,000 tosses, or one if they accumulate.
+    /// Whether `got` is within five standard deviations of 10,000 p, or within 1 if decisions accumulate.
     fn near(toss: Toss, got: u32, p: f64) -> bool {
         let allowed = if toss == Toss::Random { 5.0 * libm::sqrt(1e4 * p * (1.0 - p)) } else { 1.0 };
         (f64::from(got) - 1e4 * p).abs() <= allowed + 0.5
     }
 
     #[test]
-    fn classic_packets_meet_the_square_and_scalable_ones_k_times_p() {
+    fn classic_gets_p_squared_scalable_k_times_p() {
         for toss in [Toss::Random, Toss::Accumulate] {
             for p in [0.0, 0.1, 0.3, 0.45] {
                 let [_, classic, dropped] = counts(toss, |tosses, u| TWO.classic(p, 0.0, tosses, u));
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_queue_can_ask_for_more_but_not_for_less() {
+    fn native_probability_only_raises_the_coupled_one() {
         for toss in [Toss::Random, Toss::Accumulate] {
             let marked = |native| counts(toss, |tosses, u| TWO.scalable(0.2, native, tosses, u))[1];
             assert!(near(toss, marked(0.1), 0.4) && near(toss, marked(0.7), 0.7));
@@ -199,12 +200,12 @@ mod tests {
             let [_, low, _] = classic(0.1);
             let [_, high, dropped] = classic(1.0);
             assert!(near(toss, low, 0.04) && near(toss, high, 0.25), "(native/k)^2: {low} {high}");
-            assert_eq!(dropped, 0, "a long queue of one's own is no overload");
+            assert_eq!(dropped, 0, "a large native probability is no overload");
         }
     }
 
     #[test]
-    fn from_a_quarter_on_both_kinds_are_dropped_alike() {
+    fn both_kinds_are_dropped_alike_from_p_cmax() {
         for toss in [Toss::Random, Toss::Accumulate] {
             for p in [0.5, 0.6, 0.9] {
                 let [_, marked, classic] = counts(toss, |tosses, u| TWO.classic(p, 0.0, tosses, u));
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn delay_instead_of_drops_caps_p_where_all_is_marked() {
+    fn overload_delay_caps_p() {
         let delay = Coupling { overload: Overload::Delay, ..TWO };
         assert_eq!((TWO.most(), delay.most()), (1.0, 0.5));
         let [passed, marked, dropped] = counts(Toss::Random, |tosses, u| delay.scalable(0.5, 0.0, tosses, u));
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_must_be_exceeded() {
+    fn accumulated_sum_must_exceed_one() {
         let mut tosses = Tosses::new(Toss::Accumulate);
         let told: [bool; 6] = core::array::from_fn(|_| tosses.linear(0.5, [0.0; 2]));
         assert_eq!(told, [false, false, true, false, true, false], "0.5, 1.0, 1.5 and so on");
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn ecn_is_disabled_by_the_probability_that_classic_packets_meet() {
+    fn ecn_is_disabled_by_classic_probability() {
         let most = |k, curve| Coupling::p_cmax(k, curve);
         assert_eq!([most(2.0, 1), most(0.5, 1), most(2.0, 2), most(4.0, 1)], [0.25, 1.0, 0.0625, 0.0625]);
         let disables = |curve, p: f64| Coupling { curve, ..TWO }.disables_ecn(p);
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ramp_rises_from_800_to_1200_microseconds() {
+    fn ramp_rises_from_800_to_1200_microseconds() {
         let at = |us| ramp(Span::from_micros(us), Span::from_micros(800), Span::from_micros(400));
         assert_eq!([at(0), at(800), at(900), at(1000), at(1200), at(9000)], [0.0, 0.0, 0.25, 0.5, 1.0, 1.0]);
         let step = |us| ramp(Span::from_micros(us), Span::from_micros(1000), Span::ZERO);

@@ -1,31 +1,31 @@
-//! Proportional-integral control of the queuing delay: the law that PIE, PI2 and DualPI2 share.
+//! Proportional-integral control of the queuing delay, shared by PI2 and DualPI2.
 
 use crate::base::time::Span;
 
-/// Target and gains. A gain in Hz turns seconds of delay into probability, at each update.
+/// Target and gains. A gain in Hz converts seconds of delay to probability, per update.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gains {
-    /// Delay that the integral part holds, in seconds.
+    /// Target delay in seconds.
     pub target: f64,
-    /// Integral gain, on the distance from the target.
+    /// Integral gain in Hz, on the difference to the target.
     pub alpha: f64,
-    /// Proportional gain, on the growth since the last update.
+    /// Proportional gain in Hz, on the growth since the last update.
     pub beta: f64,
 }
 
 impl Gains {
-    /// Gains around `target`.
+    /// Gains with this target.
     pub fn new(target: Span, alpha: f64, beta: f64) -> Self {
         Self { target: target.secs(), alpha, beta }
     }
 
-    /// What an update adds to the probability, delays in seconds: alpha (delay - target) + beta (delay - before).
+    /// The change of the probability per update: alpha (delay - target) + beta (delay - before); delays in seconds.
     pub fn change(&self, delay: f64, before: f64) -> f64 {
         self.alpha * (delay - self.target) + self.beta * (delay - before)
     }
 }
 
-/// The base probability p' of PI2 and DualPI2, which grows with the load; what packets meet is made from it.
+/// The base probability p' of PI2 and DualPI2, from which the signal probabilities are computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Base {
     gains: Gains,
@@ -35,17 +35,17 @@ pub struct Base {
 }
 
 impl Base {
-    /// p' = 0, to be kept at `most` at most.
+    /// p' = 0, with the upper bound `most`.
     pub const fn new(gains: Gains, most: f64) -> Self {
         Self { gains, most, p: 0.0, before: 0.0 }
     }
 
-    /// The same where `before` is.
+    /// This controller with the state of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { p: before.p.min(self.most), before: before.before, ..self }
     }
 
-    /// A period has passed and the delay is so many seconds: RFC 9332 Figure 6.
+    /// The periodic update with the current `delay` in seconds: RFC 9332 Figure 6.
     pub fn update(&mut self, delay: f64) {
         self.p = (self.p + self.gains.change(delay, self.before)).clamp(0.0, self.most);
         self.before = delay;
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_probability_stays_within_its_bounds() {
+    fn base_probability_is_clamped() {
         // RFC 9332's gains: 0.15 x 10 ms + 3 x 25 ms, then the integral part alone.
         let mut base = Base::new(Gains::new(Span::from_millis(15), 0.15, 3.0), 0.5);
         base.update(0.025);

@@ -1,4 +1,4 @@
-//! A queue depth for each class, as a parameter.
+//! A queue depth per class, as a parameter.
 
 use alloc::string::String;
 
@@ -6,7 +6,7 @@ use crate::base::params::{Auto, MAX_CLASSES, Value};
 use crate::base::text::{self, BadValue};
 use crate::base::units::Depth;
 
-/// One depth per class, written `50p/20p`; a single one serves every class. All in one unit.
+/// One depth per class, written `50p/20p`; a single one applies to all classes. All have one unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Depths {
     values: [Depth; MAX_CLASSES],
@@ -54,15 +54,15 @@ impl Value for Depths {
         out
     }
 
-    /// The largest: the smallest a depth can be is 0 in any case.
+    /// The largest depth. The lower bound needs no check: a depth is at least 0.
     fn number(&self) -> Option<f64> {
         self.values().iter().map(|depth| depth.value()).reduce(f64::max)
     }
 }
 
-/// The values given, none for auto.
+/// Access to given depths.
 pub trait Given {
-    /// As a list: of no depth, of one for all classes, or of one for each.
+    /// The given depths: none for auto, one for all classes, or one per class.
     fn given(&self) -> &[Depth];
 }
 
@@ -91,7 +91,7 @@ mod tests {
     use alloc::vec;
 
     #[test]
-    fn reads_what_it_writes_in_one_unit() {
+    fn depths_round_trip_in_one_unit() {
         for text in ["auto", "50p", "0b", "50p/20p/0.5p", "2000b/1b"] {
             assert_eq!(Auto::<Depths>::parse(text).map(|depths| depths.show()), Ok(text.to_string()));
         }

@@ -1,10 +1,11 @@
-//! How long a queue takes to send a given number of bytes, measured at departures (RFC 8033 section 5.2).
+//! The time a queue needs to send a given number of bytes, measured at departures (RFC 8033 section 5.2).
 //!
-//! Only while enough waits: a queue that runs empty meanwhile would seem slow.
+//! A measurement starts only with enough backlog: a queue that becomes empty would seem slow.
 
 use crate::base::time::{Instant, Span};
 
-/// A threshold of so many bytes is measured exactly; a smaller one takes part in an average by its share of this.
+/// A sample over `threshold` bytes has the weight `threshold` / this in the average; at this threshold there is no
+/// averaging.
 pub const FULL_WEIGHT: f64 = 65_536.0;
 
 /// The measured time for `threshold` bytes, and from it the delay of a backlog.
@@ -19,27 +20,28 @@ pub struct DrainTime {
 }
 
 impl DrainTime {
-    /// Measures over `threshold` bytes, from 1 to 65,536; nothing is known yet.
+    /// An estimator over `threshold` bytes, from 1 to 65,536, without a sample.
     pub const fn new(threshold: u64) -> Self {
         Self { threshold, counted: None, start: Instant::ZERO, average: 0.0 }
     }
 
-    /// Forgets what is known and measures from now on.
+    /// Resets the estimate and starts a measurement at `now`.
     pub fn restart(&mut self, now: Instant) {
         *self = Self { counted: Some(0), start: now, ..Self::new(self.threshold) };
     }
 
-    /// Forgets what is known, and breaks the measurement off.
+    /// Resets the estimate and aborts the measurement.
     pub fn forget(&mut self) {
         *self = Self::new(self.threshold);
     }
 
-    /// Breaks the measurement off; what is known stays.
+    /// Aborts the measurement and keeps the estimate.
     pub fn stop(&mut self) {
         self.counted = None;
     }
 
-    /// `len` bytes left at `now`, and `backlog` bytes behind them; what a measurement took that this ends.
+    /// Counts a departure of `len` bytes at `now` that leaves `backlog` bytes. Returns the duration of a measurement
+    /// that it completes.
     pub fn departure(&mut self, len: u32, backlog: u64, now: Instant) -> Option<Span> {
         let mut took = None;
         if let Some(counted) = &mut self.counted {
@@ -59,17 +61,17 @@ impl DrainTime {
         took
     }
 
-    /// Time that `backlog` bytes need, in seconds; 0 while nothing is known.
+    /// Time to send `backlog` bytes, in seconds; 0 before the first sample.
     pub fn delay(&self, backlog: u64) -> f64 {
         backlog as f64 * self.average / self.threshold as f64
     }
 
-    /// Is there a sample?
+    /// Whether there is a sample.
     pub fn is_known(&self) -> bool {
         self.average > 0.0
     }
 
-    /// Bits per second; 0 while nothing is known.
+    /// The departure rate in bit/s; 0 before the first sample.
     pub fn rate(&self) -> f64 {
         if self.is_known() { self.threshold as f64 * 8.0 / self.average } else { 0.0 }
     }
@@ -81,7 +83,7 @@ mod tests {
     use crate::testing::by_hand::ms as at;
 
     #[test]
-    fn measures_the_time_for_a_threshold_of_bytes() {
+    fn measures_time_for_threshold_bytes() {
         let mut drain = DrainTime::new(16_384);
         // 1000 bytes every 2 ms: 4 Mb/s. The departure at 0 starts the measurement and does not count in it.
         assert!((0..17).all(|n| drain.departure(1000, 50_000, at(2 * n)).is_none()));
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_of_each_new_sample_is_taken() {
+    fn new_sample_has_weight_one_quarter() {
         let mut drain = DrainTime::new(16_384);
         drain.departure(1000, 50_000, at(0));
         drain.departure(20_000, 50_000, at(40));
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_begin_with_less_than_a_threshold_waiting() {
+    fn measurement_needs_threshold_bytes_of_backlog() {
         let mut drain = DrainTime::new(16_384);
         assert!((0..100).all(|n| drain.departure(1000, 16_383, at(n)).is_none()));
         assert!(!drain.is_known() && drain.delay(50_000) == 0.0 && drain.rate() == 0.0);

@@ -1,29 +1,29 @@
-//! Flow queueing: queues that take turns, those that have built no backlog first.
+//! Flow queueing: round robin over queues, with priority for queues without a backlog.
 //!
-//! Chains are intrusive lists of queue numbers, so that a queue joins, leaves or changes its chain in constant time.
-//! Over them [`FlowQueues`] is the scheduler of FQ-CoDel and FQ-PIE, a deficit round robin (Shreedhar and Varghese
-//! 1996) with two tiers, as DRR++; [`fattest`] finds the queue that pays when the buffer is full.
+//! Chains are intrusive lists of queue numbers: a queue joins, leaves or changes its chain in constant time.
+//! [`FlowQueues`] is the scheduler of FQ-CoDel and FQ-PIE, a deficit round robin (Shreedhar and Varghese 1996) with
+//! two tiers, as DRR++. [`fattest`] finds the longest queue, from which a full buffer drops.
 
 use alloc::vec::Vec;
 
 use crate::base::port::{ListId, Port};
 
-/// Beyond every number of a queue, of which all 16 bits are in use.
+/// No queue. Queue numbers use all 16 bits, so this needs more.
 const NONE: u32 = u32::MAX;
 
-/// The queue of that number, if it is one.
+/// The queue with this number; `None` for [`NONE`].
 #[inline]
 fn id(number: u32) -> Option<ListId> {
     (number != NONE).then_some(ListId(number as u16))
 }
 
-/// What follows each queue in its chain. A queue is in one chain at most.
+/// The successor of each queue in its chain. A queue is in at most one chain.
 #[derive(Clone)]
 pub struct Links {
     next: Vec<u32>,
 }
 
-/// Queues in a row.
+/// A chain of queues.
 #[derive(Clone, Copy)]
 pub struct Chain {
     head: u32,
@@ -31,16 +31,16 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// No queue.
+    /// The empty chain.
     pub const EMPTY: Self = Self { head: NONE, tail: NONE };
 
-    /// The first one.
+    /// The first queue.
     #[inline]
     pub fn first(self) -> Option<ListId> {
         id(self.head)
     }
 
-    /// Is there none?
+    /// Whether the chain is empty.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.head == NONE
@@ -48,7 +48,7 @@ impl Chain {
 }
 
 impl Links {
-    /// For `count` queues in no chain.
+    /// Links for `count` queues, none of them in a chain.
     pub fn new(count: usize) -> Self {
         Self { next: alloc::vec![NONE; count] }
     }
@@ -66,7 +66,7 @@ impl Links {
         chain.tail = number;
     }
 
-    /// Takes the first one off.
+    /// Removes the first queue and returns it.
     #[inline]
     pub fn pop(&self, chain: &mut Chain) -> Option<ListId> {
         let first = chain.first()?;
@@ -77,7 +77,7 @@ impl Links {
         Some(first)
     }
 
-    /// Takes `queue` out of `chain`, wherever it is: it walks there from the head.
+    /// Removes `queue` from any place in `chain`; walks the chain from the head.
     pub fn remove(&mut self, chain: &mut Chain, queue: ListId) {
         let number = u32::from(queue.0);
         if chain.head == number {
@@ -93,7 +93,7 @@ impl Links {
         }
     }
 
-    /// The queues of `chain` in their order.
+    /// The queues of `chain` in order.
     pub fn walk(&self, chain: Chain) -> impl Iterator<Item = ListId> + '_ {
         let mut at = chain.head;
         core::iter::from_fn(move || {
@@ -104,16 +104,16 @@ impl Links {
     }
 }
 
-/// Which of several fattest queues.
+/// The choice among several longest queues.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tie {
-    /// The first one met.
+    /// The first one in the iteration.
     First,
-    /// The one with the lowest number: Linux scans its table.
+    /// The one with the lowest number, as in Linux, which scans its table.
     Lowest,
 }
 
-/// The queue of `queues` with the most bytes, `arriving` (where to, how many) counted.
+/// The queue of `queues` with most bytes, including `arriving` (queue, bytes).
 pub fn fattest(queues: impl Iterator<Item = ListId>, port: &Port, arriving: (ListId, u32), tie: Tie) -> ListId {
     let (mut most, mut found) = (0, arriving.0);
     for queue in queues {
@@ -128,7 +128,7 @@ pub fn fattest(queues: impl Iterator<Item = ListId>, port: &Port, arriving: (Lis
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tier {
-    /// In no chain: it has nothing to send.
+    /// In no chain, because it is empty.
     Idle,
     New,
     Old,
@@ -136,24 +136,26 @@ enum Tier {
 
 #[derive(Clone, Copy)]
 struct Flow {
-    /// Bytes it may still send in this round; below 0 it owes them.
+    /// Bytes that the queue may still send in this round; negative if it sent too much.
     credit: i32,
     tier: Tier,
 }
 
-/// Deficit round robin with new queues before old ones.
+/// Deficit round robin with new queues before old queues.
 pub struct FlowQueues {
     flows: Vec<Flow>,
     links: Links,
     new: Chain,
     old: Chain,
     quantum: i32,
-    /// RFC 8290: a new queue that empties always joins the old ones; Linux lets it go if there are none.
+    /// A new queue that becomes empty always joins the old queues (RFC 8290); otherwise it becomes idle if there are
+    /// none (Linux).
     always_old: bool,
 }
 
 impl FlowQueues {
-    /// `count` queues that may send `quantum` bytes a round, above 0; where an emptied new queue goes: see `always_old`.
+    /// `count` queues with `quantum` bytes per round, above 0. `always_old` true: RFC 8290, false: Linux; see the
+    /// field.
     pub fn new(count: usize, quantum: i32, always_old: bool) -> Self {
         Self {
             flows: alloc::vec![Flow { credit: 0, tier: Tier::Idle }; count],
@@ -165,13 +167,13 @@ impl FlowQueues {
         }
     }
 
-    /// The same with the queues in the chains that `before` has them in, and with their credits; as many as there.
+    /// These queues with the chains and credits of `before`, which has the same number of queues.
     pub fn after(self, before: &Self) -> Self {
         let Self { new, old, .. } = *before;
         Self { flows: before.flows.clone(), links: before.links.clone(), new, old, ..self }
     }
 
-    /// A packet for `queue`: unless it is active already it becomes the last new one, with a quantum.
+    /// Appends `queue` to the new queues with one quantum, unless it is active.
     #[inline]
     pub fn activate(&mut self, queue: ListId) {
         let flow = &mut self.flows[usize::from(queue.0)];
@@ -181,7 +183,7 @@ impl FlowQueues {
         }
     }
 
-    /// Whose turn it is, perhaps of a queue that has nothing left.
+    /// The queue that has the turn; it may be empty.
     #[inline]
     pub fn turn(&mut self) -> Option<ListId> {
         loop {
@@ -197,15 +199,15 @@ impl FlowQueues {
         }
     }
 
-    /// The queue whose turn it is sent `len` bytes.
+    /// The queue at its turn sent `len` bytes.
     #[inline]
     pub fn sent(&mut self, queue: ListId, len: u32) {
         let credit = &mut self.flows[usize::from(queue.0)].credit;
         *credit = credit.saturating_sub_unsigned(len);
     }
 
-    /// The queue whose turn it is has nothing to send: a new one waits with the old ones first, so that it cannot
-    /// come back before each of them had its turn.
+    /// The queue at its turn is empty. A new queue joins the old queues first, so that it cannot become new again
+    /// before each of them had its turn.
     #[inline]
     pub fn empty(&mut self, queue: ListId) {
         let flow = &mut self.flows[usize::from(queue.0)];
@@ -228,7 +230,7 @@ impl FlowQueues {
         self.links.walk(self.new).chain(self.links.walk(self.old))
     }
 
-    /// How many queues are new, and how many old.
+    /// The numbers of new and of old queues.
     pub fn lengths(&self) -> (usize, usize) {
         (self.links.walk(self.new).count(), self.links.walk(self.old).count())
     }
@@ -238,7 +240,7 @@ impl FlowQueues {
 mod tests {
     use super::*;
 
-    /// Serves `flows`, which have so many packets of these lengths each; who sent, packet by packet.
+    /// Serves `flows`, of which `waiting` gives packet count and length; the senders of up to `packets` packets.
     fn order(flows: &mut FlowQueues, waiting: &mut [(u32, u32)], packets: usize) -> Vec<u16> {
         let mut sent = Vec::new();
         while sent.len() < packets {
@@ -256,22 +258,22 @@ mod tests {
     }
 
     #[test]
-    fn three_packets_of_a_third_of_the_quantum_for_one_of_a_whole() {
+    fn queues_send_equal_bytes_per_round() {
         let mut flows = FlowQueues::new(2, 300, true);
         (0..2).for_each(|at| flows.activate(ListId(at)));
         assert_eq!(order(&mut flows, &mut [(9, 100), (9, 300)], 8), [0, 0, 0, 1, 0, 0, 0, 1]);
     }
 
     #[test]
-    fn what_a_queue_sent_too_much_it_owes() {
+    fn excess_bytes_reduce_the_next_credit() {
         let mut flows = FlowQueues::new(2, 300, true);
         (0..2).for_each(|at| flows.activate(ListId(at)));
-        // 0 sends 250 and 250 with 300, owes 200, has 100 in the next round and owes 150 after it.
+        // Queue 0 sends 250 and 250 with 300: credit -200. The next round gives 100, and -150 after the next packet.
         assert_eq!(order(&mut flows, &mut [(9, 250), (9, 300)], 6), [0, 0, 1, 0, 1, 0]);
     }
 
     #[test]
-    fn new_queues_go_first_and_once() {
+    fn new_queues_are_served_first_once() {
         let mut flows = FlowQueues::new(4, 300, true);
         (0..2).for_each(|at| flows.activate(ListId(at)));
         let mut waiting = [(9, 300), (9, 300), (0, 0), (2, 300)];
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_queue_that_empties_waits_with_the_old_ones() {
+    fn empty_new_queue_joins_the_old_queues() {
         for always_old in [true, false] {
             let mut flows = FlowQueues::new(2, 300, always_old);
             flows.activate(ListId(0));
@@ -290,13 +292,13 @@ mod tests {
             assert_eq!(order(&mut flows, &mut waiting, 1), [0]);
             let queue = flows.turn().unwrap();
             flows.empty(queue);
-            // With no old queue at hand Linux lets it go.
+            // Without an old queue, Linux makes it idle.
             assert_eq!(flows.lengths(), (0, usize::from(always_old)));
         }
     }
 
     #[test]
-    fn queues_leave_a_chain_from_anywhere() {
+    fn queues_can_leave_any_place_in_a_chain() {
         let (mut links, mut chain) = (Links::new(4), Chain::EMPTY);
         let held = |links: &Links, chain| links.walk(chain).map(|queue| queue.0).collect::<Vec<_>>();
         (0..4).for_each(|at| links.push(&mut chain, ListId(at)));
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn there_may_be_as_many_queues_as_numbers() {
+    fn supports_65536_queues() {
         let mut flows = FlowQueues::new(65_536, 300, true);
         [0, 65_535, 65_534].into_iter().for_each(|at| flows.activate(ListId(at)));
         let turns: Vec<u16> = (0..6)

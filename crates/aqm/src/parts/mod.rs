@@ -1,4 +1,4 @@
-//! Bricks that several disciplines share, one per file.
+//! Components shared by several disciplines, one per file.
 
 pub mod buckets;
 pub mod coupled;

@@ -1,13 +1,13 @@
-//! Counts packets per key and forgets keys that fall silent, in memory fixed at the start.
+//! Counts packets per key and forgets idle keys, in a table of fixed size.
 //!
-//! Open addressing: a key may stand in any of the few slots after its home. A newcomer takes the
-//! first one that is vacant or has expired, else the one that was silent longest, which is evicted.
+//! Open addressing: a key may be in any of a few slots from its home slot on. A new key takes the first vacant or
+//! expired slot, otherwise it evicts the key that was idle longest.
 
 use alloc::vec::Vec;
 
 use crate::base::time::{Instant, Span};
 
-/// How many slots after its home a key may stand in.
+/// Number of slots, from the home slot on, that a key may be in.
 const WINDOW: usize = 8;
 
 /// 2^32 over the golden ratio: spreads consecutive keys (Knuth 6.4).
@@ -21,7 +21,7 @@ struct Slot {
     seen: Instant,
 }
 
-/// See the module's text.
+/// The table of keys and their packet counts.
 #[derive(Clone)]
 pub struct PairTable {
     slots: Vec<Slot>,
@@ -30,17 +30,17 @@ pub struct PairTable {
 }
 
 impl PairTable {
-    /// Room for `capacity` keys, at least one; a key silent for `memory` is forgotten.
+    /// A table for `capacity` keys, at least one; a key idle for `memory` is forgotten.
     pub fn new(capacity: u32, memory: Span) -> Self {
         Self { slots: alloc::vec![Slot::default(); capacity.max(1) as usize], memory, evicted: 0 }
     }
 
-    /// The same keys and counts, of which each is forgotten after `memory` from now on.
+    /// This table with another idle time `memory`.
     pub fn remembering(&self, memory: Span) -> Self {
         Self { memory, ..self.clone() }
     }
 
-    /// One more packet of `key`: how many that makes.
+    /// Counts a packet of `key` and returns the new count.
     pub fn count(&mut self, key: u32, now: Instant) -> u32 {
         let memory = self.memory;
         let gone = |slot: &Slot| slot.count == 0 || now.since(slot.seen) >= memory;
@@ -56,7 +56,7 @@ impl PairTable {
         slot.count
     }
 
-    /// Keys pushed out before they fell silent.
+    /// Number of keys evicted before they expired.
     pub const fn evicted(&self) -> u64 {
         self.evicted
     }
@@ -67,7 +67,7 @@ impl PairTable {
         (home..home + WINDOW.min(n)).map(move |at| if at < n { at } else { at - n })
     }
 
-    /// A slot once used stays so: the first that never was ends the search.
+    /// The slot of `key`. A slot never becomes unused again, so the first unused one ends the search.
     fn find(&self, key: u32) -> Option<usize> {
         let used = self.window(key).take_while(|&at| self.slots[at].count > 0);
         { used }.find(|&at| self.slots[at].key == key)
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_evicts_the_longest_silent() {
+    fn full_window_evicts_the_longest_idle_key() {
         let mut table = PairTable::new(4, T);
         for key in 0..4 {
             table.count(key, at(u64::from(key)));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_an_unlimited_map_while_nothing_is_evicted() {
+    fn matches_a_map_without_evictions() {
         let mut table = PairTable::new(4096, T);
         let mut map = alloc::collections::BTreeMap::<u32, (u32, u64)>::new();
         let mut rng = crate::base::rng::Rng::stream(1, "pairs");

@@ -1,5 +1,5 @@
-//! What tc(8) works out of its words for RED and CHOKe, and refuses (iproute2, tc/q_red.c, tc/q_choke.c, tc/tc_red.c): in 32
-//! bits, as there.
+//! tc(8) arguments of RED and CHOKe that are checked together (iproute2, tc/q_red.c, tc/q_choke.c, tc/tc_red.c), in
+//! 32-bit arithmetic as in tc.
 
 use alloc::format;
 use alloc::string::ToString;
@@ -9,7 +9,7 @@ use core::fmt::Display;
 use crate::base::params::ParamError;
 use crate::base::tc::{Form, Setting, Tail, Typed, Words, sets};
 
-/// RED's words.
+/// RED's tc arguments.
 pub const WORDS: Words = &[
     ("limit", sets(Form::Size, "hard_limit").tail()),
     ("min", sets(Form::Size, "min_th").but_zero()),
@@ -21,19 +21,19 @@ pub const WORDS: Words = &[
     ("ecn", Tail::Flag("ecn=on")),
     ("harddrop", Tail::Flag("harddrop=on")),
     ("nodrop", Tail::Flag("nodrop=on")),
-    ("qevent", Tail::Refused("there are no filters that packets could be handed to")),
+    ("qevent", Tail::Refused("there are no filters to pass packets to")),
 ];
 
-/// tc's probability where none is said.
+/// tc's default probability.
 const MAX_P: f64 = 0.02;
-/// Powers of 2 that tc tries.
+/// Number of powers of 2 that tc tries.
 const LOGS: i32 = 32;
 
-/// What RED is given, in bytes.
+/// RED's values in bytes.
 struct Red {
     min: u32,
     max: u32,
-    /// In packets.
+    /// Burst in packets.
     burst: u32,
     avpkt: u32,
 }
@@ -42,23 +42,23 @@ fn whole(all: &[Typed], word: &str) -> u32 {
     Typed::number(all, word) as u32
 }
 
-/// `word`'s value is wrong, or what it is if the word is left out.
+/// An error about the value of `word`, or about the value that tc computes if `word` is absent.
 fn wrong(all: &[Typed], word: &str, value: impl Display, accepts: &str) -> ParamError {
     match Typed::find(all, word) {
         Some(typed) => typed.wrong(accepts.to_string(), None),
         None => ParamError {
             key: word.to_string(),
-            found: format!("{value}, which tc makes of the rest"),
+            found: format!("{value}, computed by tc"),
             accepts: accepts.to_string().into(),
             hint: None,
         },
     }
 }
 
-/// Of `red`: also, the kernel takes `nodrop` only with ECN.
+/// Checks the arguments of `red`. The kernel accepts `nodrop` only with ECN.
 pub fn red(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
     if let (Some(nodrop), None) = (Typed::find(all, "nodrop"), Typed::find(all, "ecn")) {
-        return Err(nodrop.wrong("ecn too: the kernel takes nodrop only with it", None));
+        return Err(nodrop.wrong("ecn too: the kernel accepts nodrop only with ecn", None));
     }
     let [limit, min, max, burst, avpkt] = ["limit", "min", "max", "burst", "avpkt"].map(|word| whole(all, word));
     let max = match (max, min) {
@@ -72,7 +72,7 @@ pub fn red(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
     Red { min, max, burst, avpkt }.check(all)
 }
 
-/// Of `choke`, whose thresholds are packets.
+/// Checks the arguments of `choke`, whose thresholds are in packets.
 pub fn choke(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
     let [limit, min, max, burst] = ["limit", "min", "max", "burst"].map(|word| whole(all, word));
     let avpkt = Typed::find(all, "avpkt").map_or(1000, |typed| typed.number as u32);
@@ -96,21 +96,16 @@ impl Red {
         }
         if !self.has_weight() {
             let least = 1 + min.checked_div(avpkt).unwrap_or(0);
-            return Err(wrong(
-                all,
-                "burst",
-                burst,
-                &format!("a burst that a weight of 2^-n lets through, from {least}"),
-            ));
+            return Err(wrong(all, "burst", burst, &format!("a burst that fits a weight of 2^-n, at least {least}")));
         };
         let max_p = Typed::find(all, "probability").map_or(MAX_P, |typed| typed.number);
         if max > min && !(1..=LOGS).any(|log| libm::scalbn(max_p / f64::from(max - min), log - 1) > 1.0) {
-            return Err(wrong(all, "probability", max_p, "a larger probability, or thresholds that are closer"));
+            return Err(wrong(all, "probability", max_p, "a larger probability, or thresholds closer together"));
         }
         Ok(Vec::new())
     }
 
-    /// Does a weight 2^-n let the burst through while the average stays below min (Floyd and Jacobson 1993, eq. 3)?
+    /// Whether some weight 2^-n keeps the average below min during the burst (Floyd and Jacobson 1993, eq. 3).
     fn has_weight(&self) -> bool {
         let a = f64::from(self.burst) + 1.0 - f64::from(self.min) / f64::from(self.avpkt);
         let fits = |w: f64| a <= (1.0 - libm::pow(1.0 - w, f64::from(self.burst))) / w;

@@ -1,39 +1,38 @@
-//! Deficit round robin: queues take turns, and each turn is worth a quantum (Shreedhar and Varghese 1995).
+//! Deficit round robin: each turn gives a queue a quantum (Shreedhar and Varghese 1995).
 //!
-//! A queue whose turn comes gets its quantum on account and sends heads for as long as the account pays for them;
-//! what is left is kept for the next turn, unless the queue runs empty. With equal costs it is weighted round robin
-//! by packets. It knows no packets, only numbers: what a head costs is told by the caller, in whole units.
-//! Work-conserving. A decision takes constant time if each quantum pays for a head, else one more look at each
-//! queue, however many rounds it stands for.
+//! At its turn a queue gets its quantum and sends heads while the deficit covers their costs. The rest is kept for the
+//! next turn, unless the queue becomes empty. With equal costs this is weighted round robin by packets. The caller
+//! gives the cost of a head as an integer. The scheduler is work-conserving. A decision takes constant time if each
+//! quantum covers a head; otherwise one extra pass over the queues, for any number of rounds.
 
-/// The most queues that there can be.
+/// Largest number of queues.
 pub const MOST: usize = 32;
 
-/// Queues that take turns, by number.
+/// The scheduler; queues are numbered from 0.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     quanta: [u64; MOST],
     accounts: [u64; MOST],
     /// Bit i: queue i holds packets.
     backlogged: u32,
-    /// Whose turn it is.
+    /// The queue that has the turn.
     turn: usize,
 }
 
 impl RoundRobin {
-    /// Queues 0, 1, ... with these quanta, each at least 1; the first [`MOST`] of them. The first turn is queue 0's.
+    /// Queues 0, 1, ... with these quanta, raised to at least 1; up to [`MOST`] queues. Queue 0 has the first turn.
     pub fn new(quanta: impl Iterator<Item = u64>) -> Self {
         let mut own = [1; MOST];
         own.iter_mut().zip(quanta).for_each(|(own, quantum)| *own = quantum.max(1));
         Self { quanta: own, accounts: [0; MOST], backlogged: 0, turn: MOST - 1 }
     }
 
-    /// The same quanta at the turn where `before` is, with its accounts.
+    /// These quanta with the turn and deficits of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { quanta: self.quanta, accounts: before.accounts, backlogged: before.backlogged, turn: before.turn }
     }
 
-    /// The same where costs are counted in another unit: `new` of it are what `old` were.
+    /// This scheduler with deficits converted to another unit: `new` of it equal `old` of the present one.
     pub fn in_units(mut self, new: u64, old: u64) -> Self {
         for account in &mut self.accounts {
             *account = (u128::from(*account) * u128::from(new) / u128::from(old.max(1))) as u64;
@@ -47,15 +46,13 @@ impl RoundRobin {
         self.backlogged |= 1 << i;
     }
 
-    /// Which queue sends its head, and what that costs, given the cost of the head of a queue that holds packets; `None`
-    /// if none does.
+    /// The queue that sends its head, and the cost; `None` if all are empty. `cost` gives the cost of a queue's head.
     #[inline]
     pub fn pick(&mut self, cost: impl Fn(usize) -> u64) -> Option<(usize, u64)> {
         if self.backlogged == 0 {
             return None;
         }
-        // An empty account pays for nothing: mostly that settles it, and the head need not be looked at. A queue that
-        // holds no packets has an empty one.
+        // A deficit of 0 covers nothing: in most cases this avoids reading the head. Empty queues have deficit 0.
         if self.accounts[self.turn % MOST] > 0 {
             let price = cost(self.turn);
             if self.pays(self.turn, price) {
@@ -78,7 +75,7 @@ impl RoundRobin {
         }
     }
 
-    /// Queue `i` has sent its head, which cost so much; `more`: it holds another packet.
+    /// Queue `i` has sent its head at this cost; `more`: it holds another packet.
     #[inline]
     pub const fn sent(&mut self, i: usize, cost: u64, more: bool) {
         if more {
@@ -93,20 +90,20 @@ impl RoundRobin {
         self.accounts[i] >= price
     }
 
-    /// The queue after the one whose turn it is, among those that hold packets: itself, if it is the only one.
+    /// The next queue with packets after the current one, in cyclic order; the current one if it is the only one.
     const fn next(&self) -> usize {
         let after = self.turn as u32 + 1;
-        // Queues above the turn keep their place, the others come 32 later.
+        // Rotated so that the queue after the current one is bit 0.
         let from_next = self.backlogged.rotate_right(after % MOST as u32);
         (after + from_next.trailing_zeros()) as usize % MOST
     }
 
-    /// Nobody could pay in a whole round: nor could anybody in so many more, which are over at once.
+    /// After a round in which no queue could send: skips the further rounds in which none can.
     #[inline(never)]
     fn skip_rounds(&mut self, cost: impl Fn(usize) -> u64) {
         let waiting = self.backlogged;
         let holders = || (0..MOST).filter(|i| waiting >> i & 1 == 1);
-        // A queue needs ceil(missing/quantum) turns; until the one of the last of them nobody sends.
+        // A queue needs ceil(missing/quantum) turns. Skip one less than the smallest of these numbers.
         let rounds = holders().map(|i| (cost(i) - self.accounts[i] - 1) / self.quanta[i]).min().unwrap_or(0);
         holders().for_each(|i| self.accounts[i] += rounds * self.quanta[i]);
     }
@@ -118,7 +115,7 @@ mod tests {
     use crate::base::rng::Rng;
     use alloc::vec::Vec;
 
-    /// Who sends, `n` times, where nobody ever runs empty.
+    /// The senders of `n` packets if no queue ever becomes empty.
     fn order(quanta: &[u64], costs: &[u64], n: usize) -> Vec<usize> {
         let mut turns = RoundRobin::new(quanta.iter().copied());
         (0..quanta.len()).for_each(|i| turns.joined(i));
@@ -136,13 +133,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_turn_leaves_is_kept() {
+    fn unused_deficit_is_kept() {
         // Quanta of 500 and heads of 400: 500 pays one and leaves 100, then 600 and 200, 700 and 300, 800 pays two.
         assert_eq!(order(&[500, 500], &[400, 500], 9), [0, 1, 0, 1, 0, 1, 0, 0, 1]);
     }
 
     #[test]
-    fn costs_follow_the_quanta_whatever_the_heads_cost() {
+    fn costs_follow_the_quanta_at_any_packet_cost() {
         for (quanta, costs) in
             [([100, 300], [500, 500]), ([1500, 4500], [1500, 40]), ([1, 3], [40, 9000]), ([7, 21], [65, 1])]
         {
@@ -154,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_queue_keeps_nothing_and_delays_nobody() {
+    fn empty_queue_loses_its_deficit() {
         let mut turns = RoundRobin::new([1000, 1000].into_iter());
         assert_eq!(turns.pick(|_| 0), None);
         turns.joined(1);
@@ -162,7 +159,7 @@ mod tests {
         turns.sent(1, 100, false);
         assert_eq!(turns.pick(|_| 0), None);
         turns.joined(1);
-        // The 900 that its last turn left are gone: it waits for the next turn, which is at once.
+        // The 900 left from its last turn are gone: it gets a new turn, at once.
         assert_eq!((turns.pick(|_| 950), turns.accounts[1]), (Some((1, 950)), 1000));
         turns.joined(0);
         turns.sent(1, 950, true);
@@ -170,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn many_rounds_at_once_are_as_many_one_by_one() {
+    fn skipped_rounds_match_the_listing() {
         let mut rng = Rng::stream(1, "rounds");
         for _ in 0..2000 {
             let n = 1 + rng.below(6) as usize;
@@ -182,7 +179,7 @@ mod tests {
                 held[i] = true;
                 turns.joined(i);
                 let costs: Vec<u64> = (0..n).map(|_| 1 + rng.below(500)).collect();
-                // As the paper's listing goes about it.
+                // The paper's listing.
                 while !held[turn] || accounts[turn] < costs[turn] {
                     turn = (turn + 1) % n;
                     accounts[turn] += if held[turn] { quanta[turn] } else { 0 };
@@ -198,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn all_32_take_part() {
+    fn all_32_queues_are_served() {
         let sent = order(&[1; MOST], &[1; MOST], 2 * MOST);
         assert_eq!(sent, (0..MOST).chain(0..MOST).collect::<Vec<_>>());
     }

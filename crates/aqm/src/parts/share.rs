@@ -1,4 +1,4 @@
-//! A part of a link's rate, as a parameter.
+//! A share of a link's rate, as a parameter.
 
 use alloc::string::{String, ToString};
 
@@ -6,19 +6,19 @@ use crate::base::params::Value;
 use crate::base::text::{self, BadValue};
 use crate::base::units::Rate;
 
-/// A part of the link: a rate, or a fraction of C.
+/// A share of the link: a rate, or a fraction of C.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Share {
-    /// Worked out.
+    /// Computed by the discipline.
     Auto,
-    /// Of C.
+    /// A fraction of C.
     Fraction(f64),
-    /// As it is.
+    /// An absolute rate.
     Rate(Rate),
 }
 
 impl Share {
-    /// In bytes per second, `auto` being the automatic fraction; never more than C.
+    /// The rate in bytes per second, at most C; `auto` is the fraction for [`Self::Auto`].
     pub fn of(self, capacity: f64, auto: f64) -> f64 {
         match self {
             Self::Auto => auto * capacity,
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_it_writes_and_never_exceeds_the_link() {
+    fn share_round_trips_and_is_bounded_by_link() {
         for text in ["auto", "0", "0.75", "2mbit"] {
             assert_eq!(Share::parse(text).map(|share| share.show()), Ok(text.to_string()));
         }

@@ -1,56 +1,56 @@
-//! Two queues share a link at rates that change: who sends next.
+//! A scheduler for two queues that share a link at variable rates.
 //!
-//! Work-conserving: the rates matter only while both queues hold packets, and a queue that had the
-//! link to itself owes nothing for that later.
+//! It is work-conserving: the rates matter only while both queues hold packets, and service without contention is not
+//! charged later.
 
 use crate::base::time::Instant;
 use crate::base::units::Bytes;
 use crate::choice;
 
 choice! {
-    /// How the rates are kept.
+    /// How the rates are enforced.
     pub enum Scheduler {
-        /// A virtual clock for each queue: the head that would finish first goes first.
+        /// A virtual clock per queue: the head that would finish first is sent first.
         Clocks = "clocks",
         /// Deficit round robin with quanta in proportion to the rates.
         Drr = "drr",
     }
 }
 
-/// What one round of DRR hands out, in mean packets. Ours.
+/// Total quantum of one DRR round, in mean packets. Ours.
 const ROUND: f64 = 2.0;
 
-/// The two queues' claims on the link.
+/// The scheduler's state.
 #[derive(Clone)]
 pub struct Split {
     scheduler: Scheduler,
-    /// Bytes per second.
+    /// In bytes per second.
     rates: [f64; 2],
-    /// Clocks: bytes of the head that its rate has not paid for yet. DRR: the deficit counter.
+    /// Clocks: bytes of the head not yet covered by its rate. DRR: the deficit counter.
     owed: [f64; 2],
-    /// When `owed` was true.
+    /// Time of the last update of `owed`.
     at: Instant,
-    /// DRR: whose turn it is.
+    /// DRR: index of the queue that has the turn.
     turn: usize,
-    /// DRR: bytes handed out in a round.
+    /// DRR: total quantum of a round in bytes.
     round: f64,
 }
 
-/// How long a head with `owed` bytes to pay takes at `rate`.
+/// Time to cover `owed` bytes at `rate`, in seconds.
 fn finish(owed: f64, rate: f64) -> f64 {
     if rate > 0.0 { owed / rate } else { f64::INFINITY }
 }
 
 impl Split {
-    /// Two empty queues, the second one owning the link.
+    /// A scheduler for two empty queues; the second one has the full rate.
     pub fn new(scheduler: Scheduler, mean_packet: Bytes) -> Self {
         let round = ROUND * mean_packet.0 as f64;
         Self { scheduler, rates: [0.0, 1.0], owed: [0.0; 2], at: Instant::ZERO, turn: 0, round }
     }
 
-    /// Lets time pass at the present rates.
+    /// Advances time at the current rates.
     pub fn advance(&mut self, now: Instant) {
-        // Often an arrival and a departure fall together.
+        // Arrivals and departures often coincide.
         if self.scheduler == Scheduler::Clocks && now > self.at {
             let dt = now.since(self.at).secs();
             for (owed, rate) in self.owed.iter_mut().zip(self.rates) {
@@ -60,17 +60,17 @@ impl Split {
         self.at = now;
     }
 
-    /// New rates from now on, in bytes per second; one of them is above 0.
+    /// Sets the rates in bytes per second; at least one must be above 0.
     pub const fn set_rates(&mut self, rates: [f64; 2]) {
         self.rates = rates;
     }
 
-    /// The present rates.
+    /// The current rates in bytes per second.
     pub const fn rates(&self) -> [f64; 2] {
         self.rates
     }
 
-    /// A packet of `len` bytes heads queue `i`, which was empty.
+    /// Queue `i` was empty and now has a head of `len` bytes.
     pub fn begin(&mut self, i: usize, len: u32) {
         self.owed[i] = match self.scheduler {
             Scheduler::Clocks => f64::from(len),
@@ -78,7 +78,7 @@ impl Split {
         };
     }
 
-    /// Both queues hold packets, their heads of these lengths: which one sends?
+    /// The queue that sends next if both hold packets; `head` gives the length of a queue's head.
     #[inline]
     pub fn pick(&mut self, head: impl Fn(usize) -> u32) -> usize {
         match self.scheduler {
@@ -96,7 +96,7 @@ impl Split {
         }
     }
 
-    /// Queue `i` sent `len` bytes and is now headed by `next`; `contended`: the other held packets too.
+    /// Queue `i` sent `len` bytes and has a new head of `next` bytes; `contended`: the other queue held packets too.
     pub fn served(&mut self, i: usize, len: u32, next: Option<u32>, contended: bool) {
         let kept = if contended { self.owed[i] } else { 0.0 };
         self.owed[i] = match self.scheduler {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_follow_the_rates_whatever_the_packet_sizes() {
+    fn bytes_follow_the_rates_at_any_packet_size() {
         for scheduler in [Scheduler::Clocks, Scheduler::Drr] {
             for (rates, len) in
                 [([250.0, 750.0], [500, 500]), ([250.0, 750.0], [1500, 40]), ([900.0, 100.0], [40, 9000])]
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_without_rate_waits_for_the_other() {
+    fn queue_with_rate_0_waits_for_the_other() {
         for scheduler in [Scheduler::Clocks, Scheduler::Drr] {
             assert_eq!(sent(scheduler, [0.0, 1000.0], [500, 500])[0], 0.0);
             assert_eq!(sent(scheduler, [1000.0, 0.0], [500, 500])[1], 0.0);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_that_finishes_first_goes_first() {
+    fn head_that_finishes_first_is_sent_first() {
         let mut split = Split::new(Scheduler::Clocks, Bytes(500));
         split.set_rates([100.0, 900.0]);
         split.begin(0, 500);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn service_without_a_rival_is_not_held_against_a_queue() {
+    fn service_without_contention_is_not_charged() {
         let mut split = Split::new(Scheduler::Clocks, Bytes(500));
         split.set_rates([100.0, 900.0]);
         split.begin(0, 500);

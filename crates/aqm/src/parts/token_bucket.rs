@@ -1,19 +1,20 @@
 //! A token bucket that colours packets at the edge: IN within the profile, OUT beyond it.
 //!
-//! Tokens are bytes: they come at the committed information rate up to the committed burst size. A packet for
-//! which there are enough is IN and takes them, any other is OUT and takes none (ns-2.35's token-bucket policer
-//! with one rate). Integers throughout, so that a source at exactly the rate is within its profile for ever.
+//! Tokens are bytes. They accumulate at the committed information rate up to the committed burst size. If there are
+//! enough tokens for a packet, it is IN and consumes them; otherwise it is OUT and consumes none (ns-2.35's
+//! token-bucket policer with one rate). The arithmetic uses integers, so that a source at exactly the rate is always
+//! IN.
 
 use crate::base::packet::Colour;
 use crate::base::time::Instant;
 use crate::base::units::{Bytes, Rate};
 
-/// Bits of a byte times nanoseconds of a second: tokens are counted in bit nanoseconds per second.
+/// Token units per byte: 8 bits times 1e9 ns. Tokens are counted in bit/s times ns.
 const TOKENS_OF_BYTE: u64 = 8 * 1_000_000_000;
-/// The largest burst size that the counter holds.
+/// The largest burst in bytes that the counter can hold.
 const LARGEST: u64 = u64::MAX / TOKENS_OF_BYTE;
 
-/// One profile: a rate, a burst, and what is left of it.
+/// A token bucket with a rate and a burst.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     rate: Rate,
@@ -23,7 +24,7 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket at time 0, of at most 2 GB.
+    /// A full bucket at time 0; the burst is limited to about 2.3 GB.
     pub const fn new(rate: Rate, burst: Bytes) -> Self {
         let burst = if burst.0 < LARGEST { burst.0 } else { LARGEST };
         let size = burst * TOKENS_OF_BYTE;
@@ -46,7 +47,7 @@ impl TokenBucket {
         }
     }
 
-    /// Bytes that a packet may have now and still be IN, as of the latest packet.
+    /// The tokens in bytes after the latest packet.
     pub const fn level(&self) -> f64 {
         self.tokens as f64 / TOKENS_OF_BYTE as f64
     }
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_bucket_passes_a_burst_and_then_the_rate() {
+    fn full_bucket_accepts_burst_then_rate() {
         let mut bucket = bucket();
         let colours: [Colour; 9] = core::array::from_fn(|_| bucket.colour(1000, at(0)));
         assert_eq!(colours[..8], [Colour::In; 8]);
@@ -75,13 +76,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_overflows_at_its_size() {
+    fn bucket_is_limited_to_its_burst() {
         let mut bucket = bucket();
         assert_eq!((bucket.colour(1000, at(1)), bucket.level()), (Colour::In, 7000.0));
-        // 10 s would bring 1.25 MB.
+        // 10 s would add 1.25 MB.
         assert_eq!((bucket.colour(8001, at(10_000_000)), bucket.level()), (Colour::Out, 8000.0));
         assert_eq!((bucket.colour(8000, at(10_000_000)), bucket.level()), (Colour::In, 0.0));
-        // However long, and however fast.
+        // Longest time, highest rate.
         let mut fast = TokenBucket::new(Rate(1_000_000_000_000_000), Bytes(u64::MAX));
         assert_eq!(fast.colour(u32::MAX / 2, Instant::NEVER), Colour::In);
         let mut drained = TokenBucket::new(Rate(1_000_000_000_000_000), Bytes(8000));
@@ -89,17 +90,17 @@ mod tests {
     }
 
     #[test]
-    fn exactly_the_rate_is_in_for_ever() {
+    fn source_at_exactly_the_rate_is_always_in() {
         let mut bucket = TokenBucket::new(Rate(1_000_000), Bytes(1000));
         assert!((0..100_000).all(|n| bucket.colour(1000, at(8000 * n)) == Colour::In));
-        // A nanosecond early each time: every packet but the first misses some bits, the next one has twice as much.
+        // One nanosecond early each time: every second packet lacks some bits and is OUT.
         let mut early = TokenBucket::new(Rate(1_000_000), Bytes(1000));
         let colours = (0..1000).map(|n| early.colour(1000, Instant::from_nanos(7_999_999 * n)));
         assert_eq!(colours.filter(|colour| *colour == Colour::In).count(), 500);
     }
 
     #[test]
-    fn in_bytes_of_any_interval_are_at_most_burst_and_rate() {
+    fn in_bytes_are_bounded_by_burst_plus_rate() {
         let mut rng = Rng::stream(1, "bucket");
         let mut bucket = bucket();
         let (mut now, mut passed) = (0.0, alloc::vec::Vec::new());

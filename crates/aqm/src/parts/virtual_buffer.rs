@@ -1,9 +1,8 @@
-//! The virtual buffer of SVB and its family: a queue that is only counted, and a threshold on it.
+//! The virtual buffer of SVB, MSVB and SIO: a virtual queue and a threshold on it.
 //!
-//! Q_v fills with traffic and drains at C; the threshold B fills at its share phi C and drains, alpha times as
-//! fast, with its own traffic. Arrivals are signalled with probability (Q_v - B)/Q_v. Between arrivals
-//! Q_v' = -C and B' = alpha phi C are integrated exactly, arrivals are impulses. All lengths are in one unit,
-//! packets or bytes.
+//! Q_v fills with the traffic and drains at C. The threshold B fills at alpha phi C and drains by alpha times its
+//! traffic. Arrivals are signalled with probability (Q_v - B)/Q_v. Between arrivals Q_v' = -C and B' = alpha phi C
+//! are integrated exactly; arrivals are impulses. All lengths are in one unit, packets or bytes.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -16,17 +15,17 @@ use crate::base::verdict::Fate;
 use crate::choice;
 
 choice! {
-    /// Which packets fill Q_v and drain B.
+    /// Which packets count in Q_v and B.
     pub enum RateBasis {
-        /// Those that enter the buffer: Q_v is then the real backlog, but for its fluid drain.
+        /// Packets that enter the buffer: Q_v is then the real backlog except for its continuous drain.
         Accepted = "accepted",
-        /// Every arrival: the paper's wording; for senders that are marked, not dropped.
+        /// Every arrival, as in the paper; suitable for marks, not for drops.
         Offered = "offered",
     }
 }
 
 impl RateBasis {
-    /// Is a packet with this fate counted now?
+    /// Whether a packet with this fate counts now.
     #[inline]
     pub const fn counts(self, fate: Fate) -> bool {
         match fate {
@@ -37,25 +36,25 @@ impl RateBasis {
     }
 }
 
-/// Automatic largest threshold as a fraction of the buffer. Ours.
+/// Automatic b_cap as a fraction of the buffer. Ours.
 const CAP_OF_BUFFER: f64 = 0.5;
-/// Automatic smallest threshold as a fraction of the largest. Ours.
+/// Automatic b_floor as a fraction of b_cap. Ours.
 const FLOOR_OF_CAP: f64 = 0.1;
 
 /// Seconds in a nanosecond.
 const NANO: f64 = 1e-9;
 
-/// Q_v after `dt` without traffic: Q_v' = -C, projected at 0.
+/// Q_v after `dt` without traffic: Q_v' = -C, at least 0.
 fn drained(q_v: f64, capacity: f64, dt: f64) -> f64 {
     (q_v - capacity * dt).max(0.0)
 }
 
-/// B after `dt` without traffic, if nothing bounds it: B' = fill.
+/// B after `dt` without traffic and bounds: B' = fill.
 fn filled(b: f64, fill: f64, dt: f64) -> f64 {
     b + fill * dt
 }
 
-/// B after `dt` without traffic, if it leaks: B' = kappa (rest - B).
+/// B after `dt` without traffic, with a leak: B' = kappa (rest - B).
 fn relaxed(b: f64, kappa: f64, rest: f64, dt: f64) -> f64 {
     b - (rest - b) * libm::expm1(-kappa * dt)
 }
@@ -65,12 +64,12 @@ fn charged(b: f64, alpha: f64, size: f64, floor: f64) -> f64 {
     (b - alpha * size).max(floor)
 }
 
-/// max(0, (q - b)/q): what every member of the family signals with.
+/// The signal probability max(0, (q - b)/q).
 fn probability(q: f64, b: f64) -> f64 {
     if q > b { (q - b) / q } else { 0.0 }
 }
 
-/// A queue and its threshold as an arrival meets them.
+/// A queue and its threshold at an arrival.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Odds {
     q: f64,
@@ -78,51 +77,51 @@ pub struct Odds {
 }
 
 impl Odds {
-    /// A queue of `q`, a threshold of `b`.
+    /// A queue of length `q` and a threshold `b`.
     pub const fn new(q: f64, b: f64) -> Self {
         Self { q, b }
     }
 
-    /// Is an arrival that draws `u` signalled? u < p, with no division for the decision to wait for.
+    /// Whether an arrival with random number `u` is signalled: u < p, without a division.
     #[inline]
     pub fn signal(self, u: f64) -> bool {
         u * self.q < self.q - self.b
     }
 
-    /// The probability that it is.
+    /// The signal probability.
     pub fn p(self) -> f64 {
         probability(self.q, self.b)
     }
 }
 
-/// What the user says of the thresholds' bounds.
+/// The bounds of the thresholds as given by the user.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds<'a> {
-    /// Largest: of all classes, or of each; none is half the buffer.
+    /// Largest threshold: one for all classes, or one per class; empty: half the buffer.
     pub cap: &'a [Depth],
-    /// At the start; auto is the largest.
+    /// Initial threshold; auto: the largest.
     pub init: Auto<Depth>,
-    /// Smallest; auto is a tenth of the largest.
+    /// Smallest threshold; auto: a tenth of the largest.
     pub floor: Auto<Depth>,
-    /// Where a leak draws it; auto is where it starts.
+    /// Target of a leak; auto: the initial threshold.
     pub target: Auto<Depth>,
 }
 
-/// The bounds of one threshold.
+/// The bounds of one threshold, in the unit of Q_v.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Range {
-    /// Smallest.
+    /// Smallest threshold.
     pub floor: f64,
-    /// At the start.
+    /// Initial threshold.
     pub init: f64,
-    /// Largest.
+    /// Largest threshold.
     pub cap: f64,
-    /// Where a leak draws it.
+    /// Target of a leak.
     pub target: f64,
 }
 
 impl Bounds<'_> {
-    /// What is given, by name and rank: what has a lower one must not be larger.
+    /// The given values with name and rank. A value of lower rank must not exceed one of higher rank.
     fn given(&self) -> impl Iterator<Item = (&'static str, u8, Depth)> {
         let one = |name, rank, depth| match depth {
             Auto::Given(depth) => Some((name, rank, depth)),
@@ -132,12 +131,12 @@ impl Bounds<'_> {
         inner.into_iter().flatten().chain(self.cap.iter().map(|cap| ("b_cap", 2, *cap)))
     }
 
-    /// The same less what is 0, which has no unit.
+    /// The given values except 0, which has no unit.
     fn with_unit(&self) -> impl Iterator<Item = (&'static str, u8, Depth)> {
         self.given().filter(|(.., depth)| depth.value() > 0.0)
     }
 
-    /// One unit, and smallest, start and target, largest in their order.
+    /// Checks that all values have one unit and that floor <= init, target <= cap.
     pub fn check(&self) -> Result<(), String> {
         let mut others = self.with_unit();
         if let Some((name, _, depth)) = others.next()
@@ -157,7 +156,7 @@ impl Bounds<'_> {
         Ok(())
     }
 
-    /// The unit of what is given; the buffer's own if nothing is. Its number is 0.
+    /// The unit of the given values, or of the buffer if none is given. The value is 0.
     pub fn unit(&self, link: &Link) -> Depth {
         match (self.with_unit().next(), link.limit) {
             (Some((.., depth)), _) => depth.with(0.0),
@@ -166,7 +165,7 @@ impl Bounds<'_> {
         }
     }
 
-    /// Those of class `class`; classes beyond the list wrap around.
+    /// The bounds of class `class`, modulo the length of the list.
     pub fn of(&self, class: usize, link: &Link) -> Range {
         let unit = self.unit(link);
         let buffer = match unit {
@@ -184,23 +183,23 @@ impl Bounds<'_> {
     }
 }
 
-/// B: a threshold on Q_v, as of the latest arrival that asked for it.
+/// B: a threshold on Q_v, at the time of the latest arrival that used it.
 #[derive(Clone, Copy, Debug)]
 pub struct Threshold {
     alpha: f64,
-    /// alpha phi C, per nanosecond: how fast it fills.
+    /// Fill rate alpha phi C per nanosecond.
     fill: f64,
     range: Range,
     b: f64,
     at: Instant,
-    /// Per second; 0 is no leak.
+    /// Leak in 1/s; 0: none.
     kappa: f64,
-    /// Where a leak would bring it without traffic.
+    /// Equilibrium of a leaking threshold without traffic.
     rest: f64,
 }
 
 impl Threshold {
-    /// One that fills at alpha phi `capacity`.
+    /// A threshold that fills at alpha phi `capacity`.
     pub const fn new(alpha: f64, phi: f64, capacity: f64, range: Range) -> Self {
         Self {
             alpha,
@@ -213,20 +212,20 @@ impl Threshold {
         }
     }
 
-    /// The same where `before` is, within its own bounds.
+    /// This threshold with the value of `before`, within the bounds of this one.
     #[must_use]
     pub const fn after(self, before: &Self) -> Self {
         Self { b: before.b.clamp(self.range.floor, self.range.cap), at: before.at, ..self }
     }
 
-    /// The same, drawn back to its target at `kappa` per second and unit of distance.
+    /// This threshold with a leak towards its target at rate `kappa` in 1/s.
     #[must_use]
     pub fn leaking(self, kappa: f64) -> Self {
         let rest = if kappa > 0.0 { self.range.target + self.fill / (NANO * kappa) } else { 0.0 };
         Self { kappa, rest, ..self }
     }
 
-    /// Where it would be without traffic and bounds.
+    /// The value at `now` without traffic and bounds.
     #[inline]
     fn unbounded(&self, now: Instant) -> f64 {
         let dt = now.since(self.at);
@@ -237,18 +236,18 @@ impl Threshold {
         }
     }
 
-    /// Lets time pass.
+    /// Advances B to `now` without traffic.
     #[inline]
     fn advance(&mut self, now: Instant) {
         self.b = self.unbounded(now).min(self.range.cap);
         self.at = now;
     }
 
-    /// Lets time pass in which traffic of `size` came evenly.
+    /// Advances B to `now` with evenly distributed traffic of `size`.
     fn flow(&mut self, size: f64, now: Instant) {
         let (dt, charge) = (now.since(self.at).secs(), self.alpha * size);
         let b = if self.kappa > 0.0 && dt > 0.0 {
-            // Towards where the leak would bring it with this traffic.
+            // The equilibrium of the leak with this traffic.
             relaxed(self.b, self.kappa, self.rest - charge / (self.kappa * dt), dt)
         } else {
             self.unbounded(now) - charge
@@ -257,7 +256,7 @@ impl Threshold {
         self.at = now;
     }
 
-    /// B with traffic of `size` counted.
+    /// B after traffic of `size`.
     #[inline]
     fn with(&self, size: f64) -> f64 {
         charged(self.b, self.alpha, size, self.range.floor)
@@ -269,23 +268,23 @@ impl Threshold {
     }
 }
 
-/// Q_v, as of the latest arrival.
+/// Q_v at the time of the latest arrival.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualBuffer {
     unit: Depth,
-    /// C, per nanosecond: a division for each arrival to wait for would cost more than the rest of the rule.
+    /// C per nanosecond, to save a division per arrival, which would cost more than the rest of the rule.
     capacity: f64,
     q_v: f64,
     at: Instant,
 }
 
 impl VirtualBuffer {
-    /// An empty one in front of `link`, in this unit.
+    /// An empty virtual queue for `link`, in this unit.
     pub fn new(unit: Depth, link: &Link) -> Self {
         Self { unit, capacity: unit.per_sec(link.rate, link.mean_packet) * NANO, q_v: 0.0, at: Instant::ZERO }
     }
 
-    /// The same with what `before` holds; none if that is in another unit.
+    /// This virtual queue with the length of `before`; `None` if the units differ.
     pub fn after(self, before: &Self) -> Option<Self> {
         self.unit.is_like(before.unit).then_some(Self { q_v: before.q_v, at: before.at, ..self })
     }
@@ -300,8 +299,7 @@ impl VirtualBuffer {
         self.q_v
     }
 
-    /// Lets time pass for Q_v and for the one threshold that is needed; the odds of a signal for `packet`, from both
-    /// as they would stand if it were counted.
+    /// Advances Q_v and `threshold` to `now`. Returns the signal odds of `packet`, computed as if it were counted.
     #[inline]
     pub fn arrival(&mut self, threshold: &mut Threshold, packet: &Packet, now: Instant) -> Odds {
         self.advance(threshold, now);
@@ -316,20 +314,21 @@ impl VirtualBuffer {
         threshold.advance(now);
     }
 
-    /// A fluid of which `bytes` came since the last time, evenly, in packets of `mean` bytes: the odds that it meets then.
+    /// Advances Q_v and `threshold` to `now` with `bytes` of evenly distributed traffic in packets of `mean` bytes.
+    /// Returns the signal odds at `now`.
     pub fn flow(&mut self, threshold: &mut Threshold, bytes: u64, mean: Bytes, now: Instant) -> Odds {
         let size = match self.unit {
             Depth::Packets(_) => bytes as f64 / mean.0 as f64,
             Depth::Bytes(_) => bytes as f64,
         };
-        // Traffic and drain go on together: only what both make of Q_v is held at 0.
+        // Traffic and drain are simultaneous: only their sum is bounded by 0.
         self.q_v = drained(self.q_v + size, self.capacity, now.since(self.at).nanos() as f64);
         self.at = now;
         threshold.flow(size, now);
         Odds::new(self.q_v, threshold.b)
     }
 
-    /// `packet`, the latest arrival, counts.
+    /// Counts `packet`, the latest arrival.
     #[inline]
     pub fn count(&mut self, threshold: &mut Threshold, packet: &Packet) {
         let size = self.unit.weigh(packet);
@@ -370,7 +369,7 @@ mod tests {
         assert_eq!(probability(80.0, 60.0), 0.25);
         assert_eq!(probability(60.0, 80.0), 0.0);
         assert_eq!(probability(0.0, 0.0), 0.0);
-        // The decision is u < p, and so is none at p = 0.
+        // The decision is u < p, so p = 0 never signals.
         let odds = [Odds::new(80.0, 60.0), Odds::new(60.0, 80.0), Odds::new(0.0, 0.0), Odds::new(1.0, 0.0)];
         assert_eq!(
             odds.map(|odds| [0.0, 0.249, 0.25, 0.999].map(|u| odds.signal(u))),
@@ -379,14 +378,14 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_halves_the_distance_to_where_it_rests() {
-        // kappa = 0.1/s: half of the way in ln 2/0.1 = 6.93 s, whether at once or in two steps.
+    fn leak_halves_the_distance_to_equilibrium() {
+        // kappa = 0.1/s: half of the distance in ln 2/0.1 = 6.93 s, in one step or in two.
         let half = core::f64::consts::LN_2 / 0.1;
         assert!((relaxed(10.0, 0.1, 50.0, half) - 30.0).abs() < 1e-12);
         let steps = relaxed(relaxed(10.0, 0.1, 50.0, 1.0), 0.1, 50.0, half - 1.0);
         assert!((steps - 30.0).abs() < 1e-12);
         assert_eq!(relaxed(10.0, 0.1, 50.0, 0.0), 10.0);
-        // B' = fill + kappa (target - B): 6.25 a second against 0.1 (20 - B) rests at 20 + 62.5.
+        // B' = fill + kappa (target - B): 6.25 a second against 0.1 (20 - B) settles at 20 + 62.5.
         let range = range(0.0, 20.0, 1000.0);
         let mut leaking = Threshold::new(0.5, 0.01, 1250.0, range).leaking(0.1);
         assert_eq!(leaking.rest, 82.5);
@@ -399,14 +398,14 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_counts_only_when_told_to() {
+    fn packet_counts_only_after_count() {
         let mut buffer = VirtualBuffer::new(PKTS, &LINK);
         let mut b = Threshold::new(1.5, 0.0, buffer.capacity(), range(0.0, 2.5, 2.5));
         let packet = Packet { len: 1000, ..Packet::default() };
         assert_eq!(buffer.arrival(&mut b, &packet, at(0)).p(), 0.0);
         buffer.count(&mut b, &packet);
         assert_eq!((buffer.value(), b.value()), (1.0, 1.0));
-        // It would make them 2 and 0: certain.
+        // With it they would be 2 and 0: certain.
         assert_eq!(buffer.arrival(&mut b, &packet, at(0)).p(), 1.0);
         assert_eq!((buffer.value(), b.value()), (1.0, 1.0));
         // 0.4 ms drain half a packet: 1.5 and 0 now.
@@ -415,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_stays_within_its_bounds() {
+    fn threshold_stays_within_its_bounds() {
         let mut b = Threshold::new(1.0, 1.0, 1000.0, range(3.0, 5.0, 8.0));
         assert_eq!((b.value(), b.with(1.0), b.with(9.0)), (5.0, 4.0, 3.0));
         b.advance(at(2));
@@ -425,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_enters_counts_and_what_is_dropped_only_if_offered() {
+    fn drops_count_only_if_offered() {
         use RateBasis::{Accepted, Offered};
         for basis in [Accepted, Offered] {
             assert!(basis.counts(Fate::Queued { marked: false }) && basis.counts(Fate::Queued { marked: true }));
@@ -437,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn unit_and_bounds_follow_what_is_given() {
+    fn unit_and_bounds_follow_given_values() {
         let (p, b) = (Depth::Packets, Depth::Bytes);
         let none = Some(p(0.0));
         let of = |bounds: Bounds<'_>, class| (bounds.unit(&LINK), bounds.of(class, &LINK));
@@ -445,7 +444,7 @@ mod tests {
         assert_eq!(of(bounds(&[], None, None), 7), (p(0.0), range(5.0, 50.0, 50.0)));
         assert_eq!(of(bounds(&[p(20.0)], None, none), 7), (p(0.0), range(0.0, 20.0, 20.0)));
         assert_eq!(of(bounds(&[], Some(b(3e4)), none), 0), (b(0.0), range(0.0, 3e4, 5e4)));
-        // A list is gone through in turn; what is above a class's largest is cut.
+        // Classes wrap around the list; values above the cap of a class are clamped.
         let caps = [p(20.0), p(8.0), p(0.0)];
         let list = bounds(&caps, Some(p(10.0)), Some(p(1.0)));
         assert_eq!(
@@ -455,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
+    fn contradictions_are_rejected() {
         let (p, b) = (Depth::Packets, Depth::Bytes);
         let refused = |cap: &[Depth], init, floor| bounds(cap, init, floor).check().is_err();
         assert!(refused(&[p(50.0)], Some(b(1000.0)), None) && refused(&[p(50.0)], None, Some(p(60.0))));
@@ -471,15 +470,15 @@ mod tests {
     }
 
     #[test]
-    fn a_fluid_counts_as_its_packets_do() {
+    fn fluid_matches_packets() {
         let range = Range { floor: 0.0, init: 40_000.0, cap: 50_000.0, target: 40_000.0 };
         let new = || {
             let buffer = VirtualBuffer::new(Depth::Bytes(0.0), &LINK);
             (buffer, Threshold::new(0.5, 1.0, buffer.capacity(), range))
         };
         let ((mut packets, mut b_packets), (mut fluid, mut b_fluid)) = (new(), new());
-        // Small packets, evenly over each millisecond: 2.4 and 0.4 times what the link takes. The fluid is told of all of them
-        // at the end, and is to be no further from them than one.
+        // Small packets, evenly over each millisecond: 2.4 and 0.4 times the link rate. The fluid gets all of them at
+        // the end of the millisecond and must be within one packet.
         let packet = Packet { len: 10, ..Packet::default() };
         for ms in 1..=90 {
             let many = if ms <= 15 { 300 } else { 50 };
@@ -496,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_rests_where_it_does_however_often_it_is_looked_at() {
+    fn leak_is_independent_of_update_interval() {
         let range = Range { floor: 0.0, init: 40.0, cap: 90.0, target: 40.0 };
         let after = |ms: u64| {
             let mut buffer = VirtualBuffer::new(PKTS, &LINK);
@@ -506,7 +505,7 @@ mod tests {
             }
             b.value()
         };
-        // 40 + 0.5 (1250 - 1200)/0.5 = 90 is the rest: 90 - 50 e^-1 after two seconds.
+        // The equilibrium is 40 + 0.5 (1250 - 1200)/0.5 = 90: 90 - 50 e^-1 after two seconds.
         assert!([1, 20, 200, 1000].map(after).iter().all(|b| (b - (90.0 - 50.0 / core::f64::consts::E)).abs() < 1e-6));
     }
 }

@@ -143,7 +143,7 @@ impl Design for Choke {
             "signals above max_th differ from the paper: ECT packets are marked, as in Linux; the paper has no ECN \
              and drops",
             "a match does not change count, as in Linux; the paper does not say",
-            "avg - min_th differs from Linux: it is not rounded to whole packets",
+            "rounding differs from Linux: avg - min_th is not rounded to whole packets",
             "idle time differs from Linux: it is exact; Linux uses a table",
             "the random selection differs from Linux: it is uniform; Linux takes the head after three draws that hit \
              holes in its array",

@@ -1,5 +1,4 @@
-//! Curvy RED: two coupled queues, the Classic queue under a delay-based RED whose curve is a power (RFC 9332 Appendix
-//! B).
+//! Curvy RED: two coupled queues, the Classic queue under a delay-based RED with a power curve (RFC 9332 Appendix B).
 //!
 //! The smoothed Classic delay divided by its range is the square root of the drop probability: with more load the delay
 //! grows a little and drops grow less. Coupling, queues and scheduler are DualPI2's.

@@ -138,7 +138,7 @@ impl Design for FqCodel {
             "memory_limit: drops while the buffer has room count as early; one overflow per arrival, as in Linux",
             "ce_threshold differs from Linux: it applies to all packets; Linux's selector for traffic classes is not \
              implemented",
-            "preset=linux differs from Linux: CoDel's clock has 1 ns, not 1.024 us; see codel",
+            "preset=linux differs from Linux: CoDel's clock resolution is 1 ns, not 1.024 us; see codel",
         ],
     };
     const PRESETS: &'static [Preset] = &[

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn udp_stays_in_queue_1_and_is_not_counted() {
+    fn udp_stays_in_queue_1_uncounted() {
         let mut queue = queue("n=3");
         (0..50).for_each(|_| queue.arrive(Packet { proto: Proto::Udp, ..tcp(7) }, at(0)));
         assert_eq!(lengths(&queue), (50, 0));

@@ -1,4 +1,4 @@
-//! For tests with numbers worked by hand: parameters as they are written, times, packets, and numbers that must be near.
+//! Helpers for unit tests with hand calculations: parameters from text, times, packets, comparison of numbers.
 
 use crate::base::adapters::Fifo;
 use crate::base::design::Design;
@@ -10,7 +10,7 @@ use crate::base::rng::Rng;
 use crate::base::time::Instant;
 use crate::base::units::Link;
 
-/// The defaults with these `key=value` words.
+/// The default parameters with these `key=value` settings.
 pub(crate) fn params<P: ParamSet>(settings: &str) -> P {
     let mut params = P::default();
     for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
@@ -19,12 +19,12 @@ pub(crate) fn params<P: ParamSet>(settings: &str) -> P {
     params
 }
 
-/// So many milliseconds after the start.
+/// `n` milliseconds after the start.
 pub(crate) const fn ms(n: u64) -> Instant {
     Instant::from_nanos(n * 1_000_000)
 }
 
-/// So many microseconds after the start.
+/// `n` microseconds after the start.
 pub(crate) const fn us(n: u64) -> Instant {
     Instant::from_nanos(n * 1_000)
 }
@@ -34,19 +34,19 @@ pub(crate) fn packet() -> Packet {
     Packet { len: 1000, ..Packet::default() }
 }
 
-/// `got` is `want`, but for rounding.
+/// Asserts that `got` is within 1e-12 of `want`.
 pub(crate) fn near(got: f64, want: f64) {
     assert!((got - want).abs() < 1e-12, "{got} is not {want}");
 }
 
-/// A queue on `link` under an AQM with these settings, which are in order.
+/// A queue on `link` under an AQM with these settings, which must be valid.
 pub(crate) fn fifo<A: Aqm + Design>(settings: &str, link: Link, ecn: bool) -> Queue<Fifo<A>> {
     let params = params(settings);
     A::check(&params).unwrap();
     Queue::new(Fifo::new(A::build(&params, &link)), link, ecn, Rng::stream(1, "queue"))
 }
 
-/// The same of a discipline that has its own queues.
+/// A queue on `link` under a queueing discipline with these settings, which must be valid.
 pub(crate) fn queue<D: Discipline + Design>(settings: &str, link: Link, ecn: bool) -> Queue<D> {
     let params = params(settings);
     D::check(&params).unwrap();

@@ -1,4 +1,4 @@
-//! A load for benches. It needs no clock: the caller times it.
+//! A load for benchmarks. It reads no clock; the caller measures the time.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use crate::base::units::{Bytes, Limit, Link, Rate};
 pub struct Churn {
     now: Instant,
     offered: u64,
-    /// A packet of each flow: to make one anew would be timed with the queue.
+    /// One packet per flow, prepared so that its construction is not measured.
     packets: Vec<Packet>,
 }
 
@@ -24,21 +24,20 @@ impl Default for Churn {
 }
 
 impl Churn {
-    /// The backlog it keeps up, in packets.
+    /// The backlog in packets.
     pub const BACKLOG: u32 = 50;
-    /// Flows that take turns.
+    /// Number of flows, offered in turn.
     pub const FLOWS: u32 = 1024;
-    /// Length of its packets.
+    /// Packet length in bytes.
     pub const LENGTH: u32 = 500;
-    /// The link it wants: 10 Mb/s with room for twice the backlog.
+    /// The link: 10 Mb/s with a buffer of twice the backlog.
     pub const LINK: Link = Link {
         rate: Rate(10_000_000),
         limit: Limit::Packets(2 * Self::BACKLOG),
         mean_packet: Bytes(Self::LENGTH as u64),
     };
 
-    /// Offers `packets` packets, sending one each packet time; at most two are offered meanwhile.
-    /// Says how many were sent.
+    /// Offers `packets` packets, at most two per packet time, and sends one per packet time. Returns the number sent.
     pub fn run<D: Discipline>(&mut self, queue: &mut Queue<D>, packets: u64) -> u64 {
         let service = Self::LINK.rate.time_for(Self::LENGTH);
         let (until, mut sent) = (self.offered + packets, 0);

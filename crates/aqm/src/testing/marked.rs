@@ -1,4 +1,4 @@
-//! Markers under a load for benches, as [`churn`](super::churn) is one for disciplines: the caller times it.
+//! A load on markers for benchmarks, like [`churn`](super::churn) for disciplines. The caller measures the time.
 
 use alloc::boxed::Box;
 
@@ -12,14 +12,14 @@ use crate::base::units::{Bytes, Rate};
 use crate::parts::token_bucket::TokenBucket;
 use crate::{AnyDiscipline, Spec};
 
-/// In front of drop-tail: half a buffer, which the load keeps up, is signalled with probability 1/3.
+/// In front of drop-tail. The load keeps the buffer half full, where the signal probability is 1/3.
 const FRONT: &str = "droptail th=0.25";
-/// Of the load's 10 Mb/s so many are within the profile.
+/// The profile's rate; the load is 10 Mb/s.
 const CIR: Rate = Rate(6_000_000);
-/// Eight packets.
+/// The profile's burst: eight packets.
 const CBS: Bytes = Bytes(8 * Churn::LENGTH as u64);
 
-/// A marker at work.
+/// A marker under load.
 pub struct Marked(Kind);
 
 enum Kind {
@@ -27,7 +27,7 @@ enum Kind {
     Edge(Edge),
 }
 
-/// A token bucket alone, and a packet each packet time.
+/// A token bucket alone, with one packet per packet time.
 struct Edge {
     bucket: TokenBucket,
     now: Instant,
@@ -35,19 +35,19 @@ struct Edge {
     out: u64,
 }
 
-/// What became of the load.
+/// Fractions of the offered packets, 0 to 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
-    /// Dropped.
+    /// Dropped packets.
     pub dropped: f64,
-    /// Marked.
+    /// Marked packets.
     pub marked: f64,
-    /// Coloured OUT.
+    /// Packets coloured OUT.
     pub out: f64,
 }
 
 impl Marked {
-    /// `marker` at a threshold, or with a profile, that the load exceeds; `None` if there is no load for it.
+    /// `marker` with a threshold or profile that the load exceeds; `None` if there is no load for it.
     pub fn of(marker: &MarkerEntry) -> Option<Self> {
         match marker.name {
             "th" => {
@@ -72,7 +72,7 @@ impl Marked {
         }
     }
 
-    /// What became of all packets so far.
+    /// The shares of all packets so far.
     pub fn shares(&self) -> Shares {
         match &self.0 {
             Kind::Front(queue, _) => {
@@ -103,12 +103,12 @@ mod tests {
     use crate::base::markers::MARKERS;
 
     #[test]
-    fn every_marker_has_a_load_that_it_has_to_act_on() {
+    fn every_marker_acts_on_its_load() {
         for marker in MARKERS {
             let mut marked = Marked::of(marker).unwrap_or_else(|| panic!("no load for {}", marker.name));
             marked.run(50_000);
             let Shares { dropped, marked, out } = marked.shares();
-            // Of a third that is signalled a quarter is ECT. 6 of 10 Mb/s are within the profile.
+            // A third is signalled, of which a quarter is ECT. 6 of 10 Mb/s are within the profile.
             let want = if marker.is_param { [0.25, 0.0833, 0.0] } else { [0.0, 0.0, 0.4] };
             let near = [dropped, marked, out].iter().zip(want).all(|(is, want)| (is - want).abs() < 0.02);
             assert!(near, "{}: {dropped} {marked} {out}", marker.name);

@@ -1,11 +1,11 @@
-//! The links and the traffic of the suite.
+//! Links and traffic of the conformance suite.
 
 use crate::base::packet::{Colour, Ecn, Packet, Proto};
 use crate::base::rng::Rng;
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Limit, Rate};
 
-/// A link and how it is loaded.
+/// A link and its load.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) rate: Rate,
@@ -16,7 +16,7 @@ pub(super) struct Scenario {
     pub(super) load: f64,
     /// Mean time between events.
     pub(super) gap: Span,
-    /// Every so many events, ten silent seconds.
+    /// Number of events after which there are ten seconds without events.
     pub(super) silence: usize,
 }
 
@@ -44,12 +44,12 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario { name: "extreme lengths", limit: Limit::Bytes(1_000_000), lengths: &[1, 65_535], ..USUAL },
 ];
 
-/// Flows of the traffic.
+/// Number of flows.
 pub(super) const FLOWS: u32 = 16;
 
-/// Any packet of the traffic.
+/// A random packet.
 pub(super) fn random_packet(rng: &mut Rng, lengths: &[u32], slot: u32) -> Packet {
-    // Half of the packets are of one flow, so that rules about long flows see one.
+    // Half of the packets belong to one flow, so that rules about long flows apply.
     let flow = (rng.below(2 * u64::from(FLOWS)) as u32).min(FLOWS - 1);
     Packet {
         arrived: Instant::ZERO,

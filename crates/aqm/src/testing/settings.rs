@@ -1,4 +1,4 @@
-//! Random parameters within their ranges, for any line of the registry.
+//! Random parameters within their ranges, for any registry entry.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -10,8 +10,8 @@ use crate::base::rng::Rng;
 use crate::base::text;
 use crate::base::time::Span;
 
-/// A discipline string with random values, each within its parameter's range; rules between
-/// parameters are not known here, so `Spec::parse` may refuse it.
+/// A discipline text with random values, each within its parameter's range. Rules between parameters are not known
+/// here, so `Spec::parse` may reject it.
 pub fn random_settings(entry: &Entry, rng: &mut Rng) -> String {
     let mut out = entry.name.to_string();
     for spec in entry.params {
@@ -24,7 +24,7 @@ pub fn random_settings(entry: &Entry, rng: &mut Rng) -> String {
     out
 }
 
-/// Now and then a threshold marker, also one that changes, and a buffer of its own.
+/// Sometimes a threshold marker, constant or changing, and sometimes a buffer.
 fn common_settings(rng: &mut Rng) -> String {
     let mut out = String::new();
     let share = |rng: &mut Rng| if rng.uniform() < 0.2 { rng.below(2) as f64 } else { rng.uniform() };
@@ -70,7 +70,7 @@ fn random_value(spec: &ParamSpec, rng: &mut Rng) -> String {
     }
 }
 
-/// The default as a bare number in base units, if it is one.
+/// The default as a number in base units, if it is a number.
 fn usual(spec: &ParamSpec) -> Option<f64> {
     let default = (spec.default)();
     match spec.unit {
@@ -82,12 +82,12 @@ fn usual(spec: &ParamSpec) -> Option<f64> {
     }
 }
 
-/// Every order of magnitude equally likely.
+/// A log-uniform random number.
 fn magnitude(from: f64, to: f64, rng: &mut Rng) -> f64 {
     from * libm::pow(to / from, rng.uniform())
 }
 
-/// An end of the range, or something near the default, or anything by order of magnitude.
+/// A bound of the range, a number within a factor of ten of the default, or a log-uniform number.
 fn random_number(spec: &ParamSpec, rng: &mut Rng) -> f64 {
     let (lo, hi) = spec.range;
     let number = match (rng.below(16), usual(spec)) {

@@ -140,7 +140,8 @@ impl Design for Fred {
              and the constants, most on when avg is updated",
             "min_th differs from the paper: it is a quarter of the buffer; the paper uses the RTT in packets if that \
              is less, which a router does not know",
-            "avgcq differs from the listing: it is computed at each arrival; the listing computes it with each average",
+            "the share avgcq differs from the listing: it is computed at each arrival; the listing computes it with \
+             each average",
             "the average at a departure: the sample is the queue left behind",
             "the average of an empty queue: its idle time counts once",
             "many_flows is our reading: the listing says 'two packets'; we accept flows with fewer at any average, \
@@ -348,7 +349,7 @@ mod tests {
     fn random_drops_only_above_the_fair_share() {
         // w_q = 1, average between 5 and 15: with max_p = 1 a packet subject to random drops is soon dropped.
         let mut queue = queue("min_th=5p max_th=15p max_p=1 w_q=1 min_q=2");
-        (0..8).for_each(|flow| assert_eq!(offer(&mut queue, flow, 1), 1, "fragile: nothing waits of it"));
+        (0..8).for_each(|flow| assert_eq!(offer(&mut queue, flow, 1), 1, "fragile: nothing of it is queued"));
         assert_eq!((fred(&queue).average.value(), fred(&queue).fair()), (7.0, 1.0));
         assert_eq!(offer(&mut queue, 0, 1), 1, "one waits, fewer than min_q");
         let taken = offer(&mut queue, 0, 10);

@@ -496,7 +496,8 @@ impl Design for Red {
             "not implemented: ns-2's experimental cautious_ and idle_pktsize_, and drop_front_ and drop_rand_; the \
              arriving packet is dropped",
             "a buffer in bytes differs from ns-2: a packet must fit; ns-2 accepts it if any byte is free",
-            "rule=paper differs from the paper: the packet in transmission does not end idle time",
+            "rule=paper differs from the paper: idle time starts when the link finds the queue empty, after the last \
+             transmission",
             "rule=paper differs from the paper: byte mode scales by the mean packet size, not the largest",
             "rule=linux differs from Linux: floating-point; the kernel's average, thresholds and random numbers are \
              integers",

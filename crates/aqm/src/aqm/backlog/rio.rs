@@ -114,8 +114,8 @@ impl Design for Rio {
                \u{20}         OUT:  as red, with avg, all queued packets and (min_out, max_out, p_out)\n\
                \u{20}         a signal marks while the average is below max, else it drops",
         deviations: &[
-            "avg differs from ns-2.35: every arrival updates it, as in the paper; in ns-2 (quirk=on) only IN arrivals \
-             do",
+            "the average differs from ns-2.35: every arrival updates it, as in the paper; in ns-2 (quirk=on) only IN \
+             arrivals do",
             "the count differs from ns-2.35: a forced or overflow drop resets it for both colours; in ns-2 (quirk=on) \
              only for IN",
             "idle time differs from ns-2.35: an average is idle from the first dequeue that finds the queue empty; in \

@@ -265,7 +265,7 @@ impl Design for CoDel {
              only drops",
             "a drop that empties the queue differs from the RFC: it ends the dropping state at once; the RFC's listing \
              ends it at the next dequeue",
-            "preset=linux differs from Linux: the clock has 1 ns, not 1.024 us",
+            "preset=linux differs from Linux: the clock resolution is 1 ns, not 1.024 us",
             "preset=linux differs from Linux: a delay above target for exactly one interval is bad, as in RFC 8289; \
              Linux compares with >",
             "ce_threshold differs from Linux: it applies to all packets; Linux's selector for traffic classes is not \

@@ -133,7 +133,7 @@ impl Design for Pi2 {
             "the state differs from sch_pi2: it keeps k p' (at most 1: overload=delay), we keep p'; its gains 10/16 \
              and 100/16 are k times ours",
             "latency=rate differs from sch_pi2: it averages the measured times per byte; sch_pi2 averages the rates",
-            "p' differs from sch_pi2: it does not decay by 2 % at two delays of 0",
+            "the decay of p' differs from sch_pi2: there is none; in sch_pi2 p' decays by 2 % at two delays of 0",
             "queues differ from sch_pi2: there is no second queue",
             "presets rfc9332 and linux differ from their sources: only the Classic queue of dualpi2, which also holds \
              ECT(1) and CE packets",

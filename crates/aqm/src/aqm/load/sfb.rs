@@ -241,8 +241,8 @@ impl Design for Sfb {
         deviations: &[
             "the rule differs from the paper: it is Linux's; the paper drops at full bins and rate-limits by time (we \
              did not have its text)",
-            "p differs from Linux: floating-point; Linux uses steps of 1/65535",
-            "the hash differs from Linux: levels times the bits of a bin's index may be 64; Linux splits 32 bits",
+            "the type of p differs from Linux: floating-point; Linux uses steps of 1/65535",
+            "the hash differs from Linux: levels times the bits of a bin's index may be up to 64; Linux splits 32 bits",
             "times differ from Linux: 1 ns; Linux uses jiffies",
             "the penalty box, as in Linux: an attempt without a token restarts its time, so a flow that sends more \
              often than penalty_rate gets nothing after its burst",
@@ -513,7 +513,7 @@ mod tests {
     fn rehash_forgets_without_double_buffering() {
         for (db, before, after) in [("5ms", 6_000, 1.0), ("5ms", 4_999, 0.0), ("0s", 6_000, 0.0)] {
             let mut queue = inelastic(&alloc::format!("rehash=10ms db={db} penalty_burst=1000"));
-            // Twice, so that the second finds the first waiting in the other bins too.
+            // Twice, so that the second finds the first queued in the other bins too.
             (0..2).for_each(|_| assert_eq!(offer(&mut queue, before, 7, Ecn::Ect0), ("queued", 1.0)));
             assert_eq!(offer(&mut queue, 10_000, 7, Ecn::Ect0).1, 1.0, "not yet");
             assert_eq!(sfb(&queue).active, 0);

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_floor_is_one_packet_at_most_b_out() {
+    fn auto_b_out_floor_is_at_most_b_out() {
         let least = |settings| {
             let params = params(settings);
             assert_eq!(Sio::check(&params), Ok(()), "{settings}");

@@ -1,4 +1,4 @@
-//! The climbs: a `Law` becomes an `Aqm`, an `Aqm` a `Discipline`.
+//! Adapters from `Law` to `Aqm` ([`Ticked`]) and from `Aqm` to `Discipline` ([`Fifo`]).
 
 use crate::base::cx::Cx;
 use crate::base::design::{ProbeSpec, Probes};
@@ -15,7 +15,7 @@ struct Clock {
     tally: Tally,
 }
 
-/// A [`Law`] in front of a queue: samples it, and signals packets as its actuation says.
+/// A [`Law`] as an [`Aqm`]: samples the queue and signals packets by the law's actuation.
 pub struct Ticked<L> {
     law: L,
     actuation: Actuation,
@@ -23,7 +23,7 @@ pub struct Ticked<L> {
 }
 
 impl<L: Law> Ticked<L> {
-    /// `law`, its clocks starting at time 0.
+    /// An adapter for `law`, with clocks that start at time 0.
     pub fn new(law: L) -> Self {
         let actuation = law.initial();
         debug_assert!(actuation.is_sound(), "{actuation:?}");
@@ -32,26 +32,26 @@ impl<L: Law> Ticked<L> {
         ticked
     }
 
-    /// Kept, because a period may cost a division and every packet asks.
+    /// Caches the due times: a period may need a division, and every packet compares.
     fn set_dues(&mut self) {
         for (i, clock) in self.clocks.iter_mut().enumerate().take(L::CLOCKS) {
             clock.due = clock.last + self.law.period(i);
         }
     }
 
-    /// The law inside.
+    /// The law.
     pub const fn law(&self) -> &L {
         &self.law
     }
 
-    /// The same under `law`, from its next period on.
+    /// This adapter with `law`, effective from the next period.
     pub fn under(&self, law: L) -> Self {
         let mut ticked = Self { law, ..*self };
         ticked.set_dues();
         ticked
     }
 
-    /// Runs the clocks that are due, in their order.
+    /// Runs the clocks that are due, in index order.
     fn run_clocks(&mut self, level: &Level, now: Instant) {
         for i in 0..L::CLOCKS {
             let clock = &mut self.clocks[i];
@@ -115,7 +115,7 @@ impl<L: Probes> Probes for Ticked<L> {
     }
 }
 
-/// A verdict at departure that was reached before the packet is popped.
+/// An AQM with a fixed verdict at departure, decided before the packet is popped.
 pub struct Decided(pub Verdict);
 
 impl Aqm for Decided {
@@ -125,7 +125,7 @@ impl Aqm for Decided {
     }
 }
 
-/// One list, first in first out, judged by an [`Aqm`].
+/// A FIFO under an [`Aqm`].
 pub struct Fifo<A> {
     aqm: A,
 }
@@ -136,7 +136,7 @@ impl<A: Aqm> Fifo<A> {
         Self { aqm }
     }
 
-    /// The AQM inside.
+    /// The AQM.
     pub const fn aqm(&self) -> &A {
         &self.aqm
     }

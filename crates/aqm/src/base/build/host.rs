@@ -1,4 +1,4 @@
-//! A discipline with its memory and its randomness: what a host (simulator, Python, live path) holds.
+//! A queue for a host (simulator, Python, live path): a discipline with its port and random stream.
 
 use crate::base::cx::Cx;
 use crate::base::ladder::Discipline;
@@ -8,9 +8,9 @@ use crate::base::rng::Rng;
 use crate::base::time::Instant;
 use crate::base::units::Link;
 
-/// One queue, ready to take packets.
+/// A queue under a discipline.
 pub struct Queue<D> {
-    /// Its memory and counters.
+    /// Storage and counters.
     pub port: Port,
     discipline: D,
     rng: Rng,
@@ -22,16 +22,16 @@ impl<D: Discipline> Queue<D> {
         Self { port: Port::new(link, discipline.lists(), ecn), discipline, rng }
     }
 
-    /// Offers a packet; see [`Port::discarded`] for what was dropped on account of it.
+    /// Offers a packet. [`Port::discarded`] then has the packets that were dropped.
     #[inline]
     pub fn arrive(&mut self, mut packet: Packet, now: Instant) {
         packet.arrived = now;
         self.discipline.enqueue(packet, &mut self.port, &mut Cx::new(now, &mut self.rng));
     }
 
-    /// Asks about a packet that arrives at a queue of another's making, where `backlog` waits: counters and
-    /// [`Port::discarded`] say what was decided, nothing is stored, and the discipline's timer sees this backlog until the
-    /// next question. False, and nothing happens, if there are packets of its own.
+    /// Decides about a packet that arrives at an external queue with this `backlog`. Counters and [`Port::discarded`]
+    /// show the decision; the packet is not stored. The discipline's timer uses this backlog until the next call.
+    /// Returns false and does nothing if this queue has ever stored a packet.
     pub fn advise(&mut self, packet: Packet, backlog: Backlog, now: Instant) -> bool {
         let free = self.port.is_untouched();
         if free {
@@ -48,23 +48,23 @@ impl<D: Discipline> Queue<D> {
         self.discipline.dequeue(&mut self.port, &mut Cx::new(now, &mut self.rng))
     }
 
-    /// When the discipline's timer is due.
+    /// When [`tick`](Self::tick) is due; `None`: never.
     #[inline]
     pub fn next_tick(&self) -> Option<Instant> {
         self.discipline.next_tick()
     }
 
-    /// That time has come.
+    /// Runs the discipline's timer; called at the time given by `next_tick`.
     pub fn tick(&mut self, now: Instant) {
         self.discipline.tick(&mut self.port, &mut Cx::new(now, &mut self.rng));
     }
 
-    /// The discipline inside.
+    /// The discipline.
     pub const fn discipline(&self) -> &D {
         &self.discipline
     }
 
-    /// The same, to be changed.
+    /// The discipline, mutable.
     pub const fn discipline_mut(&mut self) -> &mut D {
         &mut self.discipline
     }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn advises_by_the_backlog_it_is_told() {
+    fn advise_uses_the_given_backlog() {
         let mut queue = queue("droptail");
         for (pkts, dropped) in [(9, 0), (10, 1), (0, 0)] {
             let backlog = Backlog { pkts, bytes: 500 * u64::from(pkts) };
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn advises_nobody_once_it_stores_packets() {
+    fn advise_fails_after_storing_packets() {
         let mut queue = queue("droptail");
         queue.arrive(packet(), Instant::ZERO);
         assert!(!queue.advise(packet(), Backlog::default(), Instant::ZERO));

@@ -1,4 +1,4 @@
-//! From a name and its parameters to a queue: adapters, the registry, disciplines from outside the tree.
+//! Construction of queues from a name and parameters: adapters, the registry, custom disciplines.
 
 pub mod adapters;
 pub mod host;

@@ -1,7 +1,7 @@
-//! Disciplines that are not in the registry: a user's own, by value behind a pointer, with everything else the same.
+//! Custom disciplines, which are not in the registry.
 //!
-//! [`Own::law`], [`Own::aqm`] and [`Own::queue`] climb the ladder as the registry does. What comes out reads its
-//! parameters, is built, probed and compared like any other; only each call goes through a table of functions.
+//! [`Own::law`], [`Own::aqm`] and [`Own::queue`] apply the same adapters as the registry. A custom discipline is
+//! parsed, built, probed and compared like a registered one; its calls are dynamically dispatched.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -23,10 +23,10 @@ use crate::base::time::Instant;
 use crate::base::units::Link;
 use core::marker::PhantomData;
 
-/// A discipline of one's own, ready to take packets.
+/// An instance of a custom discipline.
 pub struct OwnDiscipline(Box<dyn Full>);
 
-/// A discipline that can be looked into.
+/// A discipline with readable probes.
 trait Full: Discipline + Send + Sync {
     fn value(&self, index: usize) -> f64;
 }
@@ -38,17 +38,17 @@ impl<D: Discipline + Probes + Send + Sync> Full for D {
 }
 
 impl OwnDiscipline {
-    /// Under a control law.
+    /// A discipline under a control law.
     pub fn law(law: impl Law + Probes + Send + Sync + 'static) -> Self {
         Self(Box::new(FromLaw::climb(law)))
     }
 
-    /// Under a per-packet opinion.
+    /// A discipline under a per-packet AQM.
     pub fn aqm(aqm: impl Aqm + Probes + Send + Sync + 'static) -> Self {
         Self(Box::new(FromAqm::climb(aqm)))
     }
 
-    /// The present value of a probe.
+    /// The current value of a probe.
     pub fn probe(&self, index: usize) -> f64 {
         self.0.value(index)
     }
@@ -72,7 +72,7 @@ impl Discipline for OwnDiscipline {
     }
 }
 
-/// The parameters of a discipline of one's own, read.
+/// The parsed parameters of a custom discipline.
 #[derive(Clone)]
 pub struct OwnParams {
     entry: &'static Entry,
@@ -80,21 +80,21 @@ pub struct OwnParams {
     knobs: Arc<dyn Knobs>,
 }
 
-/// Parameters whose type is forgotten.
+/// Type-erased parameters of a custom discipline.
 pub trait Knobs: Send + Sync {
-    /// One of them in canonical form.
+    /// One parameter in canonical form; `None` if the key is unknown.
     fn get(&self, key: &str) -> Option<String>;
 
-    /// A fresh instance for `link`.
+    /// A new instance for `link`.
     fn build(&self, link: &Link) -> OwnDiscipline;
 
-    /// What [`Design::fluid`] says: what models take for it, if they can.
+    /// See [`Design::fluid`].
     fn fluid(&self, _link: &Link) -> Option<Box<dyn BareLaw>> {
         None
     }
 }
 
-/// How a design of one of the three traits becomes a discipline.
+/// The adapter from one of the three traits to a discipline.
 trait Climb<D> {
     const RUNG: Rung;
     type Full: Discipline + Probes + Send + Sync + 'static;
@@ -129,7 +129,7 @@ impl<D: Discipline + Probes + Send + Sync + 'static> Climb<D> for FromQueue {
     }
 }
 
-/// A design's parameters, and how it climbs.
+/// The parameters of a design `D` with its adapter `C`.
 struct Set<D: Design, C>(D::Params, PhantomData<fn() -> C>);
 
 impl<D: Design, C: Climb<D>> Knobs for Set<D, C>
@@ -162,7 +162,7 @@ where
 }
 
 impl OwnParams {
-    /// Its line, as one of the registry.
+    /// The description, as in the registry.
     pub const fn entry(&self) -> &'static Entry {
         self.entry
     }
@@ -172,17 +172,17 @@ impl OwnParams {
         self.knobs.get(key)
     }
 
-    /// Every parameter in canonical form, and the common ones worth writing.
+    /// Every parameter in canonical form, and the common ones not at their default.
     pub fn canonical(&self) -> &str {
         &self.words
     }
 
-    /// A fresh instance for `link`.
+    /// A new instance for `link`.
     pub fn build(&self, link: &Link) -> OwnDiscipline {
         self.knobs.build(link)
     }
 
-    /// What a fluid meets in its place.
+    /// The law for fluid models; see [`Design::fluid`].
     pub fn fluid(&self, link: &Link) -> Option<Box<dyn BareLaw>> {
         self.knobs.fluid(link)
     }
@@ -200,14 +200,14 @@ impl core::fmt::Debug for OwnParams {
     }
 }
 
-/// A kind of discipline of one's own: what a line of the registry is to the others.
+/// A custom discipline, to be registered.
 #[derive(Clone)]
 pub struct Own {
     entry: &'static Entry,
     read: Arc<dyn Reader>,
 }
 
-/// Reads `key=value` words.
+/// Parses `key=value` settings.
 trait Reader: Send + Sync {
     fn read(&self, entry: &'static Entry, words: &[&str]) -> Result<(Common, OwnParams), ParamError>;
 }
@@ -221,7 +221,7 @@ where
     }
 }
 
-/// Words about a design as a place in memory, which a line needs.
+/// The texts of a design as a static reference, which an entry needs.
 struct Words<D>(PhantomData<D>);
 
 impl<D: Design> Words<D> {
@@ -237,7 +237,7 @@ impl Own {
         Self::new::<D, FromLaw>(name)
     }
 
-    /// A per-packet opinion called `name`.
+    /// A per-packet AQM called `name`.
     pub fn aqm<D: Aqm + Design + Probes + Send + Sync + 'static>(name: &'static str) -> Self
     where
         D::Params: Send + Sync,
@@ -245,7 +245,7 @@ impl Own {
         Self::new::<D, FromAqm>(name)
     }
 
-    /// A discipline with queues of its own, called `name`.
+    /// A queueing discipline called `name`.
     pub fn queue<D: Discipline + Design + Probes + Send + Sync + 'static>(name: &'static str) -> Self
     where
         D::Params: Send + Sync,
@@ -269,12 +269,12 @@ impl Own {
             order: D::ORDER,
             cost: D::COST,
         };
-        // One line for the life of the program, like those of the registry.
+        // Leaked: one entry for the life of the program, like those of the registry.
         Self { entry: Box::leak(Box::new(entry)), read: Arc::new(read::<D, C>) }
     }
 
-    /// One whose parameters are known only while the program runs: `entry` is its line, `read` makes of its own
-    /// `key=value` words, without those that all disciplines have, what it needs, and says how they are written.
+    /// A custom discipline whose parameters are defined at run time. `entry` describes it. `read` parses its
+    /// `key=value` settings, without the common ones, and returns their canonical form and the parameters.
     pub fn made<K: Knobs + 'static>(
         entry: Entry,
         read: impl Fn(&[&str]) -> Result<(String, K), ParamError> + Send + Sync + 'static,
@@ -296,12 +296,12 @@ impl Own {
         Self { entry: Box::leak(Box::new(entry)), read: Arc::new(read) }
     }
 
-    /// Its line, as one of the registry.
+    /// The description, as in the registry.
     pub const fn entry(&self) -> &'static Entry {
         self.entry
     }
 
-    /// Reads `key=value` words.
+    /// Parses `key=value` settings.
     pub(crate) fn read(&self, words: &[&str]) -> Result<(Common, OwnParams), ParamError> {
         self.read.read(self.entry, words)
     }

@@ -1,4 +1,4 @@
-//! The registry: one line per discipline makes the module, the enum, the names and the constructor.
+//! The registry: one line per discipline generates the module, the enum variant, the name and the constructor.
 
 use alloc::format;
 use alloc::string::ToString;
@@ -16,7 +16,7 @@ use crate::base::settings::once_and_in_order;
 use crate::base::tc::{self, Setting};
 use crate::base::text::joined;
 
-/// Of the presets of a discipline the one that a variant is.
+/// The preset called `name`, as a slice: the only preset of a variant.
 pub const fn only(presets: &'static [Preset], name: &str) -> &'static [Preset] {
     let mut rest = presets;
     while let [first, more @ ..] = rest {
@@ -28,7 +28,7 @@ pub const fn only(presets: &'static [Preset], name: &str) -> &'static [Preset] {
     &[]
 }
 
-/// `==`, where that cannot be written yet.
+/// `==` in a const context.
 const fn same(a: &[u8], b: &[u8]) -> bool {
     match (a, b) {
         ([], []) => true,
@@ -37,20 +37,20 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// An arm of [`Discipline::enqueue`] of any discipline: a function of its own, because one with all of them would save
-/// and spill for each what only some need. It takes the packet where it lies: one copy, not two.
+/// Calls [`Discipline::enqueue`] out of line: in one function with all disciplines, each would pay for the registers
+/// that others spill. Takes the packet by reference, which saves a copy.
 #[inline(never)]
 pub fn enqueue<D: Discipline>(discipline: &mut D, packet: &Packet, port: &mut Port, cx: &mut Cx) {
     discipline.enqueue_from(packet, port, cx);
 }
 
-/// The same of [`Discipline::dequeue`].
+/// Calls [`Discipline::dequeue`] out of line, for the same reason.
 #[inline(never)]
 pub fn dequeue<D: Discipline>(discipline: &mut D, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
     discipline.dequeue(port, cx)
 }
 
-/// The error for a name that no line of the registry has.
+/// The error for an unknown name.
 pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
     let known = entries.iter().map(|e| e.name).chain(tc::aliases().map(|(name, ..)| name));
     ParamError {
@@ -61,17 +61,17 @@ pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
     }
 }
 
-/// What a text asks for.
+/// A parsed discipline text.
 pub struct Asked {
-    /// Its line.
+    /// The registry entry.
     pub entry: &'static Entry,
-    /// The discipline whose parameters it has: of a variant its base.
+    /// The discipline whose parameters it has; for a variant, its base.
     pub base: &'static str,
-    /// What is set, in order.
+    /// The settings, in order.
     pub settings: Vec<Setting>,
 }
 
-/// Reads `NAME [preset=...] [key=value ...]`, or a name and its arguments as tc(8) writes them.
+/// Parses `NAME [preset=...] [key=value ...]`, or a name and tc(8) arguments.
 pub fn asked(text: &str, entries: &'static [Entry]) -> Result<Asked, ParamError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (&name, words) = words.split_first().ok_or_else(|| unknown("", entries))?;
@@ -87,7 +87,7 @@ pub fn asked(text: &str, entries: &'static [Entry]) -> Result<Asked, ParamError>
         Some(tc) if tc::is_tail(words) || alias.is_some() => settings.extend(tc::translate(words, &tc)?),
         _ => settings.extend(words.iter().map(|word| Setting::new(*word))),
     }
-    // tc takes the last of its words; ours are each said once.
+    // tc uses the last occurrence of an argument; a key=value may occur only once.
     if !tc::is_tail(words) {
         once_and_in_order(words, entry.variant_of.map(|(_, preset)| (entry.name, preset)))?;
     }
@@ -103,9 +103,9 @@ macro_rules! registry {
         queue { $( $queue:ident: $Queue:ident ),* $(,)? }
         variants { $( $variant:ident: $base:ident $preset:literal ),* $(,)? }
     ) => {
-        /// Control laws: they see counters, never a packet.
+        /// Control laws: they read counters, not packets.
         pub mod law { $( pub mod $law; )* }
-        /// Per-packet opinions: they see packets, and hold none.
+        /// Per-packet AQMs: they decide about packets but do not own the queue.
         pub mod aqm { $( pub(crate) mod $group { $( pub mod $aqm; )* } pub use $group::{$( $aqm ),*}; )* }
         /// Disciplines that own their queues.
         pub mod queue { $( pub mod $queue; )* }
@@ -120,7 +120,8 @@ macro_rules! registry {
         }
 
         impl AnyDiscipline {
-            /// Goes on with the parameters of `spec` in the state that it is in; `false`, and nothing changes, if it cannot.
+            /// Changes the parameters to those of `spec` and keeps the state. Returns `false` and changes nothing if
+            /// that is not possible.
             pub fn retune(&mut self, spec: &Spec, link: &$crate::base::units::Link) -> bool {
                 use $crate::base::{adapters::Fifo, design::Design};
                 if let Self::behind(marker) = self {
@@ -144,7 +145,7 @@ macro_rules! registry {
         }
 
         impl Spec {
-            /// What a fluid meets: a law itself, without a queue, or what the discipline says of itself; `None` if nothing.
+            /// The law for fluid models: a law itself, or the discipline's `Design::fluid`; `None` if there is none.
             pub fn fluid(&self, link: &$crate::base::units::Link) -> Option<$crate::alloc::boxed::Box<dyn $crate::base::ladder::BareLaw>> {
                 use $crate::base::{design::Design, ladder::Bare};
                 let link = self.common.link(link);
@@ -156,7 +157,7 @@ macro_rules! registry {
                 }
             }
 
-            /// The shares to which the discipline holds classes in one queue; `None` if it does not.
+            /// The shares of the classes in one queue that the discipline enforces; `None` if there are none.
             pub fn shares(&self, link: &$crate::base::units::Link) -> Option<$crate::base::design::Shares> {
                 let link = self.common.link(link);
                 match &self.params {
@@ -167,14 +168,14 @@ macro_rules! registry {
         }
     };
     (@edge $( [$name:ident, $rung:ident, $design:ty, $full:ty, $climb:expr] )* ; $( [$variant:ident, $base:ident, $preset:literal] )*) => {
-        /// Every line of the registry, in order.
+        /// Every entry of the registry, in order.
         pub static ENTRIES: &[$crate::base::design::Entry] = &[
             $( Lines::$name, )*
             $( $crate::registry!(@variant $variant $base $preset), )*
         ];
 
-        /// Any discipline, by value: one `match` a call, no allocation. `own` is a user's, see [`base::own`]; `behind` is one behind a
-        /// threshold marker.
+        /// Any discipline, by value: one `match` per call, no allocation. `own` is a custom discipline, see
+        /// [`base::own`]; `behind` is a discipline behind a threshold marker.
         #[allow(non_camel_case_types, missing_docs, clippy::large_enum_variant)]
         pub enum AnyDiscipline { $( $name($full), )* own($crate::base::own::OwnDiscipline), behind($crate::alloc::boxed::Box<$crate::base::threshold::Threshold<AnyDiscipline>>) }
 
@@ -204,7 +205,7 @@ macro_rules! registry {
         }
 
         impl AnyDiscipline {
-            /// The present value of a probe, by its index in [`Entry::probes`](base::design::Entry::probes).
+            /// The current value of a probe, by its index in [`Entry::probes`](base::design::Entry::probes).
             pub fn probe(&self, index: usize) -> f64 {
                 match self { $( Self::$name(d) => $crate::base::design::Probes::probe(d, index), )* Self::own(d) => d.probe(index), Self::behind(d) => d.behind().probe(index) }
             }
@@ -214,7 +215,7 @@ macro_rules! registry {
         #[derive(Clone, PartialEq, Debug)]
         enum AnyParams { $( $name(<$design as $crate::base::design::Design>::Params), )* own($crate::base::own::OwnParams) }
 
-        /// A discipline's name with all its parameters: what a user means by `raqm q0=50`.
+        /// A discipline's name with all its parameters, such as `raqm q0=50`.
         #[derive(Clone, PartialEq, Debug)]
         pub struct Spec {
             name: &'static str,
@@ -223,7 +224,7 @@ macro_rules! registry {
         }
 
         impl Spec {
-            /// Reads `NAME [preset=...] [key=value ...]`, or a name and its arguments as tc(8) writes them.
+            /// Parses `NAME [preset=...] [key=value ...]`, or a name and tc(8) arguments.
             pub fn parse(text: &str) -> Result<Self, $crate::base::params::ParamError> {
                 use $crate::base::{registry, settings};
                 let asked = registry::asked(text, ENTRIES)?;
@@ -234,7 +235,7 @@ macro_rules! registry {
                 Err(registry::unknown(asked.base, ENTRIES))
             }
 
-            /// Are all its parameters, but `ecn`, the defaults? Of a discipline of one's own: no.
+            /// Whether all parameters except `ecn` have their defaults. Always false for a custom discipline.
             pub fn has_defaults(&self) -> bool {
                 let common = $crate::base::common::Common { ecn: self.common.ecn, ..Default::default() };
                 self.common == common && match &self.params {
@@ -243,18 +244,18 @@ macro_rules! registry {
                 }
             }
 
-            /// Reads the words after the name of a discipline of one's own.
+            /// Parses the settings of a custom discipline.
             pub fn own(own: &$crate::base::own::Own, words: &[&str]) -> Result<Self, $crate::base::params::ParamError> {
                 let (common, params) = own.read(words)?;
                 Ok(Self { name: own.entry().name, common, params: AnyParams::own(params) })
             }
 
-            /// The name it was asked for by.
+            /// The name as parsed; aliases are resolved.
             pub const fn name(&self) -> &'static str {
                 self.name
             }
 
-            /// Its line of the registry.
+            /// Its registry entry.
             pub fn entry(&self) -> &'static $crate::base::design::Entry {
                 if let AnyParams::own(own) = &self.params {
                     return own.entry();
@@ -262,29 +263,29 @@ macro_rules! registry {
                 ENTRIES.iter().find(|e| e.name == self.name).unwrap_or(&ENTRIES[0])
             }
 
-            /// The link as the discipline knows it: with its own buffer, if it has one.
+            /// The link with the discipline's buffer, if `hard_limit` is given.
             pub fn link(&self, link: &$crate::base::units::Link) -> $crate::base::units::Link {
                 self.common.link(link)
             }
 
-            /// The parameters that every discipline has.
+            /// The parameters common to all disciplines.
             pub const fn common(&self) -> &$crate::base::common::Common {
                 &self.common
             }
 
-            /// Are ECT packets marked?
+            /// Whether ECN is on.
             pub const fn ecn(&self) -> bool {
                 self.common.ecn
             }
 
-            /// What it promises to the conformance suite; of a discipline of one's own only its order is known.
+            /// Its guarantees for the conformance suite. For a custom discipline only the order and ECN are known.
             pub fn promises(&self) -> $crate::base::design::Promises {
                 use $crate::base::design::Design;
                 let (spares_empty, marks) = match &self.params {
                     $( AnyParams::$name(p) => (<$design as Design>::spares_empty(p), <$design as Design>::marks_without_ecn(p)), )*
                     AnyParams::own(_) => (false, false),
                 };
-                // A threshold marker in front spares no one.
+                // A threshold marker in front may signal an arrival at an empty queue.
                 let marker = self.common.th != $crate::base::common::Common::default().th;
                 let (order, ecn) = (self.entry().order, self.common.ecn || marks);
                 $crate::base::design::Promises { order, ecn, spares_empty: spares_empty && !marker }
@@ -299,7 +300,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Name and every parameter, defaults written out.
+            /// Name and every parameter, including defaults.
             pub fn canonical(&self) -> $crate::alloc::string::String {
                 let words = match &self.params {
                     $( AnyParams::$name(p) => $crate::base::settings::canonical(&self.common, p), )*
@@ -308,7 +309,7 @@ macro_rules! registry {
                 $crate::alloc::format!("{}{words}", self.name)
             }
 
-            /// A queue under this discipline: the whole of it, with buffer, ECN and threshold marker as it says.
+            /// A queue under this discipline, with its buffer, ECN setting and threshold marker.
             pub fn queue(&self, link: $crate::base::units::Link, rng: $crate::base::rng::Rng) -> $crate::base::host::Queue<AnyDiscipline> {
                 let link = self.common.link(&link);
                 let mut discipline = self.build(&link);
@@ -319,7 +320,7 @@ macro_rules! registry {
                 $crate::base::host::Queue::new(discipline, link, self.common.ecn, rng)
             }
 
-            /// A fresh instance for `link`, whose buffer counts: without what all disciplines have in common.
+            /// A new instance for `link`. The common parameters are not applied: `link` must have the right buffer.
             pub fn build(&self, link: &$crate::base::units::Link) -> AnyDiscipline {
                 match &self.params { $( AnyParams::$name(p) => {
                     let climb: fn($design) -> $full = $climb;
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_goes_first() {
+    fn preset_must_come_first() {
         let late = "preset: found 'q_ref=20 preset=paper', expected preset=paper q_ref=20 (preset=... goes first)";
         assert_eq!(error("msc q_ref=20 preset=paper"), late);
         assert!(error("pfifo ecn=on preset=ns2").contains("goes first"));
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_stands_once() {
+    fn each_setting_may_occur_once() {
         assert_eq!(error("raqm q0=50 q0=60"), "q0: found 'q0=50 q0=60', expected q0=... once");
         assert!(error("msc preset=paper preset=listing").starts_with("preset: found 'preset=paper preset=listing'"));
         assert!(error("droptail ecn=on front=on ecn=on").starts_with("ecn: found 'ecn=on ecn=on'"));
@@ -391,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_has_no_preset_but_its_own() {
+    fn variant_accepts_only_its_own_preset() {
         assert_eq!(
             error("raqm_plus preset=paper"),
             "preset: found 'paper', expected no other preset, because raqm_plus is preset=plus"
@@ -404,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn tc_takes_the_last_of_its_words() {
+    fn last_tc_argument_wins() {
         let of = |text| Spec::parse(text).map(|spec| spec.canonical());
         assert_eq!(of("codel limit 10 limit 20 target 4ms"), of("codel preset=linux hard_limit=20p target=4ms"));
         assert_eq!(of("pfifo limit 10 limit 20"), of("droptail ecn=off hard_limit=20p"));

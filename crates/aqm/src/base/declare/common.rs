@@ -8,7 +8,7 @@ use crate::base::units::{Limit, Link};
 use crate::params;
 
 params! {
-    /// Parameters that every discipline takes.
+    /// Parameters common to all disciplines.
     pub struct Common {
         /// Marks ECT packets instead of dropping them.
         ecn: bool = true, in 0.0 ..= 1.0, "ecn", "RFC 3168";

@@ -101,8 +101,8 @@ pub static MARKERS: &[MarkerEntry] = &[
             deviations: &[
                 "eq. (18) is reconstructed from the text, because its symbols are unreadable: 0 up to the threshold, \
                  then linear to 1 at a full buffer",
-                "x differs from the paper: it is the fill level at arrival, including the packet; the paper uses the \
-                 buffer occupancy probability per kind of source, eqs. (7) to (10)",
+                "the fill level x differs from the paper: it is measured at arrival, including the packet; the paper \
+                 uses the buffer occupancy probability per kind of source, eqs. (7) to (10)",
                 "th differs from the paper: it is given; the paper changes it by the sources' loss probability, eqs. \
                  (13) to (16), and gives 0.25 to 0.95 for its simulations",
                 "the combination with the AQM is ours: the discipline decides about every packet, also about signalled \

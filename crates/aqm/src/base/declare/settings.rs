@@ -97,12 +97,7 @@ pub fn once_and_in_order(words: &[&str], own: Option<(&str, &str)>) -> Result<()
         }
         match own {
             Some((name, preset)) if key == "preset" && value != preset => {
-                return fail(
-                    key,
-                    value.to_string(),
-                    format!("no other preset, because {name} is preset={preset}"),
-                    None,
-                );
+                return fail(key, value.to_string(), format!("no other preset: {name} is preset={preset}"), None);
             }
             _ => {}
         }

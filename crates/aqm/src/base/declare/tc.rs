@@ -551,7 +551,7 @@ mod tests {
             ("choke limit 100 bandwidth 10mbit max 101", "max: found '101', expected at most limit"),
             ("choke limit 100 bandwidth 10mbit min 25", "min: found '25', expected less than max"),
             ("red limit 60000 avpkt 1000 min 9000 max 8000", "max: found '8000', expected at least min"),
-            ("red limit 60000 avpkt 1000 min 9000 burst 8", "burst: found '8', expected a burst that a weight"),
+            ("red limit 60000 avpkt 1000 min 9000 burst 8", "burst: found '8', expected a burst that fits"),
             ("red limit 60000 avpkt 1000 probability 0", "probability: found '0', expected a larger probability"),
             ("red limit 60000 avpkt 1000 bandwidth fast", "bandwidth: found 'fast', expected a rate"),
             (

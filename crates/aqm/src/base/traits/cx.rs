@@ -1,21 +1,21 @@
-//! Time and chance, lent to a discipline for the length of one call.
+//! The context of a call: time and random numbers.
 
 use crate::base::rng::Rng;
 use crate::base::time::Instant;
 
-/// The surroundings of a call.
+/// The context of a call to a discipline.
 pub struct Cx<'a> {
-    /// The present.
+    /// The current time.
     pub now: Instant,
-    /// The discipline's own random stream.
+    /// The discipline's random stream.
     pub rng: &'a mut Rng,
-    /// Whether a marker in front of the discipline signals the arriving packet. [`Port::admit`](super::port::Port::admit) marks
-    /// or drops it then, if the discipline accepts it.
+    /// Whether a marker in front of the discipline signals the arriving packet. If the discipline accepts the packet,
+    /// [`Port::admit`](super::port::Port::admit) marks or drops it.
     pub signalled: bool,
 }
 
 impl<'a> Cx<'a> {
-    /// A call at `now`, without a marker in front.
+    /// The context of a call at `now`, without a marker in front.
     pub const fn new(now: Instant, rng: &'a mut Rng) -> Self {
         Self { now, rng, signalled: false }
     }

@@ -1,4 +1,5 @@
-//! The ladder of three traits. Implement the lowest that fits; adapters climb the rest.
+//! The three traits of disciplines: [`Law`], [`Aqm`], [`Discipline`]. Implement the first one that fits; adapters
+//! provide the others.
 
 use alloc::boxed::Box;
 
@@ -9,20 +10,20 @@ use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
 
-/// What a [`Law`] learns about one period.
+/// The measurements of one period, as passed to a [`Law`].
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// The end of the period.
     pub now: Instant,
-    /// Its length.
+    /// The length of the period.
     pub dt: Span,
-    /// The link served.
+    /// The link that the queue serves.
     pub link: Link,
-    /// Packets waiting now.
+    /// Current backlog in packets.
     pub backlog_pkts: f64,
-    /// Bytes waiting now.
+    /// Current backlog in bytes.
     pub backlog_bytes: f64,
-    /// What happened during the period.
+    /// Counters of the period.
     pub period: Tally,
 }
 
@@ -36,12 +37,12 @@ impl Sample {
     }
 }
 
-/// The closed list of things a [`Law`] can have done to packets, so that a kernel can do them too.
+/// How a [`Law`] signals packets. The list is closed, so that a kernel can implement all of it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Signal {
     /// With this probability.
     Bernoulli(f64),
-    /// With probability `p * q / q0`, q being the backlog the packet meets.
+    /// With probability `p * q / q0`, q being the backlog at the packet.
     Scaled {
         /// Probability at q0.
         p: f64,
@@ -50,33 +51,33 @@ pub enum Signal {
     },
 }
 
-/// What to do to packets until the next update.
+/// How packets are signalled until the next update.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Actuation {
-    /// The probability of a signal.
+    /// The signal probability.
     pub signal: Signal,
-    /// Byte mode: multiply by length / this mean.
+    /// Byte mode: the probability is multiplied by packet length / this mean, in bytes.
     pub per_byte: Option<f64>,
-    /// Where ECT packets are signalled; others always on arrival.
+    /// When ECT packets are signalled. Other packets are always signalled at arrival.
     pub act_on: ActOn,
 }
 
-/// Where an ECN-capable packet meets the actuation.
+/// When the actuation is applied to an ECN-capable packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ActOn {
-    /// When it is offered.
+    /// At arrival.
     Arrival,
-    /// When it leaves: ECN marks of REM.
+    /// At departure: ECN marks of REM.
     Departure,
 }
 
 impl Actuation {
-    /// Signal each arrival with probability `p`.
+    /// Signals each arrival with probability `p`.
     pub const fn bernoulli(p: f64) -> Self {
         Self { signal: Signal::Bernoulli(p), per_byte: None, act_on: ActOn::Arrival }
     }
 
-    /// Are all its numbers finite, and those that divide above 0?
+    /// Whether all numbers are finite and all divisors above 0.
     pub fn is_sound(&self) -> bool {
         let divides = |n: f64| n.is_finite() && n > 0.0;
         let signal = match self.signal {
@@ -86,7 +87,7 @@ impl Actuation {
         signal && self.per_byte.is_none_or(divides)
     }
 
-    /// The probability that `packet`, meeting `level`, is signalled.
+    /// The signal probability of `packet` at backlog `level`, 0 to 1.
     #[inline]
     pub fn probability(&self, packet: &Packet, level: &Level) -> f64 {
         let p = match self.signal {
@@ -101,23 +102,23 @@ impl Actuation {
     }
 }
 
-/// When a law's clocks are looked at.
+/// When a law's clocks are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trigger {
     /// By the host's timer, exactly on time.
     Timer,
-    /// At arrivals, as some papers' listings do: late by up to one inter-arrival time.
+    /// At arrivals, as in some papers' listings: late by up to one inter-arrival time.
     Arrival,
 }
 
-/// The most clocks a law may have.
+/// Largest number of clocks of a law.
 pub const MAX_CLOCKS: usize = 2;
 
-/// A control law: sees counters, never a packet.
+/// A control law: reads counters, not packets.
 pub trait Law {
-    /// How many clocks it has, up to [`MAX_CLOCKS`]; due together, they run in this order.
+    /// The number of clocks, up to [`MAX_CLOCKS`]. Clocks due at the same time run in index order.
     const CLOCKS: usize = 1;
-    /// What moves the clocks.
+    /// When the clocks are checked.
     const TRIGGER: Trigger = Trigger::Timer;
 
     /// The period of a clock; above zero.
@@ -126,37 +127,37 @@ pub trait Law {
     /// The actuation before the first update.
     fn initial(&self) -> Actuation;
 
-    /// The law itself: one period of `clock` has passed. What it gives is [`Actuation::is_sound`].
+    /// Computes the actuation after one period of `clock`. The result must satisfy [`Actuation::is_sound`].
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
 }
 
-/// A law without a queue, whichever it is: for those that ask it about queues of their own, as models do.
+/// Object-safe [`Law`], for callers that supply the backlog themselves (fluid models, `attach`).
 pub trait BareLaw {
-    /// How many clocks it has.
+    /// The number of clocks.
     fn clocks(&self) -> usize;
 
-    /// What [`Law::period`] says.
+    /// See [`Law::period`].
     fn period(&self, clock: usize) -> Span;
 
-    /// What [`Law::initial`] says.
+    /// See [`Law::initial`].
     fn initial(&self) -> Actuation;
 
-    /// What [`Law::update`] says.
+    /// See [`Law::update`].
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
 
-    /// How often it should be asked, as far as it has no clock of its own.
+    /// Sets the update period of a law without its own clock.
     fn look_every(&mut self, _period: Span) {}
 
-    /// Has its code failed, so that what it says means nothing any more?
+    /// Whether a custom law has failed, so that its results are invalid.
     fn has_failed(&self) -> bool {
         false
     }
 
-    /// Another in the same state.
+    /// A copy with the same state.
     fn duplicate(&self) -> Box<dyn BareLaw>;
 }
 
-/// Makes a [`BareLaw`] of a law.
+/// Adapter from a [`Law`] to a [`BareLaw`].
 #[derive(Clone)]
 pub struct Bare<L>(pub L);
 
@@ -182,7 +183,7 @@ impl<L: Law + Clone + 'static> BareLaw for Bare<L> {
     }
 }
 
-/// What a fluid meets in place of a discipline that judges packets: the probability of a signal after each period.
+/// Adapter that gives a fluid model the mean signal probability of a per-packet AQM after each period.
 #[derive(Clone)]
 pub struct Fluid<F> {
     rule: F,
@@ -190,10 +191,10 @@ pub struct Fluid<F> {
 }
 
 impl<F: FnMut(&Sample) -> f64> Fluid<F> {
-    /// Short for any round trip: such a discipline has no clock.
+    /// Shortest period, well below any RTT. The discipline itself has no clock.
     const SHORTEST: Span = Span::from_millis(1);
 
-    /// One that is asked as often as it may be.
+    /// An adapter with the shortest period.
     pub const fn new(rule: F) -> Self {
         Self { rule, period: Self::SHORTEST }
     }
@@ -225,77 +226,78 @@ impl<F: FnMut(&Sample) -> f64 + Clone + 'static> BareLaw for Fluid<F> {
     }
 }
 
-/// Per-packet opinions: sees every packet, holds none.
+/// A per-packet AQM: decides about every packet but does not own the queue.
 pub trait Aqm {
-    /// Every offered packet, also when the buffer is full. Draws the same number of randoms each time.
+    /// Decides about an offered packet. Called for every arrival, also if the buffer is full. It must draw the same
+    /// number of random numbers each time.
     #[inline]
     fn arrival(&mut self, _packet: &Packet, _level: &Level, _cx: &mut Cx) -> Verdict {
         Verdict::Accept
     }
 
-    /// Asked where an arrival that it accepts does not fit: are the oldest packets of the list dropped for it?
+    /// Whether the oldest packets of the list are dropped for an accepted arrival that does not fit.
     #[inline]
     fn makes_room(&self) -> bool {
         false
     }
 
-    /// What really happened to a packet.
+    /// Notification of the fate of a packet.
     #[inline]
     fn settled(&mut self, _packet: &Packet, _fate: Fate, _cx: &mut Cx) {}
 
-    /// Every popped packet; `level` is the backlog left behind.
+    /// Decides about a departing packet; `level` is the backlog left behind.
     #[inline]
     fn departure(&mut self, _packet: &Packet, _level: &Level, _cx: &mut Cx) -> Verdict {
         Verdict::Accept
     }
 
-    /// The next packet of `list` to send. Only a rule whose source has a loop of its own here overrides it.
+    /// The next packet of `list` to send. Overridden only if the source has its own dequeue loop.
     #[inline]
     fn dequeue(&mut self, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
         port.pop_judged(list, self, cx)
     }
 
-    /// A dequeue found nothing: the link goes idle.
+    /// Notification that a dequeue found the queue empty: the link becomes idle.
     #[inline]
     fn emptied(&mut self, _cx: &mut Cx) {}
 
-    /// When `tick` wants to be called next.
+    /// When `tick` is due; `None`: never.
     #[inline]
     fn next_tick(&self) -> Option<Instant> {
         None
     }
 
-    /// The time `next_tick` asked for has come.
+    /// Called at the time given by `next_tick`.
     #[inline]
     fn tick(&mut self, _level: &Level, _cx: &mut Cx) {}
 }
 
-/// Order and storage: one or many lists of one port.
+/// A queueing discipline: owns order and storage, in one or more lists of a port.
 pub trait Discipline {
-    /// How many lists of the port it uses.
+    /// The number of lists of the port.
     fn lists(&self) -> usize {
         1
     }
 
-    /// Takes an arrival.
+    /// Enqueues or drops an arrival.
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx);
 
-    /// [`enqueue`](Self::enqueue) of a packet where it lies: what only passes it on copies nothing.
+    /// [`enqueue`](Self::enqueue) of a packet by reference: a decorator passes it on without a copy.
     #[inline]
     fn enqueue_from(&mut self, packet: &Packet, port: &mut Port, cx: &mut Cx) {
         self.enqueue(*packet, port, cx);
     }
 
-    /// Gives the next packet to send; `None` means nothing now.
+    /// The next packet to send; `None` if there is none.
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet>;
 
-    /// When `tick` wants to be called next.
+    /// When `tick` is due; `None`: never.
     #[inline]
     fn next_tick(&self) -> Option<Instant> {
         None
     }
 
-    /// The time `next_tick` asked for has come.
+    /// Called at the time given by `next_tick`.
     #[inline]
     fn tick(&mut self, _port: &mut Port, _cx: &mut Cx) {}
 }
@@ -305,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_actuation_of_finite_numbers_is_sound() {
+    fn sound_actuations_have_finite_numbers() {
         let scaled = |p, q0| Actuation { signal: Signal::Scaled { p, q0 }, ..Actuation::bernoulli(0.0) };
         let per_byte = |mean| Actuation { per_byte: Some(mean), ..Actuation::bernoulli(0.5) };
         // A probability outside 0..1 is clamped.

@@ -1,4 +1,4 @@
-//! What a discipline implements, and the port through which every packet goes.
+//! The traits of disciplines, and the port that stores and counts packets.
 
 pub mod cx;
 pub mod ladder;

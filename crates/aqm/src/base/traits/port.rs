@@ -1,9 +1,9 @@
-//! The memory of a queue, and the one place through which every packet's fate goes.
+//! The storage and counters of a queue.
 //!
-//! A `Port` owns a slab of descriptors holding one or several FIFO lists under one shared limit.
-//! `admit` is the only way in; `pop_judged`, `take`, `drop_head` and `drop_at` are the ways out. All end in `accept`, `deliver`
-//! or `discard`, which count the packet, keep the reason and tell the AQM. Hence offered = delivered + dropped + queued holds
-//! for every discipline by construction (`Port::check`).
+//! A `Port` owns a slab of packet descriptors with one or several FIFO lists under one shared limit. Packets enter only
+//! through `admit` and leave only through `pop_judged`, `take`, `drop_head` and `drop_at`. All of these end in
+//! `accept`, `deliver` or `discard`, which count the packet, record the reason and notify the AQM. Therefore offered
+//! = delivered + dropped + queued holds for every discipline (`Port::check`).
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use crate::base::packet::{Ecn, Packet};
 use crate::base::units::{Depth, Limit, Link, Rate};
 use crate::base::verdict::Reason;
 
-/// Packets and their bytes.
+/// A count of packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Count {
     /// Packets.
@@ -29,7 +29,7 @@ impl Count {
         self.bytes += u64::from(len);
     }
 
-    /// What was added since `earlier`.
+    /// The difference to the count `earlier`.
     pub const fn since(self, earlier: Self) -> Self {
         Self { pkts: self.pkts - earlier.pkts, bytes: self.bytes - earlier.bytes }
     }
@@ -39,7 +39,7 @@ impl Count {
     }
 }
 
-/// What waits at a queue.
+/// The backlog of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
     /// Packets.
@@ -48,25 +48,25 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// Everything that ever happened at a port, counted once, at the door.
+/// The counters of a port since its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Arrivals, whatever became of them.
+    /// All arrivals.
     pub offered: Count,
     /// Arrivals that entered the buffer, marked or not.
     pub accepted: Count,
-    /// Packets handed to the link.
+    /// Packets passed to the link.
     pub departed: Count,
-    /// Drops by choice, on arrival or later; those of a marker in front are among them.
+    /// Early drops, at arrival or later, including those of a marker in front.
     pub dropped_early: Count,
-    /// Drops for want of room.
+    /// Overflow drops.
     pub dropped_overflow: Count,
-    /// CE marks set here: not where a packet had it already.
+    /// CE marks set here; packets that arrived with CE do not count.
     pub marked: Count,
 }
 
 impl Tally {
-    /// Sets CE: that is a mark, unless the packet has it already.
+    /// Sets CE and counts a mark, unless the packet already has CE.
     #[inline]
     fn mark(&mut self, packet: &mut Packet) {
         if packet.ecn != Ecn::Ce {
@@ -75,12 +75,12 @@ impl Tally {
         }
     }
 
-    /// Arrivals less early drops: what would have entered an unlimited buffer.
+    /// Arrivals minus early drops: what would have entered an unlimited buffer.
     pub const fn post_drop(&self) -> Count {
         self.offered.since(self.dropped_early)
     }
 
-    /// What was added since `earlier`.
+    /// The difference to the counters `earlier`.
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
             offered: self.offered.since(earlier.offered),
@@ -93,14 +93,14 @@ impl Tally {
     }
 }
 
-/// Which of a port's lists.
+/// The index of a list of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListId(pub u16);
 
 /// The only list of a plain FIFO.
 pub const MAIN: ListId = ListId(0);
 
-/// A packet off its list that is neither sent nor dropped yet.
+/// A packet that is removed from its list but not yet sent or dropped.
 #[must_use]
 #[derive(Debug)]
 pub struct Taken(u32);
@@ -121,14 +121,14 @@ struct List {
     bytes: u64,
 }
 
-/// The memory of a queue; see the module's text.
+/// The storage and counters of a queue; see the module documentation.
 pub struct Port {
     nodes: Vec<Node>,
     free: u32,
     lists: Vec<List>,
     pkts: u32,
     bytes: u64,
-    /// What entered is not counted here: it is what was offered less what was refused, which is seldom.
+    /// `accepted` is not maintained here: it is `offered` minus `refused`, and refusals are rare.
     tally: Tally,
     refused: Count,
     link: Link,
@@ -154,28 +154,28 @@ impl Port {
         }
     }
 
-    /// A read-only view of `list` and of the memory it shares.
+    /// A read-only view of `list` and of the port.
     #[inline]
     pub fn level(&self, list: ListId) -> Level<'_> {
         Level { port: self, list: &self.lists[usize::from(list.0)] }
     }
 
-    /// Packets waiting, in all lists.
+    /// Backlog in packets, of all lists.
     pub const fn pkts(&self) -> u32 {
         self.pkts
     }
 
-    /// Bytes waiting, in all lists.
+    /// Backlog in bytes, of all lists.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What has happened so far, in all lists.
+    /// The counters of all lists.
     pub const fn tally(&self) -> Tally {
         Tally { accepted: self.tally.offered.since(self.refused), ..self.tally }
     }
 
-    /// Does nothing wait in `list`?
+    /// Whether `list` is empty.
     #[inline]
     pub fn is_empty(&self, list: ListId) -> bool {
         self.lists[usize::from(list.0)].pkts == 0
@@ -186,12 +186,12 @@ impl Port {
         self.level(list).head()
     }
 
-    /// Packets dropped since the host last looked; it must release their slots.
+    /// Packets dropped since the host last cleared this list; the host must release their slots.
     pub fn discarded(&mut self) -> &mut Vec<(Packet, Reason)> {
         &mut self.discarded
     }
 
-    /// Is there room for `len` more bytes?
+    /// Whether a packet of `len` bytes fits.
     #[inline]
     pub const fn fits(&self, len: u32) -> bool {
         match self.link.limit {
@@ -200,12 +200,13 @@ impl Port {
         }
     }
 
-    /// Has it ever stored a packet?
+    /// Whether it has never stored a packet.
     pub(in crate::base) const fn is_untouched(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// What waits is `backlog` of another's making, and nothing here: for [`Queue::advise`](crate::base::host::Queue::advise) alone.
+    /// Overwrites the backlog and discards stored packets. Only for
+    /// [`Queue::advise`](crate::base::host::Queue::advise), where the caller owns the real queue.
     pub(in crate::base) fn stand_for(&mut self, Backlog { pkts, bytes }: Backlog) {
         self.nodes.clear();
         self.free = NONE;
@@ -216,14 +217,14 @@ impl Port {
         }
     }
 
-    /// Would a signal to `packet` be a mark?
+    /// Whether a signal to `packet` is a mark.
     #[inline]
     pub const fn marks(&self, packet: &Packet) -> bool {
         self.ecn && packet.ecn.is_capable()
     }
 
-    /// Where the packet then lies, and the tally. Inlined always: a packet made of narrow stores and copied by wide
-    /// loads would cost a stall.
+    /// Appends a packet; returns its place and the counters. Always inlined: narrow stores followed by wide loads of
+    /// the packet would stall store forwarding.
     #[inline(always)]
     fn push(&mut self, list: ListId, packet: Packet) -> (&mut Packet, &mut Tally) {
         let node = Node { packet, next: NONE };
@@ -253,7 +254,7 @@ impl Port {
         self.unlink(list).map(|at| self.nodes[at as usize].packet)
     }
 
-    /// Takes the oldest packet off `list`: its node, which is free for the next one.
+    /// Removes the oldest packet of `list`. Its node is on the free list but still readable.
     #[inline]
     fn unlink(&mut self, list: ListId) -> Option<u32> {
         let list = &mut self.lists[usize::from(list.0)];
@@ -274,7 +275,7 @@ impl Port {
         Some(at)
     }
 
-    /// Node `at` of `list` holds no packet any more.
+    /// Puts node `at` of `list` on the free list and updates the backlog.
     #[inline]
     fn release(&mut self, list: ListId, at: u32, len: u32) {
         self.nodes[at as usize].next = self.free;
@@ -286,7 +287,7 @@ impl Port {
         self.bytes -= u64::from(len);
     }
 
-    /// Conservation: offered = departed + dropped + queued, for packets and bytes.
+    /// Checks conservation, offered = departed + dropped + queued, in packets and bytes, and the limit.
     pub fn check(&self) -> Result<(), &'static str> {
         let t = self.tally();
         let out = t.departed.plus(t.dropped_early).plus(t.dropped_overflow);
@@ -303,17 +304,17 @@ impl Port {
 }
 
 impl Depth {
-    /// The backlog of `level`, expressed in this depth's unit.
+    /// The backlog of `level` in this depth's unit.
     #[inline]
     pub fn measure(self, level: &Level) -> f64 {
         match self {
             Self::Packets(_) => f64::from(level.pkts()),
-            // No memory holds 2^63 bytes, and processors convert signed numbers in one step.
+            // Via i64: CPUs convert signed integers in one instruction, and a backlog is below 2^63 bytes.
             Self::Bytes(_) => level.bytes() as i64 as f64,
         }
     }
 
-    /// Would `packet` on top of `level` be more than this?
+    /// Whether `level` plus `packet` exceeds this depth.
     #[inline]
     pub fn is_passed(self, level: &Level, packet: &Packet) -> bool {
         match self {
@@ -323,7 +324,7 @@ impl Depth {
     }
 }
 
-/// A read-only view of one list and of the memory it shares.
+/// A read-only view of one list and of its port.
 #[derive(Clone, Copy)]
 pub struct Level<'a> {
     port: &'a Port,
@@ -331,35 +332,35 @@ pub struct Level<'a> {
 }
 
 impl<'a> Level<'a> {
-    /// Packets waiting in this list; the arriving packet and the one in service do not count.
+    /// Backlog of this list in packets, without the arriving packet and the packet in transmission.
     #[inline]
     pub const fn pkts(&self) -> u32 {
         self.list.pkts
     }
 
-    /// Bytes waiting in this list.
+    /// Backlog of this list in bytes.
     #[inline]
     pub const fn bytes(&self) -> u64 {
         self.list.bytes
     }
 
-    /// The oldest packet waiting in this list.
+    /// The oldest packet in this list.
     pub fn head(&self) -> Option<&'a Packet> {
         let head = self.list.head;
         (head != NONE).then(|| &self.port.nodes[head as usize].packet)
     }
 
-    /// Packets waiting in all lists of the port.
+    /// Backlog of all lists of the port, in packets.
     pub const fn shared_pkts(&self) -> u32 {
         self.port.pkts
     }
 
-    /// Bytes waiting in all lists of the port.
+    /// Backlog of all lists of the port, in bytes.
     pub const fn shared_bytes(&self) -> u64 {
         self.port.bytes
     }
 
-    /// The link served.
+    /// The link that the queue serves.
     pub const fn link(&self) -> &'a Link {
         &self.port.link
     }
@@ -369,25 +370,25 @@ impl<'a> Level<'a> {
         self.port.link.rate
     }
 
-    /// Is there room for `len` more bytes?
+    /// Whether a packet of `len` bytes fits.
     #[inline]
     pub const fn fits(&self, len: u32) -> bool {
         self.port.fits(len)
     }
 
-    /// Would a signal to `packet` be a mark?
+    /// Whether a signal to `packet` is a mark.
     #[inline]
     pub const fn marks(&self, packet: &Packet) -> bool {
         self.port.marks(packet)
     }
 
-    /// Is ECN on, so that a signal to an ECT packet is a mark?
+    /// Whether ECN is on, so that a signal to an ECT packet is a mark.
     #[inline]
     pub const fn is_marking(&self) -> bool {
         self.port.ecn
     }
 
-    /// What has happened so far, in all lists.
+    /// The counters of all lists.
     #[inline]
     pub const fn tally(&self) -> Tally {
         self.port.tally()

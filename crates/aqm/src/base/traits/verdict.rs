@@ -1,48 +1,48 @@
-//! What an AQM says about a packet, and what then happens to it.
+//! Verdicts of AQMs on packets, and the fates of packets.
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// The discipline chose to.
+    /// By decision of the discipline.
     Early,
-    /// A marker in front of the discipline chose to: the buffer's doing, as an overflow is.
+    /// By decision of a marker in front of the discipline, for which it counts like an overflow.
     Marker,
     /// The buffer was full.
     Overflow,
 }
 
-/// An AQM's opinion on one packet.
+/// An AQM's decision about one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Let it pass.
+    /// Accept it unchanged.
     Accept,
     /// Signal congestion: mark if the packet is ECT and ECN is on, else drop.
     Signal,
-    /// Mark it if it is ECT, also where ECN is off; else let it pass.
+    /// Mark it if it is ECT, even if ECN is off; otherwise accept it unchanged.
     Mark,
-    /// Drop it, ECN-capable or not.
+    /// Drop it, even if it is ECT.
     Drop,
 }
 
-/// What really happened to a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// Stored on arrival; with `marked`, CE was set first.
+    /// Queued at arrival.
     Queued {
-        /// CE was set.
+        /// Whether CE was set at arrival.
         marked: bool,
     },
-    /// Handed to the link; with `marked`, CE was set at that moment.
+    /// Passed to the link.
     Delivered {
-        /// CE was set.
+        /// Whether CE was set at departure.
         marked: bool,
     },
-    /// Discarded, on arrival or later.
+    /// Dropped, at arrival or later.
     Dropped(Reason),
 }
 
 impl Fate {
-    /// Dropped by the buffer, not by the rule: full, or guarded by a marker.
+    /// Whether the packet was dropped by the buffer (overflow) or a marker, not by the discipline.
     #[inline]
     pub const fn is_loss(self) -> bool {
         matches!(self, Self::Dropped(Reason::Overflow | Reason::Marker))
@@ -62,7 +62,7 @@ mod tests {
     use crate::base::time::Instant;
     use crate::base::units::{Bytes, Limit, Link, Rate};
 
-    /// The same opinion on every packet, at arrival and at departure.
+    /// Fixed verdicts for every packet, at arrival and at departure.
     struct Says([Verdict; 2]);
     impl Aqm for Says {
         fn arrival(&mut self, _: &Packet, _: &Level, _: &mut Cx) -> Verdict {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_needs_an_ect_packet_and_nothing_else() {
+    fn mark_verdict_needs_only_ect() {
         let link = Link { rate: Rate(1_000_000), limit: Limit::Packets(1), mean_packet: Bytes(1000) };
         for (says, on) in [
             ([Verdict::Mark, Verdict::Accept], false),

@@ -1,4 +1,4 @@
-//! Plain values: time, sizes and rates, a packet, random numbers, and how they are read from text.
+//! Plain values: time, sizes and rates, packet, random numbers, and parsing from text.
 
 pub mod nearest;
 pub mod packet;

@@ -1,9 +1,9 @@
-//! "Did you mean ...?": the candidate with the fewest edits, if it is near at all.
+//! "Did you mean ...?": the candidate with the smallest edit distance.
 
 use alloc::vec::Vec;
 
-/// The candidate nearest to `word` (Damerau-Levenshtein, capitals as small letters), if at most a third of its letters differ
-/// or it begins with `word`.
+/// The candidate nearest to `word` (Damerau-Levenshtein distance, case-insensitive), if the distance is at most 1
+/// plus a quarter of the longer length, or if the candidate starts with `word`.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let best = candidates.into_iter().map(|c| (distance(word, c), c)).min_by_key(|(d, _)| *d)?;
     let (edits, candidate) = best;
@@ -35,7 +35,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn finds_typos_and_stays_silent_otherwise() {
+    fn finds_typos_only() {
         assert_eq!(nearest("raqn", ["raqm", "red"]), Some("raqm"));
         assert_eq!(nearest("qeuue", ["queue", "rate"]), Some("queue"));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The descriptor that disciplines see: never the bytes, never a header.
+//! The packet descriptor that disciplines use. It has no payload and no headers.
 
 use crate::base::time::Instant;
 
@@ -6,25 +6,25 @@ use crate::base::time::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u32)]
 pub enum Ecn {
-    /// The sender does not understand ECN.
+    /// Not ECN-capable.
     #[default]
     NotEct = 0,
     /// ECN-capable, L4S (RFC 9331).
     Ect1 = 1,
-    /// ECN-capable, classic.
+    /// ECN-capable, Classic.
     Ect0 = 2,
     /// Congestion experienced.
     Ce = 3,
 }
 
 impl Ecn {
-    /// Its two bits in the header.
+    /// The two bits in the IP header.
     #[inline]
     pub const fn bits(self) -> u8 {
         self as u8
     }
 
-    /// May a router mark this packet instead of dropping it?
+    /// Whether a router may mark this packet instead of dropping it.
     #[inline]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
@@ -35,50 +35,50 @@ impl Ecn {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Colour {
-    /// Within its profile, or never marked.
+    /// Within its profile, or not coloured.
     #[default]
     In = 0,
-    /// Beyond its profile.
+    /// Out of profile.
     Out = 1,
 }
 
 impl Colour {
-    /// Its number.
+    /// The numeric value: IN 0, OUT 1.
     #[inline]
     pub const fn bits(self) -> u8 {
         self as u8
     }
 }
 
-/// Transport protocol, as far as a classifier may ask.
+/// Transport protocol, for classifiers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Proto {
-    /// Reacts to drops and marks.
+    /// TCP: reacts to drops and marks.
     #[default]
     Tcp = 0,
-    /// Does not.
+    /// UDP: does not react.
     Udp = 1,
 }
 
 impl Proto {
-    /// Its number.
+    /// The numeric value: TCP 0, UDP 1.
     #[inline]
     pub const fn bits(self) -> u8 {
         self as u8
     }
 }
 
-/// One packet as a discipline sees it: 32 bytes, `Copy`.
+/// A packet descriptor: 32 bytes, `Copy`.
 ///
-/// Its ECN field is judged and changed on the way, so a copy is made around it. It takes the last four of the bytes:
-/// what lies before it is then copied in words, where odd bytes would be copied in pieces that overlap, which stalls.
+/// The ECN field is changed on the way. It has the last four bytes, so that the bytes before it are copied as whole
+/// words; overlapping partial copies would stall.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Packet {
-    /// When it was offered to this queue.
+    /// Arrival time at this queue.
     pub arrived: Instant,
-    /// The host's handle to the packet itself.
+    /// The host's handle of the packet.
     pub slot: u32,
     /// Length on the wire in bytes.
     pub len: u32,

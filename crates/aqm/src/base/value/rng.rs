@@ -1,8 +1,7 @@
-//! The one random generator: xoshiro256++ (Blackman and Vigna 2019), seeded through SplitMix64.
+//! The random number generator: xoshiro256++ (Blackman and Vigna 2019), seeded through SplitMix64.
 //!
-//! Pinned by name and by the golden vector in its test. Every component owns a stream derived from
-//! (run seed, component path), so that adding a component never shifts another's numbers and paired
-//! comparisons share their randomness.
+//! A golden vector in the tests fixes its output. Every component has a stream derived from (run seed, component path):
+//! adding a component does not change the numbers of others, and paired comparisons use common random numbers.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -11,7 +10,7 @@ pub struct Rng([u64; 4]);
 impl Rng {
     /// The stream of component `path` in the run with `seed`.
     pub fn stream(seed: u64, path: &str) -> Self {
-        // FNV-1a of the path, then SplitMix64 to fill the state: short, fixed for ever.
+        // FNV-1a of the path, then SplitMix64 to fill the state. This must never change.
         let hash = path
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325, |h: u64, byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
@@ -19,7 +18,7 @@ impl Rng {
         Self([0; 4].map(|_| split_mix(&mut x)))
     }
 
-    /// The generator with this very state; at least one word must not be zero.
+    /// The generator with this state; at least one word must not be zero.
     pub const fn from_state(state: [u64; 4]) -> Self {
         Self(state)
     }
@@ -62,7 +61,8 @@ fn split_mix(x: &mut u64) -> u64 {
     mix(*x)
 }
 
-/// A permutation in which every bit of `z` changes half of all bits: SplitMix64's, for hashing too.
+/// SplitMix64's finaliser: a permutation in which every bit of `z` changes about half of the output bits. Also used for
+/// hashing.
 #[inline]
 pub const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -99,11 +99,11 @@ mod tests {
     }
 
     #[test]
-    fn uniform_has_its_mean_and_stays_in_range() {
+    fn uniform_has_mean_one_half_in_range() {
         let mut rng = Rng::stream(7, "test");
         let n = 100_000;
         let sum: f64 = (0..n).map(|_| rng.uniform()).inspect(|u| assert!((0.0..1.0).contains(u))).sum();
-        // sd of the mean is 0.2887/sqrt(1e5) = 0.0009; allow 5 of them.
+        // The standard deviation of the mean is 0.2887/sqrt(1e5) = 0.0009; allow five.
         assert!((sum / f64::from(n) - 0.5).abs() < 0.0046);
     }
 }

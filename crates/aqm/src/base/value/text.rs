@@ -1,8 +1,8 @@
-//! Quantities as tc(8) writes them, read from text and written back in one canonical form.
+//! Parsing of quantities in tc(8)'s notation, and their canonical form.
 //!
-//! Rates are bits per second (`15mbit`), times carry their unit (`20ms`), sizes are tc's 1024-based
-//! `160kb` or plain `160000b`, queue depths `400p` or bytes. What tc reads in a way that surprises
-//! (`mbps` as megabytes, a bare time as microseconds, a bare rate as bits per second) is refused with a hint.
+//! Rates are in bits per second (`15mbit`), times need a unit (`20ms`), sizes are tc's 1024-based `160kb` or plain
+//! `160000b`, queue depths are `400p` or bytes. Notation that tc reads in a surprising way (`mbps` as megabytes, a bare
+//! time as microseconds, a bare rate as bits per second) is rejected with a hint.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -12,22 +12,22 @@ use alloc::vec::Vec;
 use crate::base::time::Span;
 use crate::base::units::{Bytes, Depth, Limit, Rate};
 
-/// A value that could not be read.
+/// A parse error of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadValue {
-    /// What would have been accepted, after "expected ".
+    /// Description of accepted text, after "expected ".
     pub accepts: Cow<'static, str>,
-    /// How to mend it, if that can be said.
+    /// How to correct it, if known.
     pub hint: Option<String>,
 }
 
 impl BadValue {
-    /// Expected `accepts`; nothing more to say.
+    /// An error without a hint.
     pub fn new(accepts: impl Into<Cow<'static, str>>) -> Self {
         Self { accepts: accepts.into(), hint: None }
     }
 
-    /// With advice.
+    /// This error with a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -50,12 +50,12 @@ pub fn split(text: &str) -> Option<(f64, &str)> {
     (number.is_finite() && number >= 0.0).then(|| (number, text[end..].trim_start()))
 }
 
-/// A plain number, negative ones too.
+/// A finite number, possibly negative.
 pub fn number(text: &str) -> Result<f64, BadValue> {
     text.trim().parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| BadValue::new("a number"))
 }
 
-/// A rate in bits per second, from 1bit to 1000tbit. The unit must be given, as that of a time.
+/// A rate in bits per second, from 1bit to 1000tbit. A unit is required.
 pub fn rate(text: &str) -> Result<Rate, BadValue> {
     let bad = || BadValue::new("a rate such as 15mbit");
     let (n, unit) = split(text).ok_or_else(bad)?;
@@ -91,7 +91,7 @@ pub fn rate(text: &str) -> Result<Rate, BadValue> {
     if (1.0..=1e15).contains(&bits) { Ok(Rate(bits as u64)) } else { Err(bad().hint("from 1bit to 1000tbit")) }
 }
 
-/// A length of time.
+/// A duration from 0 to 1e9 s. A unit is required except for 0.
 pub fn span(text: &str) -> Result<Span, BadValue> {
     let bad = || BadValue::new("a time of at least 0, such as 20ms");
     let (n, unit) = split(text).ok_or_else(bad)?;
@@ -162,7 +162,7 @@ pub fn limit(text: &str) -> Result<Limit, BadValue> {
     }
 }
 
-/// Writes a rate: `10mbit`.
+/// Formats a rate: `10mbit`.
 pub fn show_rate(rate: Rate) -> String {
     let (unit, name) = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit")]
         .into_iter()
@@ -171,7 +171,7 @@ pub fn show_rate(rate: Rate) -> String {
     format!("{}{name}", rate.0 as f64 / unit as f64)
 }
 
-/// Writes a time: `20ms`.
+/// Formats a duration: `20ms`.
 pub fn show_span(span: Span) -> String {
     let (unit, name) = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")]
         .into_iter()
@@ -180,7 +180,7 @@ pub fn show_span(span: Span) -> String {
     if span == Span::ZERO { "0s".to_string() } else { format!("{}{name}", span.nanos() as f64 / unit as f64) }
 }
 
-/// Writes a depth: `50p` or `80000b`.
+/// Formats a depth: `50p` or `80000b`.
 pub fn show_depth(depth: Depth) -> String {
     match depth {
         Depth::Packets(n) => format!("{n}p"),
@@ -188,7 +188,7 @@ pub fn show_depth(depth: Depth) -> String {
     }
 }
 
-/// Writes a buffer size: `100p` or `160000b`.
+/// Formats a buffer size: `100p` or `160000b`.
 pub fn show_limit(limit: Limit) -> String {
     match limit {
         Limit::Packets(n) => format!("{n}p"),
@@ -196,7 +196,7 @@ pub fn show_limit(limit: Limit) -> String {
     }
 }
 
-/// `a, b, c`.
+/// Joins names with commas: `a, b, c`.
 pub fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_tc_reads() {
+    fn parses_tc_notation() {
         assert_eq!(rate("15mbit"), Ok(Rate(15_000_000)));
         assert_eq!(rate("1.5Gbit"), Ok(Rate(1_500_000_000)));
         assert_eq!(rate("9600bit"), Ok(Rate(9600)));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_traps_with_a_hint() {
+    fn ambiguous_units_are_rejected_with_a_hint() {
         let hint = |r: Result<(), BadValue>| r.unwrap_err().hint.unwrap_or_default();
         assert!(hint(rate("10mbps").map(drop)).contains("write 10mbit"));
         assert!(hint(rate("5").map(drop)).contains("5mbit or 5bit"));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_what_it_reads() {
+    fn formatting_round_trips() {
         for text in ["10mbit", "1.5gbit", "300bit", "2.5mbit", "1234567bit"] {
             assert_eq!(rate(&show_rate(rate(text).unwrap())), rate(text), "{text}");
         }

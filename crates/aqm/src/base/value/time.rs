@@ -1,22 +1,22 @@
-//! Time as integer nanoseconds: exact, ordered, the same on every machine.
+//! Time in integer nanoseconds, exact and identical on every machine.
 
 use core::ops::{Add, AddAssign, Mul, Sub};
 
-/// A point on the run's clock, in nanoseconds since its start.
+/// A point in time, in nanoseconds since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Instant(u64);
 
-/// A length of time in nanoseconds; never negative.
+/// A duration in nanoseconds; never negative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Span(u64);
 
 impl Instant {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens.
+    /// Later than every event.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant `ns` nanoseconds after the start.
+    /// `ns` nanoseconds after the start.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
@@ -31,20 +31,20 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
-    /// `span` later, for times within a run: where `+` saturates, this one overflows, which debug builds check.
+    /// `span` later, for times within a run. Unlike `+` it does not saturate; debug builds check overflow.
     #[inline]
     pub const fn plus(self, span: Span) -> Self {
         Self(self.0 + span.0)
     }
 
-    /// Time elapsed since `earlier`; zero if `earlier` is in fact later.
+    /// Time elapsed since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// `ns` nanoseconds.
@@ -77,7 +77,7 @@ impl Span {
         self.0 as f64 / 1e9
     }
 
-    /// How far the two are apart.
+    /// The absolute difference.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn whole_seconds_and_milliseconds_are_exact() {
-        // 1e-9 and 1e-6 are no floating-point numbers: a product with them would be off in its last bit.
+        // 1e-9 and 1e-6 have no exact floating-point form: a product with them could be wrong in the last bit.
         for s in [1, 3, 1_000, 1_000_000] {
             assert_eq!(Span::from_millis(s * 1000).secs(), s as f64);
             assert_eq!(Instant::from_nanos(s * 1_000_000_000).secs(), s as f64);

@@ -1,4 +1,4 @@
-//! Sizes, rates and queue depths, each in its own type.
+//! Types for sizes, rates and queue depths.
 
 use crate::base::packet::Packet;
 use crate::base::time::Span;
@@ -17,37 +17,37 @@ impl Rate {
         self.0 as f64 / 8.0
     }
 
-    /// Time to put `bytes` on the wire, rounded to the nearest nanosecond.
+    /// Transmission time of `bytes`, rounded to the nearest nanosecond.
     pub const fn time_for(self, bytes: u32) -> Span {
-        // 2^32 bytes x 8e9 < 2^65: only the product of a jumbo frame and 1e9 needs care, not u128.
+        // u128: bytes x 8e9 overflows u64 above 2.3 GB.
         let bits_ns = bytes as u128 * 8_000_000_000;
         Span::from_nanos(((bits_ns + (self.0 / 2) as u128) / self.0 as u128) as u64)
     }
 }
 
-/// A queue length or threshold, in packets or in bytes; the two never mix.
+/// A queue length or threshold, in packets or in bytes.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub enum Depth {
-    /// Whole or fractional packets.
+    /// In packets, possibly fractional.
     Packets(f64),
-    /// Bytes.
+    /// In bytes.
     Bytes(f64),
 }
 
 impl Depth {
-    /// Are both in packets, or both in bytes?
+    /// Whether both have the same unit.
     pub const fn is_like(self, other: Self) -> bool {
         matches!((self, other), (Self::Packets(_), Self::Packets(_)) | (Self::Bytes(_), Self::Bytes(_)))
     }
 
-    /// The bare number, in the depth's own unit.
+    /// The number, in the depth's unit.
     pub const fn value(self) -> f64 {
         match self {
             Self::Packets(n) | Self::Bytes(n) => n,
         }
     }
 
-    /// How much `packet` adds to a backlog counted in this depth's unit.
+    /// The size of `packet` in this depth's unit.
     pub fn weigh(self, packet: &Packet) -> f64 {
         match self {
             Self::Packets(_) => 1.0,
@@ -72,28 +72,28 @@ impl Depth {
     }
 }
 
-/// The most a buffer holds: waiting packets, the one in transmission not counted.
+/// The buffer size: queued packets, without the packet in transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// So many packets.
+    /// In packets.
     Packets(u32),
-    /// So many bytes.
+    /// In bytes.
     Bytes(u64),
 }
 
-/// What a discipline may know about the link it serves.
+/// The properties of a link that a discipline knows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Link {
-    /// Capacity.
+    /// Rate in bit/s.
     pub rate: Rate,
-    /// Buffer.
+    /// Buffer size.
     pub limit: Limit,
-    /// Typical packet, for rules that turn bytes into packets.
+    /// Mean packet size, to convert bytes to packets.
     pub mean_packet: Bytes,
 }
 
 impl Link {
-    /// Capacity in typical packets per second.
+    /// Rate in mean packets per second.
     pub fn pkts_per_sec(&self) -> f64 {
         self.rate.bytes_per_sec() / self.mean_packet.0 as f64
     }

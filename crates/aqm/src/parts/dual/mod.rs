@@ -1,4 +1,4 @@
-//! Two coupled queues (RFC 9332): a low-latency and a classic one, an AQM that knows both, and a scheduler.
+//! Two coupled queues (RFC 9332): a low-latency and a Classic queue, an AQM for both, and a scheduler.
 
 pub mod priority;
 pub mod signals;
@@ -15,10 +15,10 @@ use signals::{Class, classify};
 
 /// The AQM of both queues.
 pub trait Coupled {
-    /// The verdict on `packet`, the head of `list`, before it leaves.
+    /// The verdict on `packet`, the head of `list`, before it departs.
     fn judge(&mut self, list: ListId, packet: &Packet, port: &Port, cx: &mut Cx) -> Verdict;
 
-    /// When [`Coupled::tick`] is due next, if ever.
+    /// When [`Coupled::tick`] is due; `None`: never.
     fn due(&self) -> Option<Instant> {
         None
     }
@@ -31,14 +31,14 @@ pub trait Coupled {
     fn after(self, before: &Self) -> Self;
 }
 
-/// Which queue a packet enters.
+/// Selects the queue of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Classifier {
-    /// Off: all packets enter the classic queue.
+    /// Off: all packets enter the Classic queue.
     pub l4s: bool,
-    /// This class enters the low-latency queue, whatever its ECN field.
+    /// This class enters the low-latency queue, independent of its ECN field.
     pub l_class: Class,
-    /// This class enters the classic queue, whatever its ECN field.
+    /// This class enters the Classic queue, independent of its ECN field.
     pub c_class: Class,
 }
 

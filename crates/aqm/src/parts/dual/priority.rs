@@ -1,4 +1,4 @@
-//! Two lists for a coupled AQM (RFC 9332), and a scheduler that prefers one but does not starve the other.
+//! Two lists for a coupled AQM (RFC 9332), and a scheduler that gives one limited priority.
 
 use crate::base::adapters::Decided;
 use crate::base::cx::Cx;
@@ -9,33 +9,33 @@ use crate::base::units::Bytes;
 use crate::base::verdict::{Reason, Verdict};
 use crate::{choice, probes};
 
-/// The classic queue.
+/// The Classic queue.
 pub const CLASSIC: ListId = ListId(0);
 /// The low-latency queue of L4S.
 pub const LOW: ListId = ListId(1);
 
 choice! {
-    /// What bounds the priority of the low-latency list.
+    /// The scheduler that limits the priority of the low-latency list.
     pub enum Scheduler {
-        /// Weighted round robin: its share of the link while both lists hold packets.
+        /// Weighted round robin: limits its share of the link while both lists hold packets.
         Wrr = "wrr",
-        /// Time-shifted FIFO: the lead over classic packets in waiting time.
+        /// Time-shifted FIFO: limits its lead over Classic packets in sojourn time.
         TsFifo = "ts-fifo",
     }
 }
 
-/// What an operator sees of one list (RFC 9332 section 2.5.2.2).
+/// Statistics of one list for an operator (RFC 9332 section 2.5.2.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
-    /// Packets waiting.
+    /// Backlog in packets.
     pub waiting: u32,
-    /// Bytes handed to the link.
+    /// Bytes passed to the link.
     pub sent: u64,
     /// CE marks set here.
     pub marked: u64,
     /// Packets dropped by the AQM.
     pub dropped: u64,
-    /// How long the packet sent last had waited.
+    /// Sojourn time of the packet sent last.
     pub delay: Span,
 }
 
@@ -43,35 +43,35 @@ pub struct Seen {
 #[derive(Clone, Debug)]
 pub struct Priority {
     scheduler: Scheduler,
-    /// The classic list's share.
+    /// The Classic list's share of the link.
     weight: f64,
     tshift: Span,
-    /// Bytes that the classic list is owed, each side's counted by the other's share; not above 0: the low list's turn.
+    /// Credit of the Classic list in weighted bytes. While it is at most 0 the low-latency list sends.
     credit: f64,
     idle_credit: f64,
     seen: [Seen; 2],
 }
 
 impl Priority {
-    /// The low list first.
+    /// A scheduler that starts with the low-latency list.
     pub fn new(scheduler: Scheduler, weight: f64, tshift: Span, mtu: Bytes) -> Self {
         let idle_credit = mtu.0 as f64 * (weight - (1.0 - weight));
         Self { scheduler, weight, tshift, credit: idle_credit, idle_credit, seen: [Seen::default(); 2] }
     }
 
-    /// The same with what `before` owes and has seen.
+    /// This scheduler with credit and statistics of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { credit: before.credit, seen: before.seen, ..self }
     }
 
-    /// A packet for `list`, which enters if there is room.
+    /// Queues a packet in `list` if it fits.
     #[inline]
     pub fn enter(&mut self, list: ListId, packet: Packet, port: &mut Port, cx: &mut Cx) {
         port.admit(list, packet, Verdict::Accept, &mut Decided(Verdict::Accept), cx);
         self.seen[usize::from(list.0)].waiting = port.level(list).pkts();
     }
 
-    /// The list to send from; none if both are empty.
+    /// The list to send from; `None` if both are empty.
     #[inline]
     pub fn pick(&mut self, port: &Port, now: Instant) -> Option<ListId> {
         match (port.is_empty(LOW), port.is_empty(CLASSIC)) {
@@ -91,7 +91,7 @@ impl Priority {
         }
     }
 
-    /// Sends the head of `list` unless `verdict` drops it; then both lists compete anew.
+    /// Sends the head of `list`, unless `verdict` drops it. After a drop the caller must pick a list again.
     #[inline]
     pub fn send(&mut self, list: ListId, verdict: Verdict, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
         if verdict != Verdict::Accept && self.drops(list, verdict, port, cx) {
@@ -106,7 +106,7 @@ impl Priority {
         Some(sent)
     }
 
-    /// Is the head of `list` dropped for this verdict? If it is marked instead, that is counted.
+    /// Drops the head of `list` if `verdict` requires it, and returns whether it did. Otherwise counts a mark, if any.
     fn drops(&mut self, list: ListId, verdict: Verdict, port: &mut Port, cx: &mut Cx) -> bool {
         let (marks, fresh) = port.head(list).map_or((false, false), |p| (port.marks(p), p.ecn != Ecn::Ce));
         let drops = verdict == Verdict::Drop || (verdict == Verdict::Signal && !marks);
@@ -121,7 +121,7 @@ impl Priority {
         drops
     }
 
-    /// `len` bytes of `list` were sent; without contention nobody owes anything.
+    /// Updates the credit after `len` bytes of `list` were sent, but only if the other list holds packets.
     fn sent(&mut self, list: ListId, len: u32, port: &Port) {
         match list {
             LOW if !port.is_empty(CLASSIC) => self.credit += self.weight * f64::from(len),
@@ -130,12 +130,12 @@ impl Priority {
         }
     }
 
-    /// What an operator sees of `list`.
+    /// The statistics of `list`.
     pub const fn seen(&self, list: ListId) -> &Seen {
         &self.seen[list.0 as usize]
     }
 
-    /// What the classic list is owed.
+    /// Credit of the Classic list in weighted bytes.
     pub const fn credit(&self) -> f64 {
         self.credit
     }
@@ -144,7 +144,7 @@ impl Priority {
 probes! { Priority {
     /// Packets in the C queue.
     waiting_c ["packets"] = |s| f64::from(s.seen(CLASSIC).waiting);
-    /// How long the packet that the C queue sent last had waited.
+    /// Sojourn time of the packet that the C queue sent last.
     delay_c ["s"] = |s| s.seen(CLASSIC).delay.secs();
     /// Bytes that the C queue has sent.
     sent_c ["bytes"] = |s| s.seen(CLASSIC).sent as f64;
@@ -154,7 +154,7 @@ probes! { Priority {
     dropped_c ["packets"] = |s| s.seen(CLASSIC).dropped as f64;
     /// Packets in the L queue.
     waiting_l ["packets"] = |s| f64::from(s.seen(LOW).waiting);
-    /// How long the packet that the L queue sent last had waited.
+    /// Sojourn time of the packet that the L queue sent last.
     delay_l ["s"] = |s| s.seen(LOW).delay.secs();
     /// Bytes that the L queue has sent.
     sent_l ["bytes"] = |s| s.seen(LOW).sent as f64;
@@ -164,7 +164,7 @@ probes! { Priority {
     dropped_l ["packets"] = |s| s.seen(LOW).dropped as f64;
 } }
 
-/// How long the oldest packet of `list` has waited; no time if there is none.
+/// Sojourn time so far of the head of `list`; zero if the list is empty.
 pub fn age(port: &Port, list: ListId, now: Instant) -> Span {
     port.head(list).map_or(Span::ZERO, |packet| now.since(packet.arrived))
 }
@@ -180,7 +180,7 @@ mod tests {
 
     const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(1000), mean_packet: Bytes(1000) };
 
-    /// A port with so many packets of 1000 bytes in either list, those of `low` as old as 10 ms.
+    /// A port at 100 ms with packets of 1000 bytes: `classic` of age 100 ms and `low` of age 10 ms.
     fn port(classic: u32, low: u32) -> Port {
         let mut port = Port::new(LINK, 2, true);
         let mut rng = Rng::stream(1, "port");
@@ -193,7 +193,7 @@ mod tests {
         port
     }
 
-    /// Which lists the next `n` packets come from: `c` or `l`.
+    /// The lists of the next `n` packets sent: `c` or `l`.
     fn order(priority: &mut Priority, port: &mut Port, n: usize) -> String {
         let mut rng = Rng::stream(1, "order");
         let mut cx = Cx::new(at(100), &mut rng);
@@ -207,15 +207,15 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_of_a_quarter_sends_every_fourth_packet() {
-        // The credit begins at -500: two packets of 250 each bring it to 0, the third above it.
+    fn weight_one_quarter_sends_every_fourth_packet() {
+        // The credit starts at -500. Two L packets add 250 each: 0. The third makes it positive.
         let mut wrr = Priority::new(Scheduler::Wrr, 0.25, Span::ZERO, Bytes(1000));
         assert_eq!(order(&mut wrr, &mut port(10, 20), 12), "lllclllclllc");
         assert_eq!(wrr.credit(), -500.0);
     }
 
     #[test]
-    fn alone_on_the_link_nobody_owes_and_idle_forgets() {
+    fn credit_needs_contention_and_resets_when_idle() {
         let mut wrr = Priority::new(Scheduler::Wrr, 0.25, Span::ZERO, Bytes(1000));
         assert_eq!(order(&mut wrr, &mut port(0, 5), 5), "lllll");
         assert_eq!(order(&mut wrr, &mut port(5, 0), 5), "ccccc");
@@ -226,8 +226,8 @@ mod tests {
     }
 
     #[test]
-    fn a_time_shift_is_the_lead_of_the_low_list() {
-        // At 100 ms: classic packets have waited for 100 ms, low ones for 10.
+    fn time_shift_favours_the_low_latency_list() {
+        // At 100 ms: Classic packets are 100 ms old, L packets 10 ms.
         let first = |tshift| {
             let mut fifo = Priority::new(Scheduler::TsFifo, 0.25, Span::from_millis(tshift), Bytes(1000));
             order(&mut fifo, &mut port(1, 1), 2)
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drop_is_no_turn_and_a_mark_is_one() {
+    fn drops_do_not_change_credit_and_marks_do() {
         let (mut port, mut rng) = (port(2, 2), Rng::stream(1, "drop"));
         let mut wrr = Priority::new(Scheduler::Wrr, 0.25, Span::ZERO, Bytes(1000));
         let mut cx = Cx::new(at(100), &mut rng);

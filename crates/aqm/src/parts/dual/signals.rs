@@ -1,6 +1,6 @@
-//! Who hears what in a coupled AQM of two queues (RFC 9332 section 2.5.1.1), and who goes where.
+//! Classification and signalling of packets in a coupled AQM with two queues (RFC 9332 section 2.5.1.1).
 //!
-//! The ECN field says both; an operator's classifier may put packets into the queue of the other kind.
+//! Both depend on the ECN field. An operator's classifier may override the queue.
 
 use alloc::string::{String, ToString};
 
@@ -13,12 +13,12 @@ use crate::base::verdict::Verdict;
 use super::priority::{CLASSIC, LOW};
 use crate::parts::coupled::{Coupling, Toss, Tosses};
 
-/// A service class with a rule of its own, or none.
+/// A service class that overrides the queue, or none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// None.
+    /// No class.
     Off,
-    /// This one.
+    /// The class with this number.
     Is(u8),
 }
 
@@ -52,7 +52,7 @@ impl Value for Class {
     }
 }
 
-/// The list of a packet: by its ECN field, unless its class says otherwise.
+/// The list of a packet, by its ECN field unless its class overrides it.
 pub fn classify(packet: &Packet, to_low: Class, to_classic: Class) -> ListId {
     if (is_l4s(packet) || to_low.has(packet)) && !to_classic.has(packet) { LOW } else { CLASSIC }
 }
@@ -62,15 +62,15 @@ fn is_l4s(packet: &Packet) -> bool {
     matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce)
 }
 
-/// RFC 9331 section 5.1: where L4S is disabled, ECT(1) is treated as Not-ECT, so that a signal is a drop.
+/// RFC 9331 section 5.1: if L4S is disabled, ECT(1) is treated as Not-ECT, so that a signal is a drop.
 pub fn refuses(l4s: bool, packet: &Packet) -> bool {
     !l4s && packet.ecn == Ecn::Ect1
 }
 
-/// The signals of both queues.
+/// The signalling decisions for both queues.
 #[derive(Clone, Debug)]
 pub struct DualAqm {
-    /// How the two probabilities hang together.
+    /// The relation of the two probabilities.
     pub coupling: Coupling,
     classic: Tosses,
     low: Tosses,
@@ -79,21 +79,22 @@ pub struct DualAqm {
 }
 
 impl DualAqm {
-    /// Without `l4s` nobody is scalable; with `protected`, something else keeps Not-ECT packets of the low queue in
-    /// check.
+    /// Without `l4s` no packet is scalable. With `protected` another mechanism polices Not-ECT packets of the
+    /// low-latency queue.
     pub const fn new(coupling: Coupling, toss: Toss, l4s: bool, protected: bool) -> Self {
         Self { coupling, classic: Tosses::new(toss), low: Tosses::new(toss), l4s, protected }
     }
 
-    /// The same with what `before` has accumulated.
+    /// These decisions with the accumulated amounts of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { classic: self.classic.after(&before.classic), low: self.low.after(&before.low), ..self }
     }
 
-    /// What the head of `list` hears, which may be marked or not: `native` is what the stay of an L packet asks for.
+    /// The verdict on the head of `list`. `marks`: whether it can be marked; `native`: the probability from the sojourn
+    /// time of an L packet.
     #[inline]
     pub fn hear(&mut self, list: ListId, packet: &Packet, marks: bool, p: f64, native: f64, u: [f64; 2]) -> Verdict {
-        // Not `&&`: classic and scalable packets take turns as they like, and a branch on it is guessed wrongly.
+        // Not `&&`: Classic and scalable packets alternate irregularly, so a branch is mispredicted.
         let scalable = marks & self.l4s & is_l4s(packet);
         let (native, tosses) = if list == LOW { (native, &mut self.low) } else { (0.0, &mut self.classic) };
         if list == LOW && packet.ecn == Ecn::NotEct && self.protected {
@@ -108,7 +109,7 @@ impl DualAqm {
         }
     }
 
-    /// What has accumulated towards the next signal, in the C and in the L queue.
+    /// The amounts accumulated towards the next signal in the C and the L queue.
     pub const fn counts(&self) -> [f64; 2] {
         [self.classic.count(), self.low.count()]
     }
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ecn_field_or_a_class_says_where_to_go() {
+    fn ecn_field_or_class_selects_the_queue() {
         let list = |ecn, class, to_low, to_classic| {
             classify(&Packet { ecn, class, ..Packet::default() }, to_low, to_classic) == LOW
         };

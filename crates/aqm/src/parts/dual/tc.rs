@@ -1,4 +1,4 @@
-//! Words that tc(8) has for DualPI2, and that mean something only together (iproute2, tc/q_dualpi2.c).
+//! tc(8) arguments of DualPI2 that are evaluated together (iproute2, tc/q_dualpi2.c).
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -6,20 +6,20 @@ use alloc::vec::Vec;
 use crate::base::params::ParamError;
 use crate::base::tc::{Setting, Typed};
 
-/// tc's round trip of a link of which only the longest one is said.
+/// tc's ratio of max_rtt to typical_rtt if only one is given.
 const TYPICAL_PART: f64 = 6.0;
-/// Gains in Hz below one of these are 0 to the kernel, and tc refuses them.
+/// Smallest gain in Hz: the kernel rounds smaller ones to 0, and tc rejects them.
 const LEAST_GAIN: f64 = 1.0 / 256.0;
 const MICROS: f64 = 1e6;
 
-/// What tc makes of a step, and of round trips.
+/// The settings from tc's step and RTT arguments.
 pub fn together(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
     let mut out = step(all);
     out.extend(round_trips(all)?);
     Ok(out)
 }
 
-/// Each of the two round trips gives the other, and both give PI its values, whatever else is said of those.
+/// The settings from max_rtt and typical_rtt. Either implies the other, and both override PI's values.
 fn round_trips(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
     let [most, typical] =
         ["max_rtt", "typical_rtt"].map(|word| Typed::find(all, word).filter(|typed| typed.number > 0.0));
@@ -43,7 +43,7 @@ fn round_trips(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
     Ok(times.into_iter().chain(["tupdate=auto", "alpha=auto", "beta=auto"].map(Setting::new)).collect())
 }
 
-/// A step in time, or in packets that are left behind when one leaves; and packets without which there is none.
+/// The settings from step_thresh (a time, or packets left behind at departure) and min_qlen_step.
 fn step(all: &[Typed]) -> Vec<Setting> {
     let (least, thresh) = (Typed::find(all, "min_qlen_step"), Typed::find(all, "step_thresh"));
     let most_exempt = least.map_or(0, |typed| typed.number as u32);

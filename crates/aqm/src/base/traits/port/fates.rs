@@ -1,4 +1,4 @@
-//! What becomes of each packet at a port: the loops that ask an [`Aqm`] and tell it.
+//! Enqueue, dequeue and drop at a port: the loops that call an [`Aqm`] and notify it.
 
 use super::{ListId, NONE, Node, Port, Taken};
 use crate::base::cx::Cx;
@@ -8,9 +8,9 @@ use crate::base::units::Limit;
 use crate::base::verdict::{Fate, Reason, Verdict};
 
 impl Port {
-    /// An arrival's fate: `verdict`, or a signal if it is accepted and a marker in front says so, unless the
-    /// buffer is full and [`Aqm::makes_room`] does not help.
-    #[inline(always)] // A call, and its packet through memory, cost each arrival some two nanoseconds.
+    /// Queues, marks or drops an arrival by `verdict`. A marker in front can turn Accept into a signal. If the buffer
+    /// is full, the arrival is dropped unless [`Aqm::makes_room`].
+    #[inline(always)] // A call, with the packet through memory, costs about 2 ns per arrival.
     pub fn admit<A: Aqm + ?Sized>(
         &mut self,
         list: ListId,
@@ -22,9 +22,9 @@ impl Port {
         self.tally.offered.add(packet.len);
         let signalled = cx.signalled;
         let fits = self.fits(packet.len);
-        // Whether it is marked, or why it is dropped.
+        // Ok: whether it is marked. Err: why it is dropped.
         let outcome = match verdict {
-            // What most packets meet.
+            // The most common case.
             Verdict::Accept if fits && !signalled => Ok(false),
             _ if !fits => match verdict {
                 Verdict::Accept if !signalled && aqm.makes_room() => self.make_room(list, packet.len, aqm, cx),
@@ -48,9 +48,9 @@ impl Port {
         }
     }
 
-    /// The next packet of `list` that survives its AQM's judgement at departure.
+    /// The next packet of `list` that the AQM does not drop at departure.
     ///
-    /// Pop, judge, discard, pop again: the loop of every drop-at-dequeue rule, here once.
+    /// This is the loop of every drop-at-dequeue rule: pop, decide, drop, repeat.
     #[inline]
     pub fn pop_judged<A: Aqm + ?Sized>(&mut self, list: ListId, aqm: &mut A, cx: &mut Cx) -> Option<Packet> {
         while let Some(at) = self.unlink(list) {
@@ -70,8 +70,8 @@ impl Port {
         None
     }
 
-    /// Takes the oldest packet off `list`, for a rule that judges it between two others. [`Port::send_taken`] or
-    /// [`Port::drop_taken`] decides its fate, before any other packet enters.
+    /// Removes the oldest packet of `list`, for rules with their own dequeue loop. [`Port::send_taken`] or
+    /// [`Port::drop_taken`] must follow before any other packet enters.
     #[inline]
     pub fn take(&mut self, list: ListId) -> Option<Taken> {
         self.unlink(list).map(Taken)
@@ -83,7 +83,7 @@ impl Port {
         &self.nodes[taken.0 as usize].packet
     }
 
-    /// Hands the taken packet to the link.
+    /// Passes the taken packet to the link.
     #[inline]
     pub fn send_taken<A: Aqm + ?Sized>(&mut self, taken: Taken, marked: bool, aqm: &mut A, cx: &mut Cx) -> Packet {
         self.deliver(taken.0, marked, aqm, cx)
@@ -95,7 +95,7 @@ impl Port {
         self.discard(self.nodes[taken.0 as usize].packet, reason, aqm, cx);
     }
 
-    /// Drops the oldest packet of `list`: room for another, or a choice. Says what it was.
+    /// Drops the oldest packet of `list` and returns it.
     pub fn drop_head<A: Aqm + ?Sized>(
         &mut self,
         list: ListId,
@@ -108,8 +108,8 @@ impl Port {
         Some(packet)
     }
 
-    /// What becomes of an arrival of `len` bytes that does not fit, and is accepted all the same: the oldest packets of
-    /// `list` go for it, but none of them if not even all would do. Seldom asked for, so kept out of the way.
+    /// Drops the oldest packets of `list` until `len` bytes fit. Drops none if dropping all of them does not suffice.
+    /// Out of line because it is rare.
     #[cold]
     #[inline(never)]
     fn make_room<A: Aqm + ?Sized>(&mut self, list: ListId, len: u32, aqm: &mut A, cx: &mut Cx) -> Result<bool, Reason> {
@@ -125,9 +125,9 @@ impl Port {
         Ok(false)
     }
 
-    /// Drops the packet of `list` that `place` others wait before. Says what it was.
+    /// Drops the packet at position `place` of `list`, counted from the head, and returns it.
     ///
-    /// It walks the list from its head, which takes some nanoseconds for each packet passed.
+    /// It walks the list from the head, which takes some nanoseconds per packet.
     pub fn drop_at<A: Aqm + ?Sized>(
         &mut self,
         list: ListId,
@@ -154,8 +154,8 @@ impl Port {
         Some(packet)
     }
 
-    /// The way into the buffer; the packet is marked where it then lies, as [`Port::deliver`] does.
-    #[inline(always)] // As `admit`, which is inlined too.
+    /// Queues a packet; marks it in place, as [`Port::deliver`] does.
+    #[inline(always)] // Like `admit`.
     fn accept<A: Aqm + ?Sized>(&mut self, list: ListId, packet: Packet, marked: bool, aqm: &mut A, cx: &mut Cx) {
         let (packet, tally) = self.push(list, packet);
         if marked {
@@ -164,10 +164,10 @@ impl Port {
         aqm.settled(packet, Fate::Queued { marked }, cx);
     }
 
-    /// The way out to the link, of the packet at `at`, off its list.
+    /// Passes the removed packet at node `at` to the link.
     ///
-    /// It is marked and counted where it lies, then copied whole: one that is copied in pieces, for a field that
-    /// changes, stalls whoever reads it whole.
+    /// It is marked and counted in place and then copied at once: copying in pieces around the changed field would
+    /// stall the next full read.
     #[inline]
     fn deliver<A: Aqm + ?Sized>(&mut self, at: u32, marked: bool, aqm: &mut A, cx: &mut Cx) -> Packet {
         let packet = &mut self.nodes[at as usize].packet;
@@ -179,7 +179,7 @@ impl Port {
         *packet
     }
 
-    /// The way out of all others, on arrival or later.
+    /// Drops a packet, at arrival or later.
     #[inline]
     fn discard<A: Aqm + ?Sized>(&mut self, packet: Packet, reason: Reason, aqm: &mut A, cx: &mut Cx) {
         match reason {
