@@ -395,7 +395,7 @@ mod tests {
     fn variant_accepts_only_its_own_preset() {
         assert_eq!(
             error("raqm_plus preset=paper"),
-            "preset: found 'paper', expected no other preset, because raqm_plus is preset=plus"
+            "preset: found 'paper', expected no other preset: raqm_plus is preset=plus"
         );
         let plain = Spec::parse("raqm_plus").map(|spec| spec.canonical());
         assert_eq!(Spec::parse("raqm_plus preset=plus").map(|spec| spec.canonical()), plain);
