@@ -15,7 +15,7 @@ const FLIGHT: &str = "flight";
 const NO_SACK: &str = "no SACK";
 /// ns-3's NewReno grows by whole bytes.
 const WHOLE_BYTES: &str = "whole bytes";
-/// ns-3's timer runs out early where the round trip is longer than its least timeout.
+/// ns-3's retransmission timer expires early if the round trip exceeds its minimum timeout.
 const EARLY: &str = "early timeouts";
 /// ns-3's PIE holds p at 0 during its burst allowance.
 const BURST: &str = "burst allowance";
