@@ -1,4 +1,4 @@
-//! `cargo xtask`: the project's chores, each one command; the list is [`USAGE`].
+//! `cargo xtask`: the tasks of this repository, one command each; [`USAGE`] lists them.
 
 mod base;
 mod generated;
@@ -17,27 +17,27 @@ use test::{live, miri};
 use validation::{ns2, ns3};
 
 const USAGE: &str = "\
-cargo xtask test           every test, lints and house rules among them; ends with `N passed, N failed, N skipped`
-cargo xtask test STAGE     one of its stages
+cargo xtask test           every test, with lints; ends with `N passed, N failed, N skipped`
+cargo xtask test STAGE     one stage of it
 cargo xtask test NAME      the tests of one discipline, congestion control or paper
 cargo xtask test --fast    format, lints, unit tests, golden traces, conformance
-cargo xtask ci             the same
-cargo xtask tidy           the house rules that no compiler checks, and rustfmt
-cargo xtask mutants [NAME] deliberate faults in every discipline, and whether the tests find them
-cargo xtask docs           writes what is generated: README's table, the book, docs/rfc-coverage.md
+cargo xtask ci             the same as `cargo xtask test`
+cargo xtask tidy           rustfmt, and the rules of this repository that no compiler checks
+cargo xtask mutants [NAME] puts faults into every discipline, or one, and checks that the tests find them
+cargo xtask docs           writes the generated pages: README's list, the book, docs/rfc-coverage.md
 cargo xtask book           builds the book with mdBook
-cargo xtask release        the program and the wheel as they are given away; `release twice`: built twice and compared
-cargo xtask miri           tests beside the unsafe code under Miri, which finds undefined behaviour; needs nightly
+cargo xtask release        builds the archive and the wheel; `release twice`: builds both twice and compares
+cargo xtask miri           runs the tests of unsafe code under Miri, which finds undefined behaviour; needs nightly
 cargo xtask bpf            compiles the BPF program of `forebay attach` into the repository
-cargo xtask bless          renews golden traces, schema and quick verdicts; look at the diff
-cargo xtask validate-ns2   renews docs/validation.md: our simulator beside ns-2; `validate-ns2 page`: without running ns-2
-cargo xtask validate-ns3   renews docs/validation-ns3.md: PIE, CoDel and FQ-CoDel beside ns-3
-cargo xtask queues         renews docs/queues.md: our simulator beside queueing theory
-cargo xtask throughput     renews docs/throughput.md: our TCP beside the square-root law and PFTK
-cargo xtask fluid          renews docs/fluid.md: the fluid model beside packets
-cargo xtask verdicts [FILE] renews docs/verdicts.md from reproduce --full, half an hour; FILE: what that printed
-cargo xtask sim-to-real    renews docs/sim-to-real.md: real TCP beside the simulator, 8 minutes on a quiet machine
-cargo xtask performance    renews docs/performance.md: what a packet costs on this machine";
+cargo xtask bless          rewrites golden traces, schema and quick verdicts; check the diff
+cargo xtask validate-ns2   rewrites docs/validation.md, a comparison with ns-2; `validate-ns2 page`: without running ns-2
+cargo xtask validate-ns3   rewrites docs/validation-ns3.md, a comparison of PIE, CoDel and FQ-CoDel with ns-3
+cargo xtask queues         rewrites docs/queues.md, a comparison with queueing theory
+cargo xtask throughput     rewrites docs/throughput.md, a comparison with the square-root law and PFTK
+cargo xtask fluid          rewrites docs/fluid.md, a comparison of the fluid model with packets
+cargo xtask verdicts [FILE] rewrites docs/verdicts.md from reproduce --full (half an hour), or from its output in FILE
+cargo xtask sim-to-real    rewrites docs/sim-to-real.md, a comparison with real TCP: 8 minutes on a quiet machine
+cargo xtask performance    rewrites docs/performance.md, the cost of a packet on this machine";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         other => {
-            eprintln!("error: no chore is called '{}'\n\n{USAGE}", other.join(" "));
+            eprintln!("error: no task is called '{}'\n\n{USAGE}", other.join(" "));
             return ExitCode::from(2);
         }
     };

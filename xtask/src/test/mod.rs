@@ -64,7 +64,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
             tally.stage(name, what, run);
         }
     };
-    stage("tidy", "house rules", &tidy::rules);
+    stage("tidy", "rules of the repository, format", &tidy::rules);
     stage("lints", "clippy with the workspace's lints; forebay-aqm without std", &tidy::lints);
     stage("tests", "cargo test --workspace --no-fail-fast", &|tally| {
         let mut command = program::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS]);

@@ -44,7 +44,7 @@ const RULES: &[Rule] = &[
 /// Every rule, and rustfmt, with its own last line.
 pub(crate) fn run() -> ExitCode {
     let mut tally = Tally::default();
-    tally.stage("tidy", "house rules", rules);
+    tally.stage("tidy", "rules of the repository, format", rules);
     tally.finish()
 }
 
