@@ -273,7 +273,7 @@ fn starts_that_fail(rig: &Rig) {
             env!("CARGO_BIN_EXE_forebay")
         );
         let out = rig.within(1, "unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
-        let why = format!("the program {program} is not installed");
+        let why = format!("{program} is not installed");
         assert!(out.status.code() == Some(4) && said(&out).contains(&why), "{program}, {actuator}: {out:?}");
         assert_eq!(rig.qdisc(), before, "{program}, {actuator}");
         assert_eq!(rig.left(), Vec::<String>::new(), "{program}, {actuator}");
