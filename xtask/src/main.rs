@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] | ["ci"] => return test::run(|_| true),
         ["test", "--fast"] => return test::fast(),
-        ["test", name] if let Some(subject) = test::one::subject(name) => return test::named(name, subject),
+        ["test", name] if test::one::is_paper(name) => return test::paper(name),
         ["test", stage] if STAGES.contains(stage) => return test::run(|name| name == *stage),
         ["tidy"] => return tidy::run(),
         ["mutants", names @ ..] => return mutants::run(names),

@@ -2,8 +2,8 @@
 
 pub(crate) mod links;
 pub(crate) mod page;
-pub(crate) mod program;
 pub(crate) mod rules;
 pub(crate) mod stages;
-pub(crate) mod tally;
 pub(crate) mod tree;
+
+pub(crate) use runner::{program, tally};

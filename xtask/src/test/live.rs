@@ -5,7 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::cargo_tests;
+use runner::cargo_tests;
+
 use crate::base::page::page;
 use crate::base::program;
 use crate::base::tally::Tally;

@@ -1,7 +1,6 @@
 //! `cargo xtask test`: every test there is, in stages; a stage that fails does not stop the next.
 
 mod browser;
-mod cargo_tests;
 mod fuzz;
 pub(crate) mod live;
 pub(crate) mod miri;
@@ -16,6 +15,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::thread::JoinHandle;
 
+use runner::cargo_tests;
+
 use crate::base::program;
 use crate::base::stages::STAGES;
 use crate::base::tally::Tally;
@@ -29,10 +30,10 @@ pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
     tally.finish()
 }
 
-/// The tests of one discipline, congestion control or paper.
-pub(crate) fn named(name: &str, subject: one::Subject) -> ExitCode {
+/// The tests of one paper.
+pub(crate) fn paper(name: &str) -> ExitCode {
     let mut tally = Tally::default();
-    tally.stage(name, "its tests", |tally| one::run(name, subject, tally));
+    tally.stage(name, "its tests", |tally| one::paper(name, tally));
     tally.finish()
 }
 
@@ -86,15 +87,19 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage("fuzz", "a minute of inputs that nobody would write", &fuzz::check);
     let ready = ready();
     packets(&mut stage, wanted("peers"));
+    // The tests of Python use one processor most of the time.
+    let verdicts = (wanted("reproduce") || wanted("browser")).then(|| {
+        let results = results.clone();
+        std::thread::spawn(move || beside(|tally| verdicts::check(&results, tally)))
+    });
     stage("python", "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
     stage("book", "the pictures of the book, simulated anew; the book, and where its links lead", &|tally| {
         book::check_pictures(tally);
         book::whole::check(tally);
     });
     stage("supply", "what comes from elsewhere: licences, sources, known faults", &supply::check);
-    stage("reproduce", "reproduce --quick, every paper: the verdicts on record", &|tally| {
-        verdicts::check(&results, tally);
-    });
+    let verdicts = joined(verdicts);
+    stage("reproduce", "reproduce --quick, every paper: the verdicts on record", &|tally| tally.add(verdicts.clone()));
     stage("browser", "a report of that in headless Chromium", &|tally| {
         browser::check(&results.join("raqm").join("report.html"), &scratch, tally);
     });
@@ -122,25 +127,33 @@ fn packets(stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: boo
     stage("live", "real packets through emulated links, one test after the other", &live::links);
     // Minutes of both processors, which a device's packets leave idle most of the time and whose clocks, unlike those of a link,
     // it does not disturb: numbers alone, nothing of the kernel.
-    let compared = compare.then(|| std::thread::spawn(with_peers));
+    let compared = compare.then(|| std::thread::spawn(|| beside(with_peers)));
     stage("attach", "real packets through a device under a law", &live::devices);
-    let compared = compared.map(JoinHandle::join);
-    stage("peers", "our figures beside those of ns-2 and ns-3", &|tally| match &compared {
-        Some(Ok(own)) => tally.add(own.clone()),
-        Some(Err(_)) | None => tally.fail("the comparison broke off"),
-    });
+    let compared = joined(compared);
+    stage("peers", "our figures beside those of ns-2 and ns-3", &|tally| tally.add(compared.clone()));
+}
+
+/// The counts of checks that run beside another stage.
+fn beside(checks: impl FnOnce(&mut Tally)) -> Tally {
+    let mut own = Tally::default();
+    checks(&mut own);
+    own
+}
+
+/// Waits for checks that run beside another stage.
+fn joined(thread: Option<JoinHandle<Tally>>) -> Tally {
+    let broken = || beside(|tally| tally.fail("the thread of these checks panicked"));
+    thread.map_or_else(Tally::default, |thread| thread.join().unwrap_or_else(|_| broken()))
 }
 
 /// What the tests are called that simulate the cases of other simulators, for minutes.
 const PEERS: &str = "ours_agree_with_";
 
 /// Those tests, when nobody else wants the processor.
-fn with_peers() -> Tally {
-    let mut own = Tally::default();
+fn with_peers(tally: &mut Tally) {
     // Of the whole workspace: built alone it would be built anew, with other features of what it stands on.
     let command = program::cargo(&["test", "--workspace", "--bin", "xtask", PEERS]);
-    cargo_tests::run(program::idle(command), &mut own);
-    own
+    cargo_tests::run(program::idle(command), tally);
 }
 
 /// Results of a failed run stay for a look.

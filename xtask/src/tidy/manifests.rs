@@ -18,7 +18,8 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-wheel", &["forebay", "forebay-py"], 1),
     ("forebay-fuzz", &["forebay-aqm", "forebay-sim", "forebay-lab"], 0),
     ("forebay-fuzz-targets", &["forebay-fuzz"], 1),
-    ("xtask", &["forebay-aqm", "forebay-sim", "forebay-theory", "forebay-lab"], usize::MAX),
+    ("runner", &[], 0),
+    ("xtask", &["forebay-aqm", "forebay-sim", "forebay-theory", "forebay-lab", "runner"], usize::MAX),
 ];
 /// A workspace of its own: three lines for each target of cargo-fuzz, whose macro makes the rest.
 const FUZZ: &str = "fuzz/Cargo.toml";

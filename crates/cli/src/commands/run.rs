@@ -30,7 +30,9 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
 
 /// The plan of the arguments. Checks that it is possible before anything is written.
 pub(crate) fn plan(args: &BatchArgs, vary: &[String], ui: &Ui) -> Result<Plan, Failure> {
-    Ok(args.batch().plan(&args.changes(vary), ui.program().build())?)
+    let plan = args.batch().plan(&args.changes(vary))?;
+    // The build is a hash of the whole program: not computed for a plan that is refused.
+    Ok(plan.with_revision(ui.program().build()))
 }
 
 /// Runs every contender on the kernel and in the simulator.

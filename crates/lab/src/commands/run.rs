@@ -79,10 +79,10 @@ impl Batch<'_> {
     ///
     /// # Errors
     /// The scenario is invalid, or there are too many runs.
-    pub fn plan(&self, overrides: &Overrides, build: &str) -> Result<Plan, Failure> {
+    pub fn plan(&self, overrides: &Overrides) -> Result<Plan, Failure> {
         let cases = self.source.cases(overrides)?;
         self.check_number(&cases)?;
-        let plan = Plan::new(cases, self.seed, self.runs).with_revision(build);
+        let plan = Plan::new(cases, self.seed, self.runs);
         plan.check(&self.source.name())?;
         Ok(plan)
     }

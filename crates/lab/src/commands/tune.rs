@@ -94,7 +94,7 @@ pub fn tune(batch: &Batch<'_>, changes: &Overrides, aims: &[String], host: &Host
     host.note(&format!("found after {} loops of the model: {}", tuned.loops, tuned.text));
     let mut aqm = vec![tuned.text.clone()];
     aqm.extend((tuned.text != *given).then(|| given.clone()));
-    let plan = batch.plan(&Overrides { aqm, ..changes.clone() }, &(host.build)())?;
+    let plan = batch.plan(&Overrides { aqm, ..changes.clone() })?.with_revision(&(host.build)());
     let (summary, store) = batch.results(&plan, host)?;
     let report = report::write(&store)?;
     let document = Document {

@@ -5,33 +5,35 @@ use std::time::Instant;
 
 /// The counts so far, and the words for what needs attention.
 #[derive(Clone, Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     passed: u64,
     failures: Vec<String>,
     skips: Vec<String>,
 }
 
 impl Tally {
-    pub(crate) fn pass(&mut self) {
+    /// One check passed.
+    pub fn pass(&mut self) {
         self.pass_all(1);
     }
 
-    pub(crate) fn pass_all(&mut self, n: u64) {
+    /// `n` checks passed.
+    pub fn pass_all(&mut self, n: u64) {
         self.passed += n;
     }
 
     /// One check did not hold.
-    pub(crate) fn fail(&mut self, what: impl Into<String>) {
+    pub fn fail(&mut self, what: impl Into<String>) {
         self.failures.push(what.into());
     }
 
     /// One check could not be made, for this reason.
-    pub(crate) fn skip(&mut self, what: impl Into<String>) {
+    pub fn skip(&mut self, what: impl Into<String>) {
         self.skips.push(what.into());
     }
 
     /// One check, held or not.
-    pub(crate) fn check(&mut self, name: &str, outcome: Result<(), String>) {
+    pub fn check(&mut self, name: &str, outcome: Result<(), String>) {
         match outcome {
             Ok(()) => self.pass(),
             Err(what) => self.fail(format!("{name}: {what}")),
@@ -39,14 +41,14 @@ impl Tally {
     }
 
     /// Adds what another tally counted.
-    pub(crate) fn add(&mut self, other: Self) {
+    pub fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failures.extend(other.failures);
         self.skips.extend(other.skips);
     }
 
     /// Runs one stage, announced before and summed up after.
-    pub(crate) fn stage(&mut self, name: &str, what: &str, run: impl FnOnce(&mut Self)) {
+    pub fn stage(&mut self, name: &str, what: &str, run: impl FnOnce(&mut Self)) {
         println!("\n== {name}: {what}");
         let (begun, mut own) = (Instant::now(), Self::default());
         run(&mut own);
@@ -77,7 +79,7 @@ impl Tally {
     }
 
     /// The names again, the last line, and the exit code.
-    pub(crate) fn finish(&self) -> ExitCode {
+    pub fn finish(&self) -> ExitCode {
         println!();
         self.skips.iter().for_each(|what| println!("skipped  {what}"));
         self.failures.iter().for_each(|what| println!("failed   {what}"));
@@ -86,18 +88,18 @@ impl Tally {
     }
 
     /// Did any check not hold?
-    pub(crate) fn failed(&self) -> bool {
+    pub fn failed(&self) -> bool {
         !self.failures.is_empty()
     }
 
     /// What was skipped, and why.
     #[cfg(test)]
-    pub(crate) fn skips(&self) -> &[String] {
+    pub fn skips(&self) -> &[String] {
         &self.skips
     }
 
     /// `N passed, N failed, N skipped`.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         format!("{} passed, {} failed, {} skipped", self.passed, self.failures.len(), self.skips.len())
     }
 }

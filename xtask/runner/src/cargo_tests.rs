@@ -9,8 +9,8 @@ use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::base::program;
-use crate::base::tally::Tally;
+use crate::program;
+use crate::tally::Tally;
 
 /// What cargo and its test programs have said so far.
 #[derive(Default)]
@@ -103,7 +103,7 @@ fn started(line: &str) -> Option<&str> {
 }
 
 /// Runs `command`, some `cargo test`, shows what it says except for tests that passed, and counts its tests.
-pub(crate) fn run(mut command: Command, tally: &mut Tally) {
+pub fn run(mut command: Command, tally: &mut Tally) {
     // Some run beside others.
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
@@ -141,7 +141,7 @@ fn count(mut command: Command, records: impl FnOnce() -> String, tally: &mut Tal
 }
 
 /// The tests that `command`, some `cargo test`, would run.
-pub(crate) fn names(mut command: Command) -> Result<Vec<String>, String> {
+pub fn names(mut command: Command) -> Result<Vec<String>, String> {
     command.args(["--list", "--format", "terse"]);
     let out = program::said(command)?;
     Ok(out.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_string).collect())

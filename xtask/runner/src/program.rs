@@ -12,36 +12,39 @@ use std::time::{Duration, Instant};
 /// How often a program under a time limit is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-pub(crate) fn root() -> PathBuf {
+/// The root of the checkout: the nearest folder with Cargo.lock above the manifest of the running crate.
+pub fn root() -> PathBuf {
     let here = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    Path::new(&here).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+    let root = Path::new(&here).ancestors().find(|folder| folder.join("Cargo.lock").is_file());
+    root.map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-pub(crate) fn build_dir() -> PathBuf {
+/// The build directory of cargo.
+pub fn build_dir() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
 /// The cargo that runs us.
-pub(crate) fn cargo_program() -> PathBuf {
+pub fn cargo_program() -> PathBuf {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into()).into()
 }
 
 /// The cargo that runs us, in the root of the checkout, with these words.
-pub(crate) fn cargo(words: &[&str]) -> Command {
+pub fn cargo(words: &[&str]) -> Command {
     let mut cargo = at_root(cargo_program());
     cargo.args(words);
     cargo
 }
 
 /// A program that starts in the root of the checkout.
-pub(crate) fn at_root(name: impl AsRef<OsStr>) -> Command {
+pub fn at_root(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root()).stdin(Stdio::null());
     command
 }
 
 /// Lets `command` find the cargo that runs us first.
-pub(crate) fn with_cargo(command: &mut Command) {
+pub fn with_cargo(command: &mut Command) {
     let own = cargo_program().parent().map(Path::to_path_buf).filter(|folder| folder.is_dir());
     let path = env::var_os("PATH").unwrap_or_default();
     // A folder with a colon in its name cannot stand in PATH, and does not now.
@@ -51,7 +54,7 @@ pub(crate) fn with_cargo(command: &mut Command) {
 }
 
 /// The same for when nobody else wants the processor (sched(7), SCHED_IDLE), where chrt(1) is.
-pub(crate) fn idle(command: Command) -> Command {
+pub fn idle(command: Command) -> Command {
     let Some(chrt) = find(&["chrt"]) else { return command };
     let mut idle = at_root(chrt);
     idle.args(["--idle", "0"]).arg(command.get_program()).args(command.get_args());
@@ -61,19 +64,19 @@ pub(crate) fn idle(command: Command) -> Command {
 }
 
 /// Does `command` run and succeed? What it says is thrown away.
-pub(crate) fn works(mut command: Command) -> bool {
+pub fn works(mut command: Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 /// The first of `names` that stands in a folder of PATH.
-pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
+pub fn find(names: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     let places = names.iter().flat_map(|name| env::split_paths(&path).map(move |folder| folder.join(name)));
     places.into_iter().find(|place| place.is_file())
 }
 
 /// Runs `command`, handing each line of its stdout and stderr to `line`, in the order in which they were written.
-pub(crate) fn stream(mut command: Command, mut line: impl FnMut(&str)) -> Result<ExitStatus, String> {
+pub fn stream(mut command: Command, mut line: impl FnMut(&str)) -> Result<ExitStatus, String> {
     let (reader, writer) = std::io::pipe().map_err(|error| error.to_string())?;
     let second = writer.try_clone().map_err(|error| error.to_string())?;
     let mut child = command
@@ -92,7 +95,7 @@ pub(crate) fn stream(mut command: Command, mut line: impl FnMut(&str)) -> Result
 }
 
 /// Runs `command`, shows what it says, and wants it to succeed.
-pub(crate) fn shown(command: Command) -> Result<(), String> {
+pub fn shown(command: Command) -> Result<(), String> {
     let name = name(&command);
     let status = stream(command, |line| println!("{line}"))?;
     if status.success() { Ok(()) } else { Err(format!("{name}: {status}")) }
@@ -103,7 +106,7 @@ fn name(command: &Command) -> String {
 }
 
 /// What `command` says on stdout; it must succeed; stderr goes where ours goes.
-pub(crate) fn said(mut command: Command) -> Result<String, String> {
+pub fn said(mut command: Command) -> Result<String, String> {
     let name = name(&command);
     let out = command.stderr(Stdio::inherit()).output().map_err(|error| format!("cannot start {name}: {error}"))?;
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -111,14 +114,17 @@ pub(crate) fn said(mut command: Command) -> Result<String, String> {
 }
 
 /// How a program ended, and what it said.
-pub(crate) struct Ended {
-    pub(crate) status: ExitStatus,
-    pub(crate) out: String,
-    pub(crate) complaints: String,
+pub struct Ended {
+    /// Exit status.
+    pub status: ExitStatus,
+    /// Its stdout.
+    pub out: String,
+    /// Its stderr.
+    pub complaints: String,
 }
 
 /// Runs `command` to its end, however it ends; killed after `limit`.
-pub(crate) fn ended_within(mut command: Command, limit: Duration) -> Result<Ended, String> {
+pub fn ended_within(mut command: Command, limit: Duration) -> Result<Ended, String> {
     let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| format!("cannot start {}: {error}", name(&command)))?;
     let (out, complaints) = (reader(child.stdout.take()), reader(child.stderr.take()));
@@ -140,7 +146,7 @@ pub(crate) fn ended_within(mut command: Command, limit: Duration) -> Result<Ende
 }
 
 /// Gives the stdout of `command`; what else it says is only told if it fails. Killed after `limit`.
-pub(crate) fn output_within(command: Command, limit: Duration) -> Result<String, String> {
+pub fn output_within(command: Command, limit: Duration) -> Result<String, String> {
     let Ended { status, out, complaints } = ended_within(command, limit)?;
     let why = || if complaints.trim().is_empty() { &out } else { &complaints };
     if status.success() { Ok(out) } else { Err(format!("{status}: {}", last_lines(why(), 12))) }
@@ -157,25 +163,25 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String
 }
 
 /// Runs words in `dir` as a shell does: they must succeed, and say something.
-pub(crate) fn shell(words: &str, dir: &Path) -> Result<(), String> {
+pub fn shell(words: &str, dir: &Path) -> Result<(), String> {
     let mut shell = at_root("sh");
     shell.arg("-c").arg(words).current_dir(dir);
     if said(shell)?.trim().is_empty() { Err("says nothing".to_string()) } else { Ok(()) }
 }
 
 /// The last `n` lines of `text`.
-pub(crate) fn last_lines(text: &str, n: usize) -> String {
+pub fn last_lines(text: &str, n: usize) -> String {
     let lines: Vec<&str> = text.trim_end().lines().collect();
     lines[lines.len().saturating_sub(n)..].join("\n")
 }
 
 /// `outcome` of something done to `path`, which an error names.
-pub(crate) fn at<T>(path: &Path, outcome: std::io::Result<T>) -> Result<T, String> {
+pub fn at<T>(path: &Path, outcome: std::io::Result<T>) -> Result<T, String> {
     outcome.map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Makes `dir` anew, empty.
-pub(crate) fn empty(dir: &Path) -> Result<(), String> {
+pub fn empty(dir: &Path) -> Result<(), String> {
     if dir.exists() {
         at(dir, fs::remove_dir_all(dir))?;
     }
@@ -183,28 +189,30 @@ pub(crate) fn empty(dir: &Path) -> Result<(), String> {
 }
 
 /// A folder of our own below the build directory, new and empty.
-pub(crate) fn scratch(name: &str) -> Result<PathBuf, String> {
+pub fn scratch(name: &str) -> Result<PathBuf, String> {
     let dir = build_dir().join("xtask").join(format!("{name}-{}", std::process::id()));
     empty(&dir).map(|()| dir)
 }
 
-pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+/// All files below a folder, sorted by path.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
     entries.sort();
     entries.into_iter().flat_map(|entry| if entry.is_dir() { files_below(&entry) } else { vec![entry] }).collect()
 }
 
-pub(crate) fn read(path: &str) -> Result<String, String> {
+/// The text of a file of the checkout; `path` is relative to its root.
+pub fn read(path: &str) -> Result<String, String> {
     fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}"))
 }
 
-pub(crate) fn write(path: &str, text: &str) -> Result<(), String> {
+/// Writes a file of the checkout; `path` is relative to its root.
+pub fn write(path: &str, text: &str) -> Result<(), String> {
     fs::write(root().join(path), text).map_err(|error| format!("{path}: {error}"))
 }
 
 /// A shell that runs `script`, for tests.
-#[cfg(test)]
-pub(crate) fn script(script: &str) -> Command {
+pub fn script(script: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", script]);
     command

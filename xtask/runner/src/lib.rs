@@ -1,0 +1,5 @@
+//! What every task of `cargo xtask` uses: other programs, and the count of passed tests.
+
+pub mod cargo_tests;
+pub mod program;
+pub mod tally;

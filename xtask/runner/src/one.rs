@@ -1,0 +1,92 @@
+//! `cargo xtask test NAME` for a discipline or a congestion control.
+
+use std::fs;
+use std::path::Path;
+
+use runner::cargo_tests;
+use runner::program;
+use runner::tally::Tally;
+
+/// What a name stands for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Subject {
+    /// A discipline or marker, with the module that has its unit tests: for a variant, that of its base.
+    Discipline {
+        /// Its name in scenario files.
+        name: String,
+        /// Name of the module.
+        module: String,
+    },
+    /// A congestion control.
+    Control,
+}
+
+/// The discipline, marker or control of this name. Known by its files, because this program does not link the registry.
+pub(crate) fn subject(name: &str) -> Option<Subject> {
+    let is_file = |path: String| program::root().join(path).is_file();
+    let is_word = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if !is_word {
+        return None;
+    }
+    if is_file(format!("crates/aqm/golden/{name}.txt")) {
+        let registry = program::read("crates/aqm/src/lib.rs").ok()?;
+        let module = base(&registry, name).unwrap_or(name).to_string();
+        return Some(Subject::Discipline { name: name.to_string(), module });
+    }
+    is_file(format!("crates/sim/src/tcp/control/{name}.rs")).then_some(Subject::Control)
+}
+
+/// The discipline that the variant `name` is a preset of: `NAME: BASE "PRESET"` in the registry.
+fn base<'a>(registry: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = registry.split_once("variants {")?;
+    let (_, rest) = rest.split_once(&format!("{name}: "))?;
+    rest.split_whitespace().next()
+}
+
+/// Runs the tests of `subject`.
+pub(crate) fn run(subject: &Subject, tally: &mut Tally) {
+    match subject {
+        Subject::Discipline { name, module } => discipline(name, module, tally),
+        Subject::Control => {
+            cargo_tests::run(program::cargo(&["test", "-p", "forebay-sim", "--lib", "--test=all"]), tally);
+        }
+    }
+}
+
+/// Unit tests and published listing of a discipline, golden trace and conformance of it alone, and the RFCs that name it.
+fn discipline(name: &str, module: &str, tally: &mut Tally) {
+    let mut tests = program::cargo(&["test", "-p", "forebay-aqm", "--lib", "--test=all", "--"]);
+    tests.args([&format!("::{module}::"), "golden::", "conformance::every_"]).args(rfcs(module));
+    tests.env("FOREBAY_ONLY", name);
+    cargo_tests::run(tests, tally);
+}
+
+/// The test modules of RFCs that name a discipline.
+fn rfcs(discipline: &str) -> Vec<String> {
+    let files = fs::read_dir(program::root().join("crates/aqm/tests")).into_iter().flatten().flatten();
+    let named = files.filter_map(|file| {
+        let path = file.path();
+        let module = path.file_stem().and_then(|stem| stem.to_str())?.to_string();
+        let text = fs::read_to_string(Path::new(&path)).ok()?;
+        (module.starts_with("rfc") && text.contains(discipline)).then(|| format!("{module}::"))
+    });
+    named.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_disciplines_variants_and_controls() {
+        let discipline =
+            |name: &str, module: &str| Some(Subject::Discipline { name: name.into(), module: module.into() });
+        assert_eq!(subject("codel"), discipline("codel", "codel"));
+        assert_eq!(subject("raqm_plus"), discipline("raqm_plus", "raqm"));
+        assert_eq!(subject("cubic"), Some(Subject::Control));
+        for other in ["raqm-plus", "red-tail", "rde", "tests", "../lib", ""] {
+            assert_eq!(subject(other), None, "{other}");
+        }
+        assert!(rfcs("pie").contains(&"rfc8033::".to_string()) && rfcs("raqm").is_empty());
+    }
+}
