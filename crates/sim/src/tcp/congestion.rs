@@ -13,23 +13,35 @@ use super::window::Window;
 /// Loss recovery: what a sender retransmits, and when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
-    /// Goes back to the first hole at the third duplicate acknowledgement.
-    Tahoe,
-    /// Retransmits the first hole only; fast recovery ends with the first new acknowledgement.
-    Reno,
+    /// Goes back to the first hole at the third duplicate acknowledgement (Jacobson 1988).
+    GoBackN,
+    /// Retransmits the first hole only; fast recovery ends with the first new acknowledgement (RFC 5681).
+    FirstHole,
     /// Retransmits one hole per partial acknowledgement (RFC 6582).
-    NewReno,
+    PartialAcks,
     /// Retransmits the holes that selective acknowledgements report (RFC 6675).
-    Sack,
+    Selective,
     /// Retransmits holes reported missing three times, before new data (RFC 9260 sections 6.1 and 7.2.4).
-    Sctp,
+    MissReports,
 }
 
 impl Recovery {
-    /// Does it use selective acknowledgements? Only then are the hooks of a control called.
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::GoBackN, Self::FirstHole, Self::PartialAcks, Self::Selective, Self::MissReports];
+
+    /// Does it use selective acknowledgements?
     pub const fn is_selective(self) -> bool {
-        matches!(self, Self::Sack | Self::Sctp)
+        matches!(self, Self::Selective | Self::MissReports)
     }
+}
+
+/// Protocol of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// TCP (RFC 9293).
+    Tcp,
+    /// SCTP (RFC 9260).
+    Sctp,
 }
 
 /// Use of ECN.
@@ -61,6 +73,8 @@ pub struct Profile {
     pub word: &'static str,
     /// Description in one line.
     pub summary: &'static str,
+    /// Protocol that it belongs to.
+    pub transport: Transport,
     /// Loss recovery.
     pub recovery: Recovery,
     /// Use of ECN.
@@ -94,7 +108,8 @@ impl Profile {
     pub const TCP: Self = Self {
         word: "",
         summary: "",
-        recovery: Recovery::Sack,
+        transport: Transport::Tcp,
+        recovery: Recovery::Selective,
         ecn: EcnUse::OnRequest,
         echo: Echo::UntilCwr,
         mark_is_loss: true,
@@ -251,8 +266,7 @@ pub trait CongestionControl: Debug + Send + Sync {
         None
     }
 
-    /// Limit on the packets in flight, in addition to the window. `None`, the default: no limit. Used by
-    /// [`Recovery::Sctp`] only.
+    /// Limit on the packets in flight, in addition to the window. `None`, the default: no limit.
     #[inline]
     fn burst_limit(&self) -> Option<u32> {
         None
@@ -285,7 +299,8 @@ macro_rules! boxed {
     };
 }
 
-/// Implements every hook by the macro `$each`.
+/// Implements every hook by the macro `$each`. Its uses deny `missing_trait_methods`: a hook that is not forwarded would
+/// keep its default.
 macro_rules! hand_on {
     ($each:ident) => {
         #[inline]
@@ -371,6 +386,7 @@ macro_rules! hand_on {
 }
 pub(super) use hand_on;
 
+#[deny(clippy::missing_trait_methods)]
 impl<C: CongestionControl + ?Sized> CongestionControl for Box<C> {
     hand_on!(boxed);
 }

@@ -1,13 +1,13 @@
 //! The registry of congestion controls: the built-in ones and those registered by other crates.
 //!
-//! A built-in control is one file and one line here. Its hooks are called statically, those of a custom control
-//! through a pointer.
+//! A built-in control is one file and one line here; with state it is boxed, so that the other senders stay small. Its
+//! hooks are called statically, those of a custom control through a pointer.
 
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
 use super::congestion::{
-    Acked, CongestionControl, Design, Feedback, PathModel, Profile, Progress, Sent, Start, hand_on,
+    Acked, CongestionControl, Design, Feedback, PathModel, Profile, Progress, Sent, Start, Transport, hand_on,
 };
 use super::window::Window;
 use forebay_aqm::base::time::{Instant, Span};
@@ -44,59 +44,45 @@ impl Clone for Box<dyn Own> {
 macro_rules! controls {
     (
         ($d:tt)
-        default $default:ident;
-        $(tcp $tcp:ident $tcp_file:ident $tcp_type:ty;)+
-        $(sctp $sctp:ident $sctp_file:ident $sctp_type:ty;)+
+        defaults { $($transport:ident $default:ident;)+ }
+        $($name:ident $file:ident $type:ty;)+
     ) => {
-        $(mod $tcp_file;)+
-        $(mod $sctp_file;)+
+        $(mod $file;)+
 
         /// The state of a control.
         #[derive(Clone, Debug)]
         #[expect(clippy::upper_case_acronyms, reason = "named as the constants of `Variant`")]
         pub(super) enum Control {
-            $($tcp($tcp_type),)+
-            $($sctp($sctp_type),)+
+            $($name($type),)+
             Own(Box<dyn Own>),
         }
 
         impl Variant {
             $(
-                #[doc = concat!("`", stringify!($tcp_file), "`")]
-                pub const $tcp: Self = Self(&Registered {
-                    profile: <$tcp_type as Design>::PROFILE,
-                    start: |start| Control::$tcp(<$tcp_type as Design>::new(start)),
-                });
-            )+
-            $(
-                #[doc = concat!("`", stringify!($sctp_file), "`")]
-                pub const $sctp: Self = Self(&Registered {
-                    profile: <$sctp_type as Design>::PROFILE,
-                    start: |start| Control::$sctp(<$sctp_type as Design>::new(start)),
+                #[doc = concat!("`", stringify!($file), "`")]
+                pub const $name: Self = Self(&Registered {
+                    profile: <$type as Design>::PROFILE,
+                    start: |start| Control::$name(<$type as Design>::new(start)),
                 });
             )+
 
-            /// The built-in TCPs, with their names in scenario files.
-            pub const TCPS: &'static [(&'static str, Self)] = &[$((Self::$tcp.0.profile.word, Self::$tcp)),+];
-
-            /// All built-in controls, with their names; the TCPs first.
-            pub const WORDS: &'static [(&'static str, Self)] = &[
-                $((Self::$tcp.0.profile.word, Self::$tcp),)+
-                $((Self::$sctp.0.profile.word, Self::$sctp),)+
-            ];
+            /// All built-in controls, with their names in scenario files.
+            pub const WORDS: &'static [(&'static str, Self)] = &[$((Self::$name.0.profile.word, Self::$name)),+];
         }
 
-        impl Default for Variant {
-            fn default() -> Self {
-                Self::$default
+        impl Transport {
+            /// The control of its connections if the scenario names none.
+            pub const fn control(self) -> Variant {
+                match self {
+                    $(Self::$transport => Variant::$default,)+
+                }
             }
         }
 
         macro_rules! each {
             ($d self:ident, $d hook:ident($d($d argument:ident),*)) => {
                 match $d self {
-                    $(Self::$tcp(control) => control.$d hook($d($d argument),*),)+
-                    $(Self::$sctp(control) => control.$d hook($d($d argument),*),)+
+                    $(Self::$name(control) => control.$d hook($d($d argument),*),)+
                     Self::Own(control) => control.$d hook($d($d argument),*),
                 }
             };
@@ -106,17 +92,21 @@ macro_rules! controls {
 
 controls! {
     ($)
-    default NEWRENO;
-    tcp TAHOE tahoe tahoe::Tahoe;
-    tcp RENO reno reno::Reno;
-    tcp NEWRENO newreno newreno::NewReno;
-    tcp SACK sack sack::Sack;
-    tcp CUBIC cubic cubic::Cubic;
-    tcp DCTCP dctcp dctcp::Dctcp;
-    tcp BBR bbr Box<bbr::Bbr>;
-    sctp SCTP sctp sctp::Sctp;
+    defaults {
+        Tcp NEWRENO;
+        Sctp SCTP;
+    }
+    TAHOE tahoe tahoe::Tahoe;
+    RENO reno reno::Reno;
+    NEWRENO newreno newreno::NewReno;
+    SACK sack sack::Sack;
+    CUBIC cubic Box<cubic::Cubic>;
+    DCTCP dctcp Box<dctcp::Dctcp>;
+    BBR bbr Box<bbr::Bbr>;
+    SCTP sctp Box<sctp::Sctp>;
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl CongestionControl for Control {
     hand_on!(each);
 }
@@ -151,10 +141,16 @@ impl Variant {
         Self::WORDS.iter().map(|(_, variant)| variant).chain(own.iter()).copied().collect()
     }
 
-    /// All TCPs, built-in and registered, with their names.
-    pub fn tcps() -> Vec<(&'static str, Self)> {
-        let own = OWN.read().unwrap_or_else(PoisonError::into_inner);
-        Self::TCPS.iter().copied().chain(own.iter().map(|variant| (variant.word(), *variant))).collect()
+    /// All variants of this protocol, built-in and registered, with their names.
+    pub fn of(transport: Transport) -> Vec<(&'static str, Self)> {
+        let all = Self::all().into_iter().filter(|variant| variant.profile().transport == transport);
+        all.map(|variant| (variant.word(), variant)).collect()
+    }
+}
+
+impl Default for Variant {
+    fn default() -> Self {
+        Transport::Tcp.control()
     }
 }
 
@@ -177,15 +173,12 @@ impl fmt::Debug for Variant {
 pub enum Unfit {
     /// The name is empty, or a registered control has it.
     Word,
-    /// Its recovery is not [selective](super::Recovery::is_selective): its hooks would not be called.
-    Recovery,
 }
 
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Word => "the word is empty or taken",
-            Self::Recovery => "its recovery has no selective acknowledgements",
         })
     }
 }
@@ -196,9 +189,6 @@ impl std::error::Error for Unfit {}
 /// profile, so that it never collides with a later built-in control.
 pub fn register<D: Design>() -> Result<Variant, Unfit> {
     let mut profile = D::PROFILE;
-    if !profile.recovery.is_selective() {
-        return Err(Unfit::Recovery);
-    }
     let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
     let word = format!("own:{}", profile.word);
     if profile.word.is_empty() || own.iter().any(|variant| variant.word() == word) {

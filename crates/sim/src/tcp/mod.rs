@@ -22,7 +22,7 @@ use congestion::EcnUse;
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::Span;
 
-pub use congestion::Recovery;
+pub use congestion::{Recovery, Transport};
 pub use control::{Unfit, Variant, register};
 use rtt::RttOptions;
 
@@ -67,7 +67,7 @@ pub struct TcpOptions {
 pub struct Ns2Rules {
     /// A retransmission of the highest packet sent counts as new data and carries CWR (`output` of `tcp.cc`).
     pub cwr: bool,
-    /// [`Recovery::Sack`] recovers like `Sack1` (`tcp-sack1.cc`).
+    /// [`Recovery::Selective`] recovers like `Sack1` (`tcp-sack1.cc`).
     pub sack1: bool,
 }
 

@@ -4,10 +4,10 @@
 //! - a reduction halves the congestion window, not the amount in flight; retransmissions keep the flow's ECT codepoint;
 //! - senders whose profile sets `follows_ns2` behave like ns-2 in the cases listed in `ns2`.
 //!
-//! `classic` has recovery without selective acknowledgements, `selective` recovery with them, `memory` its state.
+//! `classic` has recovery without selective acknowledgements, `selective` recovery with them. Both call the hooks of the
+//! congestion control.
 
 mod classic;
-mod memory;
 mod ns2;
 mod selective;
 
@@ -15,13 +15,14 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::TcpOptions;
-use super::congestion::{CongestionControl, Recovery};
+use super::congestion::{CongestionControl, Recovery, Sent, Start};
+use super::control::Control;
 use super::gate::{self, Gate};
 use super::reports::Block;
 use super::rtt::Rtt;
+use super::scoreboard::Scoreboard;
 use super::window::Window;
 use crate::engine::due::Due;
-use memory::Selective;
 use ns2::Ns2;
 
 /// Number of duplicate acknowledgements that indicate a loss (RFC 5681).
@@ -100,7 +101,9 @@ pub struct Sender {
     /// When the retransmission timer expires.
     rto_at: Due,
     initial_window: u32,
-    selective: Option<Box<Selective>>,
+    /// With selective acknowledgements.
+    board: Option<Box<Scoreboard>>,
+    control: Control,
     ns2: Option<Box<Ns2>>,
     gate: Option<Box<Gate>>,
     counts: SenderCounts,
@@ -111,7 +114,7 @@ impl Sender {
     /// the connection's random stream.
     pub fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
         let recovery = options.variant.profile().recovery;
-        let selective = recovery.is_selective().then(|| Box::new(Selective::new(&options, rng)));
+        let control = Control::new(options.variant, Start { initial_window: options.initial_window, rng });
         Self {
             una: 0,
             next: 0,
@@ -141,7 +144,8 @@ impl Sender {
             rto_at: Due::NEVER,
             initial_window: options.initial_window,
             gate: options.paced().then(|| Box::new(Gate::new(true))),
-            selective,
+            board: recovery.is_selective().then(Box::default),
+            control,
             ns2: Ns2::new(&options).map(Box::new),
             counts: SenderCounts::default(),
         }
@@ -217,15 +221,11 @@ impl Sender {
         if self.una < self.high || self.high == 0 {
             return;
         }
-        if let Some(selective) = &mut self.selective {
-            selective.control.on_application_limited(now);
-        }
+        self.control.on_application_limited(now);
         let restart = f64::from(self.initial_window);
         if self.idle_restart && silent > self.rtt.timeout() && self.window.cwnd() > restart {
             self.window.set(restart);
-            if let Some(selective) = &mut self.selective {
-                selective.control.on_restart();
-            }
+            self.control.on_restart();
         }
     }
 
@@ -238,12 +238,10 @@ impl Sender {
         let seq = match self.retransmit.take() {
             // It may have been acknowledged while the pacer delayed it.
             Some(seq) if seq >= self.una => seq,
-            _ if self.selective.is_some() => self.next_selective()?,
+            _ if self.board.is_some() => self.next_selective()?,
             _ => self.next_in_order()?,
         };
-        if self.selective.is_some() {
-            self.before_sending(now, seq);
-        }
+        self.before_sending(now, seq);
         self.counts.sent += 1;
         let cwr;
         if seq < self.high {
@@ -269,8 +267,8 @@ impl Sender {
 
     #[inline(never)]
     fn pace(&mut self, now: Instant) {
-        let own = self.selective.as_ref().and_then(|selective| selective.control.pacing_interval());
-        let interval = own.unwrap_or_else(|| gate::interval(&self.window, self.rtt.precise()));
+        let interval =
+            self.control.pacing_interval().unwrap_or_else(|| gate::interval(&self.window, self.rtt.precise()));
         if let Some(gate) = &mut self.gate {
             gate.sent(now, interval);
         }
@@ -290,7 +288,7 @@ impl Sender {
 
     /// Does the window leave room for another packet?
     fn has_room(&self) -> bool {
-        match &self.selective {
+        match &self.board {
             Some(_) => self.has_room_selective(),
             None => self.next.wrapping_sub(self.una) < self.allowed() && self.has_data(self.next),
         }
@@ -302,18 +300,18 @@ impl Sender {
         if self.stopped || ack > self.high {
             return;
         }
-        if self.selective.is_some() {
-            self.on_selective_ack(now, ack, ece && self.ecn, blocks);
-            return;
+        match &self.board {
+            Some(_) => self.on_selective_ack(now, ack, ece && self.ecn, blocks),
+            None => self.on_classic_ack(now, ack, ece && self.ecn),
         }
-        if ece && self.ecn {
-            self.on_mark(now, ack);
-        }
-        if ack > self.una {
-            self.on_new_ack(now, ack, ece && self.ecn);
-        } else if ack == self.una && self.high > self.una {
-            self.on_duplicate(now);
-        }
+    }
+
+    /// Reports packet `seq` to the control before it is sent. A retransmission is already counted as in flight.
+    #[inline]
+    fn before_sending(&mut self, now: Instant, seq: u32) {
+        let (una, again) = (self.una, seq < self.high);
+        let in_flight = self.in_flight().saturating_sub(u32::from(again));
+        self.control.on_sent(Sent { now, seq, una, in_flight, again });
     }
 
     /// Everything below `ack` is acknowledged. Measures the round trip if the timed packet is included.
@@ -360,10 +358,7 @@ impl Sender {
             self.rtt.back_off();
         }
         self.marked_at_one = at_one;
-        match &mut self.selective {
-            Some(selective) => selective.control.on_mark(&mut self.window),
-            None => self.window.halve_for_mark(),
-        }
+        self.control.on_mark(&mut self.window);
         // Only the timer reopens the window.
         if self.window.is_closed() && (self.rto_at.is_never() || !self.keeps_running_timer()) {
             self.rearm(now);
@@ -408,12 +403,13 @@ impl Sender {
         self.in_recovery = false;
         self.inflation = 0;
         self.dup_acks = 0;
-        match &mut self.selective {
-            Some(selective) => {
-                selective.on_timeout(self.recovery, (self.una, self.high), &mut self.window, is_reduced);
+        if let Some(board) = &mut self.board {
+            match self.recovery {
+                Recovery::MissReports => board.on_expiry(self.una, self.high),
+                _ => board.on_timeout(self.una, self.high),
             }
-            None => self.window.collapse(),
         }
+        self.control.on_timeout(&mut self.window, is_reduced);
         self.forget_reports_as_sack1();
         // RFC 3168 section 6.1.2: reduce the threshold once per round trip. RFC 5681 section 3.1: and once per packet.
         if is_reduced {

@@ -1,7 +1,6 @@
 //! The conformance suite of congestion controls, as a library: rules that every control must keep.
 //!
-//! [`check_control`] runs a sender over random paths and reports the first rule that it breaks. It is for controls
-//! with selective acknowledgements; hooks of other controls are not called.
+//! [`check_control`] runs a sender over random paths and reports the first rule that it breaks.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +12,7 @@ use super::congestion::EcnUse;
 use super::receiver::{Ack, Receiver};
 use super::reports::{Block, Blocks};
 use super::sender::{Send, Sender};
-use super::{TcpOptions, Variant};
+use super::{Recovery, TcpOptions, Variant};
 
 /// All data must have arrived after this time.
 const TIMEOUT: Span = Span::from_millis(100_000_000);
@@ -99,6 +98,9 @@ struct Connection {
     high: u32,
     /// End of the window of data in which the window was last reduced.
     reduced_until: u32,
+    /// Packets that left the network above a hole, by the duplicate acknowledgements received. Not counted with
+    /// selective acknowledgements, which the sender counts itself.
+    left: u32,
     has_mark: bool,
     /// Hash of the sender's actions, in order.
     hash: u64,
@@ -124,6 +126,7 @@ impl Connection {
             serial: 0,
             high: 0,
             reduced_until: 0,
+            left: 0,
             has_mark: false,
             hash: 0,
             options,
@@ -193,8 +196,9 @@ impl Connection {
     }
 
     fn ack(&mut self, ack: Ack, blocks: &[Block]) -> Result<(), String> {
-        let (old, counts) = (self.sender.cwnd(), *self.sender.counts());
+        let (old, una, counts) = (self.sender.cwnd(), self.sender.acknowledged(), *self.sender.counts());
         self.has_mark |= ack.ece;
+        self.count_left(ack);
         self.sender.on_ack(self.now, ack.next, ack.ece, blocks);
         let (new, after) = (self.sender.cwnd(), *self.sender.counts());
         let recovers = after.fast_retransmits > counts.fast_retransmits;
@@ -204,12 +208,32 @@ impl Connection {
         if cuts && matches!(profile.ecn, EcnUse::Never | EcnUse::Unanswered) {
             return Err("a mark counts as a reduction, of a control that ignores marks".to_string());
         }
+        // RFC 6582 section 3.2 step 3: a partial acknowledgement deflates the window by the packets that it covers.
+        let covered = ack.next.saturating_sub(una);
+        let deflates = profile.recovery == Recovery::PartialAcks
+            && !(recovers || cuts)
+            && new >= (old - f64::from(covered)).max(1.0);
         // A control with a path model may react otherwise.
-        if !profile.paces {
+        if !profile.paces && !deflates {
             self.check_reaction(recovers, cuts, old, new)?;
         }
         self.note(u64::from(ack.next));
         Ok(())
+    }
+
+    /// RFC 6582 section 3.2 step 3: of the packets that an acknowledgement covers, all but the first had left before;
+    /// the window is inflated by one packet at least.
+    fn count_left(&mut self, ack: Ack) {
+        let una = self.sender.acknowledged();
+        if self.options.variant.profile().recovery.is_selective() {
+            return;
+        }
+        match ack.next.checked_sub(una) {
+            Some(0) if self.high > una => self.left += 1,
+            Some(_) if ack.next == self.high => self.left = 0,
+            Some(acked) if self.left > 0 => self.left = self.left.saturating_sub(acked.saturating_sub(1)).max(1),
+            Some(_) | None => {}
+        }
     }
 
     /// A loss, or a mark that the control reacts to, reduces the window, once per window of data.
@@ -258,7 +282,7 @@ impl Connection {
             let is_new = send.seq == self.high;
             let (in_flight, cwnd) = (self.sender.in_flight(), self.sender.cwnd());
             // `in_flight` already includes the packet.
-            if is_new && f64::from(in_flight) - 1.0 >= cwnd {
+            if is_new && f64::from(in_flight.saturating_sub(self.left)) - 1.0 >= cwnd {
                 return Err(format!("{in_flight} packets in flight, and a window of {cwnd}"));
             }
             self.high += u32::from(is_new);
@@ -310,15 +334,46 @@ mod tests {
     #[test]
     fn built_in_controls_pass_the_conformance_suite() {
         for variant in Variant::WORDS.iter().map(|(_, variant)| *variant) {
-            if variant.profile().recovery.is_selective() {
-                check_control(variant, 300).unwrap();
-            }
+            check_control(variant, 300).unwrap();
         }
+    }
+
+    /// The default hooks with the recovery of this number.
+    #[derive(Clone, Debug)]
+    struct Defaults<const RECOVERY: usize>;
+
+    impl<const RECOVERY: usize> CongestionControl for Defaults<RECOVERY> {}
+
+    impl<const RECOVERY: usize> Design for Defaults<RECOVERY> {
+        const PROFILE: Profile = Profile {
+            word: ["go-back-n", "first-hole", "partial-acks", "selective", "miss-reports"][RECOVERY],
+            recovery: Recovery::ALL[RECOVERY],
+            ..Profile::TCP
+        };
+
+        fn new(_: Start) -> Self {
+            Self
+        }
+    }
+
+    #[test]
+    fn default_hooks_conform_with_every_recovery() {
+        let registered = [
+            register::<Defaults<0>>(),
+            register::<Defaults<1>>(),
+            register::<Defaults<2>>(),
+            register::<Defaults<3>>(),
+            register::<Defaults<4>>(),
+        ];
+        registered.into_iter().for_each(|variant| check_control(variant.unwrap(), 300).unwrap());
     }
 
     /// Defines a control with one fault.
     macro_rules! faulty {
         ($name:ident, $word:literal, $($hook:item)*) => {
+            faulty!($name, $word in Recovery::Selective, $($hook)*);
+        };
+        ($name:ident, $word:literal in $recovery:expr, $($hook:item)*) => {
             #[derive(Clone, Debug)]
             struct $name;
 
@@ -327,7 +382,7 @@ mod tests {
             }
 
             impl Design for $name {
-                const PROFILE: Profile = Profile { word: $word, ..Profile::TCP };
+                const PROFILE: Profile = Profile { word: $word, recovery: $recovery, ..Profile::TCP };
 
                 fn new(_: Start) -> Self {
                     Self
@@ -361,6 +416,9 @@ mod tests {
         }
     );
 
+    faulty!(DeafReno, "deaf-reno" in Recovery::FirstHole, fn on_loss(&mut self, _: &mut Window) {});
+    faulty!(BlindNewReno, "blind-newreno" in Recovery::PartialAcks, fn on_mark(&mut self, _: &mut Window) {});
+
     #[test]
     fn conformance_suite_finds_faulty_controls() {
         for (variant, words) in [
@@ -370,6 +428,8 @@ mod tests {
             (register::<Shut>(), "a window of 0"),
             (register::<Low>(), "a window of 0.5"),
             (register::<Eager>(), "a second time"),
+            (register::<DeafReno>(), "a loss leaves the window"),
+            (register::<BlindNewReno>(), "a mark leaves the window"),
         ] {
             let fault = check_control(variant.unwrap(), 300).unwrap_err();
             assert!(fault.contains(words), "{fault}");

@@ -95,7 +95,7 @@ impl Window {
         self.cwnd = self.cwnd.min(cwnd);
     }
 
-    /// Reduces the window by `packets`, to at least one. As in ns-2 this opens a closed window.
+    /// Partial acknowledgement: reduces the window by `packets`, to at least one; this opens a closed window.
     pub fn deflate(&mut self, packets: f64) {
         self.cwnd = (self.cwnd - packets).max(1.0);
     }

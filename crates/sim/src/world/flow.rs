@@ -18,6 +18,7 @@ use crate::traffic::rtp::Stream;
 use crate::traffic::source::Source;
 
 /// Both ends of a flow.
+#[expect(clippy::large_enum_variant, reason = "most flows are connections: a box would cost each packet an access")]
 pub(crate) enum Body {
     /// A TCP connection.
     Tcp {

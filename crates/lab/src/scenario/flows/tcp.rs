@@ -3,7 +3,7 @@
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
 use forebay_sim::network::Traffic;
-use forebay_sim::tcp::{TcpOptions, Variant};
+use forebay_sim::tcp::{TcpOptions, Transport, Variant};
 
 use super::ecn::ECN;
 use super::group::START;
@@ -66,7 +66,7 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
         return Err(table.bad("initial_rto", BadValue::new("a time of at most max_rto")));
     }
     if tcp.l4s && !tcp.variant.profile().is_scalable {
-        let known = Variant::tcps().into_iter().filter(|(_, variant)| variant.profile().is_scalable);
+        let known = Variant::of(Transport::Tcp).into_iter().filter(|(_, variant)| variant.profile().is_scalable);
         let scalable = known.map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ");
         return Err(table.bad("l4s", BadValue::new(format!("false, or tcp = {scalable}"))));
     }
@@ -75,8 +75,11 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
 
 /// A congestion control of TCP.
 const CONTROL: Custom<Variant> = Custom {
-    schema: || schema::word(&Variant::TCPS.iter().map(|(word, _)| *word).collect::<Vec<_>>()),
-    read: |_, node, path| one_of(node, path, &Variant::tcps()),
+    schema: || {
+        let tcps = Variant::WORDS.iter().filter(|(_, variant)| variant.profile().transport == Transport::Tcp);
+        schema::word(&tcps.map(|(word, _)| *word).collect::<Vec<_>>())
+    },
+    read: |_, node, path| one_of(node, path, &Variant::of(Transport::Tcp)),
     show: |variant| quote(variant.word()),
     accepts: "",
 };
@@ -182,7 +185,7 @@ const SACK: u16 = 48;
 impl Source for Sctp {
     fn tcp(&self) -> Option<TcpOptions> {
         let Self { initial_window, delayed_ack, min_rto, max_rto, tick, ack, window } = *self;
-        let variant = Variant::SCTP;
+        let variant = Transport::Sctp.control();
         let default = TcpOptions::default();
         Some(TcpOptions { variant, initial_window, delayed_ack, min_rto, max_rto, tick, ack, window, ..default })
     }

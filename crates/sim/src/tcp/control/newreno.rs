@@ -1,5 +1,4 @@
 //! NewReno: fast recovery ends when all data outstanding at its start is acknowledged (RFC 6582).
-//! Its recovery calls no hooks.
 
 use super::super::congestion::{CongestionControl, Design, Profile, Recovery, Start};
 
@@ -13,7 +12,7 @@ impl Design for NewReno {
     const PROFILE: Profile = Profile {
         word: "newreno",
         summary: "reno with partial acknowledgements in fast recovery (RFC 6582); the default",
-        recovery: Recovery::NewReno,
+        recovery: Recovery::PartialAcks,
         is_reno: true,
         follows_ns2: true,
         kernel: Some("reno"),

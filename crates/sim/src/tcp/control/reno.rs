@@ -1,5 +1,5 @@
 //! Reno: fast recovery ends with the first new acknowledgement (RFC 5681), and occurs once per window of data as in
-//! ns-2. Its recovery calls no hooks.
+//! ns-2.
 
 use super::super::congestion::{CongestionControl, Design, Profile, Recovery, Start};
 
@@ -13,7 +13,7 @@ impl Design for Reno {
     const PROFILE: Profile = Profile {
         word: "reno",
         summary: "slow start, congestion avoidance, fast retransmit and recovery of RFC 5681",
-        recovery: Recovery::Reno,
+        recovery: Recovery::FirstHole,
         is_reno: true,
         follows_ns2: true,
         kernel: Some("reno"),

@@ -3,7 +3,7 @@
 
 use forebay_aqm::base::time::Span;
 
-use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, Profile, Progress, Recovery, Start};
+use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, Profile, Progress, Recovery, Start, Transport};
 use super::super::window::Window;
 
 /// Section 7.2.3: smallest threshold after a loss, in packets.
@@ -105,7 +105,8 @@ impl Design for Sctp {
     const PROFILE: Profile = Profile {
         word: "sctp",
         summary: "growth by partial_bytes_acked, recovery by missing reports (RFC 9260); written kind = sctp",
-        recovery: Recovery::Sctp,
+        transport: Transport::Sctp,
+        recovery: Recovery::MissReports,
         ecn: EcnUse::Never,
         initial_rto: Span::from_millis(1000),
         ack_delay: Span::from_millis(200),

@@ -1,18 +1,24 @@
-//! Tahoe: slow start from one packet after every loss (Jacobson 1988). Its recovery calls no hooks.
+//! Tahoe: slow start from one packet after every loss (Jacobson 1988).
 
 use super::super::congestion::{CongestionControl, Design, Profile, Recovery, Start};
+use super::super::window::Window;
 
-/// Stateless: the window follows the default hooks.
+/// Stateless.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Tahoe;
 
-impl CongestionControl for Tahoe {}
+impl CongestionControl for Tahoe {
+    #[inline]
+    fn on_loss(&mut self, window: &mut Window) {
+        window.collapse_for_loss();
+    }
+}
 
 impl Design for Tahoe {
     const PROFILE: Profile = Profile {
         word: "tahoe",
         summary: "slow start from one packet after every loss",
-        recovery: Recovery::Tahoe,
+        recovery: Recovery::GoBackN,
         is_reno: true,
         follows_ns2: true,
         ..Profile::TCP

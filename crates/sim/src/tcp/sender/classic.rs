@@ -2,14 +2,19 @@
 
 use forebay_aqm::base::time::Instant;
 
-use super::super::Recovery;
+use super::super::congestion::{CongestionControl, Feedback, Progress, Recovery};
 use super::{Cut, DUP_THRESHOLD, Sender};
 
 impl Sender {
     /// The next packet in order, if the window allows one.
     #[inline]
     pub(super) fn next_in_order(&mut self) -> Option<u32> {
-        if self.next.wrapping_sub(self.una) >= self.allowed() || !self.has_data(self.next) {
+        let outstanding = self.next.wrapping_sub(self.una);
+        if outstanding >= self.allowed() || !self.burst_allows(outstanding) {
+            return None;
+        }
+        if !self.has_data(self.next) {
+            self.control.on_out_of_data(outstanding);
             return None;
         }
         self.next += 1;
@@ -25,19 +30,46 @@ impl Sender {
         window.min(self.receiver_window)
     }
 
+    /// An acknowledgement without selective blocks.
+    #[inline]
+    pub(super) fn on_classic_ack(&mut self, now: Instant, ack: u32, ece: bool) {
+        let (una, before, repairs) = (self.una, self.in_flight(), self.retransmit);
+        let delivered = ack.saturating_sub(una);
+        for seq in una..una + delivered {
+            self.control.on_delivered(now, seq);
+        }
+        self.control.on_feedback(Feedback { delivered, ece, una: una + delivered, high: self.high });
+        if ece {
+            self.on_mark(now, ack);
+        }
+        if ack > una {
+            self.on_new_ack(now, ack, ece);
+        } else if ack == una && self.high > una {
+            self.on_duplicate(now);
+        }
+        let lost = u32::from(self.retransmit.is_some() && self.retransmit != repairs);
+        let progress =
+            Progress { now, in_flight: (before, self.in_flight()), lost, delivered, is_done: self.una == self.high };
+        self.control.after_ack(&mut self.window, progress);
+    }
+
     #[inline]
     pub(super) fn on_new_ack(&mut self, now: Instant, ack: u32, ece: bool) {
         let acked = ack - self.una;
         let outstanding = self.high - self.una;
+        let after_timeout = self.last_cut == Cut::Timeout && self.una < self.recover;
         self.acknowledge(now, ack, ece);
-        if self.in_recovery && self.recovery == Recovery::NewReno && ack < self.recover {
+        if self.in_recovery && self.recovery == Recovery::PartialAcks && ack < self.recover {
             self.on_partial_ack(now, acked);
             return;
         }
+        if self.in_recovery || after_timeout && ack >= self.recover {
+            self.control.on_recovered(&mut self.window);
+        }
         self.in_recovery = false;
         self.inflation = 0;
-        if !(ece || self.is_application_limited(outstanding)) {
-            self.window.grow();
+        if !ece {
+            self.used(now, acked, self.is_application_limited(outstanding));
         }
         self.rearm(now);
     }
@@ -67,9 +99,8 @@ impl Sender {
         }
     }
 
-    /// One reduction per loss episode: no second one before `recover` is acknowledged (RFC 6582 section 3.2 step 2).
-    /// As in ns-2 this applies to Reno too: Reno leaves fast recovery with the first new acknowledgement, and further
-    /// holes of the same window wait for the timer.
+    /// One reduction per loss episode: no second one before `recover` is acknowledged (RFC 6582 section 3.2 step 2;
+    /// [`Recovery::FirstHole`] and [`Recovery::GoBackN`]: `bugFix_` of ns-2).
     pub(super) fn may_fast_retransmit(&self) -> bool {
         // A mark set `recover`, and nothing has been retransmitted yet.
         let again = self.last_cut == Cut::Mark;
@@ -83,16 +114,16 @@ impl Sender {
         self.recover = self.high;
         self.note_cut(Cut::FastRetransmit, true);
         self.timed = None;
-        if self.recovery == Recovery::Tahoe {
+        if self.recovery == Recovery::GoBackN {
             let ssthresh = self.window.ssthresh();
-            self.window.collapse_for_loss();
+            self.control.on_loss(&mut self.window);
             if reduced {
                 self.window.restore_threshold(ssthresh);
             }
             self.next = self.una;
         } else {
             if !reduced {
-                self.window.halve();
+                self.control.on_loss(&mut self.window);
             }
             self.in_recovery = true;
             self.partial_seen = false;

@@ -22,11 +22,10 @@
 
 use forebay_aqm::base::time::Instant;
 
-use super::super::congestion::Recovery;
+use super::super::congestion::{CongestionControl, Recovery};
 use super::super::reports::Block;
 use super::super::scoreboard::{Misses, Scoreboard};
 use super::super::{Ns2Rules, TcpOptions};
-use super::memory::Selective;
 use super::{Cut, DUP_THRESHOLD, Sender};
 
 /// ns-2's replacements of RFC rules, with their state.
@@ -52,7 +51,7 @@ impl Ns2 {
     pub(super) fn new(options: &TcpOptions) -> Option<Self> {
         let Ns2Rules { cwr, sack1 } = options.ns2;
         let profile = options.variant.profile();
-        let sack1 = (sack1 && profile.follows_ns2 && profile.recovery == Recovery::Sack).then(Sack1::default);
+        let sack1 = (sack1 && profile.follows_ns2 && profile.recovery == Recovery::Selective).then(Sack1::default);
         (cwr || sack1.is_some()).then_some(Self { cwr, sack1 })
     }
 }
@@ -69,7 +68,7 @@ impl Sender {
     /// Does every timeout of the same packet halve the threshold? RFC 5681 section 3.1: only the first. ns-2 and RFC
     /// 9260 section 7.2.3: every one.
     pub(super) fn halves_for_each_timeout(&self) -> bool {
-        self.follows_ns2 || self.is_sctp()
+        self.follows_ns2 || self.recovery == Recovery::MissReports
     }
 
     pub(super) fn answers_mark_after_timeout(&self) -> bool {
@@ -106,15 +105,15 @@ impl Sender {
 
     /// Scoreboard and state, if the sender recovers like `Sack1`.
     fn parts<'a>(
-        selective: &'a mut Option<Box<Selective>>,
+        board: &'a mut Option<Box<Scoreboard>>,
         ns2: &'a mut Option<Box<Ns2>>,
     ) -> Option<(&'a mut Scoreboard, &'a mut Sack1)> {
-        Some((&mut selective.as_deref_mut()?.board, ns2.as_deref_mut()?.sack1.as_mut()?))
+        Some((board.as_deref_mut()?, ns2.as_deref_mut()?.sack1.as_mut()?))
     }
 
     /// A timeout: ignore blocks until the next new acknowledgement.
     pub(super) fn forget_reports_as_sack1(&mut self) {
-        if let Some((board, sack1)) = Self::parts(&mut self.selective, &mut self.ns2) {
+        if let Some((board, sack1)) = Self::parts(&mut self.board, &mut self.ns2) {
             *board = Scoreboard::default();
             sack1.is_deaf = true;
         }
@@ -133,7 +132,7 @@ impl Sender {
             return self.next_in_order();
         }
         let new_data = self.has_data(self.next) && self.next - self.una < self.receiver_window;
-        let (board, sack1) = Self::parts(&mut self.selective, &mut self.ns2)?;
+        let (board, sack1) = Self::parts(&mut self.board, &mut self.ns2)?;
         let hole = board.hole_below_reports(sack1.high_rxt.max(self.una));
         let seq = hole.or(new_data.then_some(self.next))?;
         sack1.high_rxt = sack1.high_rxt.max(hole.map_or(0, |hole| hole + 1));
@@ -147,7 +146,7 @@ impl Sender {
             self.on_mark(now, ack);
         }
         let (una, high) = (self.una, self.high);
-        let Some((board, sack1)) = Self::parts(&mut self.selective, &mut self.ns2) else { return };
+        let Some((board, sack1)) = Self::parts(&mut self.board, &mut self.ns2) else { return };
         if self.in_recovery && ack < self.recover {
             sack1.pipe -= 1 + i64::from(ack > una);
             board.advance(una, ack, |_| ());
@@ -176,7 +175,7 @@ impl Sender {
 
     fn enter_recovery_as_sack1(&mut self, now: Instant) {
         let (una, outstanding) = (self.una, self.high - self.una);
-        let Some((_, sack1)) = Self::parts(&mut self.selective, &mut self.ns2) else { return };
+        let Some((_, sack1)) = Self::parts(&mut self.board, &mut self.ns2) else { return };
         sack1.pipe = i64::from(outstanding) - i64::from(DUP_THRESHOLD);
         sack1.high_rxt = una + 1;
         self.counts.fast_retransmits += 1;
@@ -184,7 +183,7 @@ impl Sender {
             // The mark has halved the window; `recover` stays.
             self.last_cut = Cut::FastRetransmit;
         } else {
-            self.window.halve();
+            self.control.on_loss(&mut self.window);
             self.recover = self.high;
             self.note_cut(Cut::FastRetransmit, true);
         }

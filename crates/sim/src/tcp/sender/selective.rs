@@ -5,34 +5,32 @@
 
 use forebay_aqm::base::time::Instant;
 
-use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, Recovery, Sent};
+use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, Recovery};
 use super::super::reports::Block;
 use super::super::scoreboard::{Misses, Rules};
-use super::memory::Selective;
 use super::{Cut, DUP_THRESHOLD, Sender};
 
 impl Sender {
     /// Packets estimated to be in the network; without selective acknowledgements, all outstanding packets.
     pub fn in_flight(&self) -> u32 {
-        match &self.selective {
-            Some(selective) => selective.board.pipe(self.una, self.high),
+        match &self.board {
+            Some(board) => board.pipe(self.una, self.high),
             None => self.high - self.una,
         }
     }
 
     /// The control's estimate of the fraction of marked packets, 0 to 1, if it has one.
     pub fn marked_share(&self) -> Option<f64> {
-        self.selective.as_ref()?.control.marked_share()
+        self.control.marked_share()
     }
 
     /// The control's model of the path, if it has one.
     pub fn path_model(&self) -> Option<PathModel> {
-        self.selective.as_ref()?.control.path_model()
+        self.control.path_model()
     }
 
-    /// Does it recover by RFC 9260?
-    pub(super) fn is_sctp(&self) -> bool {
-        self.recovery == Recovery::Sctp
+    fn counts_misses(&self) -> bool {
+        self.recovery == Recovery::MissReports
     }
 
     /// RFC 6675 section 5, step C: is the window at least one packet larger than the pipe? Without limited transmit,
@@ -41,23 +39,23 @@ impl Sender {
         if let Some(sack1) = self.as_sack1() {
             return self.has_room_as_sack1(sack1);
         }
-        if self.is_sctp() {
-            return self.has_room_as_sctp();
+        if self.counts_misses() {
+            // RFC 9260 section 6.1, rules B and D: while less than the window is in flight, a full packet may be sent.
+            let in_flight = self.in_flight();
+            return f64::from(in_flight) < self.window.cwnd() && self.burst_allows(in_flight);
         }
         let counts_all = !self.limited_transmit && !self.in_recovery && !self.after_timeout();
         let outstanding = if counts_all { self.high - self.una } else { self.in_flight() };
-        f64::from(outstanding) + 1.0 <= self.window.cwnd()
+        f64::from(outstanding) + 1.0 <= self.window.cwnd() && self.burst_allows(outstanding)
     }
 
-    /// RFC 9260 section 6.1, rules B and D: while less than the window is in flight, a full packet may be sent.
-    fn has_room_as_sctp(&self) -> bool {
-        let in_flight = self.in_flight();
-        let limit = self.selective.as_ref().and_then(|selective| selective.control.burst_limit());
-        f64::from(in_flight) < self.window.cwnd() && limit.is_none_or(|limit| in_flight < limit)
+    /// Does the control's limit on the packets in flight allow another one?
+    pub(super) fn burst_allows(&self, in_flight: u32) -> bool {
+        self.control.burst_limit().is_none_or(|limit| in_flight < limit)
     }
 
     fn after_timeout(&self) -> bool {
-        self.selective.as_ref().is_some_and(|selective| selective.board.after_timeout(self.una))
+        self.board.as_ref().is_some_and(|board| board.after_timeout(self.una))
     }
 
     #[inline(never)]
@@ -70,7 +68,7 @@ impl Sender {
         }
         let has_data = self.has_data(self.high);
         // RFC 9260 section 6.1 rule C: lost packets go before new data, at any time; nothing else is retransmitted.
-        let repairs = self.is_sctp();
+        let repairs = self.counts_misses();
         let rules = Rules {
             una: self.una,
             high: self.high,
@@ -78,22 +76,12 @@ impl Sender {
             recovery: (self.in_recovery && !repairs).then_some(self.recover),
             repairs,
         };
-        let Selective { board, control, .. } = self.selective.as_deref_mut()?;
+        let board = self.board.as_deref_mut()?;
         let next = board.next(rules);
         if next.is_none() && !has_data {
-            control.on_out_of_data(board.pipe(self.una, self.high));
+            self.control.on_out_of_data(board.pipe(self.una, self.high));
         }
         next
-    }
-
-    /// Reports packet `seq` to the control before it is sent. A retransmission is already counted in the pipe.
-    #[inline(never)]
-    pub(super) fn before_sending(&mut self, now: Instant, seq: u32) {
-        let (una, again) = (self.una, seq < self.high);
-        let in_flight = self.in_flight().saturating_sub(u32::from(again));
-        if let Some(selective) = &mut self.selective {
-            selective.control.on_sent(Sent { now, seq, una, in_flight, again });
-        }
     }
 
     /// An acknowledgement with selective blocks. If it is older than one already received, it acknowledges nothing
@@ -102,7 +90,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn on_selective_ack(&mut self, now: Instant, ack: u32, ece: bool, blocks: &[Block]) {
         let is_late = ack < self.una;
-        if is_late && (blocks.is_empty() || self.is_sctp() || self.as_sack1().is_some()) {
+        if is_late && (blocks.is_empty() || self.counts_misses() || self.as_sack1().is_some()) {
             return;
         }
         if self.as_sack1().is_some() {
@@ -111,7 +99,7 @@ impl Sender {
         }
         let ack = ack.max(self.una);
         let (una, acked, outstanding) = (self.una, ack - self.una, self.high - self.una);
-        let Some(Selective { board, control, .. }) = self.selective.as_deref_mut() else { return };
+        let (Some(board), control) = (self.board.as_deref_mut(), &mut self.control) else { return };
         let before = board.pipe(una, self.high);
         let was_repairing = self.in_recovery || board.after_timeout(una);
         let mut delivered = 0;
@@ -122,8 +110,8 @@ impl Sender {
         let timed = self.timed;
         let mut timed_arrived = false;
         let misses = match self.recovery {
-            Recovery::Sctp if self.in_recovery && acked > 0 => Misses::AllBelow,
-            Recovery::Sctp => Misses::Acknowledgements,
+            Recovery::MissReports if self.in_recovery && acked > 0 => Misses::AllBelow,
+            Recovery::MissReports => Misses::Acknowledgements,
             _ => Misses::Packets,
         };
         let (reported, lost) = board.report((ack, self.high), blocks, misses, |seq| {
@@ -148,11 +136,11 @@ impl Sender {
         }
         self.in_recovery &= ack < self.recover;
         if was_repairing && !self.in_recovery && !self.after_timeout() {
-            self.recovered();
+            self.control.on_recovered(&mut self.window);
         }
         // RFC 6675 section 2: an acknowledgement that reports something new is a duplicate acknowledgement.
         if reported > 0 && !self.in_recovery && !self.after_timeout() {
-            if !self.is_sctp() {
+            if !self.counts_misses() {
                 self.on_report(now);
             } else if lost > 0 {
                 self.on_miss(now);
@@ -160,35 +148,32 @@ impl Sender {
         }
         if acked > 0 && !self.in_recovery && !ece {
             let limited = self.is_application_limited(outstanding);
-            let acked = Acked { now, packets: delivered, srtt: self.rtt.precise() };
-            match &mut self.selective {
-                Some(selective) if limited => selective.control.on_application_limited(now),
-                Some(selective) => selective.control.on_ack(&mut self.window, acked),
-                None => {}
-            }
+            self.used(now, delivered, limited);
         }
         if acked > 0 {
             self.rearm(now);
         }
         let is_done = ack == self.high;
         let progress = Progress { now, in_flight: (before, self.in_flight()), lost, delivered, is_done };
-        if let Some(selective) = &mut self.selective {
-            selective.control.after_ack(&mut self.window, progress);
-        }
+        self.control.after_ack(&mut self.window, progress);
     }
 
-    fn recovered(&mut self) {
-        if let Some(selective) = &mut self.selective {
-            selective.control.on_recovered(&mut self.window);
+    /// An acknowledgement of `packets` outside of recovery, without ECN-Echo.
+    #[inline]
+    pub(super) fn used(&mut self, now: Instant, packets: u32, limited: bool) {
+        if limited {
+            self.control.on_application_limited(now);
+        } else {
+            let acked = Acked { now, packets, srtt: self.rtt.precise() };
+            self.control.on_ack(&mut self.window, acked);
         }
     }
 
     /// RFC 9260 section 7.2.4, outside of recovery: sends at once the first packet reported missing three times that
     /// was not retransmitted. If it is the first outstanding packet, T3-rtx restarts.
     fn on_miss(&mut self, now: Instant) {
-        let Some(selective) = &mut self.selective else { return };
-        let Some(hole) = selective.board.next_lost(self.una) else { return };
-        selective.control.on_loss(&mut self.window);
+        let Some(hole) = self.board.as_mut().and_then(|board| board.next_lost(self.una)) else { return };
+        self.control.on_loss(&mut self.window);
         self.counts.fast_retransmits += 1;
         self.recover = self.high;
         self.note_cut(Cut::FastRetransmit, true);
@@ -205,16 +190,16 @@ impl Sender {
         // A mark has already reduced the window for packets sent before it.
         let of_marked_window = self.una < self.recover + u32::from(self.cwr_packet_is_of_marked_window());
         let is_reduced = self.mark_counts_as_loss() && of_marked_window;
-        let Some(selective) = &mut self.selective else { return };
-        if self.dup_acks < DUP_THRESHOLD && !selective.board.bottom_is_lost(self.una) {
-            selective.board.forget_retransmissions(self.una);
+        let Some(board) = &mut self.board else { return };
+        if self.dup_acks < DUP_THRESHOLD && !board.bottom_is_lost(self.una) {
+            board.forget_retransmissions(self.una);
             return;
         }
         self.counts.fast_retransmits += 1;
         if !is_reduced {
-            selective.control.on_loss(&mut self.window);
+            self.control.on_loss(&mut self.window);
         }
-        selective.board.enter_recovery(self.una);
+        board.enter_recovery(self.una);
         self.recover = self.high;
         self.note_cut(Cut::FastRetransmit, !is_reduced || self.loss_after_mark_sends_cwr());
         self.in_recovery = true;
