@@ -72,13 +72,13 @@ fn of(net: &Network) -> Run {
     let (mut bytes, mut passed, mut lengths) = (0.0, 0.0, 0.0);
     for (link, Backlog { waiting, travelling }) in net.links.iter().zip(backlog::of(net)) {
         let mut held = WAITING * waiting;
-        if link.study {
+        if link.lane.study {
             held += LENGTH * waiting;
             lengths += waiting;
         }
-        if link.study || link.discipline.is_some() {
+        if link.lane.study || !link.is_fast() {
             // Assumed busy all the time.
-            let sent = link.most_rate() / 8.0 / shortest * secs;
+            let sent = link.lane.most_rate() / 8.0 / shortest * secs;
             passed += sent;
             held = held.max(TRAVELLING * backlog::room(link, 8.0 * shortest).min(sent));
         }
@@ -86,7 +86,7 @@ fn of(net: &Network) -> Run {
     }
     // Datagrams have no congestion control: they arrive even if the link cannot carry them.
     passed += net.flows.iter().map(|flow| datagrams(flow, secs)).sum::<f64>();
-    let studied = net.links.iter().filter(|link| link.study).count() as f64;
+    let studied = net.links.iter().filter(|link| link.lane.study).count() as f64;
     let rows = net.duration.nanos() as f64 / net.sample.nanos().max(1) as f64;
     let series = rows * studied * (COLUMNS + 3.0 * net.classes.len() as f64) * NUMBER;
     let flows = net.flows.len() as f64;

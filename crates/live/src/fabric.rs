@@ -164,8 +164,8 @@ impl Fabric {
         let element = |spec: &forebay_sim::network::LinkSpec| Element {
             link: LoneLink::new(spec, seed, (net.warmup, rows), horizon),
             pipe: VecDeque::new(),
-            study: spec.study,
-            journal: (keeps && spec.study).then(Journal::default),
+            study: spec.lane.study,
+            journal: (keeps && spec.lane.study).then(Journal::default),
         };
         let elements: Vec<Element> = net.links.iter().map(element).collect();
         let (mut steps, mut starts) = (Vec::new(), Vec::new());
@@ -191,7 +191,7 @@ impl Fabric {
             watched: net
                 .flows
                 .iter()
-                .map(|flow| net.routes[flow.forward].iter().any(|&l| net.links[l].study))
+                .map(|flow| net.routes[flow.forward].iter().any(|&l| net.links[l].lane.study))
                 .collect(),
         }
     }

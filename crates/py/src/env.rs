@@ -289,7 +289,7 @@ impl Env {
         let net = lower::network(&self.case.scenario, &self.spec, seed);
         let missing = || errors::run("no link of the scenario is compared");
         // The first link under study is the one that the scenario compares.
-        let link = net.links.iter().position(|link| link.study).ok_or_else(missing)?;
+        let link = net.links.iter().position(|link| link.lane.study).ok_or_else(missing)?;
         BUILT.with_borrow_mut(Vec::clear);
         let world = World::new(&net, seed).map_err(|error| errors::run(&error.to_string()))?;
         if world.queue(link).is_none() {

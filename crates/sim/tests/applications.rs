@@ -124,7 +124,7 @@ fn every_file_comes_in_the_end_whatever_is_lost() {
                 let files = Files { size: Draw::Constant(10_000.0), think, count: Some(10), fresh, request, handshake };
                 let mut net = network(5, 400, options, &Work::Files(files));
                 for link in &mut net.links {
-                    link.conditions.loss = Some(LossModel::Bernoulli(0.03));
+                    link.lane.conditions.loss = Some(LossModel::Bernoulli(0.03));
                 }
                 let outcome = run(&net, 1);
                 assert_eq!(outcome.classes[0].files, 50, "{variant:?} {request:?} {fresh}");

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use crate::common::{case1, dumbbell, run};
-use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
 use forebay_sim::levels::Levels;
@@ -21,7 +20,7 @@ const BURSTS: LossModel = LossModel::GilbertElliott { p: 0.01, r: 0.2, bad: 0.9,
 fn lossy(aqm: &str, secs: u64) -> Network {
     let mut net = case1(&dumbbell(aqm, 20, Span::from_micros(10)), 10, secs, TcpOptions::default(), 1);
     for (i, link) in net.links.iter_mut().enumerate() {
-        link.conditions.loss = Some(if i % 2 == 0 { BURSTS } else { LossModel::Bernoulli(0.01) });
+        link.lane.conditions.loss = Some(if i % 2 == 0 { BURSTS } else { LossModel::Bernoulli(0.01) });
     }
     net
 }
@@ -34,7 +33,7 @@ fn count_all(net: &mut Network, every: Span) {
         flow.stop = Some(Instant::ZERO + (net.duration - Span::from_millis(10_000)));
     }
     net.warmup = Span::ZERO;
-    net.links.iter_mut().for_each(|link| link.study = true);
+    net.links.iter_mut().for_each(|link| link.lane.study = true);
 }
 
 /// Packets dropped by queues, and lost on wires, of a run where all of them were sent, dropped or lost.
@@ -82,13 +81,13 @@ fn losses_are_the_same_with_and_without_shortcuts_and_meters() {
     let fast = run(&net, 1);
     let mut slow = net.clone();
     for link in &mut slow.links[..2] {
-        link.discipline = Some(Spec::parse("droptail").unwrap());
+        link.fast_path = false;
     }
     assert_eq!(fast.fingerprint, run(&slow, 1).fingerprint);
     let mut watched = net.clone();
     // A host's own line wanders only where it is passed ahead of time, so that one is left alone.
     let others = |name: &str| !name.starts_with("access/") && !name.starts_with("egress-back/");
-    watched.links.iter_mut().for_each(|link| link.study = others(&link.name));
+    watched.links.iter_mut().for_each(|link| link.lane.study = others(&link.name));
     assert_eq!(fast.fingerprint, run(&watched, 1).fingerprint);
 }
 
@@ -96,14 +95,14 @@ fn losses_are_the_same_with_and_without_shortcuts_and_meters() {
 fn a_loss_that_never_happens_changes_nothing() {
     let net = case1(&dumbbell("raqm", 20, Span::from_micros(10)), 10, 20, TcpOptions::default(), 1);
     let mut with = net.clone();
-    with.links.iter_mut().for_each(|link| link.conditions.loss = Some(LossModel::Bernoulli(0.0)));
+    with.links.iter_mut().for_each(|link| link.lane.conditions.loss = Some(LossModel::Bernoulli(0.0)));
     assert!(run(&net, 1) == run(&with, 1));
 }
 
 #[test]
 fn an_impossible_probability_is_refused() {
     let mut net = lossy("droptail", 1);
-    net.links[2].conditions.loss = Some(LossModel::Bernoulli(1.5));
+    net.links[2].lane.conditions.loss = Some(LossModel::Bernoulli(1.5));
     assert!(net.check().unwrap_err().0.contains("access"), "{:?}", net.check());
 }
 
@@ -125,7 +124,7 @@ fn outage() -> Arc<Schedule> {
 /// RAQM case 1 with a bottleneck of changing rate, both ways.
 fn changing(aqm: &str, schedule: &Arc<Schedule>, secs: u64) -> Network {
     let mut net = lossy(aqm, secs);
-    net.links[..2].iter_mut().for_each(|link| link.conditions.schedule = Some(schedule.clone()));
+    net.links[..2].iter_mut().for_each(|link| link.lane.conditions.schedule = Some(schedule.clone()));
     net
 }
 
@@ -134,7 +133,7 @@ fn one_step_is_a_constant_rate() {
     for aqm in ["droptail", "raqm", "codel"] {
         let net = case1(&dumbbell(aqm, 20, Span::from_micros(10)), 10, 20, TcpOptions::default(), 1);
         let mut stepped = net.clone();
-        stepped.links[..2].iter_mut().for_each(|link| link.conditions.schedule = Some(steps(&[(0, 10_000_000)])));
+        stepped.links[..2].iter_mut().for_each(|link| link.lane.conditions.schedule = Some(steps(&[(0, 10_000_000)])));
         let (mut one, mut other) = (run(&net, 1), run(&stepped, 1));
         assert!((one.links[0].utilisation - other.links[0].utilisation).abs() < 1e-9, "{aqm}");
         (one.links[0].utilisation, other.links[0].utilisation) = (1.0, 1.0);
@@ -148,7 +147,7 @@ fn a_schedule_is_the_same_as_arithmetic_and_under_a_discipline() {
         let fast = changing("droptail", &schedule, 20);
         let mut slow = fast.clone();
         for link in &mut slow.links[..2] {
-            link.discipline = Some(Spec::parse("droptail").unwrap());
+            link.fast_path = false;
         }
         let (fast, mut slow) = (run(&fast, 1), run(&slow, 1));
         assert!(fast.links[0].lost_pkts > 0 && fast.links[0].dropped_overflow > 0);
@@ -175,7 +174,7 @@ fn nothing_is_lost_or_invented_while_the_rate_changes() {
 fn a_busy_link_delivers_what_its_schedule_carries() {
     for schedule in [steps(&[(0, 8_000_000), (7000, 3_000_000), (12_000, 9_000_000)]), trace()] {
         let mut net = case1(&dumbbell("droptail", 20, Span::ZERO), 10, 20, TcpOptions::default(), 1);
-        net.links[0].conditions.schedule = Some(schedule.clone());
+        net.links[0].lane.conditions.schedule = Some(schedule.clone());
         for flow in &mut net.flows {
             flow.traffic = Traffic::Datagrams(Pattern::Constant { every: Span::from_micros(3500) });
             flow.start = Instant::ZERO;
@@ -194,12 +193,12 @@ fn a_busy_link_delivers_what_its_schedule_carries() {
 fn rates_drawn_by_lot_have_their_mean() {
     let mut net = case1(&dumbbell("droptail", 100, Span::from_micros(10)), 20, 400, TcpOptions::default(), 1);
     let rates = [2, 4, 6].map(|mbit| Rate(mbit * 1_000_000)).to_vec();
-    net.links[0].conditions.levels = Some(Levels { rates, hold: Span::from_millis(100) });
+    net.links[0].lane.conditions.levels = Some(Levels { rates, hold: Span::from_millis(100) });
     let outcome = run(&net, 1);
     let sent = outcome.links[0].delivered_pkts as f64 * 500.0 * 8.0 / (net.duration - net.warmup).secs();
     assert!((sent / 4e6 - 1.0).abs() < 0.05, "{sent}");
     assert!((0.95..=1.0).contains(&outcome.links[0].utilisation), "{}", outcome.links[0].utilisation);
     assert_ne!(run(&net, 2).fingerprint, outcome.fingerprint);
-    net.links[0].conditions.levels = Some(Levels { rates: Vec::new(), hold: Span::from_millis(100) });
+    net.links[0].lane.conditions.levels = Some(Levels { rates: Vec::new(), hold: Span::from_millis(100) });
     assert!(net.check().is_err());
 }

@@ -1,7 +1,6 @@
 //! The engine's promises: same input same run, fast paths equal slow ones, no phase effects.
 
 use crate::common::{case1, drop_ratio, dumbbell, run};
-use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
 use forebay_sim::dumbbell::Direction;
@@ -29,7 +28,7 @@ fn drop_tail_as_arithmetic_equals_drop_tail_as_a_discipline() {
         net.classes = vec![0];
         let fast = run(&net, 1);
         for link in &mut net.links[..2] {
-            link.discipline = Some(Spec::parse("droptail").unwrap());
+            link.fast_path = false;
         }
         let mut slow = run(&net, 1);
         slow.events = fast.events;
@@ -85,8 +84,8 @@ fn recording_does_not_change_the_run() {
     let mut net = case1(&dumbbell("raqm", 100, JITTER), 20, 20, TcpOptions::default(), 1);
     let often = run(&net, 1);
     net.sample = Span::from_millis(777);
-    net.links[0].study = false;
-    net.links[1].study = true;
+    net.links[0].lane.study = false;
+    net.links[1].lane.study = true;
     net.classes = vec![0, 7];
     assert_eq!(run(&net, 1).fingerprint, often.fingerprint);
 }

@@ -39,7 +39,7 @@ fn weather() -> Network {
     let mut net = network("raqm", Variant::SACK);
     let step = |secs: u64, rate| (Instant::ZERO + Span::from_millis(1000 * secs), Rate(rate));
     let steps = vec![step(0, 10_000_000), step(5, 3_333_333), step(8, 0), step(9, 30_000_000)];
-    let conditions = &mut net.links[0].conditions;
+    let conditions = &mut net.links[0].lane.conditions;
     conditions.loss = Some(LossModel::GilbertElliott { p: 0.003, r: 0.3, bad: 0.7, good: 0.0001 });
     conditions.schedule = Some(Schedule::steps(steps).unwrap().into());
     net

@@ -6,7 +6,6 @@
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Limit;
 use forebay_sim::network::{FlowSpec, LinkSpec, Network, Traffic};
@@ -46,14 +45,14 @@ fn counts_add_up() {
     try_all("counts_add_up", seeds(), |seed| {
         let net = crate::scenario::network(seed);
         let outcome = run(&net, seed);
-        let studied = net.links.iter().filter(|link| link.study);
+        let studied = net.links.iter().filter(|link| link.lane.study);
         studied.zip(&outcome.links).for_each(|(spec, link)| check_link(&net, spec, link));
         check_flows(&net, &outcome);
     });
 }
 
 fn check_link(net: &Network, spec: &LinkSpec, link: &LinkOutcome) {
-    let limit = match spec.limit {
+    let limit = match spec.lane.limit {
         Limit::Packets(n) => f64::from(n),
         // The shortest packet has one byte.
         Limit::Bytes(b) => b as f64,
@@ -68,7 +67,7 @@ fn check_link(net: &Network, spec: &LinkSpec, link: &LinkOutcome) {
         // What left in the window may have come before.
         assert!(link.offered_pkts <= gone + waiting as u64 && gone as f64 <= link.offered_pkts as f64 + limit);
     }
-    assert!(link.lost_pkts <= link.served_pkts && (link.lost_pkts == 0 || spec.conditions.loss.is_some()));
+    assert!(link.lost_pkts <= link.served_pkts && (link.lost_pkts == 0 || spec.lane.conditions.loss.is_some()));
     let by_class = |figure: fn(&ClassOutcome) -> u64| link.classes.iter().map(figure).sum::<u64>();
     assert_eq!(by_class(|c| c.offered_pkts), link.offered_pkts);
     assert_eq!(by_class(|c| c.dropped_pkts), link.dropped_early + link.dropped_overflow);
@@ -103,9 +102,9 @@ fn the_same_twice() {
 fn the_same_by_arithmetic_and_by_discipline() {
     try_all("the_same_by_arithmetic_and_by_discipline", seeds(), |seed| {
         let mut net = crate::scenario::network(seed);
-        if net.links[0].discipline.is_none() {
+        if net.links[0].is_fast() {
             let fast = run(&net, seed);
-            net.links[0].discipline = Some(Spec::parse("droptail").unwrap());
+            net.links[0].fast_path = false;
             let mut slow = run(&net, seed);
             slow.events = fast.events;
             assert!(fast == slow);
@@ -123,10 +122,10 @@ fn the_same_ahead_of_time_and_by_event() {
         let mut fast = crate::scenario::network(seed);
         fast.hosts.iter_mut().for_each(|host| host.jitter = Span::ZERO);
         let odd = |i: usize, factor: u64| Span::from_nanos(1 + i as u64 * factor % 1009);
-        fast.links.iter_mut().enumerate().for_each(|(i, link)| link.delay = link.delay + odd(i, 91));
+        fast.links.iter_mut().enumerate().for_each(|(i, link)| link.lane.delay = link.lane.delay + odd(i, 91));
         fast.flows.iter_mut().enumerate().for_each(|(i, flow)| flow.start += odd(i, 17));
         let mut slow = fast.clone();
-        slow.links.iter_mut().for_each(|link| link.study = true);
+        slow.links.iter_mut().for_each(|link| link.lane.study = true);
         let late = Instant::ZERO + fast.duration + Span::from_millis(1);
         slow.flows.extend(fast.flows.iter().map(|flow| FlowSpec {
             name: format!("late/{}", flow.name),

@@ -24,7 +24,7 @@ fn network(rate: u64, floor: f64) -> Network {
     let flow = &mut net.flows[0];
     flow.traffic = Traffic::Rtp(Rtp { frames, report: Span::from_millis(900), report_size: 80, floor });
     (flow.start, flow.packet) = (Instant::ZERO, 1040);
-    net.links.iter_mut().filter(|link| link.name == "reverse").for_each(|link| link.study = true);
+    net.links.iter_mut().filter(|link| link.name == "reverse").for_each(|link| link.lane.study = true);
     net.warmup = Span::ZERO;
     net
 }
@@ -76,7 +76,7 @@ fn a_sender_goes_no_further_down_than_its_floor() {
 fn reports_that_are_lost_change_nothing() {
     let mut net = network(500_000, 0.1);
     net.links.iter_mut().filter(|link| link.name == "reverse").for_each(|link| {
-        link.conditions.loss = Some(LossModel::Bernoulli(1.0));
+        link.lane.conditions.loss = Some(LossModel::Bernoulli(1.0));
     });
     let unheard = run(&net, 1);
     let constant = run(&network(500_000, 1.0), 1);

@@ -239,7 +239,7 @@ fn classes(net: &Network, outcome: &Outcome, found: &Found) -> Vec<EndToEnd> {
         let mut times = Histogram::new();
         let inside = |begun: u64, took: u64| begun + took >= net.warmup.nanos();
         let of_class = found.files.iter().filter(|(flow, begun, took)| {
-            let passes = |flow: &&FlowSpec| net.routes[flow.forward].iter().any(|&link| net.links[link].study);
+            let passes = |flow: &&FlowSpec| net.routes[flow.forward].iter().any(|&link| net.links[link].lane.study);
             let of_class = |flow: &FlowSpec| usize::from(flow.class) == class;
             net.flows.get(*flow).filter(passes).is_some_and(of_class) && inside(*begun, *took)
         });

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Limit, Link};
-use forebay_sim::network::{FlowSpec, LinkId, LinkSpec, Network, Traffic};
+use forebay_sim::network::{FlowSpec, Lane, LinkId, LinkSpec, Network, Traffic};
 use forebay_sim::rtp::Frames;
 
 /// Packets at one link.
@@ -78,8 +78,8 @@ pub(crate) fn of(net: &Network) -> Vec<Backlog> {
         let (mut feeder, mut stream) = (Feeder::Host(host), stream);
         for &link in &net.routes[route] {
             fed[link].entry(feeder).or_insert(Stream::NONE).add(&stream);
-            let spec = &net.links[link];
-            (feeder, stream) = (Feeder::Link(link), stream.through(spec.most_rate(), spec.bits(net.duration)));
+            let lane = &net.links[link].lane;
+            (feeder, stream) = (Feeder::Link(link), stream.through(lane.most_rate(), lane.bits(net.duration)));
         }
     }
     let jitter = |feeder: &Feeder| match feeder {
@@ -93,7 +93,7 @@ pub(crate) fn of(net: &Network) -> Vec<Backlog> {
             all.add(&match feeder {
                 Feeder::Host(_) => stream,
                 Feeder::Link(before) => {
-                    let before = &net.links[before];
+                    let before = &net.links[before].lane;
                     stream.through(before.most_rate(), before.bits(net.duration))
                 }
             });
@@ -108,17 +108,17 @@ fn at(spec: &LinkSpec, all: &Stream, duration: Span, held: f64) -> Backlog {
     let ([peak, packets], [bits, count]) = (all.peak, all.total);
     let most = count.min(all.window);
     let waiting =
-        (unserved(spec, all.peak, bits, duration) * count + all.burst).min(most).min(room(spec, all.shortest));
-    let flow = if peak > 0.0 { packets * (spec.most_rate() / peak).min(1.0) } else { 0.0 };
-    Backlog { waiting, travelling: (flow * spec.delay.secs()).min(most) + held }
+        (unserved(&spec.lane, all.peak, bits, duration) * count + all.burst).min(most).min(room(spec, all.shortest));
+    let flow = if peak > 0.0 { packets * (spec.lane.most_rate() / peak).min(1.0) } else { 0.0 };
+    Backlog { waiting, travelling: (flow * spec.lane.delay.secs()).min(most) + held }
 }
 
 /// Fraction of the arrivals (`bits` at the peak rate) that is not served while they arrive.
-fn unserved(spec: &LinkSpec, [peak, _]: [f64; 2], bits: f64, duration: Span) -> f64 {
+fn unserved(lane: &Lane, [peak, _]: [f64; 2], bits: f64, duration: Span) -> f64 {
     /// The run is split into this many parts, whose service is summed.
     const PARTS: u64 = 1000;
     let slower = |rate: f64| if peak > rate { 1.0 - rate / peak } else { 0.0 };
-    match (&spec.conditions.levels, &spec.conditions.schedule) {
+    match (&lane.conditions.levels, &lane.conditions.schedule) {
         (Some(levels), _) => slower(levels.rates.iter().map(|rate| rate.0).min().unwrap_or(0) as f64),
         (None, Some(schedule)) => {
             let time = |part| Instant::from_nanos((u128::from(duration.nanos()) * u128::from(part) / 1000) as u64);
@@ -130,16 +130,15 @@ fn unserved(spec: &LinkSpec, [peak, _]: [f64; 2], bits: f64, duration: Span) -> 
             let all = left.sum::<f64>() + peak * duration.secs() / PARTS as f64;
             if bits > all { all / bits } else { 1.0 }
         }
-        (None, None) => slower(spec.rate.0 as f64),
+        (None, None) => slower(lane.rate.0 as f64),
     }
 }
 
 /// Most packets that the buffer of a link holds, of at least `shortest` bits.
 pub(crate) fn room(spec: &LinkSpec, shortest: f64) -> f64 {
-    let link = Link { rate: spec.rate, limit: spec.limit, mean_packet: spec.mean_packet };
+    let Lane { rate, limit, discipline, .. } = &spec.lane;
     // A discipline may set its own limit.
-    let limit = spec.discipline.as_ref().map_or(spec.limit, |discipline| discipline.link(&link).limit);
-    match limit {
+    match discipline.link(&Link { rate: *rate, limit: *limit, mean_packet: spec.mean_packet }).limit {
         Limit::Packets(n) => f64::from(n),
         Limit::Bytes(bytes) => bytes as f64 * 8.0 / shortest.max(8.0),
     }
@@ -168,12 +167,12 @@ fn streams(net: &Network) -> BTreeMap<(usize, usize), Stream> {
 
 /// What connections with these initial windows send over the routes of `flow`, and their acknowledgements.
 fn under_way(net: &Network, flow: &FlowSpec, first: &Stream) -> [Stream; 2] {
-    let links = |route: usize| net.routes[route].iter().map(|&link| &net.links[link]);
-    let least = |of: &dyn Fn(&LinkSpec) -> f64| links(flow.forward).map(of).fold(f64::INFINITY, f64::min);
+    let links = |route: usize| net.routes[route].iter().map(|&link| &net.links[link].lane);
+    let least = |of: &dyn Fn(&Lane) -> f64| links(flow.forward).map(of).fold(f64::INFINITY, f64::min);
     let secs = net.duration.secs();
     // Nothing is acknowledged in the first round trip.
     let round_trip = links(flow.forward).chain(links(flow.back)).map(|link| link.delay.secs()).sum::<f64>();
-    let rate = least(&LinkSpec::most_rate);
+    let rate = least(&Lane::most_rate);
     let bits = least(&|link| link.bits(net.duration)).min(rate * (secs - round_trip).max(0.0));
     let [per_second, delivered] = [rate, bits].map(|bits| bits / first.shortest);
     let ack = 8.0 * f64::from(flow.traffic.answer());

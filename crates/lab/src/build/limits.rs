@@ -6,7 +6,7 @@ use forebay_sim::agenda::MAX_SOURCES;
 use crate::build::layout::{Layout, senders};
 use crate::build::lower;
 use crate::input::{Found, InputError};
-use crate::scenario::{Class, Ends, FlowGroup, MOST_FLOWS, NamedLink, Node, Scenario, Value};
+use crate::scenario::{Arrivals, Class, Ends, FlowGroup, MOST_FLOWS, NamedLink, Node, Scenario, Value};
 use crate::traces::MOST_ITEMS;
 
 /// Most flows with their own links (`rtt`). Packets wait at two links per flow, so half of the agenda remains
@@ -75,7 +75,9 @@ fn sources(root: &Node, scenario: &Scenario, apart: f64) -> Result<(), InputErro
 fn expected(group: &FlowGroup, scenario: &Scenario) -> f64 {
     let per_stream: f64 = match group.kind.arrivals() {
         None => group.active.len() as f64,
-        Some((rate, _)) => group.active_within(scenario.duration).map(|(from, to)| rate * (to - from).secs()).sum(),
+        Some(Arrivals { rate, .. }) => {
+            group.active_within(scenario.duration).map(|(from, to)| rate * (to - from).secs()).sum()
+        }
     };
     // A recording with classes is one flow per class.
     let parts = group.kind.recorded().map_or(1, |recorded| recorded.classes().len().max(1));

@@ -1,6 +1,7 @@
 //! Translates a scenario to a network for the simulator: groups become flows, random times are drawn.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;
@@ -10,7 +11,7 @@ use forebay_sim::network::{Attachment, FlowSpec, MarkerId, MarkerSpec, Network};
 use crate::build::layout::{Layout, Place, Way};
 use crate::build::own_links::OwnLinks;
 use crate::figures::class_column::ClassColumn;
-use crate::scenario::{Class, FlowGroup, Marker, Part, Per, Scenario, Uniform};
+use crate::scenario::{Arrivals, Class, FlowGroup, Marker, Part, Per, Scenario};
 
 /// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
@@ -23,26 +24,31 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     let mut layout = Layout::new(scenario, discipline);
     let lives: Vec<Vec<Life>> = scenario.flows.iter().map(|group| lives(group, scenario.duration, seed)).collect();
     for (group, lives) in scenario.flows.iter().zip(&lives) {
-        layout.make_room(group.ends, lives.iter().map(|(i, ..)| *i as usize + 1).max().unwrap_or(0));
+        layout.make_room(group.ends, lives.iter().map(|life| life.number as usize + 1).max().unwrap_or(0));
     }
     let sample = Span::from_nanos((scenario.duration.nanos() / SERIES_ROWS).max(1)).min(LONGEST_SAMPLE);
     let mut net = layout.network(scenario.duration, scenario.warmup, sample);
     net.classes = scenario.report.series.iter().filter_map(|name| Some(ClassColumn::parse(name)?.class)).collect();
     net.classes.sort_unstable();
     net.classes.dedup();
-    let mut buckets = Buckets::new();
+    let mut builder = Builder { scenario, seed, net, buckets: BTreeMap::new() };
     for (number, (group, lives)) in scenario.flows.iter().zip(lives).enumerate() {
         // Reading checked that each group has a route.
-        if let Some(way) = layout.way(&mut net, group.ends, group.direction) {
-            let own = OwnLinks::new(group, &scenario.topology, seed);
-            add_group((&mut net, &mut buckets, seed), (&layout, &way, own), scenario, (number as u32, group), lives);
+        if let Some(way) = layout.way(&mut builder.net, group.ends, group.direction) {
+            builder.add_group(number as u32, group, lives, &layout, &way);
         }
     }
-    net
+    builder.net
 }
 
-/// Markers so far, by owner.
-type Buckets = BTreeMap<Owner, MarkerId>;
+/// A network under construction.
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    net: Network,
+    /// Markers so far, by owner.
+    buckets: BTreeMap<Owner, MarkerId>,
+}
 
 /// Owner of a token bucket.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +60,7 @@ enum Owner {
 }
 
 impl Owner {
-    const fn of(marker: &Marker, packet: u32, (group, flow, host): (u32, u32, usize)) -> Self {
+    const fn of(marker: &Marker, packet: u32, group: u32, flow: u32, host: usize) -> Self {
         match marker.per {
             Per::Host => Self::Group(group, host),
             Per::Flow => Self::Group(group, flow as usize),
@@ -63,87 +69,86 @@ impl Owner {
     }
 }
 
-/// A flow of a group: its number, which selects its hosts; start and stop.
-type Life = (u32, Span, Span);
+/// A flow of a group.
+struct Life {
+    /// Its number, which selects its hosts.
+    number: u32,
+    start: Span,
+    stop: Span,
+}
 
 fn lives(group: &FlowGroup, duration: Span, seed: u64) -> Vec<Life> {
     let mut rng = Rng::stream(seed, &format!("group/{}", group.name));
     let mut lives = Vec::new();
     for (from, to) in group.active_within(duration) {
-        match group.kind.arrivals() {
-            Some(arrivals) => short_lives(&mut lives, (group.count, arrivals), (from, to), &mut rng),
-            None => lives.extend((0..group.count).map(|i| (i, from + group.start.draw(&mut rng), to))),
+        if let Some(arrivals) = group.kind.arrivals() {
+            (0..group.count).for_each(|_| arrive(&mut lives, arrivals, from..to, &mut rng));
+        } else if let Some(start) = group.start {
+            let life = |number| Life { number, start: from + start.draw(&mut rng), stop: to };
+            lives.extend((0..group.count).map(life));
         }
     }
     lives
 }
 
-fn add_group(
-    (net, buckets, seed): (&mut Network, &mut Buckets, u64),
-    (layout, way, mut own): (&Layout, &Way, Option<OwnLinks<'_>>),
-    scenario: &Scenario,
-    (number, group): (u32, &FlowGroup),
-    lives: Vec<Life>,
-) {
-    let parts = group.kind.parts(group.codepoint().is_capable());
-    let packet = group.kind.packet(scenario.packet);
-    let mut places = Rng::stream(seed, &format!("group/{}/places", group.name));
-    for (serial, (i, start, stop)) in lives.into_iter().enumerate() {
-        let Place { at, host, pair } = layout.attach(way, i as usize, group.direction);
-        let at = own.as_mut().map_or(at, |own| own.attach(net, layout, i as usize, at));
-        let Attachment { from, to, forward, back } = at;
-        let place = places.uniform();
-        for Part { class: own_class, traffic } in &parts {
-            let marker = group.marker.map(|marker| {
-                let owner = Owner::of(&marker, packet, (number, i, from));
-                *buckets.entry(owner).or_insert_with(|| add_marker(net, &marker, packet))
-            });
-            let name = format!("{}/{serial}", group.name);
-            net.flows.push(FlowSpec {
-                group: number,
-                name: own_class.map_or(name.clone(), |class| format!("{name}/class-{class}")),
-                from,
-                to,
-                forward,
-                back,
-                start: Instant::ZERO + start,
-                stop: (stop < scenario.duration).then_some(Instant::ZERO + stop),
-                traffic: traffic(place),
-                packet: packet as u16,
-                class: own_class.unwrap_or(match group.class {
-                    Class::Fixed(class) => class,
-                    Class::Host => host as u8,
-                }),
-                ecn: group.codepoint(),
-                pair,
-                marker,
-            });
+impl Builder<'_> {
+    fn add_group(&mut self, number: u32, group: &FlowGroup, lives: Vec<Life>, layout: &Layout, way: &Way) {
+        let mut own = OwnLinks::new(group, &self.scenario.topology, self.seed);
+        let parts = group.kind.parts(group.codepoint().is_capable());
+        let packet = group.kind.packet(self.scenario.packet);
+        let mut places = Rng::stream(self.seed, &format!("group/{}/places", group.name));
+        for (serial, life) in lives.into_iter().enumerate() {
+            let pair = life.number as usize;
+            let Place { at, host, pair: place_pair } = layout.attach(way, pair, group.direction);
+            let at = own.as_mut().map_or(at, |own| own.attach(&mut self.net, layout, pair, at));
+            let Attachment { from, to, forward, back } = at;
+            let place = places.uniform();
+            for Part { class: own_class, traffic } in &parts {
+                let marker = group.marker.map(|marker| self.marker(&marker, packet, number, life.number, from));
+                let name = format!("{}/{serial}", group.name);
+                self.net.flows.push(FlowSpec {
+                    group: number,
+                    name: own_class.map_or(name.clone(), |class| format!("{name}/class-{class}")),
+                    from,
+                    to,
+                    forward,
+                    back,
+                    start: Instant::ZERO + life.start,
+                    stop: (life.stop < self.scenario.duration).then_some(Instant::ZERO + life.stop),
+                    traffic: traffic(place),
+                    packet: packet as u16,
+                    class: own_class.unwrap_or(match group.class {
+                        Class::Fixed(class) => class,
+                        Class::Host => host as u8,
+                    }),
+                    ecn: group.codepoint(),
+                    pair: place_pair,
+                    marker,
+                });
+            }
         }
+    }
+
+    /// The marker of flow number `flow` of a group, which starts at `host`.
+    fn marker(&mut self, marker: &Marker, packet: u32, group: u32, flow: u32, host: usize) -> MarkerId {
+        let net = &mut self.net;
+        *self.buckets.entry(Owner::of(marker, packet, group, flow, host)).or_insert_with(|| {
+            net.markers.push(MarkerSpec { cir: marker.cir, cbs: marker.burst(packet) });
+            net.markers.len() - 1
+        })
     }
 }
 
-fn add_marker(net: &mut Network, marker: &Marker, packet: u32) -> MarkerId {
-    net.markers.push(MarkerSpec { cir: marker.cir, cbs: marker.burst(packet) });
-    net.markers.len() - 1
-}
-
-/// Poisson arrivals in [from, to), each with its own lifetime.
-fn short_lives(
-    lives: &mut Vec<Life>,
-    (streams, (rate, lifetime)): (u32, (f64, Uniform)),
-    (from, to): (Span, Span),
-    rng: &mut Rng,
-) {
-    for _ in 0..streams {
-        let mut at = from;
-        loop {
-            at = at + Span::from_secs(rng.exponential(1.0 / rate));
-            if at >= to {
-                break;
-            }
-            let stop = at + lifetime.draw(rng);
-            lives.push((lives.len() as u32, at, stop.min(to)));
+/// Poisson arrivals within `window`, each with its own lifetime.
+fn arrive(lives: &mut Vec<Life>, arrivals: Arrivals, window: Range<Span>, rng: &mut Rng) {
+    let mut start = window.start;
+    loop {
+        start = start + Span::from_secs(rng.exponential(1.0 / arrivals.rate));
+        if start >= window.end {
+            return;
         }
+        let stop = (start + arrivals.lifetime.draw(rng)).min(window.end);
+        lives.push(Life { number: lives.len() as u32, start, stop });
     }
 }
 

@@ -339,7 +339,7 @@ pub fn record(
     cpu_seconds: f64,
 ) -> RunRecord {
     let run = Run { case, contender, seed, net, outcome, cpu_seconds };
-    let studied = net.links.iter().enumerate().filter(|(_, link)| link.study).map(|(id, _)| id);
+    let studied = net.links.iter().enumerate().filter(|(_, link)| link.lane.study).map(|(id, _)| id);
     let mut links: Vec<LinkRecord> = studied.zip(&outcome.links).map(|(id, link)| run.at(id, link)).collect();
     let LinkRecord { summary, reference, queue_shares, series } = links.remove(0);
     let flows = outcome.flows.iter().map(|f| FlowRecord {
@@ -362,7 +362,7 @@ impl Run<'_> {
         let Run { case, contender, seed, net, outcome, cpu_seconds } = *self;
         let scenario = &case.scenario;
         let duration_s = scenario.duration.secs();
-        let mut series = series(net.links[id].discipline.as_ref().map_or("droptail", Spec::name), &link.series);
+        let mut series = series(net.links[id].lane.discipline.name(), &link.series);
         series.probes.extend(class_columns(scenario, &link.series));
         let reference = reference(scenario, &series, duration_s);
         let (Reference::Given(aim) | Reference::SteadyMean(aim)) = reference;
@@ -409,7 +409,7 @@ impl Run<'_> {
 
 /// What a link can send within the window, in bit/s.
 fn capacity(net: &Network, id: LinkId) -> f64 {
-    let link = &net.links[id];
+    let link = &net.links[id].lane;
     link.conditions.schedule.as_ref().map_or(link.rate.0 as f64, |schedule| {
         let (from, to) = (Instant::ZERO + net.warmup, Instant::ZERO + net.duration);
         // A link that is down all the time has no capacity: avoids dividing by 0.

@@ -307,7 +307,7 @@ fn arrivals(scenario: &Scenario, group: &FlowGroup, left_out: &mut Vec<String>) 
     if group.kind.tcp().is_some() && !matches!(group.kind, FlowKind::Sctp(_)) {
         return Err(wrong(".kind", "flows over TCP", "datagrams: the model has no feedback"));
     }
-    if group.start.hi > scenario.warmup {
+    if group.start.is_some_and(|start| start.hi > scenario.warmup) {
         left_out.push(format!("the start: flows.{} begin after the warm-up", group.name));
     }
     let poisson = |rate: f64| Mmpp::new(Matrix::zero(1, 1), vec![rate]);

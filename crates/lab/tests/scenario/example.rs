@@ -9,9 +9,9 @@ use forebay_aqm::base::units::{Depth, Limit, Rate};
 use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{
-    Begin, Bursts, Case, Cbr, Chain, Class, Codec, Direction, Dumbbell, Ect, File, FlowGroup, FlowKind, Frames, Ftp,
-    InputError, Item, Lengths, OnOff, Overrides, Pareto, Play, Recorded, Rtp, Scenario, Spacing, Synthetic, TcpOptions,
-    TcpVariant, Topology, Uniform, Voip, Web,
+    Arrivals, Begin, Bursts, Case, Cbr, Chain, Class, Codec, Direction, Dumbbell, Ect, File, FlowGroup, FlowKind,
+    Frames, Ftp, InputError, Item, Lengths, OnOff, Overrides, Pareto, Play, Recorded, Rtp, Scenario, Spacing,
+    Synthetic, TcpOptions, TcpVariant, Topology, Uniform, Voip, Web,
 };
 use forebay_sim::draw::Draw;
 use forebay_sim::source::Sizes;
@@ -62,7 +62,7 @@ fn the_published_example_means_what_it_says() {
     let flows = &scenario.flows[0];
     assert_eq!((flows.name.as_str(), flows.kind.word(), flows.count), ("ftp", "ftp", 40));
     assert_eq!((flows.direction, flows.ecn, flows.class), (Direction::Forward, Ect::Off, Class::Fixed(0)));
-    assert_eq!((flows.start, flows.active.as_slice()), (uniform(0, 1000), [(Span::ZERO, None)].as_slice()));
+    assert_eq!((flows.start, flows.active.as_slice()), (Some(uniform(0, 1000)), [(Span::ZERO, None)].as_slice()));
     assert_eq!(flows.kind, FlowKind::Ftp(Ftp { tcp: TcpOptions::default() }));
     let labels: Vec<&str> = scenario.compare.iter().map(|c| c.label.as_str()).collect();
     assert_eq!(labels, ["raqm q0=50", "pi preset=ns2 q_ref=50", "rem preset=ns2 b=50 mean_packet=500", "droptail"]);
@@ -95,11 +95,11 @@ fn every_key_is_read() {
         (ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class),
         ("bulk", Direction::Reverse, Ect::Own, Class::Host)
     );
-    assert_eq!(ftp.start, uniform(2000, 2000));
+    assert_eq!((ftp.start, short.start), (Some(uniform(2000, 2000)), None));
     let options = tcp(ftp);
     assert_eq!((options.variant, options.window), (TcpVariant::RENO, Some(20)));
     assert!(options.delayed_ack && !options.limited_transmit);
-    assert_eq!(short.kind.arrivals(), Some((10.0, uniform(1000, 2000))));
+    assert_eq!(short.kind.arrivals(), Some(Arrivals { rate: 10.0, lifetime: uniform(1000, 2000) }));
     assert_eq!(short.active, [(Span::from_millis(50_000), Some(Span::from_millis(150_000)))]);
     let constant = Cbr { rate: Rate(160_000), packet: 1000, spacing: Spacing::Constant, sizes: Sizes::Constant };
     assert_eq!(cbr.kind, FlowKind::Cbr(constant));
@@ -274,7 +274,7 @@ fn sets_reach_every_part_of_the_file() {
     assert_eq!(net.access[0].delays, [Span::from_millis(1), Span::from_millis(3)]);
     assert_eq!(net.reverse.limit, Limit::Packets(7));
     assert_eq!((scenario.flows[0].count, scenario.flows[0].ecn), (7, Ect::Own));
-    assert_eq!(scenario.flows[0].start, uniform(1000, 2000));
+    assert_eq!(scenario.flows[0].start, Some(uniform(1000, 2000)));
     assert_eq!(scenario.report.reference, Some(Depth::Packets(50.0)));
 }
 

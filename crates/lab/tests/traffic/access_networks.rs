@@ -77,7 +77,7 @@ fn both_directions_of_the_hop_vary_and_lose() {
     for link in &net.links {
         let is_hop = link.name.starts_with("egress");
         assert_eq!(
-            (link.conditions.levels.is_some(), link.conditions.loss.is_some()),
+            (link.lane.conditions.levels.is_some(), link.lane.conditions.loss.is_some()),
             (is_hop, is_hop),
             "{}",
             link.name

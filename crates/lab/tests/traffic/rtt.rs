@@ -23,7 +23,7 @@ fn network(text: &str, seed: u64) -> Network {
 /// What the links of a flow take, there and back, in milliseconds.
 fn delay(net: &Network, flow: &FlowSpec) -> f64 {
     let routes = [flow.forward, flow.back].map(|route| &net.routes[route]);
-    routes.into_iter().flatten().map(|&link| net.links[link].delay.secs() * 1e3).sum()
+    routes.into_iter().flatten().map(|&link| net.links[link].lane.delay.secs() * 1e3).sum()
 }
 
 fn delays(text: &str, seed: u64) -> Vec<f64> {

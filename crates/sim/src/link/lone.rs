@@ -9,7 +9,7 @@ use super::segment::Segment;
 use super::{Link, Tag};
 use crate::measure::meter::Window;
 use crate::measure::outcome::{LinkOutcome, Series};
-use crate::network::LinkSpec;
+use crate::network::{Lane, LinkSpec};
 
 /// Fate of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,8 +59,8 @@ impl LoneLink {
     /// The link of `spec`, measured, idle at time zero. `warmup` is not measured. `horizon`: upper bound on its time
     /// of use. Plain drop-tail runs as a discipline too.
     pub fn new(spec: &LinkSpec, seed: u64, (warmup, rows): (Span, Rows), horizon: Span) -> Self {
-        let discipline = Some(spec.discipline.clone().unwrap_or_default());
-        let spec = LinkSpec { study: true, discipline, ..spec.clone() };
+        let lane = Lane { study: true, ..spec.lane.clone() };
+        let spec = LinkSpec { lane, fast_path: false, ..spec.clone() };
         let link = Link::of(&spec, seed, Window::new(warmup, horizon), None);
         let (sample, most_rows) = (rows.every.max(Span::from_nanos(1)), rows.most.map(|most| most.max(2) & !1));
         let (series, name, tick) = (Series::new(spec.probes()), spec.name, link.next_tick());

@@ -20,7 +20,7 @@ use forebay_aqm::base::units::{self, Limit, Rate};
 use crate::measure::meter::{Loss, Meter, Window};
 use crate::measure::outcome::{LinkOutcome, Series};
 use crate::measure::over_time::OverTime;
-use crate::network::LinkSpec;
+use crate::network::{Lane, LinkSpec};
 use crate::wire::Wire;
 use crate::wire::loss::Losses;
 use crate::wire::pace::Pace;
@@ -79,21 +79,22 @@ pub struct Link {
 impl Link {
     /// The link that `spec` describes.
     pub(crate) fn of(spec: &LinkSpec, seed: u64, window: Window, over_time: Option<OverTime>) -> Self {
-        let meter = spec.study.then(|| Box::new(Meter::new(window, over_time)));
-        let wire = Wire::new(&spec.conditions, &spec.name, seed, window);
-        let buffer = match (&spec.discipline, spec.limit) {
-            (Some(discipline), limit) => {
-                let facts = units::Link { rate: spec.rate, limit, mean_packet: spec.mean_packet };
+        let Lane { rate, delay, limit, discipline, conditions, study } = &spec.lane;
+        let meter = study.then(|| Box::new(Meter::new(window, over_time)));
+        let wire = Wire::new(conditions, &spec.name, seed, window);
+        let buffer = match *limit {
+            limit if !spec.is_fast() => {
+                let facts = units::Link { rate: *rate, limit, mean_packet: spec.mean_packet };
                 let queue = discipline.queue(facts, Rng::stream(seed, &format!("link/{}", spec.name)));
                 Buffer::Managed(Box::new(Managed::new(queue)))
             }
-            (None, Limit::Packets(n @ 1..=Line::MAX_LIMIT)) if meter.is_none() && wire.is_none() => {
+            Limit::Packets(n @ 1..=Line::MAX_LIMIT) if meter.is_none() && wire.is_none() => {
                 Buffer::Line(Line::new(n as usize))
             }
-            (None, limit) => Buffer::Plain(Plain::new(limit)),
+            limit => Buffer::Plain(Plain::new(limit)),
         };
-        let transmitter = Transmitter::new(spec.rate);
-        Self { buffer, transmitter, delay: spec.delay, meter, wire, dropped: 0, books: LinkBooks::default() }
+        let transmitter = Transmitter::new(*rate);
+        Self { buffer, transmitter, delay: *delay, meter, wire, dropped: 0, books: LinkBooks::default() }
     }
 
     /// Segments lost on the wire in the complete run.

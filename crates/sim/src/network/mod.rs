@@ -29,35 +29,27 @@ pub type MarkerId = usize;
 /// Upper bound on the packets of a flow: packet numbers are u32, less one window.
 const MAX_PACKETS: u32 = u32::MAX - (1 << 24);
 
-/// A one-way link.
+/// A link of a network: one direction, with what it needs in the network.
 #[derive(Clone, Debug)]
 pub struct LinkSpec {
     /// Unique name; also names its random stream.
     pub name: String,
+    /// The link.
+    pub lane: Lane,
+    /// Typical packet length, for disciplines that use it.
+    pub mean_packet: Bytes,
+    /// May [plain](Lane::is_plain) drop-tail run on the engine's fast path? A test shows that it equals the discipline.
+    pub fast_path: bool,
+}
+
+/// One direction of a link, without a name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Lane {
     /// Capacity. A schedule or levels in `conditions` replace it.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
     /// Buffer, without the packet in transmission.
-    pub limit: Limit,
-    /// Queue discipline; `None`: drop-tail on the engine's fast path.
-    pub discipline: Option<Spec>,
-    /// Typical packet length, for disciplines that use it.
-    pub mean_packet: Bytes,
-    /// Losses and variable rates.
-    pub conditions: Conditions,
-    /// Measure the link?
-    pub study: bool,
-}
-
-/// Parameters of one direction of a link, without a name.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Lane {
-    /// Capacity.
-    pub rate: Rate,
-    /// Propagation delay.
-    pub delay: Span,
-    /// Buffer.
     pub limit: Limit,
     /// Queue discipline.
     pub discipline: Spec,
@@ -76,23 +68,45 @@ impl Lane {
 
     /// The link with this name; `packet`: typical packet length in bytes.
     pub fn link(&self, name: &str, packet: u16) -> LinkSpec {
-        LinkSpec {
-            name: name.to_string(),
-            rate: self.rate,
-            delay: self.delay,
-            limit: self.limit,
-            // Drop-tail uses the fast path; a test shows that it equals the discipline.
-            discipline: Some(&self.discipline).filter(|discipline| !is_plain(discipline)).cloned(),
-            mean_packet: Bytes(u64::from(packet)),
-            conditions: self.conditions.clone(),
-            study: self.study,
+        let mean_packet = Bytes(u64::from(packet));
+        LinkSpec { name: name.to_string(), lane: self.clone(), mean_packet, fast_path: true }
+    }
+
+    /// Is its discipline drop-tail with default parameters? ECN has no effect on it.
+    pub fn is_plain(&self) -> bool {
+        self.discipline.name() == "droptail" && self.discipline.has_defaults()
+    }
+
+    /// Upper bound on the bits that it can send in a run of this length.
+    pub fn bits(&self, duration: Span) -> f64 {
+        let end = Instant::ZERO + duration;
+        match (&self.conditions.levels, &self.conditions.schedule) {
+            (Some(levels), _) => levels.most().0 as f64 * duration.secs(),
+            (None, Some(schedule)) => schedule.bits(Instant::ZERO, end),
+            (None, None) => self.rate.0 as f64 * duration.secs(),
+        }
+    }
+
+    /// Upper bound on the bits that it can send in any second.
+    pub fn most_rate(&self) -> f64 {
+        match (&self.conditions.levels, &self.conditions.schedule) {
+            (Some(levels), _) => levels.most().0 as f64,
+            (None, Some(schedule)) => schedule.most_in_a_second(),
+            (None, None) => self.rate.0 as f64,
         }
     }
 }
 
-/// Is it drop-tail with default parameters? ECN has no effect on it.
-fn is_plain(discipline: &Spec) -> bool {
-    discipline.name() == "droptail" && discipline.has_defaults()
+impl LinkSpec {
+    /// Does it run on the engine's fast path for drop-tail?
+    pub fn is_fast(&self) -> bool {
+        self.fast_path && self.lane.is_plain()
+    }
+
+    /// The probes of the link's discipline.
+    pub(crate) fn probes(&self) -> &'static [ProbeSpec] {
+        if self.is_fast() { &[] } else { self.lane.discipline.entry().probes }
+    }
 }
 
 /// A host. Each segment that it sends first waits for a random processing time; the order is kept.
@@ -266,11 +280,13 @@ impl Network {
         if self.sample == Span::ZERO {
             return fail("the sampling interval is zero".into());
         }
-        if let Some(link) = self.links.iter().find(|link| link.conditions.loss.is_some_and(|loss| !loss.is_sound())) {
+        if let Some(link) =
+            self.links.iter().find(|link| link.lane.conditions.loss.is_some_and(|loss| !loss.is_sound()))
+        {
             return fail(format!("link {} loses packets with a probability outside 0 to 1", link.name));
         }
         let is_idle = |levels: &Levels| levels.rates.is_empty() || levels.hold == Span::ZERO;
-        if let Some(link) = self.links.iter().find(|link| link.conditions.levels.as_ref().is_some_and(is_idle)) {
+        if let Some(link) = self.links.iter().find(|link| link.lane.conditions.levels.as_ref().is_some_and(is_idle)) {
             return fail(format!("link {} has no levels, or a hold time of 0", link.name));
         }
         for (i, route) in self.routes.iter().enumerate() {
@@ -291,36 +307,10 @@ impl Network {
                 return fail(format!("flow {} names a marker that does not exist", flow.name));
             }
             let first = &self.links[self.routes[flow.forward][0]];
-            if first.bits(self.duration) / (8.0 * f64::from(flow.packet)) >= f64::from(MAX_PACKETS) {
+            if first.lane.bits(self.duration) / (8.0 * f64::from(flow.packet)) >= f64::from(MAX_PACKETS) {
                 return fail(format!("flow {} could send more packets than a 32-bit number can count", flow.name));
             }
         }
         Ok(())
-    }
-}
-
-impl LinkSpec {
-    /// The probes of the link's discipline.
-    pub(crate) fn probes(&self) -> &'static [ProbeSpec] {
-        self.discipline.as_ref().map_or(&[], |discipline| discipline.entry().probes)
-    }
-
-    /// Upper bound on the bits that it can send in a run of this length.
-    pub fn bits(&self, duration: Span) -> f64 {
-        let end = Instant::ZERO + duration;
-        match (&self.conditions.levels, &self.conditions.schedule) {
-            (Some(levels), _) => levels.most().0 as f64 * duration.secs(),
-            (None, Some(schedule)) => schedule.bits(Instant::ZERO, end),
-            (None, None) => self.rate.0 as f64 * duration.secs(),
-        }
-    }
-
-    /// Upper bound on the bits that it can send in any second.
-    pub fn most_rate(&self) -> f64 {
-        match (&self.conditions.levels, &self.conditions.schedule) {
-            (Some(levels), _) => levels.most().0 as f64,
-            (None, Some(schedule)) => schedule.most_in_a_second(),
-            (None, None) => self.rate.0 as f64,
-        }
     }
 }

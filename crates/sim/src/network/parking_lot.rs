@@ -106,7 +106,9 @@ impl ParkingLot {
         let (there, back) = if is_forward { (at.forward, at.back) } else { (at.back, at.forward) };
         let [mut there, mut back] = [there, back].map(|route| net.routes[route].clone());
         let mut copy = |link: &mut usize, name: String, delay| {
-            net.links.push(LinkSpec { name, delay, ..net.links[*link].clone() });
+            let mut own = LinkSpec { name, ..net.links[*link].clone() };
+            own.lane.delay = delay;
+            net.links.push(own);
             *link = net.links.len() - 1;
         };
         if let (Some(first), Some(last)) = (there.first_mut(), back.last_mut()) {

@@ -30,7 +30,7 @@ impl Ahead {
 impl Network {
     /// Number of event sources; an agenda holds at most [`MAX_SOURCES`](crate::engine::agenda::MAX_SOURCES).
     pub fn sources(&self) -> usize {
-        let managed = self.links.iter().filter(|link| link.discipline.is_some()).count();
+        let managed = self.links.iter().filter(|link| !link.is_fast()).count();
         Sources { managed, pipes: Ahead::new(self).pipes }.count()
     }
 }
@@ -62,7 +62,7 @@ fn eager_links(net: &Network) -> Vec<bool> {
             links.windows(2).for_each(|pair| feeders[pair[1]].and(pair[0]));
         }
     }
-    let plain = net.links.iter().map(|l| l.discipline.is_none() && !l.study);
+    let plain = net.links.iter().map(|l| l.is_fast() && !l.lane.study);
     plain.zip(feeders).map(|(plain, feeder)| plain && matches!(feeder, Feeder::One(_))).collect()
 }
 

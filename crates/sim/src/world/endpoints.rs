@@ -29,7 +29,7 @@ pub(super) struct Endpoints {
 impl Endpoints {
     /// Flows before their start; `route_start`: the first hop of each route.
     pub(super) fn new(net: &Network, seed: u64, route_start: &[u32]) -> Self {
-        let watched = |f: &FlowSpec| net.routes[f.forward].iter().any(|&link| net.links[link].study);
+        let watched = |f: &FlowSpec| net.routes[f.forward].iter().any(|&link| net.links[link].lane.study);
         Self {
             flows: net.flows.iter().map(|f| Flow::new(f, seed, route_start, watched(f))).collect(),
             markers: net.markers.iter().map(|marker| TokenBucket::new(marker.cir, marker.cbs)).collect(),

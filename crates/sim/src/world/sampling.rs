@@ -24,7 +24,7 @@ pub(super) struct Sampling {
 impl Sampling {
     /// Series without rows.
     pub(super) fn new(net: &Network) -> Self {
-        let studied = net.links.iter().enumerate().filter(|(_, link)| link.study);
+        let studied = net.links.iter().enumerate().filter(|(_, link)| link.lane.study);
         let studied =
             studied.map(|(id, link)| Studied { id, name: link.name.clone(), series: Series::new(link.probes()) });
         Self { every: net.sample, studied: studied.collect() }

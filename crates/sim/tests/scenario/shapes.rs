@@ -148,14 +148,15 @@ pub(super) fn spoil(dice: &mut Dice, net: &mut Network) {
     let duration = net.duration;
     for link in &mut net.links {
         if dice.once_in(4) {
-            link.conditions.loss = Some(loss(dice));
+            link.lane.conditions.loss = Some(loss(dice));
         }
         if dice.once_in(8) {
-            let rates = (0..dice.whole(1, 4)).map(|_| Rate((link.rate.0 as f64 * dice.scale(0.2, 3.0)) as u64 + 1));
-            link.conditions.levels = Some(Levels { rates: rates.collect(), hold: dice.span(1e-3, 1.0) });
+            let rates =
+                (0..dice.whole(1, 4)).map(|_| Rate((link.lane.rate.0 as f64 * dice.scale(0.2, 3.0)) as u64 + 1));
+            link.lane.conditions.levels = Some(Levels { rates: rates.collect(), hold: dice.span(1e-3, 1.0) });
         }
         if dice.once_in(6) {
-            link.conditions.schedule = Some(Arc::new(schedule(dice, link.rate, duration)));
+            link.lane.conditions.schedule = Some(Arc::new(schedule(dice, link.lane.rate, duration)));
         }
     }
 }

@@ -6,7 +6,7 @@ use forebay_aqm::base::time::Span;
 
 use super::ecn::{ECN, Ect, ecn};
 use super::marker::{Marker, TOKEN_BUCKET, fits};
-use super::{FlowKind, MOST_FLOWS};
+use super::{FlowKind, Kind, MOST_FLOWS};
 use crate::declare::{
     Custom, Form, Key, Keys, NAME, TIMES, Table, Uniform, WINDOWS, WholeOr, Words, may, schema, table, whole_number,
 };
@@ -14,7 +14,6 @@ use crate::document::{Text, quote};
 use crate::input::InputError;
 use crate::scenario::topology::{Access, Ends, Topology};
 
-/// Start times. `short-tcp` has no such key: its flows begin at random arrivals.
 pub(super) const START: Key = may(
     "start",
     || TIMES.schema(),
@@ -58,8 +57,9 @@ table! {
         marker: Option<Marker> = TOKEN_BUCKET, optional;
         /// ECN codepoint of the data, as requested.
         - ecn: Ect = ecn;
-        /// Start of a flow, relative to the start of an active window; unused where flows arrive at random.
-        - start: Uniform = start;
+        /// Start of a flow, relative to the start of an active window. `None` for a kind whose flows
+        /// [arrive](super::Arrivals) at random.
+        - start: Option<Uniform> = start;
     }
 }
 
@@ -115,9 +115,10 @@ const CLASS: Custom<Class> = Custom {
 };
 const CLASS_OR_HOST: WholeOr = WholeOr(0, 255, "host");
 
-fn start(table: &Table<'_>) -> Result<Uniform, InputError> {
-    let default = Uniform { lo: Span::ZERO, hi: Span::from_millis(1000) };
-    Ok(table.given(START.name, &TIMES)?.unwrap_or(default))
+fn start(table: &Table<'_>) -> Result<Option<Uniform>, InputError> {
+    const DEFAULT: Uniform = Uniform { lo: Span::ZERO, hi: Span::from_millis(1000) };
+    let start = table.given(START.name, &TIMES)?.unwrap_or(DEFAULT);
+    Ok(Kind::of(table)?.has(&START).then_some(start))
 }
 
 /// The keys that place flows in the network, and the kinds of network that have them.
@@ -233,11 +234,11 @@ pub(crate) fn write(group: &FlowGroup, net: &Topology, out: &mut Text) {
     group.write(&mut keys);
     keys.text("kind", group.kind.word());
     write_ends(&mut keys, group.ends, net);
-    if group.kind.has(&ECN) {
+    if Kind::named(group.kind.word()).is_some_and(|kind| kind.has(&ECN)) {
         keys.set(ECN.name, group.ecn.show());
     }
-    if group.kind.has(&START) {
-        keys.set(START.name, group.start.show());
+    if let Some(start) = group.start {
+        keys.set(START.name, start.show());
     }
     group.kind.write(&mut keys);
     out.line("\n[[flows]]");

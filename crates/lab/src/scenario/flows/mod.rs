@@ -59,8 +59,8 @@ pub(crate) trait Source {
         self.tcp().map_or(0, |tcp| u32::from(tcp.ack))
     }
 
-    /// New flows per second (Poisson) and their lifetime; `None` if flows begin with their active windows.
-    fn arrivals(&self) -> Option<(f64, Uniform)> {
+    /// How flows arrive at random; `None` if they begin with their active windows.
+    fn arrivals(&self) -> Option<Arrivals> {
         None
     }
 
@@ -72,6 +72,15 @@ pub(crate) trait Source {
     /// Traffic of each flow; connections use ECN if `ecn`. Several parts become several flows with the same
     /// times.
     fn parts(&self, ecn: bool) -> Vec<Part>;
+}
+
+/// Flows that arrive at random and leave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrivals {
+    /// New flows per second (Poisson).
+    pub rate: f64,
+    /// Lifetime of a flow.
+    pub lifetime: Uniform,
 }
 
 /// A part of the traffic of a flow.
@@ -164,6 +173,15 @@ impl Kind {
         [vec!["kind"], names(&self.all_keys())].concat()
     }
 
+    /// Does this kind have `key`, which not all kinds have?
+    fn has(&self, key: &Key) -> bool {
+        (self.keys)().iter().any(|other| other.name == key.name)
+    }
+
+    fn named(word: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| kind.word == word)
+    }
+
     /// The kind of the group `table`.
     fn of(table: &Table<'_>) -> Result<&'static Self, InputError> {
         table.word("kind", None, &KINDS.iter().map(|kind| (kind.word, kind)).collect::<Vec<_>>())
@@ -193,8 +211,8 @@ impl FlowKind {
         self.source().answer()
     }
 
-    /// New flows per second (Poisson) and their lifetime; `None` if flows begin with their active windows.
-    pub fn arrivals(&self) -> Option<(f64, Uniform)> {
+    /// How flows arrive at random; `None` if they begin with their active windows.
+    pub fn arrivals(&self) -> Option<Arrivals> {
         self.source().arrivals()
     }
 
@@ -206,11 +224,6 @@ impl FlowKind {
     /// Traffic of each flow; see [`Source::parts`].
     pub(crate) fn parts(&self, ecn: bool) -> Vec<Part> {
         self.source().parts(ecn)
-    }
-
-    /// Whether groups of this kind have `key`.
-    fn has(&self, key: &Key) -> bool {
-        KINDS.iter().any(|kind| kind.word == self.word() && (kind.keys)().iter().any(|other| other.name == key.name))
     }
 }
 

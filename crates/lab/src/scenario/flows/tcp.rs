@@ -7,7 +7,7 @@ use forebay_sim::tcp::{TcpOptions, Transport, Variant};
 
 use super::ecn::ECN;
 use super::group::START;
-use super::{Part, Source};
+use super::{Arrivals, Part, Source};
 use crate::declare::{
     Custom, DURATION, Flag, Form, Key, Keys, PER_SECOND, TIMES, Table, Uniform, WholeOr, names, one_of, schema, table,
     whole_number,
@@ -146,8 +146,8 @@ impl Source for ShortTcp {
     fn tcp(&self) -> Option<TcpOptions> {
         Some(self.tcp)
     }
-    fn arrivals(&self) -> Option<(f64, Uniform)> {
-        Some((self.arrivals, self.lifetime))
+    fn arrivals(&self) -> Option<Arrivals> {
+        Some(Arrivals { rate: self.arrivals, lifetime: self.lifetime })
     }
     fn parts(&self, ecn: bool) -> Vec<Part> {
         Part::only(Traffic::Tcp(TcpOptions { ecn, ..self.tcp }))

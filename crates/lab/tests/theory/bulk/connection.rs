@@ -1,10 +1,10 @@
 //! The connection and its path, and how the simulator runs them.
 
 use forebay_aqm::base::time::Span;
-use forebay_aqm::base::units::{Bytes, Limit, Rate};
+use forebay_aqm::base::units::{Limit, Rate};
 use forebay_lab::stats::Interval;
 use forebay_sim::loss::LossModel;
-use forebay_sim::network::{Conditions, LinkSpec, Network, Traffic};
+use forebay_sim::network::{Conditions, Lane, Network, Traffic};
 use forebay_sim::tcp::{TcpOptions, Variant};
 use forebay_sim::world::World;
 use forebay_theory::tcp::Path;
@@ -55,15 +55,9 @@ impl Connection {
     }
 
     fn network(&self) -> Network {
-        let link = |name: &str, loss| LinkSpec {
-            name: name.to_string(),
-            rate: Rate(1_000_000_000),
-            delay: DELAY,
-            limit: Limit::Packets(1_000_000),
-            discipline: None,
-            mean_packet: Bytes(500),
-            conditions: Conditions { loss, ..Conditions::default() },
-            study: false,
+        let link = |name: &str, loss| {
+            let plain = Lane::plain(Rate(1_000_000_000), DELAY, Limit::Packets(1_000_000));
+            Lane { conditions: Conditions { loss, ..Conditions::default() }, ..plain }.link(name, 500)
         };
         // Timeouts leave few packets to many seconds, and differ more.
         let duration = Span::from_secs(1500.0 * (self.loss / 0.01).max(1.0));

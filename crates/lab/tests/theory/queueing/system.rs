@@ -1,9 +1,8 @@
 //! The systems: what theory says of each, and how the simulator runs it.
 
-use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
-use forebay_aqm::base::units::{Bytes, Limit, Rate};
-use forebay_sim::network::{Conditions, LinkSpec, Network, Traffic};
+use forebay_aqm::base::units::{Limit, Rate};
+use forebay_sim::network::{Lane, LinkSpec, Network, Traffic};
 use forebay_sim::outcome::Outcome;
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::world::World;
@@ -109,15 +108,10 @@ impl System {
             Kind::Dd => Pattern::Constant { every },
         };
         let duration = SERVICE * self.services;
-        let link = |name: &str, study| LinkSpec {
-            name: name.to_string(),
-            rate: RATE,
-            delay: Span::from_millis(1),
-            limit: Limit::Packets(self.room.unwrap_or(PLENTY) as u32 - 1),
-            discipline: managed.then(|| Spec::parse("droptail").unwrap()),
-            mean_packet: Bytes(u64::from(PACKET)),
-            conditions: Conditions::default(),
-            study,
+        let limit = Limit::Packets(self.room.unwrap_or(PLENTY) as u32 - 1);
+        let link = |name: &str, study| {
+            let lane = Lane { study, ..Lane::plain(RATE, Span::from_millis(1), limit) };
+            LinkSpec { fast_path: !managed, ..lane.link(name, PACKET) }
         };
         let links = vec![link("there", true), link("back", false)];
         pair(links, Traffic::Datagrams(pattern), PACKET, [SERVICE * (self.services / 10), duration])
