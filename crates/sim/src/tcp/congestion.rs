@@ -88,6 +88,9 @@ pub struct Profile {
     pub is_scalable: bool,
     /// Are its packets always paced?
     pub paces: bool,
+    /// Does it follow single packets? If not, `on_sent`, `on_delivered`, `on_feedback`, `after_ack`, `on_out_of_data` and
+    /// `burst_limit` are not called, which saves time per packet.
+    pub tracks_packets: bool,
     /// Does its window follow the theory's models: one more packet per round trip, half at a loss?
     pub is_reno: bool,
     /// Does it behave like ns-2 where the RFCs leave a choice? `tcp/sender/ns2.rs` has the list.
@@ -115,6 +118,7 @@ impl Profile {
         mark_is_loss: true,
         is_scalable: false,
         paces: false,
+        tracks_packets: true,
         is_reno: false,
         follows_ns2: false,
         kernel: None,
@@ -333,7 +337,8 @@ macro_rules! hand_on {
             $each!(self, on_loss(window));
         }
 
-        #[inline]
+        // Called for each acknowledgement: most controls only grow the window.
+        #[inline(always)]
         fn on_ack(&mut self, window: &mut Window, acked: Acked) {
             $each!(self, on_ack(window, acked));
         }

@@ -85,6 +85,8 @@ pub struct Sender {
     follows_ns2: bool,
     /// See [`Profile::mark_is_loss`](super::congestion::Profile).
     mark_is_loss: bool,
+    /// See [`Profile::tracks_packets`](super::congestion::Profile).
+    tracks_packets: bool,
     in_recovery: bool,
     partial_seen: bool,
     cwr: bool,
@@ -129,6 +131,7 @@ impl Sender {
             // A control with a path model does not send a burst after a pause, so that it needs no restart.
             idle_restart: options.idle_restart && !options.variant.profile().paces,
             mark_is_loss: options.variant.profile().mark_is_loss,
+            tracks_packets: options.variant.profile().tracks_packets,
             follows_ns2: options.variant.profile().follows_ns2,
             in_recovery: false,
             partial_seen: false,
@@ -241,7 +244,9 @@ impl Sender {
             _ if self.board.is_some() => self.next_selective()?,
             _ => self.next_in_order()?,
         };
-        self.before_sending(now, seq);
+        if self.tracks_packets {
+            self.before_sending(now, seq);
+        }
         self.counts.sent += 1;
         let cwr;
         if seq < self.high {
@@ -307,7 +312,7 @@ impl Sender {
     }
 
     /// Reports packet `seq` to the control before it is sent. A retransmission is already counted as in flight.
-    #[inline]
+    #[inline(never)]
     fn before_sending(&mut self, now: Instant, seq: u32) {
         let (una, again) = (self.una, seq < self.high);
         let in_flight = self.in_flight().saturating_sub(u32::from(again));

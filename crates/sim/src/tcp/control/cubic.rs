@@ -71,6 +71,8 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
+    // Not inlined into the sender, where most controls only grow the window.
+    #[inline(never)]
     fn on_ack(&mut self, window: &mut Window, acked: Acked) {
         self.seen = acked.now;
         if window.in_slow_start() {
@@ -127,6 +129,7 @@ impl Design for Cubic {
     const PROFILE: Profile = Profile {
         word: "cubic",
         summary: "a cubic curve in time (RFC 9438), recovery as in sack",
+        tracks_packets: false,
         kernel: Some("cubic"),
         ..Profile::TCP
     };

@@ -13,6 +13,7 @@ impl Design for NewReno {
         word: "newreno",
         summary: "reno with partial acknowledgements in fast recovery (RFC 6582); the default",
         recovery: Recovery::PartialAcks,
+        tracks_packets: false,
         is_reno: true,
         follows_ns2: true,
         kernel: Some("reno"),

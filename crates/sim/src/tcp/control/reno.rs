@@ -14,6 +14,7 @@ impl Design for Reno {
         word: "reno",
         summary: "slow start, congestion avoidance, fast retransmit and recovery of RFC 5681",
         recovery: Recovery::FirstHole,
+        tracks_packets: false,
         is_reno: true,
         follows_ns2: true,
         kernel: Some("reno"),

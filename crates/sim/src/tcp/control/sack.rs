@@ -12,6 +12,7 @@ impl Design for Sack {
     const PROFILE: Profile = Profile {
         word: "sack",
         summary: "reno's window, recovery with selective acknowledgements (RFC 6675)",
+        tracks_packets: false,
         is_reno: true,
         follows_ns2: true,
         kernel: Some("reno"),

@@ -19,6 +19,7 @@ impl Design for Tahoe {
         word: "tahoe",
         summary: "slow start from one packet after every loss",
         recovery: Recovery::GoBackN,
+        tracks_packets: false,
         is_reno: true,
         follows_ns2: true,
         ..Profile::TCP

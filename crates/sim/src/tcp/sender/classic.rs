@@ -5,16 +5,25 @@ use forebay_aqm::base::time::Instant;
 use super::super::congestion::{CongestionControl, Feedback, Progress, Recovery};
 use super::{Cut, DUP_THRESHOLD, Sender};
 
+/// State of a sender before an acknowledgement.
+struct Before {
+    una: u32,
+    in_flight: u32,
+    retransmit: Option<u32>,
+}
+
 impl Sender {
     /// The next packet in order, if the window allows one.
     #[inline]
     pub(super) fn next_in_order(&mut self) -> Option<u32> {
         let outstanding = self.next.wrapping_sub(self.una);
-        if outstanding >= self.allowed() || !self.burst_allows(outstanding) {
+        if outstanding >= self.allowed() || self.tracks_packets && !self.burst_allows(outstanding) {
             return None;
         }
         if !self.has_data(self.next) {
-            self.control.on_out_of_data(outstanding);
+            if self.tracks_packets {
+                self.control.on_out_of_data(outstanding);
+            }
             return None;
         }
         self.next += 1;
@@ -33,23 +42,41 @@ impl Sender {
     /// An acknowledgement without selective blocks.
     #[inline]
     pub(super) fn on_classic_ack(&mut self, now: Instant, ack: u32, ece: bool) {
-        let (una, before, repairs) = (self.una, self.in_flight(), self.retransmit);
-        let delivered = ack.saturating_sub(una);
-        for seq in una..una + delivered {
-            self.control.on_delivered(now, seq);
-        }
-        self.control.on_feedback(Feedback { delivered, ece, una: una + delivered, high: self.high });
+        let before = self.tracks_packets.then(|| self.before_ack(now, ack, ece));
         if ece {
             self.on_mark(now, ack);
         }
-        if ack > una {
+        if ack > self.una {
             self.on_new_ack(now, ack, ece);
-        } else if ack == una && self.high > una {
+        } else if ack == self.una && self.high > self.una {
             self.on_duplicate(now);
         }
-        let lost = u32::from(self.retransmit.is_some() && self.retransmit != repairs);
-        let progress =
-            Progress { now, in_flight: (before, self.in_flight()), lost, delivered, is_done: self.una == self.high };
+        if let Some(before) = before {
+            self.after_ack(now, before);
+        }
+    }
+
+    #[inline(never)]
+    fn before_ack(&mut self, now: Instant, ack: u32, ece: bool) -> Before {
+        let before = Before { una: self.una, in_flight: self.in_flight(), retransmit: self.retransmit };
+        let delivered = ack.saturating_sub(self.una);
+        for seq in self.una..self.una + delivered {
+            self.control.on_delivered(now, seq);
+        }
+        let feedback = Feedback { delivered, ece, una: self.una + delivered, high: self.high };
+        self.control.on_feedback(feedback);
+        before
+    }
+
+    #[inline(never)]
+    fn after_ack(&mut self, now: Instant, before: Before) {
+        let progress = Progress {
+            now,
+            in_flight: (before.in_flight, self.in_flight()),
+            lost: u32::from(self.retransmit.is_some() && self.retransmit != before.retransmit),
+            delivered: self.una - before.una,
+            is_done: self.una == self.high,
+        };
         self.control.after_ack(&mut self.window, progress);
     }
 

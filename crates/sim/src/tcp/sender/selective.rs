@@ -78,7 +78,7 @@ impl Sender {
         };
         let board = self.board.as_deref_mut()?;
         let next = board.next(rules);
-        if next.is_none() && !has_data {
+        if next.is_none() && !has_data && self.tracks_packets {
             self.control.on_out_of_data(board.pipe(self.una, self.high));
         }
         next
