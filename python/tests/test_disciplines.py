@@ -132,7 +132,7 @@ def test_a_law_in_python_is_the_law(short: forebay.Scenario) -> None:
     assert 0 < series["same_pi.p"].max() < 1
     other = forebay.run(scenario, aqm="same_pi q_ref=20 ecn=off")
     assert fingerprints(other) != fingerprints(mine)
-    # Beside the built-in ones, on all cores.
+    # Together with the built-in ones, on all cores.
     assert len(forebay.run(scenario, aqm=[SamePi, pi, "droptail"], seeds=3)) == 9
 
 

@@ -94,7 +94,7 @@ def test_every_executor(name: str, here: forebay.Results, short: forebay.Scenari
 
 
 def kill_one(directory: Path, finished: int, pids: Any) -> threading.Thread:
-    """Kills a worker once so many runs are finished."""
+    """Kills a worker once `finished` runs are finished."""
 
     def wait_and_kill() -> None:
         while len(list(directory.glob("runs/*.json"))) < finished:
@@ -149,7 +149,7 @@ def test_a_lost_worker_costs_nothing_that_was_finished(name: str, short: forebay
 
 
 class Mine(forebay.Law):
-    """A law of one's own, which workers must know."""
+    """A custom law, which workers must know."""
 
     name = "mine_in_sweeps"
     p: float = 0.01

@@ -215,8 +215,8 @@ fn rfc8289_4_5_microseconds_can_be_had() {
     assert_eq!(drops(&mut queue, 0.55), 1);
 }
 
-/// RFC 8289 section 5.3 (SHOULD): maxpacket is the interface's MTU: that is to be had (mtu=..., preset=linux), but the
-/// default is the listing's largest packet seen.
+/// RFC 8289 section 5.3 (SHOULD): maxpacket is the interface's MTU: mtu=... or preset=linux sets it; the default is the
+/// largest packet seen, as in the listing.
 #[test]
 fn rfc8289_5_3_maxpacket_can_be_the_mtu() {
     // Packets of 100 bytes; the second one is judged with 1000 bytes behind it, or with 1600.

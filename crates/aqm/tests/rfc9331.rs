@@ -31,7 +31,7 @@ fn rfc9331_5_1_ect1_is_for_l4s() {
 fn rfc9331_5_1_ce_is_for_l4s() {
     for name in BOTH {
         assert!(first_two(name, 0)[..2].contains(&3), "{name}");
-        // With ECN disabled for classic packets from 0.05 on, theirs of 0.09 are drops. CE cannot be marked anew.
+        // From 0.05 on classic packets are dropped instead of marked; here p is 0.09. A CE packet cannot be marked again.
         assert_eq!(signals(&format!("{} p_cmax=0.05", based(name, 0.3)), Ecn::Ce, 0), (0, 0), "{name}: as ECT(1)");
     }
 }

@@ -7,7 +7,7 @@ fn canonical(text: &str) -> String {
     Spec::parse(text).unwrap_or_else(|e| panic!("{text}: {e:?}")).canonical()
 }
 
-/// tc's line beside ours.
+/// Our line and the command of tc for it.
 const LINES: [(&str, &str); 36] = [
     (
         "codel limit 1000 target 4ms interval 60ms noecn",

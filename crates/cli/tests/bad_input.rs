@@ -257,9 +257,9 @@ fn a_rate_without_a_unit_is_refused_for_devices_too() {
     refused(&place, "axis", &["sweep", "short.toml", "--vary", "topology.bottleneck.rate=5,10"], &["5mbit or 5bit"]);
 }
 
-/// All that people are told but the usage, also under --json.
+/// `--json` has the complete message without the usage.
 #[test]
-fn a_wrong_word_is_told_whole_under_json() {
+fn json_errors_have_the_complete_message() {
     let place = Place::new("told");
     for (words, message) in [
         (&["run"][..], "the following required arguments were not provided: <SCENARIO.toml>"),

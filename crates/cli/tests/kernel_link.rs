@@ -629,7 +629,7 @@ fn force_runs_what_is_over_the_budget() {
 
 #[test]
 fn files_of_the_command_stay_beside_results() {
-    let dir = place().join("beside");
+    let dir = place().join("next");
     let _ = fs::remove_dir_all(&dir);
     let words = format!("sleep 1; echo x > {}/log", dir.display());
     let out = forebay(&[&["link", "-o", dir.to_str().unwrap()], &ANY_TIME[..], &["--", "sh", "-c", &words]].concat());

@@ -204,7 +204,7 @@ fn a_report_that_cannot_be_written_is_an_error_after_all() {
     }
 }
 
-/// Of two scenarios that begin in one new directory at the same time one gets it, the other is told.
+/// Of two scenarios that start in one new directory at the same time, one gets it and the other fails with a message.
 #[test]
 fn a_new_directory_is_given_to_one_of_two() {
     let place = Place::new("race");

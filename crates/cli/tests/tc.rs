@@ -1,7 +1,7 @@
-//! tc's words beside tc itself: it refuses what is refused here, and what it would tell the kernel is what is set here.
+//! Our reader of tc commands compared with tc: both refuse the same arguments, and both set the same parameters.
 //!
-//! tc reads its words before it asks the kernel, so that it answers also where the kernel lacks the discipline; what it
-//! would say is seen in its system call. It runs in a network namespace of its own, whose loopback device nobody uses.
+//! tc parses its arguments before it asks the kernel, so the test also works where the kernel lacks the discipline. The
+//! parameters are read from its system call. It runs in a separate network namespace, on an unused loopback device.
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -25,7 +25,7 @@ fn pi_is_tuned_by_the_model_and_tried_in_the_simulation() {
     // 37.5 packets; the design rule alone has 50.
     let queue = &aims[1];
     assert!(queue["model"].as_f64().unwrap() <= 10.0 && queue["simulated"]["n"] == 2, "{found}");
-    // Beside it what was given, under the same seeds.
+    // The given parameters run too, with the same seeds.
     let contenders = found["compare"]["cases"][0]["contenders"].as_array().unwrap();
     assert_eq!(contenders.iter().map(|it| it["label"].as_str().unwrap()).collect::<Vec<_>>(), [text, "pi"]);
     let shown = place.run(&words).good().stdout;

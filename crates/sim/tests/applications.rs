@@ -24,7 +24,7 @@ const FILES: Files = Files {
     handshake: false,
 };
 
-/// So many connections under this application, without jitter, all beginning at 0.
+/// `count` connections of this application, without jitter, all beginning at 0.
 fn network(count: usize, secs: u64, options: TcpOptions, work: &Work) -> Network {
     let mut net = case1(&dumbbell("droptail", 1000, Span::ZERO), count, secs, options, 1);
     net.warmup = Span::ZERO;

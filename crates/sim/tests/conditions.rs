@@ -86,7 +86,7 @@ fn losses_are_the_same_with_and_without_shortcuts_and_meters() {
     }
     assert_eq!(fast.fingerprint, run(&slow, 1).fingerprint);
     let mut watched = net.clone();
-    // A host's own line wanders only where it is passed ahead of time, so that one is left alone.
+    // A host's own link has serialization jitter only where it is passed ahead of time, so it is not watched.
     let others = |name: &str| !name.starts_with("access/") && !name.starts_with("egress-back/");
     watched.links.iter_mut().for_each(|link| link.study = others(&link.name));
     assert_eq!(fast.fingerprint, run(&watched, 1).fingerprint);

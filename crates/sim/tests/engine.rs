@@ -146,7 +146,7 @@ fn results_do_not_depend_on_the_jitter_but_on_there_being_some() {
 }
 
 /// With diverse round trips a host's own line queues; its packets then leave exactly one packet time apart
-/// unless the line wanders too. One host would take the link whatever the jitter before its queue. Measured
+/// unless the link has serialization jitter too. One host would take the link whatever the jitter before its queue. Measured
 /// over ten seeds the mean of 60 s is 67 packets with an sd of 1.8 at most, so 7 packets are 4 sd; locked
 /// out, it is 100.
 #[test]

@@ -1,5 +1,5 @@
-//! SciPy and python-control have the same figures: those on record in `validation/theory/oracle.txt`, which
-//! `validation/theory/oracle.py` writes; `cargo xtask test` runs it anew where both are installed.
+//! SciPy and python-control give the same figures. `validation/theory/oracle.py` wrote theirs to
+//! `validation/theory/oracle.txt`; `cargo xtask test` runs it again where both are installed.
 
 use forebay_theory::dde::Past;
 use forebay_theory::mmpp::{Mmpp, Service, solve};

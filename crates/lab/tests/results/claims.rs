@@ -98,7 +98,7 @@ fn so_many_times_needs_another() {
     }
 }
 
-/// With no run at all every check must still find its contenders and axes, and fail for want of runs.
+/// Without runs every check must still find its contenders and axes, and fail because there are no runs.
 #[test]
 fn every_check_names_what_its_scenario_compares() {
     for paper in PAPERS {

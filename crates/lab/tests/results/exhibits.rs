@@ -107,7 +107,7 @@ lines = [{ model = "aaqm-loss", label = "all" }, { model = "aaqm-loss www" }]
 
 [[figure]]
 id = "Fig. 9"
-title = "a model beside runs"
+title = "a model and runs"
 section = "queue"
 kind = "density"
 where = { q = "5" }
@@ -150,7 +150,7 @@ fn folder(name: &str) -> PathBuf {
     dir
 }
 
-/// The page of a directory, built anew.
+/// Builds the page of a directory.
 fn page(dir: &Path) -> PathBuf {
     report::build(&WriteLock::take(dir, &Wait::NEVER).unwrap(), &Wait::NEVER).unwrap()
 }
@@ -223,9 +223,9 @@ fn models_stand_beside_runs_and_alone() {
     assert_eq!((&alone["series"][0]["name"], &alone["series"][1]["name"]), (&json!("all"), &json!("aaqm-loss www")));
     assert_eq!((points(alone, 0).len(), points(alone, 0)[14].0), (15, 95.0), "in % of the buffer");
     assert_eq!(page["sections"][1]["figures"], json!(["Fig. 8"]));
-    let beside = figure(&page, "Fig. 9");
-    assert_eq!((points(beside, 0).len(), points(beside, 1).len()), (21, 500));
-    assert!(!beside["caption"].as_str().unwrap().contains("Not drawn"));
+    let both = figure(&page, "Fig. 9");
+    assert_eq!((points(both, 0).len(), points(both, 1).len()), (21, 500));
+    assert!(!both["caption"].as_str().unwrap().contains("Not drawn"));
 }
 
 #[test]
@@ -285,11 +285,11 @@ fn seeds_are_those_of_section_paper_or_level() {
 
 #[test]
 fn a_section_is_run_for_the_claims_of_its_table() {
-    let other = "[[section]]\nid = \"beside\"\ntitle = \"t\"\ntext = \"t\"\nscenario = \"t\"\nsubject = \"droptail\"\n";
+    let other = "[[section]]\nid = \"other\"\ntitle = \"t\"\ntext = \"t\"\nscenario = \"t\"\nsubject = \"droptail\"\n";
     let table = |claims: &str| {
         let column = "{ label = \"l\", quantity = \"queue_pkts.mean\", digits = 1 }";
         format!(
-            "[[table]]\nid = \"T\"\ntitle = \"t\"\nsection = \"beside\"\n{claims}\ncolumns = [{column}]\n\
+            "[[table]]\nid = \"T\"\ntitle = \"t\"\nsection = \"other\"\n{claims}\ncolumns = [{column}]\n\
              rows = [{{ of = \"droptail\", printed = [nan] }}]\n"
         )
     };

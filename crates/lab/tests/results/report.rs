@@ -30,7 +30,7 @@ kind = "dumbbell"
 bottleneck = { rate = "1mbit", delay = "10ms", queue = "10p" }
 "#;
 
-/// The page of a directory, built anew.
+/// Builds the page of a directory.
 fn build(dir: &Path) -> PathBuf {
     report::build(&WriteLock::take(dir, &Wait::NEVER).unwrap(), &Wait::NEVER).unwrap()
 }
@@ -46,7 +46,7 @@ fn runs(name: &str, topology: &str, title: &str, labels: &str) -> PathBuf {
     seeds(name, topology, title, labels, 2)
 }
 
-/// The same with so many runs of each.
+/// Like `runs`, with this number of seeds for each contender.
 fn seeds(name: &str, topology: &str, title: &str, labels: &str, seeds: u64) -> PathBuf {
     let text = format!(
         "version = 1\nduration = \"3s\"\n{title}\n[topology]{topology}access = {{ rate = \"10mbit\", delays = [\"10ms\"] }}\n\

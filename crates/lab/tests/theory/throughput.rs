@@ -1,5 +1,5 @@
-//! One bulk connection under random loss beside the square-root law and PFTK; FOREBAY_BLESS=1 writes
-//! `docs/throughput.md` and its chart anew.
+//! One bulk connection under random loss compared with the square-root law and PFTK; FOREBAY_BLESS=1 rewrites
+//! `docs/throughput.md` and its chart.
 
 use std::path::Path;
 

@@ -40,8 +40,8 @@ fn goodput(record: &RunRecord, group: &str) -> f64 {
     of_group.map(|flow| flow.goodput_bytes as f64 * 8.0 / 15e6).sum()
 }
 
-/// DCTCP beside CUBIC: in one queue it takes nearly all, for CUBIC answers each mark of the classic kind by 0.7. In the L
-/// queue it has about as much and hardly waits (RFC 9332 section 4.1).
+/// DCTCP against CUBIC: in one queue DCTCP takes nearly all, because CUBIC multiplies its window by 0.7 at each mark. In
+/// the L queue both have about the same rate and DCTCP hardly waits (RFC 9332 section 4.1).
 #[test]
 fn dualpi2_holds_dctcp_to_its_share_with_ect1() {
     let flows = |ecn: &str| {
@@ -201,7 +201,7 @@ fn example(aqm: &str, l4s: bool, count: u32) -> RunRecord {
     crate::dumbbell::run(load::file(&file, &overrides).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// What docs/choosing.md says of DCTCP beside CUBIC. Its figures are means over five seeds, this is the first one. A fifth either
+/// What docs/choosing.md says of DCTCP with CUBIC. Its figures are means over five seeds, this is the first one. A fifth either
 /// way is allowed: single seeds are up to 8 % from these means, one of `pie ecn=off` 18 %. DCTCP's waits in the L queue are far
 /// below their bounds, 0.2 and 0.7 ms.
 #[test]

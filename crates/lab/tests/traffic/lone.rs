@@ -1,4 +1,4 @@
-//! A link by itself that is told of a network's arrivals is the link of that network: the same figures, the same series.
+//! A single link that receives the arrivals of a network's link gives the same figures and series as that link.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};

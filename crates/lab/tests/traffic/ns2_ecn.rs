@@ -1,4 +1,4 @@
-//! RED with ECN on the network of `papers/msvb`, beside ns-2 (`validation/ns2/red-ecn.tcl`, seeds 1 to 3).
+//! RED with ECN on the network of `papers/msvb`, compared with ns-2 (`validation/ns2/red-ecn.tcl`, seeds 1 to 3).
 //!
 //! ns-2 sets CWR on the retransmission of the highest packet sent. With few packets in flight this moves the queue and the drops;
 //! by that rule ours agree.

@@ -1,4 +1,4 @@
-//! Recorded packets in a scenario: read beside it, kept with what was run, played at their times.
+//! Recorded packets in a scenario: read from its folder, kept with the results, replayed at their times.
 
 use std::fs;
 use std::path::{Path, PathBuf};

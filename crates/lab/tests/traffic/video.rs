@@ -1,4 +1,4 @@
-//! Video in a scenario: lists of frames read beside it and kept with what was run, frames that are made up.
+//! Video in a scenario: lists of frames, read from its folder and kept with the results, and generated frames.
 
 use std::fs;
 use std::path::Path;
