@@ -83,7 +83,7 @@ fn running_text_fits_the_terminal() {
 }
 
 #[test]
-fn helps_fit_the_terminal_and_their_examples_can_be_copied() {
+fn help_fits_terminal_and_examples_are_one_line() {
     if without_terminals() {
         return;
     }
@@ -108,7 +108,7 @@ fn helps_fit_the_terminal_and_their_examples_can_be_copied() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_for_those_who_want_them() {
+fn colours_only_on_terminals_or_on_request() {
     if without_terminals() {
         return;
     }

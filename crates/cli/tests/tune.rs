@@ -13,7 +13,7 @@ fn place(name: &str) -> Place {
 }
 
 #[test]
-fn pi_is_tuned_by_the_model_and_tried_in_the_simulation() {
+fn pi_is_tuned_by_model_then_simulated() {
     let place = place("tune-pi");
     let aims = ["--for", "delay-margin>=100ms", "--for", "queue<=10ms"];
     let words: Vec<&str> = ["tune", "loop.toml", "--aqm", "pi"].into_iter().chain(aims).chain(SHORT).collect();
@@ -33,7 +33,7 @@ fn pi_is_tuned_by_the_model_and_tried_in_the_simulation() {
 }
 
 #[test]
-fn aims_that_cannot_be_met_are_refused_with_the_best_there_is() {
+fn unreachable_aims_are_refused_with_the_best_found() {
     let place = place("tune-unmet");
     let refused = |words: &[&str], what: &[&str]| {
         let ended = place.run(&[&["tune", "loop.toml"], words, &SHORT[..]].concat());

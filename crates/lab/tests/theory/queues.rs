@@ -31,7 +31,7 @@ const SYSTEMS: [System; 14] = [
 
 /// The tolerance is stated on the page.
 #[test]
-fn every_system_is_its_formula() {
+fn every_system_agrees_with_its_formula() {
     let rows = SYSTEMS.map(Row::new);
     let error = error_each(&rows);
     for (row, name, cell) in figures(&rows) {

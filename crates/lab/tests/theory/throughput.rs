@@ -24,7 +24,7 @@ fn rows() -> Vec<Row> {
 
 /// Tolerance, where it holds and why are stated on the page.
 #[test]
-fn formulas_hold_where_their_assumptions_do() {
+fn formulas_hold_under_their_assumptions() {
     let rows = rows();
     for row in &rows {
         let (at, rate) = (row.connection, row.measured.rate);
