@@ -1,4 +1,4 @@
-"""What the package costs beside the simulations: python python/benches/costs.py, on a quiet machine, with gymnasium installed.
+"""Cost of the package in addition to the simulations: python python/benches/costs.py, on a quiet machine with gymnasium.
 
 Medians of five, in turns where two things are compared.
 """

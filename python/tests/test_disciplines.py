@@ -27,7 +27,7 @@ def test_every_discipline_can_be_driven() -> None:
         assert all(math.isfinite(value) or math.isnan(value) for value in queue.probes.values()), name
 
 
-def test_a_rule_is_asked_about_queues_of_ones_own() -> None:
+def test_law_gives_p_for_custom_queues() -> None:
     # The hand-worked first period of RAQM: nothing came in, so r = 0 and p = p_0 exp(2 (0 - 1)).
     raqm = forebay.Discipline("raqm q0=50 p_min=0", rate="10mbit", packet=500)
     assert raqm["q0"] == "50p" and raqm.probes["p"] == pytest.approx(2e-4)
@@ -55,7 +55,7 @@ def test_a_rule_is_asked_about_queues_of_ones_own() -> None:
         forebay.Discipline("pi", rate="5")
 
 
-def test_a_packet_says_the_codepoint_asked_for() -> None:
+def test_packet_has_the_requested_codepoint() -> None:
     cases: list[tuple[bool | Literal["ect0", "ect1"], str, int]] = [
         (False, "not-ect", 0),
         (True, "ect0", 0),
@@ -132,7 +132,7 @@ def test_a_law_in_python_is_the_law(short: forebay.Scenario) -> None:
     assert 0 < series["same_pi.p"].max() < 1
     other = forebay.run(scenario, aqm="same_pi q_ref=20 ecn=off")
     assert fingerprints(other) != fingerprints(mine)
-    # Beside the built-in ones, on all cores.
+    # Together with the built-in ones, on all cores.
     assert len(forebay.run(scenario, aqm=[SamePi, pi, "droptail"], seeds=3)) == 9
 
 
@@ -172,7 +172,7 @@ class SameBlue(forebay.Aqm):
             self.p, self.last = min(max(self.p + by, 0.0), 1.0), now_s
 
 
-def test_an_opinion_in_python(short: forebay.Scenario) -> None:
+def test_aqm_in_python(short: forebay.Scenario) -> None:
     assert fingerprints(forebay.run(short, aqm="blind")) == fingerprints(forebay.run(short, aqm="droptail"))
     run = forebay.run(short, aqm=SameBlue, set={"duration": "20s", "flows.ftp.count": 40}).runs[0]
     assert run["dropped"]["early"] > 0
@@ -196,7 +196,7 @@ class Clock(forebay.Aqm):
         return "signal" if self.signals else "accept"
 
 
-def test_a_clock_of_ones_own() -> None:
+def test_custom_clock() -> None:
     queue = forebay.Discipline("clock", packet=500)
     told = []
     for i in range(4):
@@ -219,7 +219,7 @@ class Breaks(forebay.Law):
         return 0.0
 
 
-def test_what_it_raises_ends_the_run_with_its_traceback(short: forebay.Scenario) -> None:
+def test_exception_ends_the_run_with_its_traceback(short: forebay.Scenario) -> None:
     for jobs in (1, 2):
         with pytest.raises(ZeroDivisionError, match="mine") as raised:
             forebay.run(short, aqm=["droptail", "breaks"], seeds=4, jobs=jobs)
@@ -269,7 +269,7 @@ NO_NUMBERS = [math.inf, -math.inf, math.nan]
     ids=lambda said: str(said)[:60],
 )
 @pytest.mark.parametrize("when", ["initial", "update"])
-def test_a_law_that_gives_no_finite_number_is_refused(short: forebay.Scenario, said: Any, when: str) -> None:
+def test_law_with_non_finite_p_is_refused(short: forebay.Scenario, said: Any, when: str) -> None:
     class Wild(forebay.Law):
         name = "wild"
 
@@ -311,5 +311,5 @@ def test_what_breaks_a_rule_is_found() -> None:
         check_aqm(Lucky)
 
 
-def test_papers_case_is_at_hand() -> None:
+def test_case_of_the_paper_is_available() -> None:
     assert forebay.read(CASE_1).title == "RAQM case 1"

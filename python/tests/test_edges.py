@@ -104,7 +104,7 @@ def test_results_are_found_from_anywhere(
         results.quantity("utilisation")
 
 
-def test_files_beside_a_scenario_are_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_scenario_are_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sc").mkdir()
     (tmp_path / "sc" / "t.ms").write_text("\n".join(str(ms) for ms in range(1, 1000)))
     text = CASE_1.read_text().replace('rate = "10mbit", delay = "10ms", queue = "100p"', 'rate = "10mbit", delay = "10ms", queue = "100p", rate_trace = "t.ms"', 1)
@@ -227,13 +227,13 @@ print(os.waitpid(child, 0)[1])
 
 
 @pytest.mark.parametrize(("code", "says"), [(STUCK, "refused"), (LOCKS, "done"), (AGAIN, "within"), (FORK, "0")])
-def test_nothing_hangs(code: str, says: str, tmp_path: Path) -> None:
+def test_nothing_blocks_forever(code: str, says: str, tmp_path: Path) -> None:
     words = [sys.executable, "-c", code, str(CASE_1), str(tmp_path / "out")]
     told = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
     assert told.stdout.strip() == says, told.stderr
 
 
-def test_a_running_law_may_ask_what_there_is(short: forebay.Scenario) -> None:
+def test_running_law_can_list_disciplines(short: forebay.Scenario) -> None:
     found = []
 
     class Asking(forebay.Law):
@@ -263,7 +263,7 @@ def test_what_start_raises_is_raised(short: forebay.Scenario) -> None:
         forebay.Discipline("edge_late")
 
 
-def test_environments_at_their_edges(short: forebay.Scenario) -> None:
+def test_environment_limits(short: forebay.Scenario) -> None:
     gym, gymnasium = pytest.importorskip("forebay.gym"), pytest.importorskip("gymnasium")
     with pytest.raises(ValueError, match="num_envs"):
         gym.AqmVectorEnv(short, 0)

@@ -33,7 +33,7 @@ def test_gymnasiums_own_checker() -> None:
         check_env(env.unwrapped, skip_render_check=True)
 
 
-def test_the_vectorised_one_is_the_single_one() -> None:
+def test_vectorised_environment_equals_the_single_one() -> None:
     single = AqmControl(CASE_1, set=TEN, observation=["queue_packets", "arrival_rate_bps", "p"])
     first, _ = single.reset(seed=7)
     several = AqmVectorEnv(CASE_1, 3, set=TEN, observation=["queue_packets", "arrival_rate_bps", "p"])
@@ -72,7 +72,7 @@ def test_episodes_end_with_the_scenario() -> None:
     assert times == [0.5, 1.0, 1.5, 2.0, 0.0, 0.5] and ends == [False, False, False, True, False, False]
 
 
-def test_all_is_signalled_and_nothing() -> None:
+def test_p_of_one_signals_all_and_zero_none() -> None:
     env = AqmVectorEnv(CASE_1, 1, set=TEN, observation=["queue_packets", "loss_ratio", "utilisation"], step_s=0.1)
     env.reset(seed=1)
     course = numpy.array([env.step(numpy.zeros((1, 1)))[0][0] for _ in range(15)])
@@ -81,7 +81,7 @@ def test_all_is_signalled_and_nothing() -> None:
     assert rows[0, 1] == 1.0, "every arrival is lost"
 
 
-def test_an_agent_at_the_knobs() -> None:
+def test_agent_sets_parameters() -> None:
     options: dict[str, Any] = {"set": TEN | {"duration": "30s"}, "aqm": "pi q_ref=50", "observation": ["pi.p", "queue_packets"]}
     env = AqmVectorEnv(CASE_1, 2, action={"q_ref": (5, 80), "a": (1e-6, 1e-3)}, step_s=0.1, **options)
     env.reset(seed=[3, 3])

@@ -66,7 +66,7 @@ def test_results_pickle(short: forebay.Scenario, tmp_path: Path, copied: Any, ke
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_every_protocol_will_do(short: forebay.Scenario, protocol: int) -> None:
+def test_every_pickle_protocol_works(short: forebay.Scenario, protocol: int) -> None:
     results = forebay.run(short)
     same_results(pickle.loads(pickle.dumps(results, protocol)), results)
 
@@ -85,7 +85,7 @@ def test_results_come_from_other_processes(short: forebay.Scenario) -> None:
         assert [run["fingerprint"] for run in results.runs] == [run["fingerprint"] for run in here.runs]
 
 
-def test_who_reads_results_need_not_know_their_classes(short: forebay.Scenario, tmp_path: Path) -> None:
+def test_results_are_read_without_their_classes(short: forebay.Scenario, tmp_path: Path) -> None:
     results = forebay.run(rich(short), output=tmp_path / "out")
     (tmp_path / "pickle").write_bytes(pickle.dumps(results))
     code = "import sys, pickle; r = pickle.load(open(sys.argv[1], 'rb')); print(len(r.series), sorted(set(r.labels)))"
@@ -142,7 +142,7 @@ def used(results: Any) -> None:
             pass
 
 
-def test_bytes_that_are_no_pickle_of_ours_are_refused(short: forebay.Scenario, tmp_path: Path) -> None:
+def test_foreign_pickles_are_refused(short: forebay.Scenario, tmp_path: Path) -> None:
     """A ValueError or TypeError, or something that can be used; a panic would be neither."""
     chance = random.Random(5)
     short = forebay.read(short, set={"duration": "1s", "warmup": "0s", "flows.ftp.count": 2})
@@ -239,7 +239,7 @@ def steps(env: Any, count: int, seed: int) -> list[Any]:
 
 @needs_gymnasium
 @pytest.mark.parametrize("count", [0, 1, 130, 250])
-def test_environments_go_on_where_their_pickles_stood(count: int) -> None:
+def test_unpickled_environment_continues(count: int) -> None:
     """After any number of steps, over the end of an episode too."""
     for env in environments():
         env.reset(seed=4)

@@ -101,7 +101,7 @@ def test_errors_are_those_of_the_program(tmp_path: Path) -> None:
         forebay.run(tmp_path / "none.toml")
 
 
-def test_a_directory_is_gone_on_with(tmp_path: Path, short: forebay.Scenario) -> None:
+def test_existing_directory_is_continued(tmp_path: Path, short: forebay.Scenario) -> None:
     first = forebay.run(short, seeds=1, output=tmp_path / "out")
     shard = next((tmp_path / "out" / "runs").iterdir())
     before = shard.stat().st_mtime_ns
@@ -130,7 +130,7 @@ print(len(forebay.run(sys.argv[1], set={"duration": "4s", "warmup": "1s", "flows
 """
 
 
-def test_ctrl_c_ends_a_run_and_not_the_process(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_run_not_the_process(tmp_path: Path) -> None:
     words = [sys.executable, "-c", LONG, str(CASE_1), str(tmp_path / "out")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         assert process.stdout is not None

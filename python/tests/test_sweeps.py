@@ -41,7 +41,7 @@ def test_in_process(here: forebay.Results, short: forebay.Scenario) -> None:
     assert sorted(shards["fingerprint"]) == sorted(summary["fingerprint"]) and len(shards) == 12
 
 
-def test_it_lies_where_the_program_has_it(
+def test_results_are_where_the_program_puts_them(
     short: forebay.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -94,7 +94,7 @@ def test_every_executor(name: str, here: forebay.Results, short: forebay.Scenari
 
 
 def kill_one(directory: Path, finished: int, pids: Any) -> threading.Thread:
-    """Kills a worker once so many runs are finished."""
+    """Kills a worker once `finished` runs are finished."""
 
     def wait_and_kill() -> None:
         while len(list(directory.glob("runs/*.json"))) < finished:
@@ -131,7 +131,7 @@ PIDS = {"processes": pids_of_pool, "dask": pids_of_dask, "ray": pids_of_ray}
 
 @pytest.mark.parametrize("name", PIDS)
 @pytest.mark.filterwarnings("ignore:the executor broke")
-def test_a_lost_worker_costs_nothing_that_was_finished(name: str, short: forebay.Scenario, tmp_path: Path) -> None:
+def test_lost_worker_loses_no_finished_run(name: str, short: forebay.Scenario, tmp_path: Path) -> None:
     scenario = forebay.read(short, set={"duration": "400s"})
     options: dict[str, Any] = {"vary": VARY, "seeds": 4}
     for executor in EXECUTORS[name]():
@@ -149,7 +149,7 @@ def test_a_lost_worker_costs_nothing_that_was_finished(name: str, short: forebay
 
 
 class Mine(forebay.Law):
-    """A law of one's own, which workers must know."""
+    """A custom law, which workers must know."""
 
     name = "mine_in_sweeps"
     p: float = 0.01
@@ -158,7 +158,7 @@ class Mine(forebay.Law):
         return self.p
 
 
-def test_classes_of_ones_own_travel(short: forebay.Scenario, tmp_path: Path) -> None:
+def test_custom_classes_reach_workers(short: forebay.Scenario, tmp_path: Path) -> None:
     for executor in pool_executor():
         results = forebay.sweep(short, aqm=[Mine], seeds=2, executor=executor, output=tmp_path / "out")
         assert found(results) == found(forebay.run(short, aqm=[Mine], seeds=2))

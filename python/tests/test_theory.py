@@ -65,7 +65,7 @@ class Held(forebay.Law):
         return self.p
 
 
-def test_classes_of_ones_own_have_margins_courses_and_an_explanation() -> None:
+def test_custom_classes_have_margins_trajectories_and_explanation() -> None:
     [own], [built_in] = theory.stability(DESIGN, aqm=Held), theory.stability(DESIGN, aqm=PI)
     for number in ("delay_margin_ms", "crossover_rad_per_s", "p_rest", "q_rest_pkts"):
         assert own[number] == pytest.approx(built_in[number], rel=1e-6), number
@@ -90,23 +90,23 @@ def test_what_a_class_raises_ends_the_model() -> None:
     assert time.monotonic() - begun < 5, "nobody asks it on and on"
 
 
-def test_files_beside_a_scenario_are_found_when_it_was_changed(tmp_path: Path) -> None:
+def test_files_of_a_changed_scenario_are_found(tmp_path: Path) -> None:
     (tmp_path / "times.csv").write_text("time_s,bytes\n0,500\n0.5,500\n")
     text = DESIGN.read_text() + '\n[[flows]]\nname = "replayed"\nkind = "trace"\nfile = "times.csv"\n'
-    (tmp_path / "beside.toml").write_text(text)
+    (tmp_path / "near.toml").write_text(text)
     with pytest.raises(forebay.ScenarioError) as plain:
-        theory.stability(tmp_path / "beside.toml", aqm=PI, set={"flows.replayed.file": "missing.csv"})
+        theory.stability(tmp_path / "near.toml", aqm=PI, set={"flows.replayed.file": "missing.csv"})
     assert "no such file" in str(plain.value) and "missing.csv" in str(plain.value)
-    changed = forebay.read(tmp_path / "beside.toml", set={"flows.ftp.count": 40}, aqm=PI)
-    quick = forebay.read(tmp_path / "beside.toml", set={"duration": "20s", "warmup": "5s"})
-    # What was read counts, not what has become of the file since; what lies beside it is still found.
-    (tmp_path / "beside.toml").write_text("no scenario")
+    changed = forebay.read(tmp_path / "near.toml", set={"flows.ftp.count": 40}, aqm=PI)
+    quick = forebay.read(tmp_path / "near.toml", set={"duration": "20s", "warmup": "5s"})
+    # The text that was read is used, not the changed file; files in its folder are still found.
+    (tmp_path / "near.toml").write_text("no scenario")
     assert theory.stability(changed)[0]["aqm"].startswith("pi ")
     found = theory.tune(quick, aqm="pi q_ref=200", aims=["delay-margin>=50ms"], output=str(tmp_path / "out"), seeds=1)
     assert found["aqm"].startswith("pi ")
 
 
-def test_a_scenario_that_was_built_is_asked_too(short: forebay.Scenario) -> None:
+def test_built_scenario_is_accepted_too(short: forebay.Scenario) -> None:
     [found] = theory.stability(short, aqm="raqm_plus q0=50")
     assert found["q_rest_pkts"] == pytest.approx(50, abs=1)
 

@@ -77,7 +77,7 @@ class Plain(forebay.Law):
         return 0.1
 
 
-def test_a_law_in_python_takes_the_lock_for_itself() -> None:
+def test_python_law_holds_the_lock() -> None:
     runs_beside(lambda seconds: forebay.Discipline("threads_plain").enqueue(seconds, 500), 1e3)
 
 

@@ -3,7 +3,7 @@
     python3 case.py --aqm CoDel --flows 40 --seed 1 [--tcp Sack] [--ecn 0] [--base 60] [--duration 100] [--warmup 20]
 
 Needs the package ns3 (3.44). Waiting packets are those of the queue disc and of the device behind it, which holds
-one beside the one in transmission; their mean is the exact time integral over [warmup, duration].
+one in addition to the one in transmission; their mean is the exact time integral over [warmup, duration].
 """
 
 import argparse
@@ -17,7 +17,7 @@ AQMS = {
     "RED": ("ns3::RedQueueDisc", {"MinTh": 25, "MaxTh": 75, "LInterm": 10, "QW": 0.00039992, "Gentle": True}),
     "PIE": ("ns3::PieQueueDisc", {}),
     "CoDel": ("ns3::CoDelQueueDisc", {}),
-    # So many queues that no two flows share one.
+    # Enough queues that no two flows share one.
     "FqCoDel": ("ns3::FqCoDelQueueDisc", {"Flows": 1 << 20}),
     # The same with CoDel's MinBytes at 1, for the queue of a single flow.
     "FqCoDel-1": ("ns3::FqCoDelQueueDisc", {"Flows": 1 << 20}),

@@ -4,7 +4,7 @@
 
 Needs the package ns3 (3.44). Packets of 500 bytes, IP header included, come at fixed times for 10 s. A server of
 10 Mb/s takes the next one as soon as the last has left; there is no device. The line ends with the numbers of the
-packets that were dropped, each as its distance from the one before, and `-` where PIE drops by lot.
+packets that were dropped, each as its distance from the one before, and `-` for PIE, which drops at random.
 """
 
 import argparse

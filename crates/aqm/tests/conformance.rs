@@ -166,7 +166,7 @@ fn finds_lost_doubled_and_changed_packets() {
 }
 
 #[test]
-fn finds_signals_against_the_promises() {
+fn finds_signals_that_break_the_promises() {
     struct Signals;
     impl Aqm for Signals {
         fn arrival(&mut self, _: &Packet, level: &Level, _: &mut Cx) -> Verdict {

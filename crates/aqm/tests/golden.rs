@@ -18,7 +18,7 @@ use forebay_aqm::{AnyDiscipline, ENTRIES, Spec};
 
 /// 4 Mb/s of 1000-byte packets: one packet takes 2 ms.
 const LINK: Link = Link { rate: Rate(4_000_000), limit: Limit::Packets(160), mean_packet: Bytes(1000) };
-/// The plan of arrivals: until this time in ms, at this load, in groups of so many back to back.
+/// The plan of arrivals: end of the phase in ms, load, number of packets back to back.
 const PHASES: &[(u64, f64, u64)] = &[
     (1_000, 0.8, 1),
     (1_400, 1.2, 60), // bursts
@@ -27,7 +27,7 @@ const PHASES: &[(u64, f64, u64)] = &[
     (7_000, 3.0, 4), // overload
     (8_000, 0.5, 1),
 ];
-/// Every so many packets, one is followed through the queue.
+/// One packet in this number is followed through the queue.
 const FOLLOWED: u32 = 97;
 /// The first signals of each second are shown.
 const SIGNALS_A_SECOND: usize = 5;

@@ -69,7 +69,7 @@ struct Source {
     lengths: &'static [u32],
     /// Mean time between packets, as a share of what the rate takes for the longest of them.
     gap: f64,
-    /// Every so many packets ten silent seconds.
+    /// Packets between two silences of ten seconds.
     silence: usize,
 }
 
@@ -119,7 +119,7 @@ fn colours(source: &Source, mut bucket: TokenBucket, mut books: Books, mut rng: 
     (1..=PACKETS).map(&mut packet).collect()
 }
 
-/// What comes and goes, beside the bucket.
+/// Independent accounting of the bucket's tokens.
 struct Books {
     rate: u128,
     burst: u128,
@@ -139,8 +139,8 @@ impl Books {
         Self { rate, burst, at: Instant::ZERO, packets: 0, allowed: Vec::new(), level: burst as f64 }
     }
 
-    /// After a packet: tokens within the burst, none from nowhere and none gone, OUT only for want of them, and over any
-    /// time no more IN than burst and rate allow.
+    /// After a packet: the tokens are at most the burst and add up; OUT only without enough tokens; over any time IN is at
+    /// most what burst and rate allow.
     fn enter(&mut self, len: u32, now: Instant, colour: Colour, level: f64) -> Result<(), String> {
         let earned = u128::from(now.since(self.at).nanos()) * self.rate;
         self.allowed.iter_mut().for_each(|allowed| *allowed += earned);

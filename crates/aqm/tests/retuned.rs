@@ -93,7 +93,7 @@ fn other_parameters_count_from_then_on() {
 }
 
 #[test]
-fn a_quantum_that_shrinks_gives_nobody_more_turns() {
+fn smaller_quantum_gives_no_extra_turns() {
     // Of two classes that never run empty, each three packets a round, whatever a packet costs.
     let [before, after] = ["1500b", "100b"].map(|quantum| {
         let words =
@@ -112,7 +112,7 @@ fn a_quantum_that_shrinks_gives_nobody_more_turns() {
 }
 
 #[test]
-fn an_allowance_that_is_taken_away_is_gone_from_every_flow() {
+fn removed_allowance_is_gone_from_every_flow() {
     let [with, without] =
         ["150ms", "0s"].map(|burst| Spec::parse(&format!("fq_pie target=1ms max_burst={burst}")).unwrap());
     let once = |step: u64, discipline: &mut AnyDiscipline| {
@@ -125,7 +125,7 @@ fn an_allowance_that_is_taken_away_is_gone_from_every_flow() {
 }
 
 #[test]
-fn what_would_move_packets_that_wait_is_refused() {
+fn change_that_moves_queued_packets_is_refused() {
     for (before, after) in [
         ("red min_th=5p max_th=15p", "red min_th=5kb max_th=15kb"),
         ("choke min_th=5p max_th=15p", "choke min_th=5kb max_th=15kb"),

@@ -198,7 +198,7 @@ fn driven(words: &str, delays: &[(f64, f64)]) -> Vec<f64> {
 /// RFC 8033 section 4.2 (SHOULD): alpha is halved with T_UPDATE, and beta becomes beta + alpha/4. They are parameters of
 /// their own and stay as given; given so, p follows a growing delay as it did.
 #[test]
-fn rfc8033_4_2_half_the_interval_with_the_gains_for_it_gives_the_same_p() {
+fn rfc8033_4_2_half_the_interval_with_scaled_gains_gives_same_p() {
     let delays =
         |step: usize| -> Vec<(f64, f64)> { (step..=60).step_by(step).map(|ms| ms as f64).map(|t| (t, t)).collect() };
     let whole = driven("target=10ms tupdate=20ms alpha=0.2 beta=0.4", &delays(20));
@@ -273,7 +273,7 @@ fn rfc8033_4_4_the_burst_allowance_may_be_rounded_up() {
 
 /// RFC 8033 section 4.4: the allowance is renewed at p = 0 with two samples below half the target.
 #[test]
-fn rfc8033_4_4_the_burst_allowance_is_renewed_when_congestion_is_over() {
+fn rfc8033_4_4_burst_allowance_is_renewed_after_congestion() {
     let mut pie = Pie::congested(0.1, "max_burst=150ms");
     assert_eq!(pie.get("burst"), 0.130);
     pie.then_delay(5, 4.0, 40.0);

@@ -67,7 +67,7 @@ fn rfc8289_1_the_multiple_queue_form_is_there() {
 
 /// RFC 8289 section 1 (MAY): packets are marked where CoDel indicates a drop, if ECN allows it.
 #[test]
-fn rfc8289_1_marks_can_take_the_place_of_drops() {
+fn rfc8289_1_marks_can_replace_drops() {
     let signals = |words: &str| {
         let mut queue = backlog(words, 0, 0);
         (0..100).for_each(|_| queue.arrive(Packet { ecn: Ecn::Ect0, ..packet(1000) }, at(0.0)));
@@ -80,7 +80,7 @@ fn rfc8289_1_marks_can_take_the_place_of_drops() {
 /// RFC 8289 section 3.1 (SHOULD): the interval of the minimum is at least a round trip, so that a queue that drains
 /// within one is not taken for persistent, and not a lot more.
 #[test]
-fn rfc8289_3_1_a_queue_that_drains_within_an_interval_is_not_persistent() {
+fn rfc8289_3_1_queue_that_drains_within_interval_is_not_persistent() {
     for (interval, round_trip) in [(100, 100), (20, 20), (300, 300)] {
         // A burst that leaves at the link's rate: the last of its packets has waited for less than a round trip.
         let mut queue = backlog(&format!("codel interval={interval}ms"), round_trip, 1000);
@@ -105,7 +105,7 @@ fn rfc8289_3_3_the_second_drop_comes_one_interval_after_the_first() {
 /// RFC 8289 section 4 (SHOULD): the next drop is set one INTERVAL away when the drop state begins; if the delay falls
 /// below TARGET it is cancelled.
 #[test]
-fn rfc8289_4_the_next_drop_is_an_interval_away_and_is_cancelled_below_target() {
+fn rfc8289_4_next_drop_after_an_interval_is_cancelled_below_target() {
     let mut queue = backlog("codel", 400, 1000);
     assert_eq!(times_of_drops(&mut queue, 205), [105]);
     assert_eq!(drops(&mut queue, 205.0), 1);
@@ -122,7 +122,7 @@ fn rfc8289_4_the_next_drop_is_an_interval_away_and_is_cancelled_below_target() {
 /// RFC 8289 section 4.1 (SHOULD): no packet is dropped unless an MTU's worth of bytes remains behind it; with less the
 /// drop state is left.
 #[test]
-fn rfc8289_4_1_nothing_is_dropped_with_less_than_an_mtu_behind_it() {
+fn rfc8289_4_1_no_drop_with_backlog_below_one_mtu() {
     // Two packets: 1000 bytes behind the first one, which is no more than the largest packet seen.
     let mut queue = backlog("codel", 4, 1000);
     assert_eq!(drops(&mut queue, 10.0), 0);
@@ -156,7 +156,7 @@ fn rfc8289_4_3_target_is_5_ms() {
 /// RFC 8289 section 4.3 (SHOULD): TARGET is not raised for lower layers that send in bursts: it does not depend on how
 /// the link serves the queue.
 #[test]
-fn rfc8289_4_3_target_stays_however_the_link_serves() {
+fn rfc8289_4_3_target_does_not_depend_on_the_link() {
     for rate in [100_000, 8_000_000, 10_000_000_000] {
         let link = Link { rate: Rate(rate), ..LINK };
         let mut queue = Spec::parse("codel").unwrap().queue(link, Rng::stream(1, "queue"));
@@ -199,7 +199,7 @@ fn rfc8289_4_4_the_occupancy_of_all_queues_counts() {
 
 /// RFC 8289 section 4.5 (SHOULD): a device that can be configured has the Internet's values as its defaults.
 #[test]
-fn rfc8289_4_5_defaults_are_those_of_the_internet() {
+fn rfc8289_4_5_defaults_suit_the_internet() {
     for key in ["target", "interval", "mtu", "inv_sqrt"] {
         assert_eq!(default("codel", key), default("codel preset=rfc8289", key), "{key}");
     }
@@ -215,8 +215,8 @@ fn rfc8289_4_5_microseconds_can_be_had() {
     assert_eq!(drops(&mut queue, 0.55), 1);
 }
 
-/// RFC 8289 section 5.3 (SHOULD): maxpacket is the interface's MTU: that is to be had (mtu=..., preset=linux), but the
-/// default is the listing's largest packet seen.
+/// RFC 8289 section 5.3 (SHOULD): maxpacket is the interface's MTU: mtu=... or preset=linux sets it; the default is the
+/// largest packet seen, as in the listing.
 #[test]
 fn rfc8289_5_3_maxpacket_can_be_the_mtu() {
     // Packets of 100 bytes; the second one is judged with 1000 bytes behind it, or with 1600.
@@ -243,7 +243,7 @@ fn rfc8289_5_4_overflows_are_not_counted() {
 
 /// RFC 8289 section 5.5, the listing: a new drop state that begins within 16 intervals of the last one takes its rate over.
 #[test]
-fn rfc8289_5_5_the_rate_of_a_recent_cycle_is_taken_over() {
+fn rfc8289_5_5_drop_rate_of_a_recent_cycle_is_reused() {
     let gap_after = |pause: f64| {
         let mut queue = backlog("codel", 400, 1000);
         // Drops at 105, 205, 276, 334, 384: the first cycle ends at 5; then all leaves, and a new backlog comes.

@@ -98,7 +98,7 @@ fn rfc8290_3_rounds_are_fair_in_bytes() {
 /// Section 4.1: what becomes active is added to the end of the new queues with a quantum of credits; what is active
 /// stays in its list.
 #[test]
-fn rfc8290_4_1_new_queues_stand_in_line_in_front_of_the_old() {
+fn rfc8290_4_1_new_queues_are_served_before_old_queues() {
     let mut fq = Fq::new("fq_codel hash=exact quantum=1000b");
     for flow in [1, 2] {
         fq.offer(flow, 5, 1000, 0.0);
@@ -192,7 +192,7 @@ fn rfc8290_4_2_queues_change_lists_as_in_figure_1() {
 /// RFC 8290 section 8 (MUST): an emptied new queue goes to the end of the old ones (section 4.2), so that it cannot
 /// starve them however its packets are timed.
 #[test]
-fn rfc8290_4_2_a_queue_that_keeps_coming_back_does_not_starve_the_others() {
+fn rfc8290_4_2_returning_queue_does_not_starve_others() {
     let mut fq = Fq::new("fq_codel hash=exact quantum=1000b");
     fq.offer(1, 300, 1000, 0.0);
     fq.offer(2, 300, 1000, 0.0);
@@ -261,7 +261,7 @@ fn rfc8290_5_2_2_target_is_a_twentieth_of_the_interval() {
 /// RFC 8290 section 5.2.3 (MUST): a limit on the packets of all queues together is enforced; a queue has none of its
 /// own.
 #[test]
-fn rfc8290_5_2_3_the_limit_is_enforced_on_all_queues_together() {
+fn rfc8290_5_2_3_limit_applies_to_the_sum_of_queues() {
     assert!(Spec::parse("fq_codel preset=linux").unwrap().canonical().contains("hard_limit=10240p"));
     let mut fq = Fq::new("fq_codel hard_limit=100p");
     fq.offer(1, 100, 1000, 0.0);
@@ -308,7 +308,7 @@ fn rfc8290_5_2_7_ce_threshold_marks_below_target() {
 
 /// Section 5.3: of 100 flows 90.78 % meet no other in their queue.
 #[test]
-fn rfc8290_5_3_flows_collide_as_often_as_chance_has_it() {
+fn rfc8290_5_3_flows_collide_with_the_probability_of_hashing() {
     let shares_with_flow_0 = |salt, flow| {
         let mut fq = Fq::new(&format!("fq_codel salt={salt}"));
         fq.offer(0, 1, 100, 0.0);

@@ -31,7 +31,7 @@ fn rfc9331_5_1_ect1_is_for_l4s() {
 fn rfc9331_5_1_ce_is_for_l4s() {
     for name in BOTH {
         assert!(first_two(name, 0)[..2].contains(&3), "{name}");
-        // With ECN disabled for classic packets from 0.05 on, theirs of 0.09 are drops. CE cannot be marked anew.
+        // From 0.05 on classic packets are dropped instead of marked; here p is 0.09. A CE packet cannot be marked again.
         assert_eq!(signals(&format!("{} p_cmax=0.05", based(name, 0.3)), Ecn::Ce, 0), (0, 0), "{name}: as ECT(1)");
     }
 }
@@ -75,7 +75,7 @@ fn rfc9331_5_1_overload_drops_l4s_as_often_as_classic() {
 
 /// RFC 9331 section 5.1 (MUST): there is an AQM for classic traffic too, and ECT(0) and Not-ECT are treated by it.
 #[test]
-fn rfc9331_5_1_classic_packets_have_an_aqm_of_their_own() {
+fn rfc9331_5_1_classic_packets_have_a_separate_aqm() {
     for name in BOTH {
         for (ecn, drops) in [(Ecn::Ect0, false), (Ecn::NotEct, true)] {
             let (marked, dropped) = signals(&based(name, 0.3), ecn, 0);
@@ -154,7 +154,7 @@ fn rfc9331_5_2_the_onset_of_congestion_is_signalled_at_once() {
 
 /// RFC 9331 section 5.3 (MUST): a node that does not know flows takes every CE packet for L4S.
 #[test]
-fn rfc9331_5_3_ce_is_l4s_whatever_its_flow_sent_before() {
+fn rfc9331_5_3_ce_is_l4s_regardless_of_its_flow() {
     for name in BOTH {
         let mut queue = queue(name);
         (0..9).for_each(|slot| queue.arrive(Packet { slot, flow: 5, ..packet(Ecn::Ect0, 0) }, at(0.0)));
@@ -214,7 +214,7 @@ fn rfc9331_5_4_1_2_exclusion_leaves_the_identifier() {
 
 /// RFC 9331 section 5.4.1.2 (MUST): an excluded L4S packet is marked with a likelihood that suits L4S: the coupled one.
 #[test]
-fn rfc9331_5_4_1_2_excluded_packets_are_marked_as_suits_l4s() {
+fn rfc9331_5_4_1_2_excluded_packets_may_be_marked_as_l4s() {
     for name in BOTH {
         for p in [0.1, 0.3] {
             let (marked, dropped) = signals(&format!("{} c_class=7", based(name, p)), Ecn::Ect1, 7);
@@ -236,7 +236,7 @@ fn rfc9331_5_4_1_2_excluded_packets_are_not_marked_as_classic() {
 
 /// The helper that the rows above stand on: the words make the base probability that they name.
 #[test]
-fn the_base_probability_is_the_one_asked_for() {
+fn base_probability_is_the_requested_one() {
     for name in BOTH {
         let words = based(name, 0.25);
         let mut queue = Spec::parse(&words).expect("valid words").queue(crate::coupled::LINK, Rng::stream(1, "queue"));

@@ -25,7 +25,7 @@ fn with(words: &str, more: &str) -> String {
 
 /// RFC 9332 section 2.3 (MUST): the device does not alter the L4S identifier, nor make one; CE is all it may write.
 #[test]
-fn rfc9332_2_3_leaves_the_ecn_field_alone_but_for_ce() {
+fn rfc9332_2_3_ecn_field_changes_only_to_ce() {
     for name in BOTH {
         for more in ["", "l_class=1", "c_class=1"] {
             let words = format!("{} {more}", based(name, 0.3));
@@ -208,7 +208,7 @@ fn rfc9332_2_5_1_1_not_ect_in_a_protected_l_queue_is_ignored() {
 /// RFC 9332 section 2.5.1.1 (SHOULD): Not-ECT in an unprotected L queue is dropped as suits classic senders and the L
 /// queue's target.
 #[test]
-fn rfc9332_2_5_1_1_not_ect_in_the_l_queue_is_dropped_as_classic() {
+fn rfc9332_2_5_1_1_not_ect_in_l_queue_is_dropped_as_classic() {
     for name in BOTH {
         let words = format!("{} l_class=7", based(name, 0.3));
         let (marked, dropped) = signals(&words, Ecn::NotEct, 7);
@@ -218,7 +218,7 @@ fn rfc9332_2_5_1_1_not_ect_in_the_l_queue_is_dropped_as_classic() {
 
 /// RFC 9332 section 2.5.1.1 (SHOULD): ECT(1) in the C queue is marked with the coupled probability.
 #[test]
-fn rfc9332_2_5_1_1_ect1_in_the_c_queue_is_marked_with_the_coupled_probability() {
+fn rfc9332_2_5_1_1_ect1_in_c_queue_is_marked_with_coupled_p() {
     for name in BOTH {
         let words = format!("{} c_class=7", based(name, 0.3));
         let (marked, dropped) = signals(&words, Ecn::Ect1, 7);
@@ -245,7 +245,7 @@ fn rfc9332_2_5_1_1_overload_drops_ecn_capable_packets_of_both_kinds() {
 
 /// Overload caused in the L queue alone drops there too, and ends with it: Appendix A.2.
 #[test]
-fn overload_of_the_l_queue_alone_is_noticed_and_subsides() {
+fn overload_of_l_queue_alone_starts_and_ends() {
     for name in BOTH {
         let words = format!("{name} {}", if name == "curvy_red" { "g=0 range=100ms" } else { "" });
         let mut queue = queue(&words);

@@ -7,7 +7,7 @@ fn canonical(text: &str) -> String {
     Spec::parse(text).unwrap_or_else(|e| panic!("{text}: {e:?}")).canonical()
 }
 
-/// tc's line beside ours.
+/// Our line and the command of tc for it.
 const LINES: [(&str, &str); 36] = [
     (
         "codel limit 1000 target 4ms interval 60ms noecn",
@@ -77,7 +77,7 @@ const LINES: [(&str, &str); 36] = [
 ];
 
 #[test]
-fn lines_of_tc_mean_here_what_they_mean_there() {
+fn tc_commands_have_the_meaning_of_tc() {
     for (tc, ours) in LINES {
         assert_eq!(canonical(tc), canonical(ours), "{tc}");
     }
@@ -85,7 +85,7 @@ fn lines_of_tc_mean_here_what_they_mean_there() {
 
 /// What cannot be had is refused, in the words that were written, and with the reason.
 #[test]
-fn what_cannot_be_had_is_refused() {
+fn unsupported_tc_options_are_refused() {
     for (text, why) in [
         ("dualpi2 any_ect", "any_ect: found 'any_ect', expected tc's line without it: ECT(0) goes to the C queue"),
         ("dualpi2 limit 10 drop_enqueue", "drop_enqueue: found 'drop_enqueue', expected tc's line without it"),
@@ -115,7 +115,7 @@ fn what_cannot_be_had_is_refused() {
 
 /// A word that sets no parameter, or none that there is, would be found out by nobody else.
 #[test]
-fn every_word_is_read_and_sets_what_it_names() {
+fn every_argument_sets_its_parameter() {
     for entry in ENTRIES {
         let Some(tc) = &entry.tc else { continue };
         for (word, tail) in tc.words() {

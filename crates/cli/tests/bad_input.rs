@@ -155,7 +155,7 @@ fn every_wrong_scenario_or_argument_is_refused() {
 }
 
 #[test]
-fn files_that_are_none_are_refused() {
+fn unreadable_files_are_refused() {
     let place = Place::new("no-file");
     refused(&place, "missing", &["run", "shrot.toml"], &["shrot.toml: found no such file", "did you mean short.toml?"]);
     refused(&place, "folder", &["run", "."], &["found a directory"]);
@@ -217,7 +217,7 @@ fn every_wrong_axis_is_refused() {
 }
 
 #[test]
-fn words_of_the_command_line_are_checked() {
+fn arguments_of_the_command_line_are_checked() {
     let place = Place::new("words");
     for words in [
         &["run"][..],
@@ -242,7 +242,7 @@ fn words_of_the_command_line_are_checked() {
 }
 
 #[test]
-fn a_rate_without_a_unit_is_refused_for_devices_too() {
+fn device_rate_without_unit_is_refused() {
     let place = Place::new("rates");
     if cfg!(target_os = "linux") {
         let hint = &["found '5', expected a rate", "write 5mbit or 5bit"][..];
@@ -257,9 +257,9 @@ fn a_rate_without_a_unit_is_refused_for_devices_too() {
     refused(&place, "axis", &["sweep", "short.toml", "--vary", "topology.bottleneck.rate=5,10"], &["5mbit or 5bit"]);
 }
 
-/// All that people are told but the usage, also under --json.
+/// `--json` has the complete message without the usage.
 #[test]
-fn a_wrong_word_is_told_whole_under_json() {
+fn json_errors_have_the_complete_message() {
     let place = Place::new("told");
     for (words, message) in [
         (&["run"][..], "the following required arguments were not provided: <SCENARIO.toml>"),
@@ -280,7 +280,7 @@ fn a_wrong_word_is_told_whole_under_json() {
 }
 
 #[test]
-fn another_scenarios_directory_is_left_alone() {
+fn directory_of_another_scenario_is_kept() {
     let place = Place::new("foreign");
     place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
     let summary = std::fs::read(place.dir.join("out/summary.json")).unwrap();
@@ -305,7 +305,7 @@ fn another_scenarios_directory_is_left_alone() {
 }
 
 #[test]
-fn what_takes_too_long_or_too_much_is_refused_with_the_estimate() {
+fn run_over_budget_is_refused_with_the_estimate() {
     let place = Place::new("too-much");
     let long = ["run", "short.toml", "--set", "duration=60000s", "--runs", "20000", "--jobs", "2", "-o", "out"];
     let ended = place.run(&long);

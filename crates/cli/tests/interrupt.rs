@@ -54,7 +54,7 @@ fn interrupted(place: &Place, signal: &str, words: &[&str]) -> Ended {
 }
 
 #[test]
-fn ctrl_c_keeps_finished_runs_and_the_same_command_goes_on() {
+fn ctrl_c_keeps_finished_runs_for_a_rerun() {
     goes_on(&Place::new("ctrl-c"), &LONG);
     goes_on(&Place::new("ctrl-c-sweep"), &SWEEP);
 }
@@ -87,7 +87,7 @@ fn goes_on(place: &Place, words: &[&str]) {
 }
 
 #[test]
-fn sigterm_is_a_ctrl_c_and_json_says_so() {
+fn sigterm_acts_as_ctrl_c_also_in_json() {
     let place = Place::new("sigterm");
     let ended = interrupted(&place, "TERM", &[&LONG[..], &["--json"]].concat());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(130), ""), "{ended:?}");

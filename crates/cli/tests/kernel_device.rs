@@ -185,7 +185,7 @@ fn a_clsact_filter_outlives_its_daemon() {
 }
 
 #[test]
-fn rules_of_nftables_outlive_their_daemon_for_a_second() {
+fn nftables_rules_last_one_second_after_their_daemon() {
     outlives_its_daemon("nft");
 }
 
@@ -223,7 +223,7 @@ fn is_put_back(rig: &Rig, qdisc: &str) -> bool {
 }
 
 #[test]
-fn what_was_there_is_put_back() {
+fn previous_queue_is_restored() {
     let Some(rig) = rig() else { return };
     // Attaching needs tbf, and the FIFOs are part of every kernel with qdiscs: where the first is possible, all are.
     let qdiscs = [
@@ -281,14 +281,14 @@ fn starts_that_fail(rig: &Rig) {
 }
 
 #[test]
-fn a_start_that_fails_half_way_leaves_what_was_there() {
+fn failed_start_restores_the_device() {
     let Some(rig) = rig() else { return };
     tc(&rig, "qdisc add dev out root handle 17: pfifo limit 321").unwrap();
     starts_that_fail(&rig);
 }
 
 #[test]
-fn a_start_that_failed_is_in_nobodys_way() {
+fn failed_start_does_not_block_the_next() {
     let Some(rig) = rig() else { return };
     tc(&rig, "qdisc add dev out root handle 17: pfifo limit 321").unwrap();
     let before = rig.qdisc();
@@ -304,7 +304,7 @@ fn a_start_that_failed_is_in_nobodys_way() {
 }
 
 #[test]
-fn of_two_at_once_one_is_attached() {
+fn one_of_two_simultaneous_starts_attaches() {
     let Some(rig) = rig() else { return };
     for _ in 0..5 {
         let words = ["attach", DEVICE, "--rate", RATE, "--background"];
@@ -387,17 +387,17 @@ fn what_is_not_back_is_said(killed: bool) {
 }
 
 #[test]
-fn what_the_daemon_cannot_put_back_is_said() {
+fn daemon_reports_what_it_cannot_restore() {
     what_is_not_back_is_said(false);
 }
 
 #[test]
-fn what_detach_cannot_put_back_is_said() {
+fn detach_reports_what_it_cannot_restore() {
     what_is_not_back_is_said(true);
 }
 
 #[test]
-fn a_queue_that_is_replaced_ends_the_attachment() {
+fn replaced_queue_ends_the_attachment() {
     let Some(rig) = rig() else { return };
     if attach(&rig, "pi", &[]).is_none() {
         return;
@@ -411,7 +411,7 @@ fn a_queue_that_is_replaced_ends_the_attachment() {
 }
 
 #[test]
-fn what_others_left_lying_about_is_in_nobodys_way() {
+fn stray_state_file_does_not_prevent_detach() {
     let Some(rig) = rig() else { return };
     if attach(&rig, "pi", &[]).is_none() {
         return;
@@ -433,7 +433,7 @@ fn what_others_left_lying_about_is_in_nobodys_way() {
 }
 
 #[test]
-fn under_nohup_it_ends_when_it_is_asked_to() {
+fn daemon_under_nohup_ends_on_request() {
     let Some(rig) = rig() else { return };
     let script = format!("trap '' HUP; exec {} attach {DEVICE} --rate {RATE}", env!("CARGO_BIN_EXE_forebay"));
     let mut daemon = rig.within(1, "sh").args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
@@ -489,7 +489,7 @@ fn wrong_input_changes_nothing() {
 }
 
 #[test]
-fn what_is_not_permitted_is_told_from_what_is_wrong() {
+fn missing_permission_and_wrong_input_have_different_messages() {
     // Anyone can be refused: the loopback device is there, and is not touched.
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
     command.args(["attach", "lo", "--rate", "10mbit"]);
@@ -512,7 +512,7 @@ fn refused(out: &Output) {
 }
 
 #[test]
-fn where_bpf_is_refused_nftables_acts() {
+fn nftables_is_used_without_bpf() {
     // A rig only for what it takes.
     let Some(_rig) = rig() else { return };
     let program = env!("CARGO_BIN_EXE_forebay");

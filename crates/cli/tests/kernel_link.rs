@@ -276,7 +276,7 @@ fn goodput_is_a_rate_of_100_mbit() {
 }
 
 #[test]
-fn the_added_delay_is_the_one_asked_for() {
+fn added_delay_is_the_requested_one() {
     let Some((_, said)) = link(&["--rate", "100mbit", "--delay", "20ms"], "echo", "probe") else { return };
     let words: Vec<&str> = said.split_whitespace().collect();
     let at = words.iter().position(|word| *word == "median").unwrap_or_else(|| panic!("{said}"));
@@ -285,7 +285,7 @@ fn the_added_delay_is_the_one_asked_for() {
 }
 
 #[test]
-fn tunnels_carry_it_too_where_they_open() {
+fn tun_port_forwards_packets() {
     let out = forebay(&["link", "--delay", "20ms", "--port", "tun", "--", "true"]);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     if said.contains("cannot open a tun device") {
@@ -300,7 +300,7 @@ fn tunnels_carry_it_too_where_they_open() {
 }
 
 #[test]
-fn a_word_left_over_does_not_open_the_way_to_this_machine() {
+fn link_variable_in_environment_is_ignored() {
     let out = as_user(&place().join("forebay"))
         .env("FOREBAY_LINK", "0")
         .args(["link", "--", "sh", "-c", "echo $FOREBAY_FAR"])
@@ -334,7 +334,7 @@ fn marks_that_are_sent_are_received() {
 /// Datagrams faster than the link, under DualPI2 without an L queue, which marks ECT(0) and drops ECT(1) and Not-ECT (RFC 9331
 /// section 5.1).
 #[test]
-fn datagrams_carry_the_codepoint_asked_for() {
+fn datagrams_carry_the_requested_codepoint() {
     for (ecn, is_marked) in [("\"ect0\"", true), ("\"ect1\"", false), ("false", false)] {
         let text = scenario("20mbit", 20.0, "400p", 1, "\"dualpi2 l4s=off\"", 10);
         let flows = format!("kind = \"cbr\"\nrate = \"20.2mbit\"\necn = {ecn}\n");
@@ -351,7 +351,7 @@ fn datagrams_carry_the_codepoint_asked_for() {
 }
 
 #[test]
-fn a_codepoint_that_no_kernel_sends_is_refused() {
+fn unsupported_codepoint_is_refused() {
     let text = scenario("20mbit", 20.0, "400p", 1, "\"dualpi2\"", 10).replace("cubic\"", "cubic\"\necn = \"ect1\"");
     let file = place().join("ect1.toml");
     fs::write(&file, text).unwrap();
@@ -380,7 +380,7 @@ const QUEUES: f64 = 0.3;
 const SIGNALS: f64 = 2.0;
 
 #[test]
-fn laws_hold_their_set_point_and_the_simulator_agrees() {
+fn laws_hold_set_point_on_kernel_and_simulator() {
     let aqm = "\"pi q_ref=100 a=2.6e-5 b=2.5e-5 w=170\", \"raqm_plus q0=100\"";
     let Some(runs) = on_kernel(&scenario("50mbit", 30.0, "400p", 8, aqm, 20), "laws") else { return };
     for pair in runs.chunks(2) {
@@ -396,7 +396,7 @@ fn laws_hold_their_set_point_and_the_simulator_agrees() {
 }
 
 #[test]
-fn nothing_is_left_when_it_is_killed() {
+fn nothing_remains_after_a_kill() {
     let server = role("hang");
     let mut child = as_user(&place().join("forebay"))
         .args(["link", "--server", &server, "--", "sleep", "600"])
@@ -458,7 +458,7 @@ fn delivery_opportunities_make_a_link() {
 }
 
 #[test]
-fn links_stand_within_each_other_and_give_the_commands_exit_code() {
+fn nested_links_return_the_command_exit_code() {
     let program = place().join("forebay");
     let words = [
         "link",
@@ -494,7 +494,7 @@ fn links_stand_within_each_other_and_give_the_commands_exit_code() {
 }
 
 #[test]
-fn what_came_is_judged_again_in_the_same_way() {
+fn recorded_arrivals_give_the_same_verdicts() {
     let dir = place().join("recorded");
     let aqm = "pie target=2ms";
     let words =
@@ -529,12 +529,12 @@ fn completes(client: &str, least: f64) {
 }
 
 #[test]
-fn checksums_left_to_hardware_are_finished() {
+fn offloaded_checksums_are_completed() {
     completes("source-without-checksums", 1448.0);
 }
 
 #[test]
-fn segments_left_to_hardware_are_cut() {
+fn offloaded_segments_are_split() {
     completes("source-without-segments", 50.0);
 }
 
@@ -559,7 +559,7 @@ fn link_after([near, client]: [&str; 2], [far, server]: [&str; 2]) -> Option<(Va
 }
 
 #[test]
-fn packets_as_long_as_both_ends_permit_arrive() {
+fn packets_of_the_mtu_arrive() {
     let long = "ip link set eth0 mtu 9000";
     let Some((document, said)) = link_after([long, "long"], [long, "echo"]) else {
         return;
@@ -568,7 +568,7 @@ fn packets_as_long_as_both_ends_permit_arrive() {
 }
 
 #[test]
-fn packets_too_long_for_an_end_are_a_fault() {
+fn packets_above_the_mtu_are_an_error() {
     let near = ["ip link set eth0 mtu 9000", "long"];
     let Some((document, said)) = link_after(near, ["true", "echo"]) else { return };
     let timing = &document["timing"];
@@ -578,7 +578,7 @@ fn packets_too_long_for_an_end_are_a_fault() {
 
 /// What a tunnel sends comes as one frame, whose segments lie behind headers of the tunnel.
 #[test]
-fn what_cannot_be_completed_is_a_fault() {
+fn offloaded_tunnel_segments_are_an_error() {
     let tunnel = |own: u8, other: u8| {
         format!(
             "ip link add t0 type vxlan id 5 dstport 4789 local 100.64.0.{own} remote 100.64.0.{other} && \
@@ -616,7 +616,7 @@ fn memory_does_not_grow_without_results() {
 
 /// The estimate of work over the budget must leave no thread behind: each real run is a copy of the process.
 #[test]
-fn force_runs_what_is_over_the_budget() {
+fn force_runs_a_scenario_over_budget() {
     let file = place().join("long.toml");
     fs::write(&file, scenario("10mbit", 20.0, "400p", 1, "\"droptail\"", 20_000)).unwrap();
     let mut command = as_user(Path::new("timeout"));
@@ -628,8 +628,8 @@ fn force_runs_what_is_over_the_budget() {
 }
 
 #[test]
-fn files_of_the_command_stay_beside_results() {
-    let dir = place().join("beside");
+fn files_of_the_command_stay_with_results() {
+    let dir = place().join("next");
     let _ = fs::remove_dir_all(&dir);
     let words = format!("sleep 1; echo x > {}/log", dir.display());
     let out = forebay(&[&["link", "-o", dir.to_str().unwrap()], &ANY_TIME[..], &["--", "sh", "-c", &words]].concat());
@@ -638,7 +638,7 @@ fn files_of_the_command_stay_beside_results() {
 }
 
 #[test]
-fn wrong_words_are_refused_before_anything_is_made() {
+fn wrong_arguments_are_refused_before_any_change() {
     let trace = place().join("bad.trace");
     fs::write(&trace, "1\n5\n4\n").unwrap();
     let missing = place().join("missing.trace");

@@ -98,7 +98,7 @@ fn a_hundred_kills_lose_no_finished_run() {
 }
 
 #[test]
-fn a_file_that_has_changed_is_run_again() {
+fn changed_file_is_run_again() {
     let place = Place::new("rot");
     let out = place.dir.join("out");
     place.run(&SWEEP).good();
@@ -118,7 +118,7 @@ fn a_file_that_has_changed_is_run_again() {
 }
 
 #[test]
-fn a_full_disk_is_an_error_and_keeps_what_there_is() {
+fn full_disk_is_an_error_and_keeps_files() {
     let place = Place::new("full");
     let program = place.command(&SWEEP);
     let words: Vec<String> = program.get_args().map(|word| format!("'{}'", word.to_string_lossy())).collect();

@@ -32,7 +32,7 @@ fn without_a_network_everything_is_the_same() {
 }
 
 #[test]
-fn no_socket_is_opened_that_leads_anywhere() {
+fn no_network_socket_is_opened() {
     let place = Place::new("watched");
     let dimensions = ["--vary", "flows.ftp.count=2,3", "--runs", "1", "-o", "swept"];
     let sweep = [&["sweep", "short.toml"][..], &dimensions].concat();

@@ -14,7 +14,7 @@ fn theorems() -> Vec<(&'static str, String)> {
 
 /// One claim of every paper that has one: a folder and a report for each, and an index if they are several.
 #[test]
-fn several_papers_have_a_folder_each_and_an_index() {
+fn each_of_several_papers_has_folder_and_index() {
     let place = Place::new("several");
     let theorems = theorems();
     let mut words: Vec<&str> = theorems.iter().map(|(_, id)| id.as_str()).collect();
@@ -54,7 +54,7 @@ fn an_index_is_built_again_from_its_folders() {
 
 /// Every paper at once goes into no directory that holds something else, and says so before the first run.
 #[test]
-fn an_index_takes_no_directory_that_is_something_else() {
+fn index_refuses_a_directory_of_another_kind() {
     let place = Place::new("foreign");
     place.run(&["reproduce", "RAQM-TH1", "-o", "one", "-q"]).good();
     fs::create_dir(place.dir.join("mine")).unwrap();

@@ -188,7 +188,7 @@ fn report_builds_the_page_again() {
 
 /// Under --json a report that cannot be written is the one document, without it the last word.
 #[test]
-fn a_report_that_cannot_be_written_is_an_error_after_all() {
+fn unwritable_report_is_an_error() {
     let place = Place::new("no-report");
     for (words, dir) in [(&["run", "short.toml", "--runs", "1"][..], "out"), (&["reproduce", "RAQM-TH1"], "paper")] {
         place.run(&[words, &["-o", dir, "-q"]].concat()).good();
@@ -204,9 +204,9 @@ fn a_report_that_cannot_be_written_is_an_error_after_all() {
     }
 }
 
-/// Of two scenarios that begin in one new directory at the same time one gets it, the other is told.
+/// Of two scenarios that start in one new directory at the same time, one gets it and the other fails with a message.
 #[test]
-fn a_new_directory_is_given_to_one_of_two() {
+fn one_of_two_scenarios_gets_the_new_directory() {
     let place = Place::new("race");
     for round in 0..8 {
         let out = format!("out{round}");

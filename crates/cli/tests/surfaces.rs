@@ -115,7 +115,7 @@ fn explain_knows_every_discipline() {
 }
 
 #[test]
-fn the_defaults_of_a_variant_are_its_own() {
+fn each_variant_has_its_defaults() {
     let place = Place::new("variant");
     let json = place.run(&["explain", "raqm_plus", "--json"]).good().json();
     assert_eq!(json["variant_of"]["name"], "raqm");
@@ -124,7 +124,7 @@ fn the_defaults_of_a_variant_are_its_own() {
 }
 
 #[test]
-fn a_typo_in_any_flag_is_answered_with_the_flag() {
+fn typo_in_a_flag_suggests_the_flag() {
     let place = Place::new("typos");
     let mut tried = 0;
     for (words, text) in crate::common::helps(&place) {
@@ -146,7 +146,7 @@ fn a_typo_in_any_flag_is_answered_with_the_flag() {
 }
 
 #[test]
-fn a_mistyped_word_is_answered_with_the_nearest() {
+fn mistyped_word_suggests_the_nearest() {
     let place = Place::new("near-words");
     let cases: [(&[&str], &str); 9] = [
         (&["rnu", "short.toml"], "run"),
@@ -176,7 +176,7 @@ fn a_mistyped_word_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn what_a_shell_and_man_are_told() {
+fn completions_and_man_page_list_the_commands() {
     let place = Place::new("shell");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = place.run(&["completions", shell]).good().stdout;
@@ -195,7 +195,7 @@ fn what_a_shell_and_man_are_told() {
 }
 
 #[test]
-fn help_ends_with_examples_and_version_with_the_revision() {
+fn help_ends_with_examples_version_with_revision() {
     let place = Place::new("help");
     let all = crate::common::helps(&place);
     assert!(all.len() >= 17, "{}", all.len());
@@ -209,7 +209,7 @@ fn help_ends_with_examples_and_version_with_the_revision() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn reader_closing_early_is_no_error() {
     let place = Place::new("pipe");
     for words in [&["list"][..], &["explain", "raqm"], &["-h"], &["list", "--json"], &["explain", "raqn", "--json"]] {
         let mut child = place.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -89,7 +89,7 @@ fn a_sweep_is_a_run_with_axes() {
 }
 
 #[test]
-fn axes_of_the_file_stay_unless_they_are_given_anew() {
+fn axes_of_the_file_stay_unless_replaced() {
     let place = Place::new("sweep-file");
     place.write("varied.toml", &format!("{SCENARIO}\n[vary]\n\"flows.ftp.count\" = [5, 10]\npacket = [500, 1000]\n"));
     let points = |words: &[&str]| {

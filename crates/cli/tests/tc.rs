@@ -1,7 +1,7 @@
-//! tc's words beside tc itself: it refuses what is refused here, and what it would tell the kernel is what is set here.
+//! Our reader of tc commands compared with tc: both refuse the same arguments, and both set the same parameters.
 //!
-//! tc reads its words before it asks the kernel, so that it answers also where the kernel lacks the discipline; what it
-//! would say is seen in its system call. It runs in a network namespace of its own, whose loopback device nobody uses.
+//! tc parses its arguments before it asks the kernel, so the test also works where the kernel lacks the discipline. The
+//! parameters are read from its system call. It runs in a separate network namespace, on an unused loopback device.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -367,7 +367,7 @@ fn disciplines() -> Vec<(&'static str, Tc)> {
 }
 
 #[test]
-fn tc_reads_its_words_as_they_are_read_here() {
+fn tc_reads_arguments_as_forebay_does() {
     let oracle = match Oracle::new() {
         Ok(oracle) => oracle,
         Err(lacking) => return skip(lacking),
@@ -423,7 +423,7 @@ fn tc_here_has_every_discipline() {
 
 /// Where tc is not followed: what it prints itself and does not read, and what it reads only in part.
 #[test]
-fn differences_from_tc_are_those_that_are_named() {
+fn only_listed_differences_from_tc_exist() {
     let oracle = match Oracle::new() {
         Ok(oracle) => oracle,
         Err(lacking) => return skip(lacking),
@@ -442,7 +442,7 @@ fn differences_from_tc_are_those_that_are_named() {
 
 /// An oracle that never answers would agree with everything.
 #[test]
-fn messages_are_taken_apart() {
+fn netlink_messages_are_parsed() {
     let dump = " * 76 bytes in buffer 0\n\
          \u{20}| 00000  4c 00 00 00 24 00 05 06  0b 5e 04 6b 00 00 00 00  L...$....^.k.... |\n\
          \u{20}| 00010  00 00 00 00 01 00 00 00  00 00 00 00 ff ff ff ff  ................ |\n\

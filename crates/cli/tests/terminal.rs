@@ -6,7 +6,7 @@ use crate::common::Place;
 use crate::skips::skip;
 use forebay_aqm::ENTRIES;
 
-/// A line for a shell on a terminal of so many columns.
+/// A shell command on a terminal with this number of columns.
 fn on_terminal(columns: usize, line: &str) -> Command {
     let mut script = Command::new("script");
     script.args(["-qec", &format!("stty cols {columns} rows 50; {line}"), "/dev/null"]);
@@ -14,7 +14,7 @@ fn on_terminal(columns: usize, line: &str) -> Command {
     script
 }
 
-/// Are there no terminals to be had?
+/// Is no pseudo-terminal available?
 fn without_terminals() -> bool {
     let size = on_terminal(80, "stty size").output();
     let without = !size.is_ok_and(|size| String::from_utf8_lossy(&size.stdout).trim() == "50 80");
@@ -83,7 +83,7 @@ fn running_text_fits_the_terminal() {
 }
 
 #[test]
-fn helps_fit_the_terminal_and_their_examples_can_be_copied() {
+fn help_fits_terminal_and_examples_are_one_line() {
     if without_terminals() {
         return;
     }
@@ -108,7 +108,7 @@ fn helps_fit_the_terminal_and_their_examples_can_be_copied() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_for_those_who_want_them() {
+fn colours_only_on_terminals_or_on_request() {
     if without_terminals() {
         return;
     }

@@ -13,7 +13,7 @@ fn place(name: &str) -> Place {
 }
 
 #[test]
-fn pi_is_tuned_by_the_model_and_tried_in_the_simulation() {
+fn pi_is_tuned_by_model_then_simulated() {
     let place = place("tune-pi");
     let aims = ["--for", "delay-margin>=100ms", "--for", "queue<=10ms"];
     let words: Vec<&str> = ["tune", "loop.toml", "--aqm", "pi"].into_iter().chain(aims).chain(SHORT).collect();
@@ -25,7 +25,7 @@ fn pi_is_tuned_by_the_model_and_tried_in_the_simulation() {
     // 37.5 packets; the design rule alone has 50.
     let queue = &aims[1];
     assert!(queue["model"].as_f64().unwrap() <= 10.0 && queue["simulated"]["n"] == 2, "{found}");
-    // Beside it what was given, under the same seeds.
+    // The given parameters run too, with the same seeds.
     let contenders = found["compare"]["cases"][0]["contenders"].as_array().unwrap();
     assert_eq!(contenders.iter().map(|it| it["label"].as_str().unwrap()).collect::<Vec<_>>(), [text, "pi"]);
     let shown = place.run(&words).good().stdout;
@@ -33,7 +33,7 @@ fn pi_is_tuned_by_the_model_and_tried_in_the_simulation() {
 }
 
 #[test]
-fn aims_that_cannot_be_met_are_refused_with_the_best_there_is() {
+fn unreachable_aims_are_refused_with_the_best_found() {
     let place = place("tune-unmet");
     let refused = |words: &[&str], what: &[&str]| {
         let ended = place.run(&[&["tune", "loop.toml"], words, &SHORT[..]].concat());

@@ -81,7 +81,7 @@ fn containers_with_equal_process_numbers_take_turns() {
 }
 
 #[test]
-fn the_second_says_whom_it_waits_for() {
+fn second_process_names_the_one_it_waits_for() {
     let place = Place::new("waits");
     let words = ["run", "short.toml", "--runs", "30", "--jobs", "1", "--set", "duration=20s", "-o", "out"];
     let first = begin(&mut place.command(&words));
@@ -130,7 +130,7 @@ fn an_interruption_ends_the_wait() {
 }
 
 #[test]
-fn a_file_size_limit_is_an_error_with_a_reason() {
+fn file_size_limit_is_an_error_with_reason() {
     let place = Place::new("limit");
     let program = place.command(&["run", "short.toml", "-o", "out"]);
     let mut limited = Command::new("sh");

@@ -14,7 +14,7 @@ use forebay_lab::scenario::Overrides;
 const FTP: &str = include_str!("data/ftp.toml");
 
 #[test]
-fn the_example_stands_in_a_comparison_like_any_other() {
+fn custom_example_runs_in_a_comparison() {
     std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
     my_first_aqm::main().unwrap();
     // It was registered there: now it is read, checked and written like a built-in one.
@@ -28,7 +28,7 @@ fn the_example_stands_in_a_comparison_like_any_other() {
 }
 
 #[test]
-fn a_name_is_given_once_and_built_in_ones_are_taken() {
+fn duplicate_and_built_in_names_are_refused() {
     assert!(!own::register(forebay_aqm::base::own::Own::aqm::<forebay_aqm::aqm::red::Red>("red")));
     assert!(own::register(forebay_aqm::base::own::Own::aqm::<forebay_aqm::aqm::red::Red>("my_red")));
     assert!(!own::register(forebay_aqm::base::own::Own::aqm::<forebay_aqm::aqm::red::Red>("my_red")));
@@ -36,7 +36,7 @@ fn a_name_is_given_once_and_built_in_ones_are_taken() {
 
 /// Behind a pointer it is the same discipline: the same packets.
 #[test]
-fn a_copy_of_a_built_in_one_gives_the_same_run() {
+fn copy_of_built_in_discipline_gives_same_run() {
     own::register(forebay_aqm::base::own::Own::law::<forebay_aqm::law::pi::Pi>("my_pi"));
     own::register(forebay_aqm::base::own::Own::queue::<forebay_aqm::queue::red_tail::RedTail>("my_red_tail"));
     for (own, built_in) in [("my_pi q_ref=20", "pi q_ref=20"), ("my_red_tail n=5", "red_tail n=5")] {

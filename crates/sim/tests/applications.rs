@@ -24,7 +24,7 @@ const FILES: Files = Files {
     handshake: false,
 };
 
-/// So many connections under this application, without jitter, all beginning at 0.
+/// `count` connections of this application, without jitter, all beginning at 0.
 fn network(count: usize, secs: u64, options: TcpOptions, work: &Work) -> Network {
     let mut net = case1(&dumbbell("droptail", 1000, Span::ZERO), count, secs, options, 1);
     net.warmup = Span::ZERO;
@@ -50,7 +50,7 @@ fn takes(files: Files, secs: f64) {
 }
 
 #[test]
-fn a_file_of_a_packet_takes_its_way() {
+fn one_packet_file_takes_the_path_delay() {
     takes(FILES, DATA);
     takes(Files { request: Some(40), ..FILES }, ACK + DATA);
     takes(Files { request: Some(500), ..FILES }, DATA + DATA);
@@ -67,7 +67,7 @@ fn a_handshake_takes_a_round_trip() {
 
 /// Only the first of two files has it, where the connection stays.
 #[test]
-fn a_connection_that_stays_has_one_handshake() {
+fn persistent_connection_has_one_handshake() {
     for request in [None, Some(40)] {
         let once = Files { fresh: false, count: Some(2), request, ..FILES };
         let mean = |files| outcome(files, TcpOptions::default()).completion_s.unwrap().mean;
@@ -79,7 +79,7 @@ fn a_connection_that_stays_has_one_handshake() {
 /// Where the SYN or its answer was sent more than once, the connection begins with one packet (RFC 5681 section 3.1). Here the
 /// timer is shorter than the round trip.
 #[test]
-fn a_connection_whose_syn_was_lost_begins_with_one_packet() {
+fn lost_syn_means_initial_window_of_one_packet() {
     let slow = TcpOptions { initial_window: 7, ..TcpOptions::default() };
     let files = Files { handshake: true, size: Draw::Constant(3500.0), count: Some(1), ..FILES };
     let mut net = network(1, 20, slow, &Work::Files(files));
@@ -104,7 +104,7 @@ fn a_new_connection_begins_with_slow_start() {
 /// what is outstanding (RFC 7661). The second file takes 5 + 2. Silent for a second, longer than the timeout of 200 ms,
 /// a connection begins with the restart window all the same, unless that is switched off.
 #[test]
-fn a_connection_that_stays_keeps_its_window() {
+fn persistent_connection_keeps_its_window() {
     let files = Files { size: Draw::Constant(3500.0), fresh: false, count: Some(2), ..FILES };
     let keeps = TcpOptions { idle_restart: false, ..TcpOptions::default() };
     let kept = outcome(files, keeps).completion_s.unwrap();
@@ -115,7 +115,7 @@ fn a_connection_that_stays_keeps_its_window() {
 }
 
 #[test]
-fn every_file_comes_in_the_end_whatever_is_lost() {
+fn every_file_completes_despite_losses() {
     for variant in Variant::all() {
         for (request, handshake) in [(None, false), (Some(400), false), (None, true), (Some(400), true)] {
             for fresh in [false, true] {
@@ -135,7 +135,7 @@ fn every_file_comes_in_the_end_whatever_is_lost() {
 }
 
 #[test]
-fn what_is_written_at_a_rate_arrives_at_that_rate() {
+fn paced_writes_arrive_at_their_rate() {
     // 100 packets a second, far below what the window allows; and 5000, of which the link takes half.
     for (every, secs, low, high) in [(10_000, 50, 4990, 5001), (200, 20, 49_000, 50_000)] {
         let work = Work::Written(Pattern::Constant { every: Span::from_micros(every) });
@@ -147,7 +147,7 @@ fn what_is_written_at_a_rate_arrives_at_that_rate() {
 }
 
 #[test]
-fn an_application_that_leaves_is_heard_of_no_more() {
+fn no_events_after_an_application_leaves() {
     let mut net = network(1, 20, TcpOptions::default(), &Work::Files(Files { request: Some(40), ..FILES }));
     net.flows[0].stop = Some(Instant::from_nanos(1_500_000_000));
     assert_eq!(run(&net, 1).classes[0].files, 2);

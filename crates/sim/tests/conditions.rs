@@ -47,7 +47,7 @@ fn fates(outcome: &Outcome) -> (u64, u64) {
 }
 
 #[test]
-fn what_is_sent_arrives_or_is_dropped_or_lost() {
+fn packets_sent_equal_arrived_plus_dropped_plus_lost() {
     for aqm in ["droptail", "raqm", "codel", "red_tail", "fq_codel", "drr"] {
         let mut net = lossy(aqm, 30);
         count_all(&mut net, Span::from_micros(3500));
@@ -62,7 +62,7 @@ fn what_is_sent_arrives_or_is_dropped_or_lost() {
 /// The bottleneck loses (0.01 * 0.9 + 0.2 * 0.001) / 0.21 = 0.0438 of the packets, in bursts.
 /// Some 23,000 packets with the variance of a chain that loses all or nothing: sd 0.0043; tolerance 4 of them.
 #[test]
-fn a_meter_sees_the_rate_of_the_losses() {
+fn meter_measures_the_loss_rate() {
     for aqm in ["droptail", "raqm"] {
         let mut net = lossy(aqm, 30);
         for flow in &mut net.flows {
@@ -76,7 +76,7 @@ fn a_meter_sees_the_rate_of_the_losses() {
 }
 
 #[test]
-fn losses_are_the_same_with_and_without_shortcuts_and_meters() {
+fn losses_do_not_depend_on_shortcuts_or_meters() {
     let net = lossy("droptail", 20);
     let fast = run(&net, 1);
     let mut slow = net.clone();
@@ -85,7 +85,7 @@ fn losses_are_the_same_with_and_without_shortcuts_and_meters() {
     }
     assert_eq!(fast.fingerprint, run(&slow, 1).fingerprint);
     let mut watched = net.clone();
-    // A host's own line wanders only where it is passed ahead of time, so that one is left alone.
+    // A host's own link has serialization jitter only where it is passed ahead of time, so it is not watched.
     let others = |name: &str| !name.starts_with("access/") && !name.starts_with("egress-back/");
     watched.links.iter_mut().for_each(|link| link.lane.study = others(&link.name));
     assert_eq!(fast.fingerprint, run(&watched, 1).fingerprint);
@@ -142,7 +142,7 @@ fn one_step_is_a_constant_rate() {
 }
 
 #[test]
-fn a_schedule_is_the_same_as_arithmetic_and_under_a_discipline() {
+fn rate_schedule_agrees_for_arithmetic_and_discipline() {
     for schedule in [outage(), trace()] {
         let fast = changing("droptail", &schedule, 20);
         let mut slow = fast.clone();
@@ -158,7 +158,7 @@ fn a_schedule_is_the_same_as_arithmetic_and_under_a_discipline() {
 
 /// The bottleneck's own buffer is small enough to lose packets while the link is down.
 #[test]
-fn nothing_is_lost_or_invented_while_the_rate_changes() {
+fn packets_are_conserved_while_rate_changes() {
     for schedule in [outage(), trace()] {
         for aqm in ["droptail", "raqm", "codel", "red_tail", "fq_codel", "drr"] {
             let mut net = changing(aqm, &schedule, 30);
@@ -190,7 +190,7 @@ fn a_busy_link_delivers_what_its_schedule_carries() {
 /// A link whose rate is drawn between 2 and 6 Mb/s carries 4 Mb/s in the mean: of 400 s and moves every 100 ms, correlated
 /// over a few of them, a twentieth is allowed. Each link, and each seed, has rates of its own.
 #[test]
-fn rates_drawn_by_lot_have_their_mean() {
+fn random_rates_have_their_mean() {
     let mut net = case1(&dumbbell("droptail", 100, Span::from_micros(10)), 20, 400, TcpOptions::default(), 1);
     let rates = [2, 4, 6].map(|mbit| Rate(mbit * 1_000_000)).to_vec();
     net.links[0].lane.conditions.levels = Some(Levels { rates, hold: Span::from_millis(100) });

@@ -22,7 +22,7 @@ fn same_seed_same_run_and_another_seed_another() {
 }
 
 #[test]
-fn drop_tail_as_arithmetic_equals_drop_tail_as_a_discipline() {
+fn arithmetic_drop_tail_equals_the_discipline() {
     for (limit, count) in [(100, 40), (3, 10), (1, 5)] {
         let mut net = case1(&dumbbell("droptail", limit, JITTER), count, 20, TcpOptions::default(), 1);
         net.classes = vec![0];
@@ -125,7 +125,7 @@ fn rows_of_classes_add_up_to_the_run() {
 /// up to one packet time (400 us). Measured over ten seeds, the mean of 60 s has an sd of 0.7 packets, the drop
 /// ratio one of 2.5 %; the tolerances are 4 sd of a difference of two of them: 3 packets rounded down, 15 %.
 #[test]
-fn results_do_not_depend_on_the_jitter_but_on_there_being_some() {
+fn results_do_not_depend_on_size_of_jitter() {
     let at = |jitter| {
         let bell = dumbbell("droptail", 99, Span::from_micros(jitter));
         run(&case1(&bell, 40, 60, TcpOptions::default(), 1), 1)
@@ -145,11 +145,11 @@ fn results_do_not_depend_on_the_jitter_but_on_there_being_some() {
 }
 
 /// With diverse round trips a host's own line queues; its packets then leave exactly one packet time apart
-/// unless the line wanders too. One host would take the link whatever the jitter before its queue. Measured
+/// unless the link has serialization jitter too. One host would take the link whatever the jitter before its queue. Measured
 /// over ten seeds the mean of 60 s is 67 packets with an sd of 1.8 at most, so 7 packets are 4 sd; locked
 /// out, it is 100.
 #[test]
-fn a_backlogged_host_does_not_lock_the_others_out() {
+fn backlogged_host_does_not_lock_out_others() {
     let ms = Span::from_millis;
     for jitter in [3, 10, 100, 400] {
         let mut bell = dumbbell("droptail", 99, Span::from_micros(jitter));

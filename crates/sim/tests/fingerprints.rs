@@ -1,5 +1,5 @@
 //! Runs whose fingerprints are on record: debug, release, other machines and instruction sets, and later versions must
-//! agree. `FOREBAY_BLESS=1` writes them anew.
+//! agree. `FOREBAY_BLESS=1` rewrites them.
 
 use std::fmt::Write;
 
@@ -45,7 +45,7 @@ fn weather() -> Network {
     net
 }
 
-/// Of so many random networks - every topology, source, transport, loss and marker - one number.
+/// One number for the random networks of these seeds: every topology, source, transport, loss and marker.
 fn networks(seeds: std::ops::Range<u64>) -> u64 {
     let of = |seed| run(&crate::scenario::network(seed), seed).fingerprint;
     seeds.map(of).fold(0, |all: u64, one| all.rotate_left(1) ^ one)

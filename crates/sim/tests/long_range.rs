@@ -60,7 +60,7 @@ const EVERY: Span = Span::from_millis(250);
 const STATE: Span = Span::from_millis(500);
 
 #[test]
-fn pareto_sources_together_remember_and_exponential_ones_do_not() {
+fn only_pareto_aggregate_is_long_range_dependent() {
     let pareto = Pattern::Pareto { every: EVERY, on: STATE, off: STATE, shape: 1.5 };
     let exponential = Pattern::OnOff { every: EVERY, on: STATE, off: STATE };
     for (pattern, hurst) in [(pareto, 0.770), (exponential, 0.501)] {

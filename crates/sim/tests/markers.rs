@@ -26,7 +26,7 @@ fn offered(outcome: &Outcome, colour: Colour) -> f64 {
 }
 
 #[test]
-fn in_is_the_committed_rate_on_every_kind_of_link() {
+fn in_traffic_has_committed_rate_on_every_link() {
     // 5 x 0.5 Mb/s in packets of 4000 bits are 625 a second; each bucket holds 4 packets, spent before the window.
     let marker = MarkerSpec { cir: Rate(500_000), cbs: Bytes(2000) };
     for aqm in ["droptail", "droptail th=1", "red", "sio"] {
@@ -41,7 +41,7 @@ fn in_is_the_committed_rate_on_every_kind_of_link() {
 }
 
 #[test]
-fn a_bucket_of_ones_own_gives_each_flow_the_rate() {
+fn bucket_per_flow_gives_each_flow_the_rate() {
     let mut net = sources("droptail", 20);
     net.markers = vec![MarkerSpec { cir: Rate(500_000), cbs: Bytes(2000) }; 10];
     net.flows.iter_mut().enumerate().for_each(|(i, flow)| flow.marker = Some(i));
@@ -50,7 +50,7 @@ fn a_bucket_of_ones_own_gives_each_flow_the_rate() {
 }
 
 #[test]
-fn a_discipline_that_sees_no_colours_sends_the_same_packets() {
+fn colour_blind_discipline_sends_the_same_packets() {
     for aqm in ["droptail", "red", "msvb"] {
         let plain = case1(&dumbbell(aqm, 100, JITTER), 20, 20, TcpOptions::default(), 1);
         let mut coloured = plain.clone();

@@ -112,9 +112,9 @@ fn the_same_by_arithmetic_and_by_discipline() {
     });
 }
 
-/// Links that are passed and hosts that answer ahead of time, beside the same ones by event: a link under study, or a
+/// Links that are passed and hosts that answer ahead of time, compared with the same ones by event: a link under study, or a
 /// server that has something to send of its own (here, too late to begin), takes that away. Ties between hosts would
-/// be broken by the event order, so delays and starts are made odd; a host's line wanders only ahead of time, so
+/// be broken by the event order, so delays and starts are made odd; a host's link has jitter only ahead of time, so
 /// there is no jitter.
 #[test]
 fn the_same_ahead_of_time_and_by_event() {

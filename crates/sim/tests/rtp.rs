@@ -33,7 +33,7 @@ fn network(rate: u64, floor: f64) -> Network {
 const ALL: u64 = SECS * 25 * 5;
 
 #[test]
-fn on_a_free_link_all_arrives_and_every_report_is_a_packet() {
+fn rtp_on_free_link_loses_nothing() {
     let outcome = run(&network(10_000_000, 0.1), 1);
     let flow = &outcome.flows[0];
     assert!((ALL..=ALL + 5).contains(&flow.sender.sent) && flow.sender.sent - flow.delivered_pkts <= 10, "{flow:?}");
@@ -49,7 +49,7 @@ fn on_a_free_link_all_arrives_and_every_report_is_a_packet() {
 /// one after: it turns below 0.48 + 0.05 * 3 = 0.63, down to at least 0.8 * 0.48 = 0.38 after one report. A second one in
 /// a row, while the buffer is still full, may take it to 0.31.
 #[test]
-fn on_a_narrow_link_the_sender_follows_its_rate() {
+fn sender_follows_the_rate_of_narrow_link() {
     let flow = &run(&network(500_000, 0.1), 1).flows[0];
     let bytes = flow.received_bytes as f64 / (SECS as f64 * 62_500.0);
     assert!(bytes > 0.31 / 0.48, "the link is used: {bytes}");
@@ -61,7 +61,7 @@ fn on_a_narrow_link_the_sender_follows_its_rate() {
 }
 
 #[test]
-fn a_sender_goes_no_further_down_than_its_floor() {
+fn sender_rate_is_at_least_its_floor() {
     // Frames of 2000 bytes, in two packets, in the second half: it takes a while until a loss behind a queue of 3.3 s is
     // seen, and four reports more to go down.
     let half = Span::from_millis(500 * SECS);
@@ -73,7 +73,7 @@ fn a_sender_goes_no_further_down_than_its_floor() {
 }
 
 #[test]
-fn reports_that_are_lost_change_nothing() {
+fn lost_reports_change_nothing() {
     let mut net = network(500_000, 0.1);
     net.links.iter_mut().filter(|link| link.name == "reverse").for_each(|link| {
         link.lane.conditions.loss = Some(LossModel::Bernoulli(1.0));
@@ -85,7 +85,7 @@ fn reports_that_are_lost_change_nothing() {
 }
 
 #[test]
-fn a_stream_that_stops_says_no_more() {
+fn stopped_stream_sends_nothing() {
     let mut net = network(10_000_000, 0.1);
     net.flows[0].stop = Some(Instant::from_nanos(9_010_000_000));
     let outcome = run(&net, 1);

@@ -68,7 +68,7 @@ fn goodput(outcome: &Outcome, group: u32) -> u64 {
 /// them, and less the more there are; yet the bottlenecks stay busy (Floyd 1991, "Connections with multiple congested
 /// gateways").
 #[test]
-fn through_traffic_gets_less_the_more_bottlenecks_it_crosses() {
+fn through_traffic_gets_less_with_more_bottlenecks() {
     for aqm in ["droptail", "raqm", "codel"] {
         let mut before = f64::INFINITY;
         for n in [1, 2, 4] {
@@ -86,7 +86,7 @@ fn through_traffic_gets_less_the_more_bottlenecks_it_crosses() {
 
 /// Who crosses the second bottleneck alone shares it with the through traffic and meets none of the first.
 #[test]
-fn cross_traffic_meets_only_what_it_crosses() {
+fn cross_traffic_uses_only_the_links_it_crosses() {
     let lot = lot("droptail", 3);
     let mut net = network(&lot, 2);
     net.flows.retain(|flow| flow.group == 2);
@@ -134,7 +134,7 @@ fn a_graph_can_spell_the_dumbbell() {
 /// A way back that carries 0.5 % of the way there in bits, and acknowledgements of 8 % of a data packet: they and not
 /// the data fill their link, arrive slower, and get lost, so that the bottleneck idles (Lakshman and Madhow 1997).
 #[test]
-fn a_narrow_way_back_throttles_the_way_there() {
+fn narrow_return_path_limits_forward_rate() {
     let at = |rate: u64, limit: u32| {
         let mut lot = dumbbell("droptail", 100, Span::from_micros(10)).lot();
         let reverse = &mut lot.bottlenecks[0].reverse;

@@ -208,7 +208,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn levels_one_by_one_are_the_whole_chain_at_once() {
+fn solving_by_level_equals_solving_complete_chain() {
     for (i, case) in cases().iter().enumerate() {
         let (found, brute) = (case.solved(), case.brute());
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-12;
@@ -286,7 +286,7 @@ fn a_simulation_agrees_on_a_service_of_phases() {
 }
 
 #[test]
-fn copies_are_as_good_as_all_of_them_side_by_side() {
+fn lumped_sources_equal_separate_sources() {
     for source in [mmpp([0.5, 0.25], [0.5, 0.2]), map()] {
         let n = source.quiet.len();
         let goes = |i: usize, j: usize| source.quiet[i][j] + source.loud[i][j];
@@ -303,7 +303,7 @@ fn copies_are_as_good_as_all_of_them_side_by_side() {
 }
 
 #[test]
-fn no_room_and_a_chain_that_does_not_come_back_have_no_answer() {
+fn empty_buffer_and_reducible_chain_are_refused() {
     let poisson = Mmpp::new(Matrix::zero(1, 1), vec![RATE]);
     assert!(solve(&poisson, &Service::erlang(1, 1.0), 0, |_, _| 0.0).is_none());
     let apart = Mmpp::new(Matrix::zero(2, 2), vec![RATE, 0.1]);

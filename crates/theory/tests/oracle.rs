@@ -1,5 +1,5 @@
-//! SciPy and python-control have the same figures: those on record in `validation/theory/oracle.txt`, which
-//! `validation/theory/oracle.py` writes; `cargo xtask test` runs it anew where both are installed.
+//! SciPy and python-control give the same figures. `validation/theory/oracle.py` wrote theirs to
+//! `validation/theory/oracle.txt`; `cargo xtask test` runs it again where both are installed.
 
 use forebay_theory::dde::Past;
 use forebay_theory::mmpp::{Mmpp, Service, solve};
@@ -34,7 +34,7 @@ fn pi(w: f64) -> Complex64 {
 
 /// Gain margin, phase margin, crossover. Theirs are read off a table of 40,000 frequencies: a thousandth.
 #[test]
-fn margins_with_exact_delays_are_python_controls() {
+fn margins_with_exact_delays_equal_python_control() {
     let loops: [(&str, &[(f64, f64)]); 4] = [
         ("pi-60", &[(60.0, 0.246)]),
         ("pi-40", &[(40.0, 0.246)]),
@@ -54,7 +54,7 @@ fn margins_with_exact_delays_are_python_controls() {
 
 /// Mean in the system, and loss. Both are exact but for rounding.
 #[test]
-fn queues_are_those_of_the_whole_chain_in_scipy() {
+fn queues_equal_the_complete_chain_in_scipy() {
     let cases = [
         ("queue m-m-1-10", [1.0, 1.0], [0.8, 0.8], 1, 1.0, 10),
         ("queue mmpp-e2-1-20", [0.5, 0.7], [260.0, 140.0], 2, 250.0, 20),
@@ -69,7 +69,7 @@ fn queues_are_those_of_the_whole_chain_in_scipy() {
 
 /// The state at the end. Steps of a 200th of the delay: the error falls with their fourth power.
 #[test]
-fn courses_with_a_delay_are_scipys() {
+fn trajectories_with_delay_equal_scipy() {
     const LAG: usize = 200;
     let mut linear = Past::resting(&[1.0], 1.0, LAG);
     (0..10 * LAG).for_each(|_| linear.step(&|_, then, out| out[0] = -1.5 * then[0]));

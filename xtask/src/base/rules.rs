@@ -4,7 +4,7 @@ use crate::base::tree::Tree;
 
 /// The crate of the disciplines.
 const CRATE: &str = "crates/aqm/src/";
-/// Its folders with rules: those of disciplines, and those of what stands beside them.
+/// Its folders with rules: those of disciplines, and those of shared parts.
 const FOLDERS: [&str; 5] = ["law/", "aqm/", "queue/", "parts/", "base/"];
 
 /// The file of the rule called `name`.

@@ -1,5 +1,5 @@
-//! `cargo xtask tidy`: what rustfmt and clippy say, and the house rules that no tool checks. Each rule is a function from
-//! the files of the checkout to what is wrong with them, and its test plants the fault that it must find.
+//! `cargo xtask tidy`: rustfmt, and the rules that no tool checks. Each rule is a function from the files of the checkout
+//! to its findings, and its test plants the fault that it must find.
 
 mod circles;
 mod claims;
@@ -36,6 +36,7 @@ const RULES: &[Rule] = &[
     ("claims", "every claim has a quick verdict on record", claims::check),
     ("links", "files that the documents name exist", links::check),
     ("readmes", "what READMEs say of crates and of Python is what manifests say", manifests::readmes),
+    ("glossary", "no phrase of the left column of CONTRIBUTING.md's glossary", words::glossary),
     ("shell", "commands of the documents run in every shell", words::shell),
     ("indent", "code within braces is indented, in macros too", words::indent),
     ("invariants", "every invariant of ARCHITECTURE.md names a check that exists", invariants::check),

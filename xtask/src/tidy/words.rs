@@ -1,6 +1,6 @@
 //! Words, commands and shapes that must not stand in files, and that no tool looks for.
 
-use crate::base::tree::Tree;
+use crate::base::tree::{File, Tree};
 
 /// Notes to oneself, split so that this file has none. clippy sees macros, not comments.
 const NOTES: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
@@ -12,6 +12,13 @@ const SIM_LINES: usize = 450;
 const WRITTEN: [&str; 6] = ["rs", "js", "css", "md", "toml", "tcl"];
 /// Source files of a folder, those in folders below it not counted.
 const FILES: usize = 15;
+/// Where the glossary is, and what is before its table.
+const GUIDE: &str = "CONTRIBUTING.md";
+const GLOSSARY: &str = "| not | but |";
+/// Ends of files with prose.
+const PROSE: [&str; 10] = [".md", ".jinja", ".j2", ".rs", ".toml", ".txt", ".py", ".pyi", ".tcl", ".ci/run"];
+/// Inputs that a fuzzer found.
+const CORPUS: &str = "fuzz/corpus/";
 /// The file whose tests have such words.
 const HERE: &str = "xtask/src/tidy/words.rs";
 
@@ -108,6 +115,70 @@ pub(super) fn sizes(tree: &Tree) -> Vec<String> {
     findings
 }
 
+/// Phrases of the glossary's left column in prose. Of Rust it reads comments and strings, of other files all text: their
+/// code has no such words.
+pub(super) fn glossary(tree: &Tree) -> Vec<String> {
+    let Some(guide) = tree.get(GUIDE) else { return Vec::new() };
+    let rows = guide.text.split(GLOSSARY).nth(1).into_iter().flat_map(|table| table.lines().skip(2));
+    let left = rows.map_while(|row| row.strip_prefix("| ")?.split(" |").next());
+    let phrases: Vec<Vec<&str>> = left.map(|phrase| phrase.split(' ').collect()).collect();
+    let mut findings = Vec::new();
+    let is_prose = |path: &str| PROSE.iter().any(|end| path.ends_with(end)) && !path.starts_with(CORPUS);
+    for file in tree.files().filter(|file| is_prose(&file.path)) {
+        let prose = prose(file).to_lowercase();
+        let words = words(&prose);
+        for (at, (line, ..)) in words.iter().enumerate() {
+            let found = phrases.iter().find(|phrase| begins(&words[at..], phrase));
+            findings.extend(found.map(|phrase| format!("{}:{line}: {}", file.path, phrase.join(" "))));
+        }
+    }
+    findings
+}
+
+/// The prose of a file: without the glossary, the code of Rust, and what is in backticks. The number of lines stays.
+fn prose(file: &File) -> String {
+    let text = if file.path == GUIDE { file.text.split(GLOSSARY).next().unwrap_or_default() } else { &file.text };
+    let mut prose: String = text.to_string();
+    if file.path.ends_with(".rs") {
+        let code = file.code.chars().zip(text.chars());
+        prose = code.map(|(code, letter)| if code.is_whitespace() { letter } else { '\u{1}' }).collect();
+    }
+    let (mut out, mut is_block) = (String::new(), false);
+    for line in prose.lines() {
+        is_block ^= !file.path.ends_with(".rs") && line.trim_start().starts_with("```");
+        let spans: Vec<&str> = if is_block { Vec::new() } else { line.split('`').step_by(2).collect() };
+        out += &spans.join("\u{1}");
+        out.push('\n');
+    }
+    out
+}
+
+/// Does a text of these words begin with `phrase`?
+fn begins(words: &[(usize, &str, bool)], phrase: &[&str]) -> bool {
+    let mut pairs = words.iter().zip(phrase).enumerate();
+    words.len() >= phrase.len() && pairs.all(|(n, ((_, word, follows), part))| word == part && (n == 0 || *follows))
+}
+
+/// The words of some prose: their line, and whether only spaces and comment marks separate them from the word before.
+/// One word between quotes is a key and does not count.
+fn words(prose: &str) -> Vec<(usize, &str, bool)> {
+    let is_part = |c: char| c.is_alphanumeric() || "_'".contains(c);
+    let (mut words, mut line, mut start, mut end) = (Vec::new(), 1, 0, 0);
+    for piece in prose.split_inclusive(|c| !is_part(c)) {
+        let word = piece.trim_end_matches(|c| !is_part(c));
+        let (before, after) = (&prose[..start], &prose[start + word.len()..]);
+        let is_key = before.ends_with('"') && after.starts_with(['"', '\\']);
+        if !word.is_empty() && !is_key {
+            let between = &prose[end..start];
+            words.push((line, word, between.chars().all(|c| c.is_whitespace() || "/!#>\\".contains(c))));
+            end = start + word.len();
+        }
+        line += usize::from(piece.ends_with('\n'));
+        start += piece.len();
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::planted::finds;
@@ -142,6 +213,24 @@ mod tests {
         ] {
             finds(shell, &[("README.md", text)], want);
         }
+    }
+
+    #[test]
+    fn finds_phrases_of_the_glossary() {
+        let guide = "blue moon\n| not | but |\n|---|---|\n| blue moon | satellite |\n| cheese | x |\n";
+        for (path, text, want) in [
+            ("docs/a.md", "A Blue\nmoon.", "docs/a.md:1: blue moon"),
+            ("docs/a.md", "A blue. Moon, `blue moon`, bluemoon, blue moons\n```\nblue moon\n```\n", ""),
+            ("a.rs", "let cheese = json[\"cheese\"];\n/// A `cheese`.\nfn blue(moon: u8) {}\n", ""),
+            ("a.rs", "let a = b\"cheese a\";\n", "a.rs:1: cheese"),
+            ("a.rs", "\n/// A blue\n/// moon.\n", "a.rs:2: blue moon"),
+            ("papers/x/claims.toml", "why = \"a blue moon\"\n", "papers/x/claims.toml:1: blue moon"),
+            ("a.py", "# all cheese\n", "a.py:1: cheese"),
+            ("a.csv", "cheese\n", ""),
+        ] {
+            finds(glossary, &[(path, text), (GUIDE, &guide[10..])], want);
+        }
+        finds(glossary, &[(GUIDE, guide)], "CONTRIBUTING.md:1: blue moon");
     }
 
     #[test]

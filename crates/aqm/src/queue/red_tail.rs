@@ -383,7 +383,7 @@ mod tests {
         queue.arrive(tcp(7), at(0));
         assert_eq!(lengths(&queue), (64, 1));
         queue.arrive(tcp(8), at(0));
-        assert_eq!(lengths(&queue), (65, 1), "another pair starts anew");
+        assert_eq!(lengths(&queue), (65, 1), "another pair starts from zero");
         queue.arrive(tcp(7), at(0));
         assert_eq!((queue.discipline().met, queue.discipline().moved), (2, 1), "each counts once");
     }

@@ -12,7 +12,7 @@ use forebay_aqm::base::verdict::Reason;
 
 use crate::reference::harness::*;
 
-/// Random arrivals and departures at a drop-tail buffer, each arrival's fate worked out beside it.
+/// Random arrivals and departures at a drop-tail buffer; the fate of each arrival is also computed independently.
 fn one(seed: u64, seen: &mut [u64; 5]) {
     let mut dice = Dice(Rng::stream(seed, "threshold"));
     let in_bytes = dice.odds(0.5);

@@ -71,7 +71,7 @@ fn the_worked_numbers() {
 }
 
 #[test]
-fn a_law_gives_p_and_others_are_told_to() {
+fn markov_needs_p_except_for_laws() {
     let place = place("law");
     let rows = results(&place, &["--aqm", "pi preset=ns2 q_ref=100", "--aqm", "droptail"]);
     printed(&rows[0], "q_rest_pkts", "100");
@@ -89,7 +89,7 @@ fn a_law_gives_p_and_others_are_told_to() {
 }
 
 #[test]
-fn wrong_words_are_refused() {
+fn wrong_arguments_are_refused() {
     let place = place("wrong");
     let markov = |words: &[&'static str]| [&["theory", "markov", "tail.toml"], words].concat();
     for (words, says) in [

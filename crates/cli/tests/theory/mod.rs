@@ -41,7 +41,7 @@ fn stability_of_the_example_of_the_design_rule() {
 }
 
 #[test]
-fn slow_laws_and_drops_have_their_rest() {
+fn slow_laws_and_drops_have_an_equilibrium() {
     let place = place("theory-rest");
     let sets = ["--set", "flows.ftp.count=30", "--set", "flows.ftp.ecn=false"];
     let aqm = ["--aqm", "pi preset=ns2 q_ref=200", "--aqm", "rem preset=ns2 b=200 mean_packet=500"];
@@ -69,7 +69,7 @@ fn fluid_and_linear_loop_agree() {
 const CLASSES: &str = include_str!("../data/classes.toml");
 
 #[test]
-fn classes_that_share_a_queue() {
+fn classes_may_share_a_queue() {
     let place = place("theory-classes");
     place.write("classes.toml", CLASSES);
     let found = |aqm: &str| results(&place, &["stability", "classes.toml", "--aqm", aqm])[0].clone();
@@ -98,7 +98,7 @@ fn classes_that_share_a_queue() {
 }
 
 #[test]
-fn courses_and_distributions_are_drawn() {
+fn trajectories_and_distributions_are_drawn() {
     let place = place("theory-pictures");
     let lines = |words: &[&str]| {
         place.run(&[&["theory"], words, &["-o", "picture.svg"]].concat()).good();
@@ -126,7 +126,7 @@ fn edges_of_a_loop() {
 }
 
 #[test]
-fn what_the_models_cannot_take_is_said() {
+fn models_report_what_they_leave_out() {
     let place = place("theory-left-out");
     let sets = ["--set", "flows.ftp.tcp=cubic", "--set", "flows.ftp.window=1000"];
     let words: Vec<&str> = ["stability", "loop.toml", "--aqm", "pi q_ref=100 th=0.9 hard_limit=300p"]
@@ -199,7 +199,7 @@ fn mmpp_is_the_worked_table() {
 }
 
 #[test]
-fn a_report_lays_the_fluid_over_the_packets_where_the_scenario_asks() {
+fn report_draws_fluid_curve_where_scenario_asks() {
     let place = place("theory-report");
     let short = ["run", "loop.toml", "--runs", "1", "--set", "duration=5s", "--set", "warmup=1s", "--quiet"];
     let asked = [&short[..], &["--set", "report.theory=[\"fluid\"]", "-o", "asked"]].concat();
@@ -226,7 +226,7 @@ fn a_report_lays_the_fluid_over_the_packets_where_the_scenario_asks() {
 }
 
 #[test]
-fn a_map_of_stability_over_flows_and_round_trips() {
+fn stability_map_over_flows_and_round_trips() {
     let place = place("theory-map");
     let map = ["--map", "flows=5..250", "--map", "rtt=40ms..1s", "--points", "16"];
     let words: Vec<&str> =
@@ -248,7 +248,7 @@ fn a_map_of_stability_over_flows_and_round_trips() {
 }
 
 #[test]
-fn maps_that_cannot_be_are_refused() {
+fn impossible_maps_are_refused() {
     let place = place("theory-map-bad");
     let refused = |words: &[&str], what: &[&str]| {
         let words: Vec<&str> = ["theory"].iter().chain(words).copied().collect();

@@ -61,7 +61,7 @@ fn aaqm_has_every_fixed_id_once() {
 
 /// Of a verdict other than reproduced the report says why; at length the paper's README does.
 #[test]
-fn what_does_not_hold_says_why() {
+fn every_failed_claim_has_a_reason() {
     for paper in PAPERS {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(paper.name);
         let expected = fs::read_to_string(folder.join("expected-quick.json")).unwrap();
@@ -76,7 +76,7 @@ fn what_does_not_hold_says_why() {
 }
 
 #[test]
-fn why_is_a_sentence_about_a_claim_that_is_tried() {
+fn why_is_a_sentence_about_a_tested_claim() {
     let text = papers::find("raqm").unwrap().claims;
     let theorem = "theorem = \"raqm-1\"";
     assert!(text.contains(theorem));
@@ -87,7 +87,7 @@ fn why_is_a_sentence_about_a_claim_that_is_tried() {
 }
 
 #[test]
-fn so_many_times_needs_another() {
+fn times_needs_less_than() {
     let text = papers::find("msc").unwrap().claims;
     for (right, wrong) in
         [("less_than = \"PI\"\ntimes = 1.2", "at_most = 1\ntimes = 1.2"), ("times = 1.2", "times = 0")]
@@ -98,7 +98,7 @@ fn so_many_times_needs_another() {
     }
 }
 
-/// With no run at all every check must still find its contenders and axes, and fail for want of runs.
+/// Without runs every check must still find its contenders and axes, and fail because there are no runs.
 #[test]
 fn every_check_names_what_its_scenario_compares() {
     for paper in PAPERS {

@@ -33,7 +33,7 @@ fn runs(plan: &Plan) -> Vec<RunRecord> {
 }
 
 #[test]
-fn columns_of_classes_end_at_the_totals_of_the_run() {
+fn class_columns_end_at_the_totals() {
     for run in runs(&plan(SERIES)) {
         let label = &run.summary.label;
         let ours = run.series.probes.iter().filter(|(name, _)| name.starts_with("class."));
@@ -59,7 +59,7 @@ fn columns_of_classes_end_at_the_totals_of_the_run() {
 }
 
 #[test]
-fn what_nobody_asks_for_is_not_recorded_and_changes_nothing() {
+fn unrequested_classes_are_not_recorded() {
     let without = runs(&plan(""));
     assert!(without.iter().all(|run| run.series.probes.iter().all(|(name, _)| !name.starts_with("class."))));
     let prints = |runs: &[RunRecord]| runs.iter().map(|run| run.summary.fingerprint.clone()).collect::<Vec<_>>();
@@ -67,7 +67,7 @@ fn what_nobody_asks_for_is_not_recorded_and_changes_nothing() {
 }
 
 #[test]
-fn a_report_has_them_as_rates_and_waits() {
+fn report_has_rates_and_sojourn_times_of_classes() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("class-columns");
     let _ = fs::remove_dir_all(&dir);
     let plan = plan(SERIES);

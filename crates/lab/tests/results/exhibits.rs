@@ -107,7 +107,7 @@ lines = [{ model = "aaqm-loss", label = "all" }, { model = "aaqm-loss www" }]
 
 [[figure]]
 id = "Fig. 9"
-title = "a model beside runs"
+title = "a model and runs"
 section = "queue"
 kind = "density"
 where = { q = "5" }
@@ -150,7 +150,7 @@ fn folder(name: &str) -> PathBuf {
     dir
 }
 
-/// The page of a directory, built anew.
+/// Builds the page of a directory.
 fn page(dir: &Path) -> PathBuf {
     report::build(&WriteLock::take(dir, &Wait::NEVER).unwrap(), &Wait::NEVER).unwrap()
 }
@@ -174,7 +174,7 @@ fn points(figure: &Value, line: usize) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn every_kind_of_figure_has_its_lines_ranges_and_whiskers() {
+fn every_kind_of_figure_has_lines_ranges_whiskers() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("figures"));
     let first = figure(&page, "Fig. 1");
     assert_eq!((&first["kind"], &first["layout"]), (&json!("line"), &json!("small-multiples")));
@@ -216,20 +216,20 @@ fn every_kind_of_figure_has_its_lines_ranges_and_whiskers() {
 }
 
 #[test]
-fn models_stand_beside_runs_and_alone() {
+fn models_are_drawn_with_and_without_runs() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("models"));
     let alone = figure(&page, "Fig. 8");
     assert_eq!(alone["caption"], "Computed by the model, without simulation.");
     assert_eq!((&alone["series"][0]["name"], &alone["series"][1]["name"]), (&json!("all"), &json!("aaqm-loss www")));
     assert_eq!((points(alone, 0).len(), points(alone, 0)[14].0), (15, 95.0), "in % of the buffer");
     assert_eq!(page["sections"][1]["figures"], json!(["Fig. 8"]));
-    let beside = figure(&page, "Fig. 9");
-    assert_eq!((points(beside, 0).len(), points(beside, 1).len()), (21, 500));
-    assert!(!beside["caption"].as_str().unwrap().contains("Not drawn"));
+    let both = figure(&page, "Fig. 9");
+    assert_eq!((points(both, 0).len(), points(both, 1).len()), (21, 500));
+    assert!(!both["caption"].as_str().unwrap().contains("Not drawn"));
 }
 
 #[test]
-fn figures_of_a_paper_stand_in_place_of_the_usual_ones() {
+fn figures_of_a_paper_replace_the_default_ones() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("place"));
     let ids = page["sections"][0]["figures"].as_array().unwrap();
     let own = ["Fig. 1", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7", "Fig. 9"];
@@ -244,7 +244,7 @@ fn figures_of_a_paper_stand_in_place_of_the_usual_ones() {
 }
 
 #[test]
-fn printed_numbers_stand_beside_ours() {
+fn printed_numbers_are_next_to_ours() {
     let dir = folder("tables");
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &dir);
     let table = page["tables"].as_array().unwrap().iter().find(|t| t["id"] == "Table 1").unwrap();
@@ -263,7 +263,7 @@ fn printed_numbers_stand_beside_ours() {
 }
 
 #[test]
-fn what_was_given_is_not_measured() {
+fn given_values_have_no_outcome() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("given"));
     let table = page["tables"].as_array().unwrap().iter().find(|t| t["id"] == "Table 2").unwrap();
     assert!(table["caption"].as_str().unwrap().contains("not measurements"));
@@ -272,7 +272,7 @@ fn what_was_given_is_not_measured() {
 }
 
 #[test]
-fn seeds_are_those_of_section_paper_or_level() {
+fn seeds_come_from_section_paper_or_level() {
     let runs = |text: &str, level| Reproduction::new(paper("one", text), level, |_| true).unwrap().runs();
     let groups = 4;
     assert_eq!(runs(HEAD, Level::Quick), 2 * groups);
@@ -284,12 +284,12 @@ fn seeds_are_those_of_section_paper_or_level() {
 }
 
 #[test]
-fn a_section_is_run_for_the_claims_of_its_table() {
-    let other = "[[section]]\nid = \"beside\"\ntitle = \"t\"\ntext = \"t\"\nscenario = \"t\"\nsubject = \"droptail\"\n";
+fn section_is_run_for_claims_of_its_table() {
+    let other = "[[section]]\nid = \"other\"\ntitle = \"t\"\ntext = \"t\"\nscenario = \"t\"\nsubject = \"droptail\"\n";
     let table = |claims: &str| {
         let column = "{ label = \"l\", quantity = \"queue_pkts.mean\", digits = 1 }";
         format!(
-            "[[table]]\nid = \"T\"\ntitle = \"t\"\nsection = \"beside\"\n{claims}\ncolumns = [{column}]\n\
+            "[[table]]\nid = \"T\"\ntitle = \"t\"\nsection = \"other\"\n{claims}\ncolumns = [{column}]\n\
              rows = [{{ of = \"droptail\", printed = [nan] }}]\n"
         )
     };
@@ -386,7 +386,7 @@ fn given_beside_scenario(paper: &str, table: &str, scenario: &str) -> (Vec<Vec<f
 
 /// Table II of the RED+Tail paper is what its scenario has, not measured: the two must not drift apart.
 #[test]
-fn what_table_ii_says_was_given_is_in_the_scenario() {
+fn parameters_of_table_ii_are_in_the_scenario() {
     let (given, scenario, compared) = given_beside_scenario("red-tail", "Table II", "mixed");
     let [one, two, ared] = [&given[0], &given[1], &given[2]];
     for row in [one, two, ared] {
@@ -409,7 +409,7 @@ fn what_table_ii_says_was_given_is_in_the_scenario() {
 
 /// The same of Table 2 of the MSVB paper.
 #[test]
-fn what_table_2_says_was_given_is_in_the_scenario() {
+fn parameters_of_table_2_are_in_the_scenario() {
     let (given, scenario, compared) = given_beside_scenario("msvb", "Table 2", "weighted");
     // Classes 1, 5; 2, 6, 9; 3, 7, 10; 4, 8.
     let by_class = |row: &[f64]| [0, 1, 2, 3, 0, 1, 2, 3, 1, 2].map(|group| row[group]);
@@ -444,7 +444,7 @@ fn claims_that_do_not_hold_say_why() {
 }
 
 #[test]
-fn an_index_has_every_paper_its_claims_and_links() {
+fn index_has_every_paper_with_claims_and_links() {
     let dir = folder("index");
     reproduce(paper("one", HEAD), Level::Quick, &dir.join("first one"));
     let other = HEAD.replace("ONE-", "TWO-").replace("\"one\"", "\"two\"");

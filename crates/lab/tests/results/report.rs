@@ -30,7 +30,7 @@ kind = "dumbbell"
 bottleneck = { rate = "1mbit", delay = "10ms", queue = "10p" }
 "#;
 
-/// The page of a directory, built anew.
+/// Builds the page of a directory.
 fn build(dir: &Path) -> PathBuf {
     report::build(&WriteLock::take(dir, &Wait::NEVER).unwrap(), &Wait::NEVER).unwrap()
 }
@@ -46,7 +46,7 @@ fn runs(name: &str, topology: &str, title: &str, labels: &str) -> PathBuf {
     seeds(name, topology, title, labels, 2)
 }
 
-/// The same with so many runs of each.
+/// Like `runs`, with this number of seeds for each contender.
 fn seeds(name: &str, topology: &str, title: &str, labels: &str, seeds: u64) -> PathBuf {
     let text = format!(
         "version = 1\nduration = \"3s\"\n{title}\n[topology]{topology}access = {{ rate = \"10mbit\", delays = [\"10ms\"] }}\n\
@@ -75,7 +75,7 @@ fn titles(page: &Value, of: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_link_under_study_has_its_name_and_its_part() {
+fn each_studied_link_has_a_named_part() {
     let page = page("lot", LOT);
     assert_eq!(page["facts"][0], json!(["Links", "west, middle, east-reverse"]));
     let links = ["west", "middle", "east-reverse"];
@@ -99,7 +99,7 @@ fn every_link_under_study_has_its_name_and_its_part() {
 }
 
 #[test]
-fn a_dumbbell_has_one_link_and_no_name_for_it() {
+fn dumbbell_has_one_link_without_a_name() {
     let page = page("bell", BELL);
     assert_eq!(titles(&page, "sections"), ["Results"]);
     assert_eq!(page["facts"][0][0], "Seeds of each run");
@@ -126,7 +126,7 @@ fn hostile(name: &str) -> PathBuf {
 }
 
 #[test]
-fn no_string_of_a_file_becomes_markup_or_ends_the_data() {
+fn strings_of_files_are_escaped_in_the_page() {
     let html = fs::read_to_string(build(&hostile("hostile"))).unwrap();
     let count = |what: &str| html.to_lowercase().matches(what).count();
     assert_eq!((count("<script"), count("</script"), count("<title"), count("</title")), (2, 2, 1, 1));
@@ -147,7 +147,7 @@ fn no_string_of_a_file_becomes_markup_or_ends_the_data() {
 }
 
 #[test]
-fn the_page_runs_its_own_script_alone_and_makes_no_markup_of_texts() {
+fn page_runs_only_its_script_and_escapes_texts() {
     let html = fs::read_to_string(build(&hostile("policy"))).unwrap();
     let (style, script) = (between(&html, "<style>", "</style>"), html.rsplit_once("<script>").unwrap().1);
     let script = script.split_once("</script>").unwrap().0;
@@ -187,7 +187,7 @@ fn drawn(dir: &Path) -> Value {
 }
 
 #[test]
-fn a_real_run_is_called_so_with_its_timing() {
+fn kernel_run_is_named_with_its_timing() {
     for valid in [false, true] {
         let dir = seeds(&format!("real-{valid}"), BELL, "", "", 1);
         change_meta(&dir, |meta| {
@@ -213,7 +213,7 @@ fn a_real_run_is_called_so_with_its_timing() {
 }
 
 #[test]
-fn real_and_simulated_runs_are_told_apart() {
+fn real_and_simulated_runs_are_distinguished() {
     let dir = seeds("mixed", BELL, "", "labels = [\"droptail (kernel)\", \"droptail (simulated)\"]", 2);
     let run = |seed: u64, valid| json!({ "label": "droptail (kernel)", "seed": seed, "attempts": 3, "timing": timing(valid) });
     // A third seed is of an earlier command that asked for more.

@@ -69,7 +69,7 @@ fn a_report_reads_what_the_plan_covers() {
 /// No thread goes ahead to runs that are not due yet: what is left of an interrupted batch is its beginning, and no
 /// thread keeps for itself what an idle one could do.
 #[test]
-fn runs_are_taken_in_their_order_whatever_the_number_of_threads() {
+fn order_of_runs_does_not_depend_on_threads() {
     let dir = place("order");
     let plan = plan_of(&["duration=100s"], 12);
     let store = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
@@ -101,7 +101,7 @@ fn runs_of_another_build_do_not_count() {
 }
 
 #[test]
-fn leftovers_of_a_first_start_are_no_strangers() {
+fn leftovers_of_first_start_are_accepted() {
     let dir = place("leftovers");
     fs::create_dir_all(dir.join("runs")).unwrap();
     fs::write(dir.join("scenario.toml"), plan(1).cases[0].scenario.to_toml()).unwrap();
@@ -111,7 +111,7 @@ fn leftovers_of_a_first_start_are_no_strangers() {
 }
 
 #[test]
-fn a_file_of_the_users_own_is_left_alone() {
+fn foreign_file_in_the_directory_is_kept() {
     let dir = place("own-file");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("scenario.toml"), text()).unwrap();
@@ -121,7 +121,7 @@ fn a_file_of_the_users_own_is_left_alone() {
 }
 
 #[test]
-fn labels_that_do_not_tell_runs_apart_are_found() {
+fn ambiguous_labels_are_found() {
     assert!(plan(1).repeated().is_none());
     assert!(plan_of(&["vary.flows.ftp.count=[4, 5]"], 1).repeated().is_none());
     let cases = plan_of(&["vary.flows.ftp.count=[5]"], 1).cases;
@@ -130,7 +130,7 @@ fn labels_that_do_not_tell_runs_apart_are_found() {
 }
 
 #[test]
-fn an_interrupted_comparison_pairs_the_seeds_that_both_have() {
+fn interrupted_comparison_pairs_common_seeds() {
     let plan = plan(3);
     let all: Vec<RunRecord> = plan.jobs().into_iter().map(|job| plan.run(job, &mut ()).unwrap().unwrap()).collect();
     let kept = |r: &&RunRecord| r.summary.seed != if r.summary.label == "droptail" { 1 } else { 3 };
@@ -202,7 +202,7 @@ fn ids_on_disk(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_spoilt_meta_says_how_to_go_on() {
+fn damaged_meta_says_how_to_continue() {
     let dir = place("spoilt");
     run(&plan(1), &dir);
     for garbage in [&b"{ \"hash\": "[..], b"", b"\xff\xfe"] {
@@ -217,7 +217,7 @@ fn a_spoilt_meta_says_how_to_go_on() {
 }
 
 #[test]
-fn one_claim_more_does_not_shrink_a_reproduction() {
+fn additional_claim_does_not_shrink_a_reproduction() {
     let dir = place("merge");
     reproduce(&dir, Level::Quick, "a", &["RAQM-TH2", "RAQM-TH3"]).unwrap();
     let only = reproduce(&dir, Level::Quick, "a", &["RAQM-TH1", "RAQM-TH3"]).unwrap();
@@ -230,7 +230,7 @@ fn one_claim_more_does_not_shrink_a_reproduction() {
 }
 
 #[test]
-fn a_reproduction_writes_to_no_strangers_directory() {
+fn reproduction_refuses_a_foreign_directory() {
     let dir = place("foreign");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("notes.txt"), "mine").unwrap();

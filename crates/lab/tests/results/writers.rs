@@ -66,7 +66,7 @@ fn threads_with_one_directory_take_turns() {
 }
 
 #[test]
-fn a_waiting_writer_is_told_once_and_can_give_up() {
+fn waiting_writer_is_notified_once_and_can_stop() {
     let (dir, plan) = (place("give-up"), plan(1));
     let first = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
     let (stop, told) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -103,7 +103,7 @@ fn orphans_of_killed_writers_are_removed() {
 }
 
 #[test]
-fn workers_that_joined_write_beside_the_owner() {
+fn joined_workers_write_with_the_owner() {
     let (dir, plan) = (place("joined"), plan(8));
     let owner = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
     let stop = AtomicBool::new(false);
@@ -139,7 +139,7 @@ mod planted {
     }
 
     #[test]
-    fn a_pipe_or_device_as_a_file_is_an_error() {
+    fn pipe_or_device_instead_of_file_is_error() {
         let (dir, plan) = (place("pipes"), plan(2));
         run(&plan, &dir);
         let shard = dir.join("runs/case000-aqm00-seed1.json");

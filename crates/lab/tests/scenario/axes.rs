@@ -26,7 +26,7 @@ fn alone() -> &'static str {
 }
 
 #[test]
-fn the_own_discipline_of_a_link_compared_is_no_axis() {
+fn discipline_of_the_compared_link_is_no_axis() {
     let bell = "topology.bottleneck.aqm";
     for (text, link, path, aqm) in [
         (EXAMPLE, "bottleneck", bell, &[][..]),
@@ -57,7 +57,7 @@ fn the_own_discipline_of_a_link_compared_is_no_axis() {
 }
 
 #[test]
-fn the_own_discipline_of_any_other_link_is_one() {
+fn discipline_of_another_link_is_an_axis() {
     let bell = "topology.bottleneck.aqm=pi,red";
     for (text, sets, vary) in [
         (alone(), &[][..], bell),
@@ -117,7 +117,7 @@ fn an_axis_that_changes_nothing_is_refused() {
 
 /// Whichever way the path is written.
 #[test]
-fn what_is_set_and_varies_is_refused_or_held() {
+fn key_set_and_varied_is_refused_or_fixed() {
     for (set, vary) in [
         ("flows.ftp.count=3", "flows.ftp.count=1,2"),
         ("flows.ftp.count=3", "flows.0.count=1,2"),

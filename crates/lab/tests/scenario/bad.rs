@@ -84,7 +84,7 @@ fn every_wrong_scenario_is_refused_at_its_place() {
 }
 
 #[test]
-fn the_documented_message_word_for_word() {
+fn error_message_is_the_documented_one() {
     let text = EXAMPLE.replacen("rate = \"10mbit\"", "rate = \"10mbps\"", 1);
     assert_eq!(
         refused(&text, &[], &[]).to_string(),
@@ -153,7 +153,7 @@ impl Observer for Enough {
 
 /// The engine's agenda has 131,072 places. A pair of hosts of which one acknowledges late takes four.
 #[test]
-fn more_hosts_than_the_agenda_has_places_for_are_refused() {
+fn too_many_hosts_for_the_agenda_are_refused() {
     let group =
         |i: u32, hosts: u32| format!("{{ name = \"g{i}\", rate = \"1mbit\", delays = [\"1ms\"], hosts = {hosts} }}");
     let flows = |i: u32, more: &str| format!("[[flows]]\nkind = \"ftp\"\nname = \"f{i}\"\nhosts = \"g{i}\"\n{more}\n");
@@ -197,7 +197,7 @@ fn wrong_disciplines_name_the_parameter() {
 }
 
 #[test]
-fn a_file_cut_anywhere_reads_or_names_the_line_of_the_cut() {
+fn truncated_file_is_read_or_names_the_line() {
     let lines = |text: &str| text.trim_end().lines().count().max(1);
     for cut in (0..EXAMPLE.len()).filter(|cut| EXAMPLE.is_char_boundary(*cut)) {
         let text = &EXAMPLE[..cut];
@@ -230,7 +230,7 @@ fn folder(name: &str, files: &[(&str, &[u8])]) -> PathBuf {
 }
 
 #[test]
-fn what_is_no_readable_file_says_so() {
+fn unreadable_file_is_reported() {
     let text = b"version = 1\ntitle = \"caf\xe9\"\n";
     let folder = folder("scenario-files", &[("case1.toml", EXAMPLE.as_bytes()), ("latin1.toml", text)]);
     let refuse = |name: &str| {

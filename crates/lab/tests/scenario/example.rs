@@ -71,7 +71,7 @@ fn the_published_example_means_what_it_says() {
 }
 
 #[test]
-fn defaults_of_a_transport_are_those_of_the_bench() {
+fn transport_defaults_equal_those_of_the_bench() {
     let tcp = TcpOptions::default();
     assert_eq!((tcp.variant, tcp.initial_window, tcp.delayed_ack), (TcpVariant::NEWRENO, 2, false));
     assert_eq!((tcp.min_rto, tcp.tick), (Span::from_millis(200), Span::from_millis(10)));
@@ -239,7 +239,7 @@ fn the_hash_follows_the_meaning_not_the_layout() {
 }
 
 #[test]
-fn without_compare_the_bottleneck_speaks_for_itself() {
+fn without_compare_the_bottleneck_discipline_runs() {
     let text = EXAMPLE.split("[compare]").next().unwrap();
     let scenario = only(text, &[]);
     assert_eq!(scenario.compare.len(), 1);
@@ -334,7 +334,7 @@ fn an_axis_reaches_the_arguments_too() {
 }
 
 #[test]
-fn a_scenario_without_a_title_is_called_after_its_file() {
+fn scenario_without_title_has_its_file_name() {
     let text = EXAMPLE.replace("title    = \"RAQM case 1\"", "");
     let cases = load::parse("dir/case1.toml", &text, &Overrides::default()).unwrap();
     assert_eq!(cases[0].scenario.title, "case1");

@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn random_words_never_panic(words in prop::collection::vec(select(WORDS), 0..40)) {
+    fn random_tokens_never_panic(words in prop::collection::vec(select(WORDS), 0..40)) {
         check(read(&words.concat(), vec![], vec![]))?;
     }
 

@@ -1,4 +1,4 @@
-//! `docs/scenario.schema.json` is the schema that the reader holds; FOREBAY_BLESS=1 writes it anew.
+//! `docs/scenario.schema.json` is the schema of the scenario reader; FOREBAY_BLESS=1 rewrites it.
 
 use std::path::Path;
 

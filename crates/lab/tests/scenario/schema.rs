@@ -107,7 +107,7 @@ const OWN_EGRESS: &str = r#"egress = { preset = "wifi", rate = "20mbit", delay =
 
 const WAN: &str = r#"{ name = "wan", rate = "10mbit", delays = ["9ms"] }"#;
 
-/// The example with its hosts in a group, and another one beside it.
+/// The example with its hosts in a group, and a second group.
 fn everything_named() -> String {
     let access = EXAMPLE.lines().find(|line| line.starts_with("access")).unwrap();
     let group =

@@ -45,7 +45,7 @@ fn run(text: &str) -> RunRecord {
 }
 
 #[test]
-fn every_link_under_study_has_a_summary_under_its_name() {
+fn each_studied_link_has_a_summary() {
     let lot = run(LOT);
     let links: Vec<&str> = lot.summaries().map(|s| s.link.as_str()).collect();
     assert_eq!(links, ["b2", "b2-reverse", "last"]);
@@ -89,7 +89,7 @@ fn a_row_names_the_discipline_of_its_link() {
 /// A parking lot of one bottleneck with the same name as the dumbbell's is the same network: its reverse, called
 /// otherwise, draws no random numbers.
 #[test]
-fn a_parking_lot_of_one_bottleneck_is_a_dumbbell() {
+fn parking_lot_with_one_bottleneck_equals_dumbbell() {
     let bell = bell(", aqm = \"raqm\"", "");
     let lot = bell
         .replace("\"dumbbell\"", "\"parking-lot\"")
@@ -101,7 +101,7 @@ fn a_parking_lot_of_one_bottleneck_is_a_dumbbell() {
 }
 
 #[test]
-fn losses_hurt_and_are_counted() {
+fn losses_reduce_goodput_and_are_counted() {
     let clean = run(&bell("", "")).summary;
     let lossy = run(&bell(", loss = \"5%\"", "")).summary;
     let bursts = run(&bell(", loss = { p = 0.01, r = 0.2 }", "")).summary;
@@ -114,7 +114,7 @@ fn losses_hurt_and_are_counted() {
 }
 
 #[test]
-fn rates_change_as_told() {
+fn rates_change_as_scheduled() {
     let steps = run(&bell(", rate_steps = [[\"6s\", \"2mbit\"]]", "")).summary;
     // 4 s of 10 Mb/s and 4 s of 2 Mb/s.
     assert!((4e6..6.2e6).contains(&steps.goodput_bps) && steps.utilisation > 0.9, "{}", steps.goodput_bps);
@@ -135,7 +135,7 @@ fn a_trace_without_a_rate_has_its_mean() {
 
 /// 100 kb/s carry 312 acknowledgements a second: one for each data packet would allow 3.7 Mb/s of 1500 byte packets.
 #[test]
-fn the_way_back_may_be_narrower() {
+fn return_path_may_be_narrower() {
     let more = ", reverse = { rate = \"100kbit\", queue = \"10p\", study = true }";
     let narrow = run(&bell(more, ""));
     let back = narrow.summaries().nth(1).unwrap();
@@ -148,7 +148,7 @@ fn the_way_back_may_be_narrower() {
 }
 
 #[test]
-fn who_crosses_more_bottlenecks_gets_less() {
+fn flow_with_more_bottlenecks_gets_less() {
     let text = LOT.split("[[flows]]").next().unwrap().replace("loss = 0.001", "").replace("loss = { p = \"1%\" }", "");
     let group = |name: &str, span: &str| {
         format!("[[flows]]\nname = \"{name}\"\nkind = \"ftp\"\ncount = 5\nhosts = \"lan\"\n{span}\n")
@@ -162,7 +162,7 @@ fn who_crosses_more_bottlenecks_gets_less() {
 }
 
 #[test]
-fn wrong_lots_and_graphs_are_refused_at_their_place() {
+fn wrong_parking_lots_and_graphs_are_refused() {
     let table = [
         (LOT, "leave = \"b2\"\narr", "leave = \"b3\"\narr", "flows.short-tcp.leave", "b3", "did you mean b2?"),
         (
@@ -211,7 +211,7 @@ fn wrong_lots_and_graphs_are_refused_at_their_place() {
 
 /// Disciplines from the command line take the place of those of the file, at the same links.
 #[test]
-fn disciplines_from_the_command_line_stay_at_the_links_compared() {
+fn command_line_disciplines_apply_to_compared_links() {
     let words = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
     let read = |text: &str, sets: &[&str]| {
         let overrides = Overrides { sets: words(sets), aqm: words(&["pi", "red"]), ..Overrides::default() };
@@ -252,7 +252,7 @@ fn cases_measure_the_same_links() {
 
 /// Which link is at fault, by the line of its name or of its table.
 #[test]
-fn a_name_that_two_links_have_is_refused_at_the_second() {
+fn duplicate_link_name_is_refused_at_the_second() {
     let twice =
         "[[topology.links]]\nfrom = \"b\"\nto = \"c\"\nrate = \"5mbit\"\ndelay = \"1ms\"\nqueue = \"9p\"\n\n[[flows]]";
     for (text, to, words, key, found) in [
@@ -272,7 +272,7 @@ fn a_name_that_two_links_have_is_refused_at_the_second() {
 
 /// A class is a byte, and each group and span of bottlenecks that flows cross has hosts of its own.
 #[test]
-fn hosts_of_every_span_have_a_class_of_their_own() {
+fn hosts_of_each_span_have_their_class() {
     let text = LOT.replace("kind = \"ftp\"", "kind = \"ftp\"\nclass = \"host\"");
     let with =
         |hosts: u32| read(&text.replace("name = \"lan\"\nhosts = 4", &format!("name = \"lan\"\nhosts = {hosts}")));
@@ -283,7 +283,7 @@ fn hosts_of_every_span_have_a_class_of_their_own() {
 }
 
 #[test]
-fn a_node_without_a_way_back_is_no_end_of_a_flow() {
+fn flow_to_node_without_return_path_is_refused() {
     let cut = GRAPH.replacen("from = \"1\"\nto = \"a\"\nrate", "one_way = true\nfrom = \"a\"\nto = \"1\"\nrate", 1);
     let error = read(&cut).unwrap_err();
     assert_eq!((error.key.as_str(), error.found.as_str()), ("flows.short-tcp.to", "1"), "{error}");
@@ -316,7 +316,7 @@ fn with_trace(folder: &str, trace: &str) -> PathBuf {
 }
 
 #[test]
-fn a_trace_is_read_beside_its_scenario_and_is_part_of_what_was_run() {
+fn rate_trace_is_read_and_kept_with_results() {
     let load = |path: &PathBuf| load::file(path, &Overrides::default());
     let first = load(&with_trace("trace-identity", "1\n2\n3\n")).unwrap();
     let second = load(&with_trace("trace-identity", "1\n2\n4\n")).unwrap();
@@ -332,7 +332,7 @@ fn a_trace_is_read_beside_its_scenario_and_is_part_of_what_was_run() {
 }
 
 #[test]
-fn a_bad_line_of_a_trace_is_named_with_its_file() {
+fn bad_trace_line_is_reported_with_its_file() {
     for (trace, line, found, words) in [
         ("1\n2\nx\n", 3, "x", "a whole number of milliseconds"),
         ("1\n5\n4\n", 3, "4", "no earlier"),

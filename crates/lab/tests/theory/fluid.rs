@@ -1,4 +1,4 @@
-//! The fluid and the linear loop beside packet simulation; FOREBAY_BLESS=1 writes `docs/fluid.md` anew.
+//! The fluid and the linear loop compared with packet simulation; FOREBAY_BLESS=1 rewrites `docs/fluid.md`.
 
 use std::fmt::Write;
 use std::path::Path;

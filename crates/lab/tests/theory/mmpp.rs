@@ -52,7 +52,7 @@ fn the_preset_is_the_worked_table() {
 }
 
 #[test]
-fn what_comes_at_random_is_an_mmpp_too() {
+fn random_sources_are_mmpps() {
     let flows = |kinds: &str| {
         let head = PRESET.split("[[flows]]").next().unwrap();
         format!("{head}{kinds}\n[compare]\naqm = [\"droptail\"]\n")
@@ -75,7 +75,7 @@ fn refused(text: &str, sets: &[&str], aqm: &[&str]) -> InputError {
 }
 
 #[test]
-fn what_the_model_cannot_take_is_refused_with_its_reason() {
+fn unsupported_scenario_is_refused_with_reason() {
     for (sets, aqm, key, words) in [
         (&["flows.ftp.erlang=4"][..], &[][..], "flows.ftp.packet", "the model has one size distribution"),
         (&["flows.www.ecn=ect1"], &["raqm th=0.8"], "flows.www.ecn", "in the model signals are drops"),
@@ -195,7 +195,7 @@ fn cells(room: u32, phases: u32, aqm: &str, seconds: u32) -> Vec<Cell> {
 /// distribution as one, with 95 % (Bonferroni); half-widths of the plain 95 % intervals are at most 5 % of queue and
 /// wait, and 10 % of a loss. How long runs are, and how many, follows from the widths.
 #[test]
-fn the_simulator_is_the_model_under_the_same_mmpp() {
+fn simulator_agrees_with_model_for_same_mmpp() {
     let all: Vec<Vec<Cell>> = SYSTEMS.iter().map(|&(room, r, aqm, seconds)| cells(room, r, aqm, seconds)).collect();
     let each = ERROR / (9 * SYSTEMS.len()) as f64;
     let t = |error: f64| StudentsT::new(0.0, 1.0, SEEDS as f64 - 1.0).unwrap().inverse_cdf(1.0 - error / 2.0);
@@ -217,7 +217,7 @@ fn the_simulator_is_the_model_under_the_same_mmpp() {
 /// A recording of 4000 s, as the simulator makes it and as a scenario has it: 2000 long windows. Fixed beforehand: the
 /// mean rate within 5 %, rates and times within 25 %.
 #[test]
-fn a_recording_of_an_mmpp_gives_that_mmpp_as_a_scenario() {
+fn scenario_fitted_to_recorded_mmpp_is_that_mmpp() {
     let chain =
         Chain::new(&[vec![0.0, 2.0], vec![1.0 / 1.5, 0.0]], &[vec![300.0, 0.0], vec![0.0, 50.0]], &[0.25, 0.75]);
     let pattern = Pattern::Chain { chain: Arc::new(chain), sizes: Sizes::Erlang(4) };

@@ -1,4 +1,4 @@
-//! Models beside packet simulation of the same scenario.
+//! Models compared with packet simulation of the same scenario.
 
 mod bulk;
 mod fluid;

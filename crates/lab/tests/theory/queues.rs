@@ -1,5 +1,5 @@
-//! One link with Poisson or even arrivals is M/M/1/K, M/D/1, M/D/1/K and D/D/1; FOREBAY_BLESS=1 writes
-//! `docs/queues.md` anew.
+//! One link with Poisson or evenly spaced arrivals is M/M/1/K, M/D/1, M/D/1/K or D/D/1; FOREBAY_BLESS=1 rewrites
+//! `docs/queues.md`.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ const SYSTEMS: [System; 14] = [
 
 /// The tolerance is stated on the page.
 #[test]
-fn every_system_is_its_formula() {
+fn every_system_agrees_with_its_formula() {
     let rows = SYSTEMS.map(Row::new);
     let error = error_each(&rows);
     for (row, name, cell) in figures(&rows) {

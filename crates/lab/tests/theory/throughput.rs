@@ -1,5 +1,5 @@
-//! One bulk connection under random loss beside the square-root law and PFTK; FOREBAY_BLESS=1 writes
-//! `docs/throughput.md` and its chart anew.
+//! One bulk connection under random loss compared with the square-root law and PFTK; FOREBAY_BLESS=1 rewrites
+//! `docs/throughput.md` and its chart.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn rows() -> Vec<Row> {
 
 /// Tolerance, where it holds and why are stated on the page.
 #[test]
-fn formulas_hold_where_their_assumptions_do() {
+fn formulas_hold_under_their_assumptions() {
     let rows = rows();
     for row in &rows {
         let (at, rate) = (row.connection, row.measured.rate);

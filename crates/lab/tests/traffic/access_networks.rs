@@ -27,7 +27,7 @@ fn run(sets: &[&str], seed: u64) -> RunRecord {
 }
 
 #[test]
-fn each_group_has_the_last_hop_of_its_network() {
+fn each_group_has_its_last_hop() {
     let [wifi, wimax, umts] = &egress(&[])[..] else { panic!("three groups") };
     let levels = |egress: &Egress| egress.wire.levels.clone().unwrap();
     assert_eq!((wifi.delay, levels(wifi).rates.len(), wifi.rate), (Span::from_millis(2), 5, levels(wifi).mean()));
@@ -37,7 +37,7 @@ fn each_group_has_the_last_hop_of_its_network() {
 }
 
 #[test]
-fn what_is_written_takes_the_place_of_the_preset() {
+fn written_keys_override_the_preset() {
     let wifi = "topology.access.wifi.egress";
     let set = |key: &str| egress(&[&format!("{wifi}.{key}")])[0].clone();
     let fixed = set("rate=20mbit");

@@ -40,8 +40,8 @@ fn goodput(record: &RunRecord, group: &str) -> f64 {
     of_group.map(|flow| flow.goodput_bytes as f64 * 8.0 / 15e6).sum()
 }
 
-/// DCTCP beside CUBIC: in one queue it takes nearly all, for CUBIC answers each mark of the classic kind by 0.7. In the L
-/// queue it has about as much and hardly waits (RFC 9332 section 4.1).
+/// DCTCP against CUBIC: in one queue DCTCP takes nearly all, because CUBIC multiplies its window by 0.7 at each mark. In
+/// the L queue both have about the same rate and DCTCP hardly waits (RFC 9332 section 4.1).
 #[test]
 fn dualpi2_holds_dctcp_to_its_share_with_ect1() {
     let flows = |ecn: &str| {
@@ -64,7 +64,7 @@ fn dualpi2_holds_dctcp_to_its_share_with_ect1() {
 }
 
 #[test]
-fn true_is_the_senders_own_codepoint() {
+fn true_means_the_codepoint_of_the_sender() {
     let flow = |more: &str| queues(&format!("[[flows]]\nkind = \"ftp\"\n{more}"));
     for (more, in_l) in [
         ("tcp = \"dctcp\"", false),
@@ -84,7 +84,7 @@ fn true_is_the_senders_own_codepoint() {
 }
 
 #[test]
-fn every_tcp_sends_what_it_is_told() {
+fn every_tcp_sends_the_requested_codepoint() {
     for tcp in ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr"] {
         let flow = |ecn: &str| queues(&format!("[[flows]]\nkind = \"ftp\"\ntcp = \"{tcp}\"\necn = {ecn}"));
         let ((l1, c1), (l0, c0)) = (flow("\"ect1\""), flow("\"ect0\""));
@@ -106,7 +106,7 @@ const DATAGRAMS: [&str; 9] = [
 ];
 
 #[test]
-fn datagrams_and_video_say_what_they_are_told() {
+fn datagrams_and_video_have_the_requested_codepoint() {
     for kind in DATAGRAMS {
         let flow = |ecn: &str| queues(&format!("[[flows]]\n{kind}\n{ecn}"));
         for (ecn, in_l) in [
@@ -124,7 +124,7 @@ fn datagrams_and_video_say_what_they_are_told() {
 
 /// A law's signal marks what is ECN-capable, whichever codepoint it has, and drops the rest.
 #[test]
-fn capable_datagrams_are_marked_and_others_dropped() {
+fn ecn_capable_datagrams_are_marked_others_dropped() {
     let flow = |ecn: &str| run("pi q_ref=20", &format!("[[flows]]\nkind = \"cbr\"\nrate = \"44mbit\"\n{ecn}"));
     let (plain, zero, one) = (flow("ecn = false"), flow("ecn = \"ect0\""), flow("ecn = \"ect1\""));
     assert_eq!(flow("").summary.fingerprint, plain.summary.fingerprint);
@@ -151,7 +151,7 @@ fn video_answers_marks_as_losses() {
 }
 
 #[test]
-fn what_was_run_says_the_same() {
+fn stored_scenario_says_the_same() {
     let cases = [
         ("kind = \"ftp\"", "ecn = false"),
         ("kind = \"ftp\"\necn = true", "ecn = true"),
@@ -178,7 +178,7 @@ fn what_was_run_says_the_same() {
 }
 
 #[test]
-fn what_no_sender_has_is_refused() {
+fn unsupported_sender_is_refused() {
     for (flows, key, words) in [
         ("kind = \"ftp\"\necn = \"ect2\"", "flows.ftp.ecn", "true, false, \"ect0\" or \"ect1\""),
         ("kind = \"ftp\"\necn = 1", "flows.ftp.ecn", "true, false, \"ect0\" or \"ect1\""),
@@ -201,7 +201,7 @@ fn example(aqm: &str, l4s: bool, count: u32) -> RunRecord {
     crate::dumbbell::run(load::file(&file, &overrides).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// What docs/choosing.md says of DCTCP beside CUBIC. Its figures are means over five seeds, this is the first one. A fifth either
+/// What docs/choosing.md says of DCTCP with CUBIC. Its figures are means over five seeds, this is the first one. A fifth either
 /// way is allowed: single seeds are up to 8 % from these means, one of `pie ecn=off` 18 %. DCTCP's waits in the L queue are far
 /// below their bounds, 0.2 and 0.7 ms.
 #[test]

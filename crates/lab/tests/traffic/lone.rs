@@ -1,4 +1,4 @@
-//! A link by itself that is told of a network's arrivals is the link of that network: the same figures, the same series.
+//! A single link that receives the arrivals of a network's link gives the same figures and series as that link.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -76,7 +76,7 @@ fn a_link_alone_is_that_of_a_network() {
 }
 
 #[test]
-fn more_rows_than_are_kept_make_them_coarser() {
+fn too_many_rows_are_made_coarser() {
     let net = network("rate = \"10mbit\"", "pi q_ref=20");
     let every = Span::from_millis(1);
     // 20,000 rows: every other one has to go eight times.

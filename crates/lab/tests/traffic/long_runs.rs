@@ -4,7 +4,7 @@ use crate::dumbbell::{Dumbbell, SLOW, read, run};
 use forebay_lab::record::{Reference, RunRecord};
 
 #[test]
-fn a_run_of_2500_s_is_whole() {
+fn run_of_2500_s_is_complete() {
     let bell = Dumbbell {
         head: "duration = \"2500s\"\npacket = 1500",
         bottleneck: "rate = \"100kbit\", delay = \"10ms\", queue = \"10p\"",

@@ -1,4 +1,4 @@
-//! RED with ECN on the network of `papers/msvb`, beside ns-2 (`validation/ns2/red-ecn.tcl`, seeds 1 to 3).
+//! RED with ECN on the network of `papers/msvb`, compared with ns-2 (`validation/ns2/red-ecn.tcl`, seeds 1 to 3).
 //!
 //! ns-2 sets CWR on the retransmission of the highest packet sent. With few packets in flight this moves the queue and the drops;
 //! by that rule ours agree.
@@ -48,7 +48,7 @@ fn means(red: &str, flows: u32, rules: Ns2Rules) -> [f64; 3] {
 
 /// The tolerances of `docs/validation.md`: 5 % or 2 packets of the queue, 10 % of the drops.
 #[test]
-fn red_marks_and_drops_as_ns2_by_its_cwr() {
+fn red_marks_and_drops_as_ns2_with_its_cwr() {
     let rules = Ns2Rules { cwr: true, sack1: false };
     let [queue, deviation, drops] = means("", 300, rules);
     assert!((queue / 56.0 - 1.0).abs() < 0.05 && (deviation / 34.5 - 1.0).abs() < 0.05, "{queue} {deviation}");
@@ -62,7 +62,7 @@ fn red_marks_and_drops_as_ns2_by_its_cwr() {
 }
 
 #[test]
-fn cwr_on_new_packets_alone_drops_less() {
+fn cwr_only_on_new_packets_drops_less() {
     let [rfc, ns2] = [false, true].map(|cwr| means("", 300, Ns2Rules { cwr, sack1: false })[2]);
     assert!(rfc < 0.8 * ns2, "{rfc} {ns2}");
 }

@@ -38,7 +38,7 @@ fn fingerprint(text: &str) -> String {
 
 /// 1000 uniform numbers from 22 to 240: the mean has the sd 218 / sqrt(12000) = 2; four of them are allowed.
 #[test]
-fn flows_between_the_same_hosts_have_delays_of_their_own() {
+fn flows_of_one_host_pair_have_different_delays() {
     let text = bell("count = 1000\nrtt = { uniform = [\"22ms\", \"240ms\"] }");
     let all = delays(&text, 1);
     assert!(all.iter().all(|ms| (22.0..=240.0).contains(ms)));
@@ -46,7 +46,7 @@ fn flows_between_the_same_hosts_have_delays_of_their_own() {
     assert_ne!((all[0], all[1]), (all[5], all[6]));
     let net = network(&text, 1);
     assert_eq!((net.hosts.len(), net.flows[0].from), (10, net.flows[5].from), "and the same hosts");
-    assert_ne!(delays(&text, 2), all, "each seed draws anew");
+    assert_ne!(delays(&text, 2), all, "each seed draws other delays");
     let few = delays(&text.replace("1000", "10"), 1);
     assert_eq!(few, all[..10], "more flows change nothing for the first ones");
 }
@@ -95,7 +95,7 @@ fn a_fixed_delay_is_exact() {
     assert_eq!(case(&lot.replace("59ms", "58ms")).unwrap_err().key, "flows.all.rtt");
 }
 
-/// Links of one's own that are as long as those of the hosts are the same network.
+/// Custom links with the delays of the hosts' links make the same network.
 #[test]
 fn the_delay_of_the_hosts_changes_nothing() {
     let flows = "count = 5\nstart = { uniform = [\"0s\", \"1s\"] }";
@@ -105,7 +105,7 @@ fn the_delay_of_the_hosts_changes_nothing() {
 
 /// Who comes again has the links it had.
 #[test]
-fn a_flow_keeps_its_delay_from_window_to_window() {
+fn flow_keeps_its_delay_across_windows() {
     let windows = "count = 4\nrtt = { uniform = [\"22ms\", \"90ms\"] }\nactive = [[\"0s\", \"2s\"], [\"4s\", \"end\"]]";
     let all = delays(&bell(windows), 1);
     assert_eq!(all[..4], all[4..]);

@@ -39,7 +39,7 @@ fn defaults_are_those_of_the_rfc() {
 }
 
 #[test]
-fn it_fills_a_link_and_shares_it_with_tcp() {
+fn sctp_fills_a_link_and_shares_with_tcp() {
     let alone = run(&bell("", "[[flows]]\nkind = \"sctp\"\ncount = 5"));
     assert!(alone.summary.utilisation > 0.95 && alone.summary.jain > Some(0.8), "{:?}", alone.summary);
     let both = "[[flows]]\nkind = \"sctp\"\ncount = 5\n[[flows]]\nkind = \"ftp\"\ntcp = \"sack\"\ndelayed_ack = true\ncount = 5";
@@ -53,7 +53,7 @@ fn it_fills_a_link_and_shares_it_with_tcp() {
 /// worth of bytes acknowledged takes no notice of how many acknowledgements that takes, so that b is 1; with losses of half a
 /// hundredth timeouts are rare. A quarter is allowed.
 #[test]
-fn its_window_is_that_of_the_square_root_law() {
+fn sctp_window_follows_the_square_root_law() {
     let record = run(&bell(", loss = 0.005", "[[flows]]\nkind = \"sctp\"\ncount = 5").replace("10mbit", "100mbit"));
     let rtt = 2.0 * 0.03 + 0.0002;
     let law = (1.5f64 / 0.005).sqrt() / rtt * 1500.0 * 8.0;

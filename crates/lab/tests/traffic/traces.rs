@@ -1,4 +1,4 @@
-//! Recorded packets in a scenario: read beside it, kept with what was run, played at their times.
+//! Recorded packets in a scenario: read from its folder, kept with the results, replayed at their times.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ fn pcap(lengths: &[u32]) -> Vec<u8> {
 }
 
 #[test]
-fn a_trace_is_read_beside_its_scenario_and_kept_with_what_was_run() {
+fn trace_is_read_and_kept_with_results() {
     let path = scenario("traces-kept", "[[flows]]\nkind = \"trace\"\nfile = \"x.trace\"\nstart = \"1s\"");
     let file = path.with_file_name("x.trace");
     fs::write(&file, pcap(&[100, 1500])).unwrap();
@@ -59,7 +59,7 @@ fn a_trace_is_read_beside_its_scenario_and_kept_with_what_was_run() {
 }
 
 #[test]
-fn every_class_of_a_trace_is_counted_as_its_own() {
+fn classes_of_a_trace_are_counted_separately() {
     let flows =
         "[[flows]]\nkind = \"trace\"\nfile = \"c.csv\"\nstart = \"0s\"\ncount = 2\nbegin = \"random\"\nrepeat = true";
     let path = scenario("traces-classes", flows);
@@ -89,7 +89,7 @@ fn every_class_of_a_trace_is_counted_as_its_own() {
 }
 
 #[test]
-fn a_bad_file_is_named_with_the_place_in_it() {
+fn bad_file_is_reported_with_the_line() {
     let path = scenario("traces-bad", "[[flows]]\nkind = \"trace\"\nfile = \"bad\"");
     let file = path.with_file_name("bad");
     let name = file.display().to_string();
@@ -109,7 +109,7 @@ fn a_bad_file_is_named_with_the_place_in_it() {
 }
 
 #[test]
-fn recordings_of_all_groups_together_fit_into_a_scenario_file() {
+fn recordings_of_all_groups_fit_one_scenario_file() {
     let group = |name: &str| format!("[[flows]]\nname = \"{name}\"\nkind = \"trace\"\nfile = \"many.csv\"\n");
     let path = scenario("traces-many", &(group("one") + &group("two")));
     fs::write(path.with_file_name("many.csv"), "0,100\n".repeat(250_001)).unwrap();

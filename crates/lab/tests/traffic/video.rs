@@ -1,4 +1,4 @@
-//! Video in a scenario: lists of frames read beside it and kept with what was run, frames that are made up.
+//! Video in a scenario: lists of frames, read from its folder and kept with the results, and generated frames.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn text(flows: &str) -> String {
 }
 
 #[test]
-fn a_list_of_frames_is_read_beside_its_scenario_and_kept_with_what_was_run() {
+fn frame_list_is_read_and_kept_with_results() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("video-kept");
     fs::create_dir_all(&dir).unwrap();
     // In the order of coding: the P frame before the B frames that need it.
@@ -43,7 +43,7 @@ fn a_list_of_frames_is_read_beside_its_scenario_and_kept_with_what_was_run() {
 /// mean has an sd of 0.24 %; four of them and a group too few or too many in each flow, 1/416, are allowed. A packet of at
 /// most 1282 bytes has 40 of headers: between a 1242th and, with an incomplete one for each frame, 40 bytes a frame more.
 #[test]
-fn made_up_frames_have_their_rate() {
+fn generated_frames_have_their_rate() {
     let flows =
         "[[flows]]\nkind = \"rtp\"\ncount = 5\nstart = \"0s\"\npacket = 1282\nsynthetic = { rate = \"500kbit\" }";
     let record = run(read(&text(flows)).unwrap());

@@ -18,7 +18,7 @@ fn run(rate: &str, flows: &str) -> RunSummary {
 /// 2 (1.004 * 1.587)^2 / 2.591^3 * 600 = 175 s^2, so the mean of 50 calls has an sd of 13.2/sqrt(50) = 1.87 s of
 /// 232.5 s, 0.8 %; four of them are allowed. A packet each 20 ms.
 #[test]
-fn calls_have_the_rate_of_their_codec_and_little_delay_on_a_free_link() {
+fn calls_on_free_link_have_codec_rate() {
     for (codec, packet) in [("g711", 200.0), ("g729", 60.0)] {
         let flows = format!("[[flows]]\nkind = \"voip\"\ncodec = \"{codec}\"\ncount = 50\nclass = 3\nstart = \"0s\"");
         let summary = run("10mbit", &flows);
@@ -32,7 +32,7 @@ fn calls_have_the_rate_of_their_codec_and_little_delay_on_a_free_link() {
 }
 
 #[test]
-fn calls_beside_bulk_transfers_lose_packets_and_wait() {
+fn calls_with_bulk_transfers_lose_packets_and_wait() {
     let flows = "[[flows]]\nkind = \"voip\"\ncount = 10\nclass = 5\n[[flows]]\nkind = \"ftp\"\ncount = 5";
     let summary = run("2mbit", flows);
     let call = summary.classes.iter().find(|class| class.class == 5).unwrap();

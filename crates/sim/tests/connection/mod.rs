@@ -18,7 +18,7 @@ use setting::Setting;
 /// Long enough for a connection that waits for its timer with every packet.
 const PATIENCE: Span = Span::from_millis(100_000_000);
 
-/// An acknowledgement is at most so many acknowledgements late.
+/// An acknowledgement arrives at most this many acknowledgements late.
 const LATE: usize = 20;
 
 enum Event {

@@ -12,7 +12,7 @@ pub(crate) struct Setting {
     pub(crate) loss: f64,
     pub(crate) ack_loss: f64,
     pub(crate) mark: f64,
-    /// One way; the second is what is added to it by lot.
+    /// One way: the constant part, and the largest random addition.
     pub(crate) delay: [u64; 2],
     /// May a packet overtake another?
     pub(crate) overtakes: bool,

@@ -56,7 +56,7 @@ impl Path {
         Ok(path)
     }
 
-    /// `rate=100/s rtt=20ms queue=10p mark_above=5p lose=7-8,12`; the longest queue is counted anew.
+    /// `rate=100/s rtt=20ms queue=10p mark_above=5p lose=7-8,12`; the longest queue is measured again from now.
     pub(crate) fn change(&mut self, words: &[&str]) -> Result<(), String> {
         self.longest = 0;
         let packets = |value: &str| number(value.strip_suffix('p').unwrap_or(value));

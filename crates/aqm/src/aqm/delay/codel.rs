@@ -377,7 +377,7 @@ mod tests {
             x = newton_step(x, count);
             let cut = -distance(x) - newton(d);
             // The bracket is truncated too, at 2^-32 of a number that is at most 3.
-            assert!((-1e-6 * bit..=1.01 * bit).contains(&cut), "count {count}: {cut} beside {bit}");
+            assert!((-1e-6 * bit..=1.01 * bit).contains(&cut), "count {count}: {cut} against {bit}");
             let farthest = 0.5 / f64::from(count - 1);
             assert!(d.abs() <= farthest + 1.01 * bit, "count {count}: {d}");
         }

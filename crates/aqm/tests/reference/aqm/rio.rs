@@ -1,7 +1,7 @@
 //! RIO, as ns-2.35 has it: `enque` with its two halves, `drop_in_early` and `drop_out_early`.
 //!
 //! Different from ns-2 on purpose: one uniform is drawn at every arrival and u < p signals; unless `quirk`, an OUT
-//! arrival is averaged too, a forced drop starts its count anew, and idle times last from the first empty poll.
+//! arrival is averaged too, a forced drop resets its count, and idle time begins at the first poll of the empty queue.
 
 use crate::reference::harness::*;
 use crate::reference::shared::spacing::spaced;

@@ -85,7 +85,7 @@ impl Net {
         }
     }
 
-    /// No room for one more behind so many packets and bytes.
+    /// The queue with these packets and bytes has no room for one more.
     pub(crate) fn full(&self, (pkts, bytes): (u64, u64), arriving: &Pkt) -> bool {
         match self.limit_in {
             Unit::Pkts => pkts >= self.limit,

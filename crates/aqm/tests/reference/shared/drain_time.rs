@@ -46,7 +46,7 @@ impl DrainTime {
         took
     }
 
-    /// Seconds in which so many bytes drain.
+    /// Seconds in which these bytes drain.
     pub(crate) fn delay(&self, bytes: u64, dq_threshold: u64) -> f64 {
         bytes as f64 * self.avg_dq_time / dq_threshold as f64
     }

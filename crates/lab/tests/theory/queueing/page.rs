@@ -11,7 +11,7 @@ use super::system::{Figures, Kind, System};
 const SEEDS: u64 = 40;
 /// What the intervals of the whole page may miss, at most, in one page of twenty.
 const ERROR: f64 = 0.05;
-/// Columns beside the distribution.
+/// Columns in addition to the distribution.
 pub(crate) const COLUMNS: [&str; 4] = ["waiting", "wait", "loss", "busy"];
 
 /// A figure by theory and by simulation.
@@ -142,7 +142,7 @@ all states at once, with that band; states with less than a thousandth of the ti
 
 The rule, fixed before the first comparison: each run is long enough that half-widths are at most 2 % of queue, wait and loss;
 every exact figure and every distribution lies within intervals that hold all of this page **jointly** with 95 %
-(Bonferroni; so many plain 95 % intervals cannot all hold). D/D/1 to 0.01 %.
+(Bonferroni; plain 95 % intervals would not all hold). D/D/1 to 0.01 %.
 Drop-tail as arithmetic and drop-tail as a discipline give the same packets in each of these systems.
 
 | system | load | packets waiting | wait | loss | busy | distribution |

@@ -81,7 +81,7 @@ fn byte_mode_scales_p_for_short_packets() {
     let short = rule("bytes=on mtu=4000b");
     assert!((90..160).contains(&hits(&short)), "a quarter of 500: {}", hits(&short));
     let long = rule("bytes=on mtu=10b");
-    assert_eq!(hits(&long), hits(&plain), "bounded: a long packet meets p, not more");
+    assert_eq!(hits(&long), hits(&plain), "bounded: a long packet is dropped with p, not more");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn rate_measurements_reduce_linux_burst_allowance() {
     for ms in [80, 90, 100, 110] {
         state.departure(&rule, &packet(), &level, at(ms));
     }
-    assert_eq!(state.burst, Span::from_millis(120), "measured anew from 80 ms on");
+    assert_eq!(state.burst, Span::from_millis(120), "restarted at 80 ms");
 }
 
 #[test]
