@@ -104,7 +104,7 @@ fn started(line: &str) -> Option<&str> {
 
 /// Runs `command`, some `cargo test`, shows what it says except for tests that passed, and counts its tests.
 pub fn run(mut command: Command, tally: &mut Tally) {
-    // Some run beside others.
+    // Some run at the same time as others.
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let skips = program::build_dir().join(format!("skips-{}-{call}.txt", std::process::id()));

@@ -152,7 +152,7 @@ pub fn output_within(command: Command, limit: Duration) -> Result<String, String
     if status.success() { Ok(out) } else { Err(format!("{status}: {}", last_lines(why(), 12))) }
 }
 
-/// Reads a pipe to its end, beside whatever else goes on.
+/// Reads a pipe to its end in a thread.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -180,7 +180,7 @@ pub fn at<T>(path: &Path, outcome: std::io::Result<T>) -> Result<T, String> {
     outcome.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Makes `dir` anew, empty.
+/// Creates `dir`, or removes everything in it.
 pub fn empty(dir: &Path) -> Result<(), String> {
     if dir.exists() {
         at(dir, fs::remove_dir_all(dir))?;

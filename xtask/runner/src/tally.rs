@@ -1,4 +1,4 @@
-//! What passed, what failed, what was skipped: the stages of a chore and their last line.
+//! Counts of passed, failed and skipped checks, by stage, and the last line of a task.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -108,7 +108,7 @@ impl Tally {
 mod tests {
     use super::*;
 
-    /// A tally with so many checks that held, did not hold and were not made.
+    /// A tally with these numbers of passed, failed and skipped checks.
     fn of(passed: u64, failed: usize, skipped: usize) -> Tally {
         Tally { passed, failures: vec!["f".to_string(); failed], skips: vec!["s".to_string(); skipped] }
     }

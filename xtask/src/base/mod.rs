@@ -1,4 +1,4 @@
-//! What every chore stands on: other programs, the files of the checkout, and the count of what passed.
+//! What every task uses: other programs, the files of the checkout, the count of passed checks.
 
 pub(crate) mod links;
 pub(crate) mod page;

@@ -23,11 +23,11 @@ const WRITERS: [[&str; 2]; 6] = [
     ["forebay-lab", THROUGHPUT.test],
     ["forebay-lab", FLUID.test],
 ];
-/// The simulator beside queueing theory.
+/// The simulator compared with queueing theory.
 pub(crate) const QUEUES: Page = Page { test: "queues::", files: &["docs/queues.md"] };
-/// The fluid model beside packets.
+/// The fluid model compared with packets.
 pub(crate) const FLUID: Page = Page { test: "fluid::", files: &["docs/fluid.md"] };
-/// The simulator beside the formulas of TCP's send rate.
+/// The simulator compared with the formulas of TCP's send rate.
 pub(crate) const THROUGHPUT: Page =
     Page { test: "throughput::", files: &["docs/throughput.md", "docs/pictures/throughput.svg"] };
 

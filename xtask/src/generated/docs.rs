@@ -43,7 +43,7 @@ fn pages(tree: &Tree) -> Result<Vec<(String, String)>, String> {
     Ok(pages)
 }
 
-/// A house rule: every page is current, every picture of the book is there, and nothing else stands beside them.
+/// A lint: every page is current, every picture of the book exists, and their folders have no other files.
 pub(crate) fn findings(tree: &Tree) -> Vec<String> {
     let pages = match pages(tree) {
         Ok(pages) => pages,

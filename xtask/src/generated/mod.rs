@@ -1,4 +1,4 @@
-//! What lies in the repository and is written by a chore: pages, the book, the BPF object, golden traces, quick verdicts.
+//! Generated files in the repository: pages, the book, the BPF object, golden traces, quick verdicts.
 
 pub(crate) mod bless;
 pub(crate) mod book;

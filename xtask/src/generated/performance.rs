@@ -22,7 +22,7 @@ const CHART: &str = "docs/pictures/scaling.svg";
 /// Many flows on a link of 1 Gb/s, and on one of 100 Mb/s.
 const WIDE: &str = "1g-n";
 const NARROW: &str = "100m-n";
-/// From so many flows to so many the cost of a packet should at most double.
+/// Between these numbers of flows the cost of a packet should at most double.
 const SPAN: (f64, f64) = (10.0, 10_000.0);
 
 /// How many flows a case of this family has.

@@ -28,7 +28,7 @@ type Kind<'a> = (&'a str, &'a Value);
 /// Tables that stand in many places and are the same everywhere: told once.
 const SHARED: [&str; 5] = ["loss", "rate_levels", "reverse", "size", "think"];
 
-/// Kinds of flows: what all take, what those over TCP take, and what is each one's own.
+/// Kinds of flows: keys of all, keys of those over TCP, and keys of a single kind.
 fn all_flows(flows: &[Kind<'_>]) -> Value {
     let Some((_, first)) = flows.first() else { return json!({}) };
     let is_of_all = |key: &str, kinds: &[&str]| {
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(accepts(&json!({ "type": "array", "items": { "type": ["string", "number"] } })), "list: quantity");
     }
 
-    /// Path and value of every key of the schema, and whether it is a table that is told once; keys below those stand alone.
+    /// Path and value of every key of the schema, and whether it is a table that is described once.
     fn keys<'a>(prefix: &str, table: &'a Value, into: &mut Vec<(String, &'a Value, bool)>) {
         for (key, value) in table["properties"].as_object().unwrap() {
             let shared = SHARED.contains(&key.as_str());
@@ -182,7 +182,7 @@ mod tests {
         for row in ["| `links[].from` | text | ", "| `version` | 1 |", "delay, such as 10ms. Needed."] {
             assert!(page.contains(row), "{row}");
         }
-        // What is told once is the same everywhere.
+        // A table that is described once is the same everywhere.
         for key in SHARED {
             let is_it = |path: &str| path.rsplit('.').next() == Some(key);
             let values = all.iter().filter(|(path, _, shared)| *shared && is_it(path)).map(|(_, value, _)| *value);

@@ -27,7 +27,7 @@ pub(crate) fn papers() -> Result<Vec<String>, String> {
 pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
     let mut command = program::cargo(&["run", "--release", "--", "reproduce", paper, "--quick", "--json", "-o"]);
     command.arg(dir);
-    // It runs beside the tests of Python, some of which measure time.
+    // It runs at the same time as the tests of Python, some of which measure time.
     let out = program::said(program::idle(command))?;
     parse(&out)
 }
@@ -41,7 +41,7 @@ pub(crate) fn prepare() {
 /// However slow the machine.
 const LONGEST_BUILD: Duration = Duration::from_secs(1200);
 
-/// Every paper, each in a folder of its own below `dir`, beside the verdicts on record.
+/// Reproduces every paper in its own folder below `dir`, and compares with the verdicts on record.
 pub(crate) fn check(dir: &Path, tally: &mut Tally) {
     match papers() {
         Err(what) => tally.fail(what),

@@ -13,7 +13,7 @@ use crate::base::rules;
 use crate::base::tree::Tree;
 
 const FOLDER: &str = "crates/aqm/mutants/";
-/// Every file has at least so many.
+/// Smallest number of faults of a file.
 pub(super) const LEAST: usize = 5;
 
 /// One deliberate fault.
@@ -92,7 +92,7 @@ pub(super) fn all(tree: &Tree) -> Result<Vec<Fault>, String> {
     Ok(faults)
 }
 
-/// A house rule: enough faults of each discipline and marker, and each still fits the source.
+/// A lint: there are enough faults of each discipline and marker, and each fits the source.
 pub(crate) fn findings(tree: &Tree) -> Vec<String> {
     let faults = match all(tree) {
         Ok(faults) => faults,

@@ -3,7 +3,7 @@
 //! Compiling takes longer than testing. So each round puts one fault into every discipline at once and asks only
 //! the tests of each discipline about it: its unit tests, its transcription, its golden trace. Disciplines that use
 //! each other's files never share a round. What these tests let pass meets all tests of the crate, alone. All of them
-//! take a quarter of an hour and more, so this is a chore and no stage of the tests.
+//! take 15 minutes and more, so this is a task and not a stage of the tests.
 
 mod fault;
 mod trial;
@@ -16,7 +16,7 @@ use fault::Fault;
 pub(crate) use fault::findings;
 use trial::Trial;
 
-/// The chore; with names only those disciplines.
+/// Runs the task; with names, for those disciplines only.
 pub(crate) fn run(names: &[&str]) -> std::process::ExitCode {
     let mut tally = Tally::default();
     tally.stage("mutants", "deliberate faults, and the tests that find them", |tally| {

@@ -18,7 +18,7 @@ const SHELLS: [(&str, &str); 3] = [("bash", "forebay"), ("zsh", "_forebay"), ("f
 /// A shorter path is a word like others.
 const SHORTEST: usize = 3;
 
-/// An artefact's name and the sum over its bytes.
+/// An artefact's name and its checksum.
 type Sums = Vec<(String, String)>;
 
 /// Builds everything; with `twice` once more in another folder, with another folder for cargo, to see that nothing differs.

@@ -16,7 +16,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// A clone. What a checkout has beside its last commit is left out, and said to be.
+    /// A clone. Changes that are not committed are left out, with a message.
     pub(super) fn of_last_commit(home: &Path, cargo: &Path) -> Result<Self, String> {
         let git = |words: &[&str]| {
             let mut git = program::at_root("git");
@@ -43,7 +43,7 @@ impl Site {
     }
 
     fn empty(&self) -> Result<(), String> {
-        // The other folder for cargo may lie beside these already.
+        // The other folder for cargo may already exist.
         for old in [self.source(), self.target()] {
             let _ = fs::remove_dir_all(old);
         }

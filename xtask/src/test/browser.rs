@@ -16,7 +16,7 @@ use crate::base::tally::Tally;
 
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 const WIDTHS: [u32; 2] = [1280, 390];
-/// A reproduction of a paper has at least so many charts.
+/// Smallest number of charts in a reproduction of a paper.
 const CHARTS: u32 = 20;
 const LIMIT: Duration = Duration::from_secs(120);
 /// A page of made-up figures, and what must and must not be found once it is drawn.

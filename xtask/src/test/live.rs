@@ -81,7 +81,7 @@ pub(crate) fn page() -> Result<(), String> {
     Ok(())
 }
 
-/// Queues agree within this share of the larger, or within so many packets; signals within this factor.
+/// Queues agree within this share of the larger, or within N packets; signals within this factor.
 const QUEUE: f64 = 0.3;
 const PACKETS: f64 = 10.0;
 const SIGNALS: f64 = 2.0;

@@ -1,4 +1,4 @@
-//! `cargo xtask miri`: the tests beside the unsafe code, interpreted step by step by a judge of undefined behaviour.
+//! `cargo xtask miri`: tests near the unsafe code under Miri, an interpreter that finds undefined behaviour.
 //!
 //! Of the crates only forebay-live has unsafe code, and most of that is one system call each, which Miri does not know.
 //! What it can judge is the rest: messages that are taken apart and put together, counters, words shared with BPF.

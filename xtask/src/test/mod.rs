@@ -90,10 +90,10 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     // The tests of Python use one processor most of the time.
     let verdicts = (wanted("reproduce") || wanted("browser")).then(|| {
         let results = results.clone();
-        std::thread::spawn(move || beside(|tally| verdicts::check(&results, tally)))
+        std::thread::spawn(move || separately(|tally| verdicts::check(&results, tally)))
     });
     stage("python", "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
-    stage("book", "the pictures of the book, simulated anew; the book, and where its links lead", &|tally| {
+    stage("book", "the pictures of the book, simulated again; the book and its links", &|tally| {
         book::check_pictures(tally);
         book::whole::check(tally);
     });
@@ -122,27 +122,27 @@ fn prepare(program: bool) -> JoinHandle<Result<python::Ready, String>> {
     })
 }
 
-/// What needs packets of the kernel, and what runs beside them.
+/// Stages that need packets of the kernel, and one that runs at the same time.
 fn packets(stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: bool) {
     stage("live", "real packets through emulated links, one test after the other", &live::links);
     // Minutes of both processors, which a device's packets leave idle most of the time and whose clocks, unlike those of a link,
     // it does not disturb: numbers alone, nothing of the kernel.
-    let compared = compare.then(|| std::thread::spawn(|| beside(with_peers)));
+    let compared = compare.then(|| std::thread::spawn(|| separately(with_peers)));
     stage("attach", "real packets through a device under a law", &live::devices);
     let compared = joined(compared);
-    stage("peers", "our figures beside those of ns-2 and ns-3", &|tally| tally.add(compared.clone()));
+    stage("peers", "our figures compared with those of ns-2 and ns-3", &|tally| tally.add(compared.clone()));
 }
 
-/// The counts of checks that run beside another stage.
-fn beside(checks: impl FnOnce(&mut Tally)) -> Tally {
+/// The counts of checks that run at the same time as another stage.
+fn separately(checks: impl FnOnce(&mut Tally)) -> Tally {
     let mut own = Tally::default();
     checks(&mut own);
     own
 }
 
-/// Waits for checks that run beside another stage.
+/// Waits for checks that run at the same time as another stage.
 fn joined(thread: Option<JoinHandle<Tally>>) -> Tally {
-    let broken = || beside(|tally| tally.fail("the thread of these checks panicked"));
+    let broken = || separately(|tally| tally.fail("the thread of these checks panicked"));
     thread.map_or_else(Tally::default, |thread| thread.join().unwrap_or_else(|_| broken()))
 }
 
@@ -151,7 +151,7 @@ const PEERS: &str = "ours_agree_with_";
 
 /// Those tests, when nobody else wants the processor.
 fn with_peers(tally: &mut Tally) {
-    // Of the whole workspace: built alone it would be built anew, with other features of what it stands on.
+    // With the features of the workspace: built alone it would build its dependencies a second time.
     let command = program::cargo(&["test", "--workspace", "--bin", "xtask", PEERS]);
     cargo_tests::run(program::idle(command), tally);
 }

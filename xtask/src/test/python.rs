@@ -150,7 +150,7 @@ fn tests(tools: &Path, tally: &mut Tally) {
     command.args(["-P", "-m", "pytest", "-rfE", "--tb=short", "-p", "no:cacheprovider", "-p", "outcomes", "-c"]);
     command.arg(sources.join("pyproject.toml")).arg(sources.join("tests"));
     command.env("PYTHONPATH", plugins).env("FOREBAY_OUTCOMES", &outcomes).env("PYTHONDONTWRITEBYTECODE", "1");
-    // Not beside the package's sources, which have no module: also programs that tests start would find those first.
+    // Not in the package's sources, which have no module: programs that tests start would find those first.
     command.current_dir(program::build_dir());
     match program::stream(command, |line| println!("   {line}")) {
         Ok(status) => pytest::tell(&fs::read_to_string(&outcomes).unwrap_or_default(), status.success(), tally),

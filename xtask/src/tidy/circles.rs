@@ -19,7 +19,7 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
     for file in tree.rust() {
         let Some((folder, path)) = file.path.split_once("/src/") else { continue };
         let is_crate = folder == "xtask" || folder.strip_prefix("crates/").is_some_and(|name| !name.contains('/'));
-        // A program beside a library uses it as another crate does.
+        // A program in the package of a library uses it as another crate does.
         if is_crate && !(path == "main.rs" && tree.has(&format!("{folder}/src/lib.rs"))) {
             crates.entry(folder).or_default().insert(module(path), (path, tokens(&file.code)));
         }

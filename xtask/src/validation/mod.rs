@@ -1,4 +1,4 @@
-//! Our simulator beside others: the pages `docs/validation.md` and `docs/validation-ns3.md`, and the tests that hold them.
+//! Comparisons with ns-2 and ns-3: the pages `docs/validation.md` and `docs/validation-ns3.md`, and their tests.
 
 mod figures;
 pub(crate) mod ns2;

@@ -54,7 +54,8 @@ macro_rules! controls {
         #[expect(clippy::upper_case_acronyms, reason = "named as the constants of `Variant`")]
         pub(super) enum Control {
             $($name($type),)+
-            Own(Box<dyn Own>),
+            // Boxed twice: a pointer of one word keeps every sender smaller.
+            Own(Box<Box<dyn Own>>),
         }
 
         impl Variant {
@@ -196,7 +197,7 @@ pub fn register<D: Design>() -> Result<Variant, Unfit> {
     }
     // Leaked on purpose: copies of a variant have no lifetime.
     profile.word = Box::leak(word.into_boxed_str());
-    let start = |start| Control::Own(Box::new(D::new(start)));
+    let start = |start| Control::Own(Box::new(Box::new(D::new(start))));
     let variant = Variant(Box::leak(Box::new(Registered { profile, start })));
     own.push(variant);
     Ok(variant)

@@ -103,7 +103,6 @@ pub struct Sender {
     /// When the retransmission timer expires.
     rto_at: Due,
     initial_window: u32,
-    /// With selective acknowledgements.
     board: Option<Box<Scoreboard>>,
     control: Control,
     ns2: Option<Box<Ns2>>,

@@ -1,6 +1,6 @@
 //! `docs/book`: a page for each discipline and each marker from its declaration, with a picture of its behaviour.
 //!
-//! Everything below `docs/book/src` is written by `cargo xtask docs`; that it is current is a house rule for the
+//! Everything below `docs/book/src` is written by `cargo xtask docs`; that it is current is a lint for the
 //! pages and a stage of the tests for the pictures, which are simulated.
 
 mod behaviour;

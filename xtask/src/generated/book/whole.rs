@@ -1,6 +1,6 @@
 //! The whole book: every page below `docs` as one set of sources for mdBook, built and its links followed.
 //!
-//! Pages stand where GitHub shows them; the book has them side by side. Links between pages are written anew, and those to
+//! Pages are where GitHub shows them; the book has them in one folder. Links between pages are rewritten, and those to
 //! other files of the repository lead to its address.
 
 use std::fs;

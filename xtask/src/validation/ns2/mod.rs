@@ -1,6 +1,6 @@
-//! `cargo xtask validate-ns2`: our simulator beside ns-2 on the same network, as `docs/validation.md`.
+//! `cargo xtask validate-ns2`: our simulator compared with ns-2 on the same network, as `docs/validation.md`.
 //!
-//! With ns-2 installed its figures are made anew from the driver under `validation/ns2`; otherwise the
+//! With ns-2 installed its figures are measured again by the driver under `validation/ns2`; otherwise the
 //! committed ones stand. Ours are always run.
 
 mod grid;

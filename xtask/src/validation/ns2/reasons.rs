@@ -7,7 +7,7 @@ use crate::validation::figures::Runs;
 
 use Reason::{Cwr, Lines, Noise, Open, Sack, Ties};
 
-/// One of the two simulators that ours stands beside.
+/// One of the two simulators that ours is compared with.
 pub(super) struct Side {
     pub(super) name: &'static str,
     pub(super) ns2: fn(&Comparison) -> &Runs,

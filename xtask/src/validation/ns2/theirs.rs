@@ -1,4 +1,4 @@
-//! ns-2's figures: made by `validation/ns2/case.tcl`, kept in files beside it.
+//! ns-2's figures: written by `validation/ns2/case.tcl` to files in its folder.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

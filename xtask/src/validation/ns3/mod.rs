@@ -1,6 +1,6 @@
-//! `cargo xtask validate-ns3`: PIE, CoDel and FQ-CoDel beside ns-3, as `docs/validation-ns3.md`.
+//! `cargo xtask validate-ns3`: PIE, CoDel and FQ-CoDel compared with ns-3, as `docs/validation-ns3.md`.
 //!
-//! With ns-3 installed its figures are made anew from the drivers under `validation/ns3`; otherwise the committed ones
+//! With ns-3 installed its figures are measured again by the drivers under `validation/ns3`; otherwise the committed ones
 //! stand. Ours are always run.
 
 mod closed;

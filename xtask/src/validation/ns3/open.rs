@@ -15,7 +15,7 @@ use crate::validation::figures::{self, Runs};
 /// The columns that name a case, and those that follow.
 pub(super) const COLUMNS: &str = "aqm,arrivals,limit,seed,offered,dropped,mean_queue,gaps";
 pub(super) const FILE: &str = "validation/ns3/open.csv";
-/// Seeds of PIE, which drops by lot.
+/// Seeds of PIE, which drops at random.
 const SEEDS: u64 = 10;
 
 const END: u64 = 10_000_000_000;
