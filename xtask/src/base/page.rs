@@ -12,7 +12,7 @@ macro_rules! page {
 }
 pub(crate) use page;
 
-/// `template` with `values`. Beside what minijinja has, `x|fixed(2)` is a number with two decimals, `x|cell` text within a table.
+/// `template` with `values`. In addition to the filters of minijinja, `x|fixed(2)` is a number with two decimals, `x|cell` text within a table.
 pub(crate) fn fill(template: &str, values: &serde_json::Value) -> Result<String, String> {
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build();
     let mut pages = Environment::new();

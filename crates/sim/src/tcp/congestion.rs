@@ -88,10 +88,11 @@ pub struct Profile {
     pub is_scalable: bool,
     /// Are its packets always paced?
     pub paces: bool,
-    /// Does it follow single packets? If not, `on_sent`, `on_delivered`, `on_feedback`, `after_ack`, `on_out_of_data` and
-    /// `burst_limit` are not called, which saves time per packet.
+    /// Does it follow single packets? If not, `on_sent`, `on_delivered`, `on_feedback`, `on_recovered`, `after_ack`,
+    /// `on_out_of_data` and `burst_limit` need not be called, which saves time per packet.
     pub tracks_packets: bool,
-    /// Does its window follow the theory's models: one more packet per round trip, half at a loss?
+    /// Does its window follow the theory's models: one more packet per round trip, half at a loss? Then `on_ack` is the
+    /// default, and the sender grows the window without a call.
     pub is_reno: bool,
     /// Does it behave like ns-2 where the RFCs leave a choice? `tcp/sender/ns2.rs` has the list.
     pub follows_ns2: bool,
@@ -337,8 +338,7 @@ macro_rules! hand_on {
             $each!(self, on_loss(window));
         }
 
-        // Called for each acknowledgement: most controls only grow the window.
-        #[inline(always)]
+        #[inline]
         fn on_ack(&mut self, window: &mut Window, acked: Acked) {
             $each!(self, on_ack(window, acked));
         }

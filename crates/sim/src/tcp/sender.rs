@@ -15,7 +15,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::TcpOptions;
-use super::congestion::{CongestionControl, Recovery, Sent, Start};
+use super::congestion::{CongestionControl, Recovery, Start};
 use super::control::Control;
 use super::gate::{self, Gate};
 use super::reports::Block;
@@ -81,12 +81,12 @@ pub struct Sender {
     limited_transmit: bool,
     ecn: bool,
     idle_restart: bool,
-    /// See [`Profile::follows_ns2`](super::congestion::Profile).
+    // Copies of three facts of the [`Profile`](super::congestion::Profile).
     follows_ns2: bool,
-    /// See [`Profile::mark_is_loss`](super::congestion::Profile).
     mark_is_loss: bool,
-    /// See [`Profile::tracks_packets`](super::congestion::Profile).
     tracks_packets: bool,
+    /// Without selective acknowledgements and hooks per packet; the window grows as Reno's.
+    is_plain: bool,
     in_recovery: bool,
     partial_seen: bool,
     cwr: bool,
@@ -114,7 +114,8 @@ impl Sender {
     /// A connection that has sent nothing and has unlimited data. `phase`: the clock's position within a tick; `rng`:
     /// the connection's random stream.
     pub fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
-        let recovery = options.variant.profile().recovery;
+        let profile = options.variant.profile();
+        let recovery = profile.recovery;
         let control = Control::new(options.variant, Start { initial_window: options.initial_window, rng });
         Self {
             una: 0,
@@ -128,10 +129,11 @@ impl Sender {
             limited_transmit: options.limited_transmit,
             ecn: options.answers_echo(),
             // A control with a path model does not send a burst after a pause, so that it needs no restart.
-            idle_restart: options.idle_restart && !options.variant.profile().paces,
-            mark_is_loss: options.variant.profile().mark_is_loss,
-            tracks_packets: options.variant.profile().tracks_packets,
-            follows_ns2: options.variant.profile().follows_ns2,
+            idle_restart: options.idle_restart && !profile.paces,
+            mark_is_loss: profile.mark_is_loss,
+            tracks_packets: profile.tracks_packets,
+            is_plain: !recovery.is_selective() && !profile.tracks_packets && profile.is_reno,
+            follows_ns2: profile.follows_ns2,
             in_recovery: false,
             partial_seen: false,
             cwr: false,
@@ -240,10 +242,11 @@ impl Sender {
         let seq = match self.retransmit.take() {
             // It may have been acknowledged while the pacer delayed it.
             Some(seq) if seq >= self.una => seq,
+            _ if self.is_plain => self.next_in_order()?,
             _ if self.board.is_some() => self.next_selective()?,
-            _ => self.next_in_order()?,
+            _ => self.next_tracked()?,
         };
-        if self.tracks_packets {
+        if !self.is_plain && self.tracks_packets {
             self.before_sending(now, seq);
         }
         self.counts.sent += 1;
@@ -304,18 +307,14 @@ impl Sender {
         if self.stopped || ack > self.high {
             return;
         }
-        match &self.board {
-            Some(_) => self.on_selective_ack(now, ack, ece && self.ecn, blocks),
-            None => self.on_classic_ack(now, ack, ece && self.ecn),
+        let ece = ece && self.ecn;
+        if self.is_plain {
+            self.on_classic_ack(now, ack, ece);
+        } else if self.board.is_some() {
+            self.on_selective_ack(now, ack, ece, blocks);
+        } else {
+            self.on_tracked_ack(now, ack, ece);
         }
-    }
-
-    /// Reports packet `seq` to the control before it is sent. A retransmission is already counted as in flight.
-    #[inline(never)]
-    fn before_sending(&mut self, now: Instant, seq: u32) {
-        let (una, again) = (self.una, seq < self.high);
-        let in_flight = self.in_flight().saturating_sub(u32::from(again));
-        self.control.on_sent(Sent { now, seq, una, in_flight, again });
     }
 
     /// Everything below `ack` is acknowledged. Measures the round trip if the timed packet is included.

@@ -71,8 +71,6 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
-    // Not inlined into the sender, where most controls only grow the window.
-    #[inline(never)]
     fn on_ack(&mut self, window: &mut Window, acked: Acked) {
         self.seen = acked.now;
         if window.in_slow_start() {

@@ -3,7 +3,9 @@
 
 use forebay_aqm::base::time::Span;
 
-use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, Profile, Progress, Recovery, Start, Transport};
+use super::super::congestion::{
+    Acked, CongestionControl, Design, EcnUse, Profile, Progress, Recovery, Start, Transport,
+};
 use super::super::window::Window;
 
 /// Section 7.2.3: smallest threshold after a loss, in packets.

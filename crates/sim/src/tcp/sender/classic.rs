@@ -5,29 +5,29 @@ use forebay_aqm::base::time::Instant;
 use super::super::congestion::{CongestionControl, Feedback, Progress, Recovery};
 use super::{Cut, DUP_THRESHOLD, Sender};
 
-/// State of a sender before an acknowledgement.
-struct Before {
-    una: u32,
-    in_flight: u32,
-    retransmit: Option<u32>,
-}
-
 impl Sender {
     /// The next packet in order, if the window allows one.
     #[inline]
     pub(super) fn next_in_order(&mut self) -> Option<u32> {
         let outstanding = self.next.wrapping_sub(self.una);
-        if outstanding >= self.allowed() || self.tracks_packets && !self.burst_allows(outstanding) {
-            return None;
-        }
-        if !self.has_data(self.next) {
-            if self.tracks_packets {
-                self.control.on_out_of_data(outstanding);
-            }
+        if outstanding >= self.allowed() || !self.has_data(self.next) {
             return None;
         }
         self.next += 1;
         Some(self.next - 1)
+    }
+
+    /// The same, for a control with hooks per packet.
+    pub(super) fn next_tracked(&mut self) -> Option<u32> {
+        let outstanding = self.next.wrapping_sub(self.una);
+        if !self.burst_allows(outstanding) {
+            return None;
+        }
+        let next = self.next_in_order();
+        if next.is_none() && !self.has_data(self.next) {
+            self.control.on_out_of_data(outstanding);
+        }
+        next
     }
 
     /// Packets that may be outstanding now.
@@ -42,7 +42,6 @@ impl Sender {
     /// An acknowledgement without selective blocks.
     #[inline]
     pub(super) fn on_classic_ack(&mut self, now: Instant, ack: u32, ece: bool) {
-        let before = self.tracks_packets.then(|| self.before_ack(now, ack, ece));
         if ece {
             self.on_mark(now, ack);
         }
@@ -51,30 +50,31 @@ impl Sender {
         } else if ack == self.una && self.high > self.una {
             self.on_duplicate(now);
         }
-        if let Some(before) = before {
-            self.after_ack(now, before);
-        }
     }
 
+    /// The same, for a control with hooks per packet.
     #[inline(never)]
-    fn before_ack(&mut self, now: Instant, ack: u32, ece: bool) -> Before {
-        let before = Before { una: self.una, in_flight: self.in_flight(), retransmit: self.retransmit };
-        let delivered = ack.saturating_sub(self.una);
-        for seq in self.una..self.una + delivered {
-            self.control.on_delivered(now, seq);
+    pub(super) fn on_tracked_ack(&mut self, now: Instant, ack: u32, ece: bool) {
+        let (una, in_flight, retransmit) = (self.una, self.in_flight(), self.retransmit);
+        let delivered = ack.saturating_sub(una);
+        (una..una + delivered).for_each(|seq| self.control.on_delivered(now, seq));
+        self.control.on_feedback(Feedback { delivered, ece, una: una + delivered, high: self.high });
+        let goes_back = match self.last_cut {
+            Cut::Timeout => una < self.recover,
+            Cut::FastRetransmit => una < self.recover && self.recovery == Recovery::GoBackN,
+            Cut::None | Cut::Mark => false,
+        };
+        let ends_early = self.in_recovery && self.recovery == Recovery::FirstHole;
+        let is_repaired = (self.in_recovery || goes_back) && ack >= self.recover;
+        if delivered > 0 && (ends_early || is_repaired) {
+            self.control.on_recovered(&mut self.window);
         }
-        let feedback = Feedback { delivered, ece, una: self.una + delivered, high: self.high };
-        self.control.on_feedback(feedback);
-        before
-    }
-
-    #[inline(never)]
-    fn after_ack(&mut self, now: Instant, before: Before) {
+        self.on_classic_ack(now, ack, ece);
         let progress = Progress {
             now,
-            in_flight: (before.in_flight, self.in_flight()),
-            lost: u32::from(self.retransmit.is_some() && self.retransmit != before.retransmit),
-            delivered: self.una - before.una,
+            in_flight: (in_flight, self.in_flight()),
+            lost: u32::from(self.retransmit.is_some() && self.retransmit != retransmit),
+            delivered,
             is_done: self.una == self.high,
         };
         self.control.after_ack(&mut self.window, progress);
@@ -84,19 +84,20 @@ impl Sender {
     pub(super) fn on_new_ack(&mut self, now: Instant, ack: u32, ece: bool) {
         let acked = ack - self.una;
         let outstanding = self.high - self.una;
-        let after_timeout = self.last_cut == Cut::Timeout && self.una < self.recover;
         self.acknowledge(now, ack, ece);
         if self.in_recovery && self.recovery == Recovery::PartialAcks && ack < self.recover {
             self.on_partial_ack(now, acked);
             return;
         }
-        if self.in_recovery || after_timeout && ack >= self.recover {
-            self.control.on_recovered(&mut self.window);
-        }
         self.in_recovery = false;
         self.inflation = 0;
         if !ece {
-            self.used(now, acked, self.is_application_limited(outstanding));
+            let limited = self.is_application_limited(outstanding);
+            if self.is_plain && !limited {
+                self.window.grow();
+            } else {
+                self.used(now, acked, limited);
+            }
         }
         self.rearm(now);
     }

@@ -5,7 +5,7 @@
 
 use forebay_aqm::base::time::Instant;
 
-use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, Recovery};
+use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, Recovery, Sent};
 use super::super::reports::Block;
 use super::super::scoreboard::{Misses, Rules};
 use super::{Cut, DUP_THRESHOLD, Sender};
@@ -84,6 +84,14 @@ impl Sender {
         next
     }
 
+    /// Reports packet `seq` to the control before it is sent. A retransmission is already counted as in flight.
+    #[inline(never)]
+    pub(super) fn before_sending(&mut self, now: Instant, seq: u32) {
+        let (una, again) = (self.una, seq < self.high);
+        let in_flight = self.in_flight().saturating_sub(u32::from(again));
+        self.control.on_sent(Sent { now, seq, una, in_flight, again });
+    }
+
     /// An acknowledgement with selective blocks. If it is older than one already received, it acknowledges nothing
     /// and its ECN-Echo is ignored, but its blocks count (RFC 6675 section 5: "any ACK containing SACK information").
     /// SCTP drops an old one (RFC 9260 section 6.2.1), and so does ns-2's Sack1.
@@ -159,7 +167,7 @@ impl Sender {
     }
 
     /// An acknowledgement of `packets` outside of recovery, without ECN-Echo.
-    #[inline]
+    #[inline(never)]
     pub(super) fn used(&mut self, now: Instant, packets: u32, limited: bool) {
         if limited {
             self.control.on_application_limited(now);
