@@ -3,6 +3,7 @@
 mod base;
 mod generated;
 mod mutants;
+mod prose;
 mod release;
 mod supply;
 mod test;
@@ -24,6 +25,7 @@ cargo xtask test --fast    format, lints, unit tests, golden traces, conformance
 cargo xtask ci             the same as `cargo xtask test`
 cargo xtask tidy           rustfmt, and the rules of this repository that no compiler checks
 cargo xtask mutants [NAME] puts faults into every discipline, or one, and checks that the tests find them
+cargo xtask prose [SEED]   prints 60 passages drawn at random, for a reader who does not know the project
 cargo xtask docs           writes the generated pages: README's list, the book, docs/rfc-coverage.md
 cargo xtask book           builds the book with mdBook
 cargo xtask release        builds the archive and the wheel; `release twice`: builds both twice and compares
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
         ["test", stage] if STAGES.contains(stage) => return test::run(|name| name == *stage),
         ["tidy"] => return tidy::run(),
         ["mutants", names @ ..] => return mutants::run(names),
+        ["prose"] => prose::run(1),
+        ["prose", seed] if let Ok(seed) = seed.parse() => prose::run(seed),
         ["docs"] => docs::run(),
         ["book"] => book::whole::build().map(|index| println!("{}", index.display())),
         ["release"] => release::run(false),

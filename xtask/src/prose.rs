@@ -1,0 +1,98 @@
+//! `cargo xtask prose [SEED]`: passages of the project's prose drawn at random, for a reader who does not know it.
+
+use forebay_aqm::base::rng::Rng;
+
+use crate::base::tree::{File, Tree};
+
+/// Passages of each kind.
+const EACH: usize = 15;
+
+/// A passage: file, line, text.
+type Passage = (String, usize, String);
+
+/// Prints [`EACH`] help texts, doc comments, paragraphs of pages and names of tests. The same seed draws the same
+/// passages.
+pub(crate) fn run(seed: u64) -> Result<(), String> {
+    let tree = Tree::read()?;
+    let is_help = |path: &str| path.starts_with("crates/cli/src/args/");
+    let docs = |file: &File| file.path.starts_with("crates/") && file.path.contains("/src/") && !is_help(&file.path);
+    let pages = |file: &File| file.path.ends_with(".md") && !file.path.starts_with("docs/book/");
+    let kinds: [(&str, Vec<Passage>); 4] = [
+        ("help", passages(&tree, |file| is_help(&file.path), comments)),
+        ("doc comment", passages(&tree, docs, comments)),
+        ("page", passages(&tree, pages, paragraphs)),
+        ("test", passages(&tree, |file| file.path.ends_with(".rs"), tests)),
+    ];
+    let mut rng = Rng::stream(seed, "prose");
+    for (kind, mut all) in kinds {
+        for _ in 0..EACH.min(all.len()) {
+            let (path, line, text) = all.swap_remove(rng.below(all.len() as u64) as usize);
+            println!("{kind}  {path}:{line}\n    {}\n", text.replace('\n', "\n    "));
+        }
+    }
+    Ok(())
+}
+
+fn passages(tree: &Tree, of: impl Fn(&File) -> bool, find: fn(&str) -> Vec<(usize, String)>) -> Vec<Passage> {
+    let found =
+        |file: &File| find(&file.text).into_iter().map(|(line, text)| (file.path.clone(), line, text)).collect();
+    tree.files().filter(|file| of(file)).flat_map(|file| -> Vec<Passage> { found(file) }).collect()
+}
+
+/// Doc comments, each with the line that it describes.
+fn comments(text: &str) -> Vec<(usize, String)> {
+    let doc = |line: &str| line.trim_start().strip_prefix("//").filter(|rest| rest.starts_with(['/', '!'])).is_some();
+    blocks(text, doc, 1)
+}
+
+/// Paragraphs outside of code, tables and headings.
+fn paragraphs(text: &str) -> Vec<(usize, String)> {
+    let mut is_code = false;
+    let prose: Vec<bool> = text
+        .lines()
+        .map(|line| {
+            is_code ^= line.starts_with("```");
+            !is_code && !line.trim().is_empty() && !line.starts_with(['#', '|', '`', '<'])
+        })
+        .collect();
+    let mut at = 0;
+    let is_prose = move |_: &str| {
+        at += 1;
+        prose[at - 1]
+    };
+    blocks(text, is_prose, 0)
+}
+
+/// Names of tests.
+fn tests(text: &str) -> Vec<(usize, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let name =
+        |line: &str| line.trim_start().strip_prefix("fn ").and_then(|rest| rest.split('(').next()).map(str::to_string);
+    let is_test = |n: &usize| lines[*n].trim() == "#[test]";
+    (0..lines.len()).filter(is_test).filter_map(|n| Some((n + 2, name(lines.get(n + 1)?)?))).collect()
+}
+
+/// Blocks of consecutive lines that `is_in` accepts, with `more` lines after each.
+fn blocks(text: &str, mut is_in: impl FnMut(&str) -> bool, more: usize) -> Vec<(usize, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let accepted: Vec<bool> = lines.iter().map(|line| is_in(line)).collect();
+    let begins = (0..lines.len()).filter(|&n| accepted[n] && (n == 0 || !accepted[n - 1]));
+    let block = |from: usize| {
+        let length = accepted[from..].iter().take_while(|accepted| **accepted).count();
+        (from + 1, lines[from..(from + length + more).min(lines.len())].join("\n"))
+    };
+    begins.map(block).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_comments_paragraphs_and_tests() {
+        let code = "//! A.\n\n/// B\n/// c.\nfn d() {} // e\n#[test]\nfn f_g() {}\n";
+        assert_eq!(comments(code), [(1, "//! A.\n".to_string()), (3, "/// B\n/// c.\nfn d() {} // e".to_string())]);
+        assert_eq!(super::tests(code), [(7, "f_g".to_string())]);
+        assert_eq!(paragraphs("# a\n\nb\nc\n```sh\nd\n```\n| e |\n"), [(3, "b\nc".to_string())]);
+    }
+}
