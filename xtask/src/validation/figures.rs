@@ -4,11 +4,11 @@ use forebay_lab::quantity;
 use forebay_lab::record::RunRecord;
 use forebay_lab::stats::{self, t95};
 
-/// A measured quantity and how far ours may lie from the other's, fixed before the first run.
+/// A measured quantity, and the tolerance between ours and the other simulator's, fixed before the first run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quantity {
     pub(crate) name: &'static str,
-    /// Its column in the figures of the other.
+    /// Its column in the figures of the other simulator.
     pub(crate) column: &'static str,
     /// Its name in our records.
     pub(crate) ours: &'static str,
@@ -51,7 +51,7 @@ pub(crate) fn of(record: &RunRecord) -> Result<Run, String> {
     Ok(run)
 }
 
-/// The other's, from a line of a table under this head.
+/// The other simulator's, from a line of a table with this head.
 pub(crate) fn read(head: &str, line: &str) -> Result<Run, String> {
     let fields: Vec<&str> = line.split(',').collect();
     let mut run = Run::default();
@@ -67,7 +67,7 @@ pub(crate) fn arguments(options: &[&str], columns: &str) -> Vec<String> {
     options.iter().zip(columns.split(',')).flat_map(|(option, value)| [option.to_string(), value.to_string()]).collect()
 }
 
-/// What lies outside in words, each with its reason.
+/// Text for the quantities outside, each with its reason.
 pub(crate) fn outside_words(outside: impl Iterator<Item = (usize, String)>) -> String {
     let parts: Vec<String> = outside.map(|(q, why)| format!("{} ({why})", QUANTITIES[q].name)).collect();
     if parts.is_empty() { "within".to_string() } else { format!("outside: {}", parts.join(", ")) }
@@ -90,7 +90,7 @@ impl Runs {
         Self(self.0.iter().take(seeds).copied().collect())
     }
 
-    /// How far a mean may lie from this one; `None` where that is not asked.
+    /// Largest allowed distance of a mean from this one; `None` without a tolerance.
     fn allowed(&self, quantity: usize) -> Option<f64> {
         let Tolerance { share, amount } = QUANTITIES[quantity].tolerance?;
         Some((share * self.mean(quantity)).max(amount))
@@ -118,19 +118,19 @@ impl Runs {
         t95(freedom) * (variance * (1.0 / self.0.len() as f64 + 1.0 / other.0.len() as f64)).sqrt()
     }
 
-    /// May the true difference from `ours`, as far as the seeds tell, be within the tolerance?
+    /// Does the 95 % interval of the difference from `ours` overlap the tolerance?
     pub(crate) fn may_agree(&self, ours: &Self, quantity: usize) -> bool {
         let tells = self.0.len() + ours.0.len() > 2;
         let reach = |allowed| self.distance(ours, quantity) <= allowed + self.uncertainty(ours, quantity);
         tells && self.allowed(quantity).is_none_or(reach)
     }
 
-    /// Can these runs not tell, in some quantity, whether an equal simulator keeps the tolerance?
+    /// Are there too few runs, for some quantity, to decide whether an equal simulator is within the tolerance?
     pub(crate) fn are_too_few(&self) -> bool {
         (0..COUNT).any(|q| self.allowed(q).is_some_and(|allowed| self.uncertainty(self, q) > allowed))
     }
 
-    /// Do the seeds tell the two means apart: does the 95 % interval of their difference leave out nought?
+    /// Do the two means differ significantly: does the 95 % interval of their difference exclude 0?
     pub(crate) fn is_apart(&self, other: &Self, quantity: usize) -> bool {
         self.distance(other, quantity) > self.uncertainty(other, quantity)
     }
@@ -148,7 +148,7 @@ mod tests {
             (NS2, [52.4, 0.0438, 0.0181, 0.9951, 0.5], vec![]),
             (NS2, [53.0, 0.04, 0.02, 1.0, 1.0], vec![0]),
             (NS2, [50.0, 0.045, 0.0179, 0.99, 1.0], vec![1, 2, 3]),
-            // Two packets are allowed; nothing equals nothing.
+            // Two packets are allowed; 0 agrees with 0.
             ([3.0, 0.0, 0.0, 1.0, 1.0], [4.9, 0.0, 0.0, 1.0, 1.0], vec![]),
             ([3.0, 0.0, 0.0, 1.0, 1.0], [3.0, 1e-6, 0.0, 1.0, 1.0], vec![1]),
         ] {

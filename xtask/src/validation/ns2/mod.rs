@@ -1,7 +1,7 @@
 //! `cargo xtask validate-ns2`: our simulator compared with ns-2 on the same network, as `docs/validation.md`.
 //!
 //! With ns-2 installed its figures are measured again by the driver under `validation/ns2`; otherwise the
-//! committed ones stand. Ours are always run.
+//! committed figures are used. Our simulator always runs.
 
 mod grid;
 mod ours;
@@ -17,19 +17,19 @@ use ours::Wanted;
 use crate::base::program;
 use crate::validation::figures::Runs;
 
-/// How many seeds a row has at first, and how many if these say too little; `theirs::Figures::seeds` says when.
+/// Number of seeds of a row at first, and if these are too few; `theirs::Figures::seeds` decides.
 const SEEDS: [usize; 2] = [3, 10];
 
 pub(crate) fn run() -> Result<(), String> {
     if theirs::is_installed() {
         theirs::renew()?;
     } else {
-        println!("ns-2 is not installed (package ns2): its committed figures stand");
+        println!("ns-2 is not installed (package ns2): its committed figures are used");
     }
     page()
 }
 
-/// Makes the figures with faster lines alone, minutes in place of an hour, and writes the page.
+/// Makes only the figures with faster links, in minutes instead of an hour, and writes the page.
 pub(crate) fn lines() -> Result<(), String> {
     theirs::renew_faster()?;
     page()
@@ -46,20 +46,20 @@ pub(crate) fn page() -> Result<(), String> {
 struct Comparison {
     row: Row,
     ours: Runs,
-    /// Ours by rules of ns-2, where a tolerance is not kept and the row has such rules.
+    /// Ours by rules of ns-2, if a quantity is outside its tolerance and the row has these rules.
     by_rules: Vec<(Ns2Rules, Runs)>,
     /// ns-2 with the processing jitter that our hosts have.
     jittered: Runs,
-    /// ns-2 as it is.
+    /// ns-2 without jitter.
     plain: Runs,
-    /// With faster lines, for some.
+    /// With faster links, for some rows.
     faster: Option<Faster>,
 }
 
-/// A row with the clients' lines at twice the rate of the bottleneck.
+/// A row with the clients' links at twice the rate of the bottleneck.
 struct Faster {
     ours: Runs,
-    /// By all the rules of ns-2 that the row has; what `ours` is if it has none.
+    /// By all the rules of ns-2 that the row has; equal to `ours` if it has none.
     by_rules: Runs,
     /// With jitter.
     ns2: Runs,

@@ -1,4 +1,4 @@
-//! Why a row lies outside the tolerances, as far as the runs bear it out.
+//! Why a row is outside the tolerances, as far as the runs confirm it.
 
 use forebay_sim::tcp::Ns2Rules;
 
@@ -11,7 +11,7 @@ use Reason::{Cwr, Lines, Noise, Open, Sack, Ties};
 pub(super) struct Side {
     pub(super) name: &'static str,
     pub(super) ns2: fn(&Comparison) -> &Runs,
-    /// Do the ties of equal link rates decide there?
+    /// Do simultaneous arrivals from links of equal rates affect it?
     pub(super) has_ties: bool,
 }
 
@@ -22,17 +22,17 @@ pub(super) const SIDES: [Side; 2] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// The larger number of seeds does not tell the two means apart.
+    /// With the larger number of seeds the two means do not differ significantly.
     Noise,
-    /// Plain ns-2's ties: jitter takes ns-2's own figure to ours.
+    /// Simultaneous arrivals in plain ns-2: jitter moves ns-2's own figure towards ours.
     Ties,
     /// ns-2's `Sack1` is not RFC 6675: our sender with its rules agrees.
     Sack,
     /// ns-2 sends CWR with one retransmission too many: our sender agrees if it does the same.
     Cwr,
-    /// The clients' lines, as fast as the bottleneck: with faster ones ours agrees.
+    /// The clients' links have the rate of the bottleneck: with faster links ours agrees.
     Lines,
-    /// Nothing of this is borne out.
+    /// The runs confirm none of these.
     Open,
 }
 
@@ -51,7 +51,7 @@ impl Reason {
         }
     }
 
-    /// What these rules stand for.
+    /// The reasons that these rules test.
     fn of_rules(rules: Ns2Rules) -> Vec<Self> {
         [(rules.sack1, Sack), (rules.cwr, Cwr)].into_iter().filter(|(on, _)| *on).map(|(_, reason)| reason).collect()
     }
@@ -81,8 +81,8 @@ impl Side {
     }
 }
 
-/// Why the row is outside in `quantity` on this side: the first that is borne out. One reason comes before two, and
-/// the second is always the ties: whatever there is between ours and ns-2 with jitter, plain ns-2 has them too.
+/// Why the row is outside in `quantity` on this side: the first reason that the runs confirm. One reason is tried before
+/// two. The second of two is always the ties: a difference between ours and ns-2 with jitter affects plain ns-2 too.
 pub(super) fn of(side: &Side, row: &Comparison, quantity: usize) -> Vec<Reason> {
     let Comparison { ours, jittered, .. } = row;
     let ns2 = (side.ns2)(row);
@@ -122,8 +122,8 @@ fn is_noise(ns2: &Runs, ours: &Runs, quantity: usize) -> bool {
     ns2.0.len() == SEEDS[1] && !ns2.is_apart(ours, quantity)
 }
 
-/// Does jitter move ns-2's own figure towards ours, by more than the seeds do, and by more than the tolerance or at
-/// least half of the way?
+/// Does jitter move ns-2's own figure towards ours significantly, and by more than the tolerance or by at least half of
+/// the difference?
 fn ties_explain(row: &Comparison, ours: &Runs, quantity: usize) -> bool {
     let Comparison { jittered, plain, .. } = row;
     let way = ours.mean(quantity) - plain.mean(quantity);
@@ -168,6 +168,6 @@ mod tests {
         ] {
             assert_eq!(found(10, drops), [with_jitter, plain], "{drops:?}");
         }
-        assert_eq!(found(3, [30.0, 30.0, 30.2, 30.2]), ["open", "open"], "three seeds are no noise");
+        assert_eq!(found(3, [30.0, 30.0, 30.2, 30.2]), ["open", "open"], "three seeds are too few for noise");
     }
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask validate-ns3`: PIE, CoDel and FQ-CoDel compared with ns-3, as `docs/validation-ns3.md`.
 //!
-//! With ns-3 installed its figures are measured again by the drivers under `validation/ns3`; otherwise the committed ones
-//! stand. Ours are always run.
+//! With ns-3 installed its figures are measured again by the drivers under `validation/ns3`; otherwise the committed
+//! figures are used. Our simulator always runs.
 
 mod closed;
 mod open;
@@ -26,7 +26,7 @@ struct Comparison<R> {
 pub(crate) fn run() -> Result<(), String> {
     match python() {
         Some(python) => renew(&python)?,
-        None => println!("no python has ns-3 (package ns3; NS3_PYTHON names one): its committed figures stand"),
+        None => println!("no python has ns-3 (package ns3; NS3_PYTHON names one): its committed figures are used"),
     }
     let (closed, open) = compare()?;
     program::write(page::FILE, &page::page(&closed, &open)?)?;
@@ -49,7 +49,7 @@ fn compare() -> Result<Compared, String> {
     Ok((closed, open))
 }
 
-/// The python that has ns-3.
+/// The Python interpreter that can import ns-3.
 fn python() -> Option<OsString> {
     let python = env::var_os("NS3_PYTHON").unwrap_or_else(|| "python3".into());
     let mut try_it = program::at_root(&python);
@@ -91,7 +91,7 @@ mod tests {
         assert!(committed == page::page(&closed, &open).unwrap(), "{} is stale: cargo xtask validate-ns3", page::FILE);
     }
 
-    /// `rules.patch` still fits: what it takes out is there.
+    /// `rules.patch` still applies: the lines that it removes exist.
     #[test]
     fn rules_of_ns3_can_be_put_in() {
         let patch = program::read("validation/ns3/rules.patch").unwrap();

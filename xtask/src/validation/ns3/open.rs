@@ -1,6 +1,6 @@
-//! Arrivals that no one answers: a discipline of ours and one of ns-3 are given the same packets at the same times.
+//! Open loop: a discipline of ours and the same one of ns-3 receive the same packets at the same times.
 //!
-//! No TCP stands between the two, so that they can be compared drop by drop. `validation/ns3/open.py` makes ns-3's.
+//! The sources do not react to drops, so the two can be compared drop by drop. `validation/ns3/open.py` makes ns-3's.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ const RATE: Rate = Rate(10_000_000);
 /// 500 bytes at 10 Mb/s.
 const SERVICE: Span = Span::from_micros(400);
 
-/// One comparison: `open.py`'s words.
+/// One comparison, in the arguments of `open.py`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Case {
     aqm: &'static str,
@@ -75,12 +75,12 @@ const fn case(aqm: &'static str, arrivals: Arrivals, limit: u32) -> Case {
     Case { aqm, arrivals, limit }
 }
 
-/// What became of the packets.
+/// Numbers of packets offered and dropped, and the mean queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) offered: usize,
     pub(super) drops: usize,
-    /// The numbers of the packets dropped, in that order; ns-3's are kept where nothing is left to chance.
+    /// The numbers of the dropped packets, in order of the drops; ns-3's are recorded only for deterministic disciplines.
     pub(super) dropped: Vec<i64>,
     pub(super) mean_queue: f64,
 }
@@ -110,7 +110,7 @@ impl Arrivals {
     }
 }
 
-/// Its word for `open.py`.
+/// The argument of `open.py`.
 impl fmt::Display for Arrivals {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&format!("{self:?}").to_lowercase())
@@ -128,7 +128,7 @@ impl Case {
         }
     }
 
-    /// Its seeds in ns-3 and here: one where nothing is left to chance.
+    /// Its seeds in ns-3 and here: one for a deterministic discipline.
     pub(super) fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
         1..=if self.aqm.starts_with("PIE") { SEEDS } else { 1 }
     }
@@ -167,14 +167,14 @@ impl fmt::Display for Case {
 }
 
 impl Compared {
-    /// Means can be told of these.
+    /// The outcomes as runs, of which means can be taken.
     pub(super) fn runs(side: &[Outcome]) -> Runs {
         let ratio = |run: &Outcome| run.drops as f64 / run.offered as f64;
         Runs(side.iter().map(|run| [run.mean_queue, ratio(run), 0.0, 0.0, 0.0]).collect())
     }
 
-    /// By how many packets the k-th of all drops lie apart at most; where both drop equally many and nothing is left to
-    /// chance.
+    /// The largest difference between the packet numbers of the k-th drops. `None` if the numbers of drops differ or the
+    /// discipline is random.
     pub(super) fn apart(&self) -> Option<i64> {
         let ([ours], [ns3]) = (self.ours.as_slice(), self.ns3.as_slice()) else { return None };
         let sorted = |run: &Outcome| {
@@ -203,7 +203,7 @@ fn read(line: &str) -> Option<Outcome> {
     (gaps == "-" || dropped.len() == drops).then_some(Outcome { offered, drops, dropped, mean_queue })
 }
 
-/// A queue under `spec` and a server that takes the next packet as soon as the last has left.
+/// A queue under `spec` and a link that sends the next packet as soon as the last has left.
 fn serve(spec: &Spec, limit: Limit, arrivals: &[(u64, u32)], seed: u64) -> Outcome {
     let link = Link { rate: RATE, limit, mean_packet: Bytes(u64::from(BYTES)) };
     let mut queue = spec.queue(link, Rng::stream(seed, "open"));

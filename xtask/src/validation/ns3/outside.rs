@@ -1,19 +1,18 @@
-//! The rows that lie outside the tolerances, each with its reason. The list is exact, as that of the comparison with
-//! ns-2.
+//! The rows outside the tolerances, each with its reason. A test checks that the list is exact.
 
 use super::{Comparison, closed, open};
 use crate::validation::figures::{QUANTITIES, Runs};
 
 // Why a row is outside.
-/// The seeds do not tell that it is: checked.
+/// The seeds do not decide whether it is outside; `row_faults` checks this.
 const NOISE: &str = "noise";
-/// ns-3's FQ-CoDel asks for MinBytes in the flow's own queue.
+/// ns-3's FQ-CoDel compares MinBytes with the flow's own backlog.
 const OWN_QUEUE: &str = "own queue";
-/// ns-3's NewReno halves what is in flight without what was lost.
+/// ns-3's NewReno halves the flight size without the lost packets.
 const FLIGHT: &str = "flight";
-/// ns-3's TCP without SACK sends much twice.
+/// ns-3's TCP without SACK retransmits many packets that have arrived.
 const NO_SACK: &str = "no SACK";
-/// ns-3's NewReno grows by whole bytes.
+/// ns-3's NewReno increases the window by whole bytes.
 const WHOLE_BYTES: &str = "whole bytes";
 /// ns-3's retransmission timer expires early if the round trip exceeds its minimum timeout.
 const EARLY: &str = "early timeouts";

@@ -23,7 +23,7 @@ pub(super) fn page(closed: &[Comparison<Row>], open: &[open::Compared]) -> Resul
     page!("validation-ns3.md.jinja", json!({ "alone": open.iter().map(alone).collect::<Vec<_>>(), "closed": closed }))
 }
 
-/// A row of arrivals that no one answers.
+/// A row of the open loop.
 fn alone(row: &open::Compared) -> Vec<String> {
     let [ours, ns3] = [&row.ours, &row.ns3].map(|side| open::Compared::runs(side));
     let name = row.case.to_string();
