@@ -102,10 +102,9 @@ pub(crate) fn wheel_in(folder: &Path) -> Result<PathBuf, String> {
 
 fn wheel(tools: &Path, out: &Path) -> Result<PathBuf, String> {
     let _ = fs::remove_dir_all(out);
-    let mut maturin = module(tools, &["maturin", "build", "--quiet", "--out"]);
+    // The profile of the tests, which have built the simulator and the laboratory; `cargo xtask release` has its own.
+    let mut maturin = module(tools, &["maturin", "build", "--quiet", "--profile", "dev", "--strip", "--out"]);
     maturin.arg(out).current_dir(program::root().join("python")).env("CARGO_TARGET_DIR", program::build_dir());
-    // The same code, optimised as much within each crate: what takes a compiler minutes is left to `cargo xtask release`.
-    maturin.env("CARGO_PROFILE_WHEEL_LTO", "off").env("CARGO_PROFILE_WHEEL_CODEGEN_UNITS", "16");
     program::with_cargo(&mut maturin);
     said(program::idle(maturin))?;
     wheel_in(out)
