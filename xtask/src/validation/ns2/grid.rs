@@ -17,15 +17,15 @@ struct Discipline {
     ns2: &'static str,
     /// Ours with the same parameters.
     ours: &'static str,
-    /// How many packets ns-2's holds at a limit of 100.
+    /// Packets that ns-2's queue holds at a limit of 100.
     holds: u32,
     /// Can it mark?
     marks: bool,
-    /// Is it the one before in other units? It then has one TCP, and no case 3.
+    /// Is it the discipline before it in other units? Then it runs with one TCP, and not in case 3.
     is_variant: bool,
 }
 
-/// Another discipline of `case.tcl` is one more of these; `cargo xtask validate-ns2` then makes its figures.
+/// To compare another discipline of `case.tcl`, add it here; `cargo xtask validate-ns2` then makes its figures.
 const DISCIPLINES: [Discipline; 9] = [
     Discipline { marks: false, ..of("DropTail", "droptail", 99) },
     of("RED", "red preset=ns2 min_th=25 max_th=75 max_p=0.1 bytes=off", 100),
@@ -47,7 +47,7 @@ const fn variant(ns2: &'static str, ours: &'static str, holds: u32) -> Disciplin
     Discipline { is_variant: true, ..of(ns2, ours, holds) }
 }
 
-/// Rows that are run with faster lines too: where nothing else explained a difference from ns-2 with jitter.
+/// Rows that also run with faster links, because nothing else explained a difference from ns-2 with jitter.
 const LINES: [&str; 11] = [
     "1 Vq Newreno 400",
     "1 Vq+ecn Newreno 400",
@@ -107,7 +107,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
-/// Those that are run with lines of the clients at twice the bottleneck's rate as well.
+/// The rows that also run with the clients' links at twice the bottleneck's rate.
 pub(super) fn with_faster_lines() -> Vec<Row> {
     let mut rows = rows();
     rows.retain(|row| LINES.contains(&row.to_string().as_str()));
@@ -115,7 +115,7 @@ pub(super) fn with_faster_lines() -> Vec<Row> {
 }
 
 impl Row {
-    /// Case 3 is here for its diverse round trips: dropping, and without SACK.
+    /// Case 3, for its diverse round trips, runs only without ECN and without SACK.
     fn is_compared(&self) -> bool {
         let Discipline { marks, is_variant, .. } = self.discipline;
         let diverse = self.case.number != 3 || !self.ecn && self.tcp.0 != "Sack1" && !is_variant;
@@ -123,12 +123,12 @@ impl Row {
         diverse && varied && (marks || !self.ecn)
     }
 
-    /// Few flows lose few packets, so that one run says less.
+    /// Few flows lose few packets, so one run gives less information.
     pub(super) const fn has_few_flows(&self) -> bool {
         self.flows == FLOWS[0]
     }
 
-    /// Three seeds left open whether ours differs from ns-2: ours are further apart among themselves than the tolerance.
+    /// Three seeds did not decide whether ours differs from ns-2: our runs differed by more than the tolerance.
     pub(super) fn is_asked_again(&self) -> bool {
         self.columns() == "2,ARED,1,Newreno,400"
     }

@@ -81,8 +81,9 @@ impl Side {
     }
 }
 
-/// Why the row is outside in `quantity` on this side: the first reason that the runs confirm. One reason is tried before
-/// two. The second of two is always the ties: a difference between ours and ns-2 with jitter affects plain ns-2 too.
+/// Why the row is outside in `quantity` on this side: the first reason that the runs confirm. One reason is tried
+/// before two. The second of two is always the ties: a difference between ours and ns-2 with jitter affects plain ns-2
+/// too.
 pub(super) fn of(side: &Side, row: &Comparison, quantity: usize) -> Vec<Reason> {
     let Comparison { ours, jittered, .. } = row;
     let ns2 = (side.ns2)(row);

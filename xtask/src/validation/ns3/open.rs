@@ -80,7 +80,7 @@ const fn case(aqm: &'static str, arrivals: Arrivals, limit: u32) -> Case {
 pub(super) struct Outcome {
     pub(super) offered: usize,
     pub(super) drops: usize,
-    /// The numbers of the dropped packets, in order of the drops; ns-3's are recorded only for deterministic disciplines.
+    /// The numbers of the dropped packets, in order of the drops; ns-3's only for deterministic disciplines.
     pub(super) dropped: Vec<i64>,
     pub(super) mean_queue: f64,
 }
@@ -173,8 +173,8 @@ impl Compared {
         Runs(side.iter().map(|run| [run.mean_queue, ratio(run), 0.0, 0.0, 0.0]).collect())
     }
 
-    /// The largest difference between the packet numbers of the k-th drops. `None` if the numbers of drops differ or the
-    /// discipline is random.
+    /// The largest difference between the packet numbers of the k-th drops. `None` if the numbers of drops differ or
+    /// the discipline is random.
     pub(super) fn apart(&self) -> Option<i64> {
         let ([ours], [ns3]) = (self.ours.as_slice(), self.ns3.as_slice()) else { return None };
         let sorted = |run: &Outcome| {
