@@ -89,10 +89,11 @@ pub struct Profile {
     /// Are its packets always paced?
     pub paces: bool,
     /// Does it follow single packets? If not, `on_sent`, `on_delivered`, `on_feedback`, `on_recovered`, `after_ack`,
-    /// `on_out_of_data` and `burst_limit` need not be called, which saves time per packet.
+    /// `on_out_of_data` and `burst_limit` need not be called, which saves time per packet. Always true for a registered
+    /// control.
     pub tracks_packets: bool,
-    /// Does its window follow the theory's models: one more packet per round trip, half at a loss? Then `on_ack` is the
-    /// default, and the sender grows the window without a call.
+    /// Does its window follow the theory's models: one more packet per round trip, half at a loss? A sender
+    /// whose control neither tracks packets nor has selective acknowledgements then grows the window without a call.
     pub is_reno: bool,
     /// Does it behave like ns-2 where the RFCs leave a choice? `tcp/sender/ns2.rs` has the list.
     pub follows_ns2: bool,

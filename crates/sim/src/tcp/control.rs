@@ -195,6 +195,8 @@ pub fn register<D: Design>() -> Result<Variant, Unfit> {
     if profile.word.is_empty() || own.iter().any(|variant| variant.word() == word) {
         return Err(Unfit::Word);
     }
+    // Which hooks it overrides is unknown here: all are called.
+    profile.tracks_packets = true;
     // Leaked on purpose: copies of a variant have no lifetime.
     profile.word = Box::leak(word.into_boxed_str());
     let start = |start| Control::Own(Box::new(Box::new(D::new(start))));

@@ -1,0 +1,143 @@
+//! The conformance suite passes sound controls and finds faulty ones.
+
+use super::super::congestion::{Acked, CongestionControl, Design, Profile, Progress, Start};
+use super::super::register;
+use super::super::window::Window;
+use super::*;
+
+#[test]
+fn built_in_controls_pass_the_conformance_suite() {
+    for variant in Variant::WORDS.iter().map(|(_, variant)| *variant) {
+        check_control(variant, 300).unwrap();
+    }
+}
+
+/// The default hooks with the recovery of this number.
+#[derive(Clone, Debug)]
+struct Defaults<const RECOVERY: usize>;
+
+impl<const RECOVERY: usize> CongestionControl for Defaults<RECOVERY> {}
+
+impl<const RECOVERY: usize> Design for Defaults<RECOVERY> {
+    const PROFILE: Profile = Profile {
+        word: ["go-back-n", "first-hole", "partial-acks", "selective", "miss-reports"][RECOVERY],
+        recovery: Recovery::ALL[RECOVERY],
+        ..Profile::TCP
+    };
+
+    fn new(_: Start) -> Self {
+        Self
+    }
+}
+
+#[test]
+fn default_hooks_conform_with_every_recovery() {
+    let registered = [
+        register::<Defaults<0>>(),
+        register::<Defaults<1>>(),
+        register::<Defaults<2>>(),
+        register::<Defaults<3>>(),
+        register::<Defaults<4>>(),
+    ];
+    registered.into_iter().for_each(|variant| check_control(variant.unwrap(), 300).unwrap());
+}
+
+/// Defines a control with one fault.
+macro_rules! faulty {
+    ($name:ident, $word:literal, $($hook:item)*) => {
+        faulty!($name, $word in Recovery::Selective, $($hook)*);
+    };
+    ($name:ident, $word:literal in $recovery:expr, $($hook:item)*) => {
+        #[derive(Clone, Debug)]
+        struct $name;
+
+        impl CongestionControl for $name {
+            $($hook)*
+        }
+
+        impl Design for $name {
+            const PROFILE: Profile = Profile { word: $word, recovery: $recovery, ..Profile::TCP };
+
+            fn new(_: Start) -> Self {
+                Self
+            }
+        }
+    };
+}
+
+faulty!(Deaf, "deaf", fn on_loss(&mut self, _: &mut Window) {});
+faulty!(Blind, "blind", fn on_mark(&mut self, _: &mut Window) {});
+faulty!(Stubborn, "stubborn", fn on_timeout(&mut self, _: &mut Window, _: bool) {});
+faulty!(
+    Shut,
+    "shut",
+    fn on_loss(&mut self, window: &mut Window) {
+        window.set(0.0);
+    }
+);
+faulty!(
+    Low,
+    "low",
+    fn on_ack(&mut self, window: &mut Window, _: Acked) {
+        window.set(0.5);
+    }
+);
+faulty!(
+    Eager,
+    "eager",
+    fn after_ack(&mut self, window: &mut Window, _: Progress) {
+        window.set((window.cwnd() * 0.99).max(1.0));
+    }
+);
+
+/// Claims to be Reno without hooks per packet; the hooks of a registered control are called all the same.
+#[derive(Clone, Debug)]
+struct Liar;
+
+impl CongestionControl for Liar {
+    fn on_ack(&mut self, window: &mut Window, _: Acked) {
+        window.set(0.25);
+    }
+}
+
+impl Design for Liar {
+    const PROFILE: Profile =
+        Profile { word: "liar", recovery: Recovery::PartialAcks, tracks_packets: false, is_reno: true, ..Profile::TCP };
+
+    fn new(_: Start) -> Self {
+        Self
+    }
+}
+
+faulty!(DeafReno, "deaf-reno" in Recovery::FirstHole, fn on_loss(&mut self, _: &mut Window) {});
+faulty!(BlindNewReno, "blind-newreno" in Recovery::PartialAcks, fn on_mark(&mut self, _: &mut Window) {});
+
+#[test]
+fn conformance_suite_finds_faulty_controls() {
+    for (variant, words) in [
+        (register::<Deaf>(), "a loss leaves the window"),
+        (register::<Blind>(), "a mark leaves the window"),
+        (register::<Stubborn>(), "a timeout leaves"),
+        (register::<Shut>(), "a window of 0"),
+        (register::<Low>(), "a window of 0.5"),
+        (register::<Eager>(), "a second time"),
+        (register::<Liar>(), "a window of 0.25"),
+        (register::<DeafReno>(), "a loss leaves the window"),
+        (register::<BlindNewReno>(), "a mark leaves the window"),
+    ] {
+        let fault = check_control(variant.unwrap(), 300).unwrap_err();
+        assert!(fault.contains(words), "{fault}");
+    }
+}
+
+#[test]
+fn register_refuses_empty_and_duplicate_names() {
+    faulty!(Mine, "mine",);
+    faulty!(Nameless, "",);
+    let mine = register::<Mine>().unwrap();
+    assert_eq!((Variant::parse("own:mine"), format!("{mine:?}")), (Some(mine), "own:mine".to_string()));
+    assert_eq!(Variant::parse("mine"), None);
+    for taken in [register::<Mine>(), register::<Nameless>()] {
+        assert_eq!(taken, Err(super::super::Unfit::Word));
+    }
+}
