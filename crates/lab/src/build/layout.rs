@@ -6,7 +6,7 @@ use forebay_sim::graph;
 use forebay_sim::network::{Attachment, Lane, Network};
 use forebay_sim::parking_lot::{self, Crossing};
 
-use crate::scenario::{Access, Direction, Egress, Ends, FlowGroup, Graph, NamedLink, Scenario, Topology};
+use crate::scenario::{Direction, Ends, FlowGroup, Graph, Hosts, NamedLink, Scenario, Topology};
 
 /// A network without flows.
 pub(crate) enum Layout {
@@ -46,11 +46,10 @@ impl Layout {
         };
         let links = scenario.topology.links();
         let packet = scenario.packet as u16;
-        let (access, egress) = match &scenario.topology {
-            Topology::Graph(graph) => return Self::Graph(edges(graph, &links, lane, packet)),
-            Topology::Dumbbell(bell) => (&bell.access, &bell.egress),
-            Topology::ParkingLot(lot) => (&lot.access, &lot.egress),
-        };
+        if let Topology::Graph(graph) = &scenario.topology {
+            return Self::Graph(edges(graph, &links, lane, packet));
+        }
+        let hosts = scenario.topology.hosts();
         let pairs = pairs(&scenario.topology, &scenario.flows);
         let bottleneck = |pair: &[NamedLink<'_>]| parking_lot::Bottleneck {
             name: pair[0].name.clone(),
@@ -62,8 +61,8 @@ impl Layout {
         let crossing = |&(group, enter, leave): &Pairs| {
             let span = (bottlenecks[enter].name.as_str(), bottlenecks[leave].name.as_str());
             let is_through = (enter, leave) == (0, bottlenecks.len() - 1);
-            let name = crossing_name(access[group].name.as_deref(), (!is_through).then_some(span));
-            crossing(name, (enter, leave), &access[group], &egress[group])
+            let name = crossing_name(hosts[group].name.as_deref(), (!is_through).then_some(span));
+            crossing(name, (enter, leave), &hosts[group])
         };
         let crossings = pairs.iter().map(crossing).collect();
         Self::Lot(parking_lot::ParkingLot { bottlenecks, crossings, packet }, pairs)
@@ -144,7 +143,7 @@ const fn towards(direction: Direction) -> parking_lot::Direction {
 pub(crate) fn senders(net: &Topology, flows: &[FlowGroup]) -> u64 {
     match net {
         Topology::Graph(graph) => graph.nodes.len() as u64,
-        _ => pairs(net, flows).into_iter().map(|(access, ..)| u64::from(net.access()[access].hosts)).sum(),
+        _ => pairs(net, flows).into_iter().map(|(access, ..)| u64::from(net.hosts()[access].access.hosts)).sum(),
     }
 }
 
@@ -153,7 +152,7 @@ pub(crate) fn senders(net: &Topology, flows: &[FlowGroup]) -> u64 {
 fn pairs(net: &Topology, flows: &[FlowGroup]) -> Vec<Pairs> {
     match net {
         Topology::ParkingLot(_) => used(flows),
-        _ => (0..net.access().len()).map(|access| (access, 0, 0)).collect(),
+        _ => (0..net.hosts().len()).map(|access| (access, 0, 0)).collect(),
     }
 }
 
@@ -176,7 +175,7 @@ fn crossing_name(group: Option<&str>, span: Option<(&str, &str)>) -> String {
     [group.map(str::to_string), span].into_iter().flatten().collect::<Vec<_>>().join("/")
 }
 
-fn crossing(name: String, (enter, leave): (usize, usize), access: &Access, egress: &Egress) -> Crossing {
+fn crossing(name: String, (enter, leave): (usize, usize), Hosts { access, egress, .. }: &Hosts) -> Crossing {
     Crossing {
         name,
         enter,
@@ -194,7 +193,8 @@ fn edges(graph: &Graph, links: &[NamedLink<'_>], lane: impl Fn(&NamedLink<'_>) -
     let mut named = links.iter();
     let mut edges = Vec::with_capacity(links.len());
     for edge in &graph.links {
-        let ways = [(edge.from, edge.to)].into_iter().chain(edge.reverse.is_some().then_some((edge.to, edge.from)));
+        let (from, to) = (edge.from.number, edge.to.number);
+        let ways = [(from, to)].into_iter().chain(edge.link.reverse.is_some().then_some((to, from)));
         // The list has a link, then its reverse if it has one.
         edges.extend(ways.zip(&mut named).map(|((from, to), link)| graph::Edge {
             name: link.name.clone(),

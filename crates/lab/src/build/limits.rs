@@ -6,7 +6,7 @@ use forebay_sim::agenda::MAX_SOURCES;
 use crate::build::layout::{Layout, senders};
 use crate::build::lower;
 use crate::input::{Found, InputError};
-use crate::scenario::{Arrivals, Class, Ends, FlowGroup, MOST_FLOWS, NamedLink, Node, Scenario, Value};
+use crate::scenario::{Arrivals, Class, Ends, FlowGroup, Hosts, MOST_FLOWS, NamedLink, Node, Scenario, Value};
 use crate::traces::MOST_ITEMS;
 
 /// Most flows with their own links (`rtt`). Packets wait at two links per flow, so half of the agenda remains
@@ -50,7 +50,7 @@ fn own_links(group: &FlowGroup, scenario: &Scenario) -> f64 {
 /// flows.
 fn sources(root: &Node, scenario: &Scenario, apart: f64) -> Result<(), InputError> {
     let hosts = |group: &FlowGroup| match group.ends {
-        Ends::Pairs { access, .. } => scenario.topology.access()[access].hosts as usize,
+        Ends::Pairs { access, .. } => scenario.topology.hosts()[access].access.hosts as usize,
         Ends::Nodes { .. } => 0,
     };
     // A pair of hosts has two hosts and four links; a link with a discipline has two timers and a transmitter.
@@ -142,12 +142,10 @@ fn routes(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
         fits(root, &path(&["queue"]), link.link.limit, need)?;
     }
     let need = largest[links.len().min(largest.len())..].iter().copied().max().unwrap_or(0);
-    for (i, access) in scenario.topology.access().iter().enumerate() {
-        let item = access.name.is_some().then(|| i.to_string());
+    for (i, Hosts { name, access, egress }) in scenario.topology.hosts().iter().enumerate() {
+        let item = name.is_some().then(|| i.to_string());
         let path = ["topology", "access"].into_iter().map(str::to_string).chain(item).chain(["queue".to_string()]);
         fits(root, &path.collect::<Vec<_>>(), access.queue, need)?;
-    }
-    for (i, egress) in scenario.topology.egress().iter().enumerate() {
         let own = ["topology", "access", &i.to_string(), "egress", "queue"].map(str::to_string);
         let path = if is_written(root, &own[..4]) {
             own.to_vec()

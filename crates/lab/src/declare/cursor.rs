@@ -7,7 +7,7 @@ use forebay_sim::network::Lane;
 use serde_json::Value as Json;
 
 use super::{Keys, names};
-use crate::document::{Entry, NO_CONTROL, Node, Place, Value, join};
+use crate::document::{Entry, NO_CONTROL, Node, Place, Text, Value, join};
 use crate::input::{Found, InputError, did_you_mean, no_such_word};
 
 /// What defaults and units of a table depend on.
@@ -19,6 +19,12 @@ pub(crate) struct Setting<'a> {
     pub(crate) packet: u32,
     /// The link whose values are defaults: the forward direction of a reverse, or another link.
     pub(crate) like: Option<&'a Lane>,
+    /// Whether links are studied by default.
+    pub(crate) studied: bool,
+    /// Names of the nodes of a graph.
+    pub(crate) nodes: &'a [String],
+    /// Position of the table in its list.
+    pub(crate) index: usize,
 }
 
 /// How the values of a key are read, written and described.
@@ -31,14 +37,18 @@ pub(crate) trait Form {
     fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<Self::Value, InputError>;
     /// The value in canonical form, as TOML.
     fn show(&self, value: &Self::Value) -> String;
-    /// What is accepted; shown after "expected " if the key is missing.
-    fn accepts(&self) -> String {
+    /// Writes `key`. Tables with headers of their own override it.
+    fn write(&self, out: &mut Text, key: &str, value: &Self::Value) {
+        out.set(key, self.show(value));
+    }
+    /// What is accepted; shown after "expected " if the key at `path` of `table` is missing.
+    fn accepts(&self, _table: &Table<'_>, _path: &str) -> String {
         String::new()
     }
 }
 
 /// A table being read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Table<'a> {
     path: String,
     place: &'a Place,
@@ -57,6 +67,15 @@ impl<'a> Table<'a> {
             Value::Table(entries) => Ok(Self { path: path.to_string(), place: &node.place, entries, setting }),
             _ => Err(node.error(path, "a table")),
         }
+    }
+
+    /// The same table in another setting.
+    pub(crate) fn within<'b>(&self, setting: Setting<'b>) -> Table<'b>
+    where
+        'a: 'b,
+    {
+        let table: Table<'b> = self.clone();
+        Table { setting, ..table }
     }
 
     /// Reads the table `node`, which may only have the keys of `T`.
@@ -91,7 +110,7 @@ impl<'a> Table<'a> {
 
     /// The value of a required key.
     pub(crate) fn needed<F: Form>(&self, key: &'static str, form: &F) -> Result<F::Value, InputError> {
-        self.given(key, form)?.ok_or_else(|| self.missing(key, &form.accepts()))
+        self.given(key, form)?.ok_or_else(|| self.missing(key, &form.accepts(self, &self.path_of(key))))
     }
 
     /// The value of an optional key.

@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 
 use serde_json::Value as Json;
 
-use super::cursor::{Form, Parsed, Table, one_of, quantity, whole};
-use super::schema;
-use crate::document::{Node, Value, list, quote};
+use super::cursor::{Form, Parsed, Setting, Table, one_of, quantity, whole};
+use super::{Keys, inline, schema, table_of};
+use crate::document::{Node, Text, Value, join, list, quote};
 use crate::input::{InputError, no_such_word};
 
 /// A quantity with its unit: how it is parsed and shown.
@@ -23,7 +23,7 @@ impl<T: Copy> Form for Quantity<T> {
     fn show(&self, value: &T) -> String {
         quote(&(self.1)(*value))
     }
-    fn accepts(&self) -> String {
+    fn accepts(&self, _: &Table<'_>, _: &str) -> String {
         // The error of a parser for an empty text says what it accepts.
         (self.0)("").err().map_or_else(String::new, |bad| bad.accepts.into_owned())
     }
@@ -47,7 +47,7 @@ impl<T: Copy> Form for Quantities<T> {
     fn show(&self, values: &Vec<T>) -> String {
         list(values.iter().map(|value| self.0.show(value)))
     }
-    fn accepts(&self) -> String {
+    fn accepts(&self, _: &Table<'_>, _: &str) -> String {
         self.1.to_string()
     }
 }
@@ -156,8 +156,79 @@ impl<T: Copy + PartialEq> Form for Words<T> {
     fn show(&self, value: &T) -> String {
         quote(self.word(*value))
     }
-    fn accepts(&self) -> String {
+    fn accepts(&self, _: &Table<'_>, _: &str) -> String {
         no_such_word("", &self.all()).accepts.into_owned()
+    }
+}
+
+/// A table under a header of its own.
+pub(crate) struct Section<T> {
+    /// What is accepted if it is missing.
+    accepts: &'static str,
+    keys: PhantomData<T>,
+}
+
+/// A table under a header of its own; `accepts` describes it if it is missing.
+pub(crate) const fn section<T>(accepts: &'static str) -> Section<T> {
+    Section { accepts, keys: PhantomData }
+}
+
+impl<T: Keys> Form for Section<T> {
+    type Value = T;
+    fn schema(&self) -> Json {
+        table_of::<T>("")
+    }
+    fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<T, InputError> {
+        Table::whole_of(node, path, table.setting)
+    }
+    fn show(&self, value: &T) -> String {
+        inline(value)
+    }
+    fn write(&self, out: &mut Text, key: &str, value: &T) {
+        out.table(key, |out| value.write(out));
+    }
+    fn accepts(&self, _: &Table<'_>, _: &str) -> String {
+        self.accepts.to_string()
+    }
+}
+
+/// A list of tables, at least one and at most `most`.
+pub(crate) struct Sections<T> {
+    /// Description of an item.
+    doc: &'static str,
+    most: usize,
+    keys: PhantomData<T>,
+}
+
+/// A list of one to `most` tables, each described by `doc`.
+pub(crate) const fn sections<T>(most: usize, doc: &'static str) -> Sections<T> {
+    Sections { doc, most, keys: PhantomData }
+}
+
+impl<T: Keys> Form for Sections<T> {
+    type Value = Vec<T>;
+    fn schema(&self) -> Json {
+        schema::many(table_of::<T>(self.doc))
+    }
+    fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<Vec<T>, InputError> {
+        let Value::List(items) = &node.value else { return Err(node.error(path, self.accepts(table, path))) };
+        if items.is_empty() || items.len() > self.most {
+            return Err(node.error(path, self.accepts(table, path)));
+        }
+        let read = |(index, item): (usize, &Node)| {
+            let name = item.get("name").and_then(Node::text).map_or_else(|| index.to_string(), str::to_string);
+            Table::whole_of(item, &join(path, &name), Setting { index, ..table.setting })
+        };
+        items.iter().enumerate().map(read).collect()
+    }
+    fn show(&self, values: &Vec<T>) -> String {
+        list(values.iter().map(inline))
+    }
+    fn write(&self, out: &mut Text, key: &str, values: &Vec<T>) {
+        values.iter().for_each(|value| out.item(key, |out| value.write(out)));
+    }
+    fn accepts(&self, _: &Table<'_>, path: &str) -> String {
+        format!("one or more [[{path}]] tables, at most {}", self.most)
     }
 }
 
@@ -181,7 +252,7 @@ impl<T> Form for Custom<T> {
     fn show(&self, value: &T) -> String {
         (self.show)(value)
     }
-    fn accepts(&self) -> String {
+    fn accepts(&self, _: &Table<'_>, _: &str) -> String {
         self.accepts.to_string()
     }
 }

@@ -13,7 +13,10 @@ use crate::document::Text;
 use crate::input::InputError;
 
 pub(crate) use cursor::{Form, Parsed, Setting, Table, is_plain, name, one_of, quantity, text};
-pub(crate) use form::{Custom, Flag, Number, Quantities, Quantity, Whole, WholeOr, Words, whole_number};
+pub(crate) use form::{
+    Custom, Flag, Number, Quantities, Quantity, Section, Sections, Whole, WholeOr, Words, section, sections,
+    whole_number,
+};
 pub use values::Uniform;
 pub(crate) use values::{
     AQM, BUFFER, DURATION, LINK_RATE, NAME, PER_SECOND, RATE, STATE_TIME, TIME, TIMES, WINDOWS, duration, link_rate,
@@ -210,11 +213,11 @@ macro_rules! table {
     };
     (@write $out:ident $key:expr, $form:expr, ($value:expr) optional) => {
         if let Some(value) = $value {
-            $out.set($key, $crate::declare::Form::show(&$form, value));
+            $crate::declare::Form::write(&$form, $out, $key, value);
         }
     };
     (@write $out:ident $key:expr, $form:expr, ($value:expr) $($how:ident)?) => {
-        $out.set($key, $crate::declare::Form::show(&$form, $value))
+        $crate::declare::Form::write(&$form, $out, $key, $value)
     };
 }
 pub(crate) use table;

@@ -5,15 +5,42 @@ use std::fmt::Display;
 /// What names and the values of axes are.
 pub(crate) const NO_CONTROL: &str = "a text without line breaks and other control characters";
 
-/// Text under construction.
+/// A table under construction: its lines, then the tables in it.
 #[derive(Default)]
-pub(crate) struct Text(pub(crate) String);
+pub(crate) struct Text {
+    path: String,
+    lines: String,
+    tables: String,
+}
 
 impl Text {
+    /// The whole document.
+    pub(crate) fn document(self) -> String {
+        self.lines + &self.tables
+    }
+
+    /// Appends the table `key` under its own header, after all lines of this table.
+    pub(crate) fn table(&mut self, key: &str, write: impl FnOnce(&mut Self)) {
+        self.below(key, ["[", "]"], write);
+    }
+
+    /// Appends an item of the list of tables `key`.
+    pub(crate) fn item(&mut self, key: &str, write: impl FnOnce(&mut Self)) {
+        self.below(key, ["[[", "]]"], write);
+    }
+
+    fn below(&mut self, key: &str, [open, close]: [&str; 2], write: impl FnOnce(&mut Self)) {
+        let path = join(&self.path, key);
+        self.tables += &format!("\n{open}{path}{close}\n");
+        let mut table = Self { path, ..Self::default() };
+        write(&mut table);
+        self.tables += &table.document();
+    }
+
     /// Appends a line as is.
     pub(crate) fn line(&mut self, line: &str) {
-        self.0.push_str(line);
-        self.0.push('\n');
+        self.lines.push_str(line);
+        self.lines.push('\n');
     }
 
     /// Appends `key = value`, with the value as is.
@@ -23,7 +50,7 @@ impl Text {
 
     /// Appends lines `key = value`: first those in `first`, in that order, then the others in their order.
     pub(crate) fn ordered(&mut self, keys: &Self, first: &[&str]) {
-        let mut lines: Vec<&str> = keys.0.lines().collect();
+        let mut lines: Vec<&str> = keys.lines.lines().collect();
         let place = |line: &str| first.iter().position(|key| line.split(' ').next() == Some(key));
         lines.sort_by_key(|line| place(line).unwrap_or(first.len()));
         lines.into_iter().for_each(|line| self.line(line));
@@ -31,7 +58,7 @@ impl Text {
 
     /// All lines as an inline table.
     pub(crate) fn inline(&self) -> String {
-        format!("{{ {} }}", self.0.lines().collect::<Vec<_>>().join(", "))
+        format!("{{ {} }}", self.lines.lines().collect::<Vec<_>>().join(", "))
     }
 
     /// `key = "value"`.
@@ -61,4 +88,9 @@ pub(crate) fn quote(text: &str) -> String {
         }
     }
     out + "\""
+}
+
+/// `a.b`, or `b` at the root.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_string() } else { format!("{path}.{key}") }
 }

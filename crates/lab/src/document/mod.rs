@@ -9,6 +9,6 @@ pub(crate) mod set;
 mod tree;
 pub(crate) mod vary;
 
-pub(crate) use lines::{NO_CONTROL, Text, list, quote};
+pub(crate) use lines::{NO_CONTROL, Text, join, list, quote};
 pub use points::Overrides;
-pub(crate) use tree::{Entry, Node, Place, Source, Value, join, parse};
+pub(crate) use tree::{Entry, Node, Place, Source, Value, parse};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::lines::quote;
+use super::lines::{join, quote};
 use crate::input::{Found, InputError};
 
 /// A text that values come from: a scenario file or a command-line argument.
@@ -207,11 +207,6 @@ fn node(source: &Arc<Source>, value: Spanned<DeValue<'_>>, path: &str) -> Result
         DeValue::Datetime(date) => return bad(&date.to_string(), "a text, a number, a list or a table, not a date"),
     };
     Ok(Node { value, place })
-}
-
-/// `a.b`, or `b` at the root.
-pub(crate) fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_string() } else { format!("{path}.{key}") }
 }
 
 fn syntax_error(source: &Arc<Source>, error: &toml::de::Error) -> InputError {

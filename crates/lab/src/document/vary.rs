@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::lines::NO_CONTROL;
+use super::lines::join;
 use super::paths::{self, assign};
-use super::tree::{Entry, Node, Place, Value, join};
+use super::tree::{Entry, Node, Place, Value};
 use crate::input::{Found, InputError, did_you_mean};
 
 /// Most cases; more are probably a mistake.

@@ -16,7 +16,9 @@ pub use forebay_sim::network::Lane;
 pub use forebay_sim::tcp::{TcpOptions, Variant as TcpVariant};
 pub use read::{Contender, Overlay, Report, Scenario, schema};
 pub(crate) use topology::topology_kinds;
-pub use topology::{Access, Bottleneck, Dumbbell, Edge, Egress, Ends, Graph, NamedLink, ParkingLot, Topology};
+pub use topology::{
+    Access, Bottleneck, Dumbbell, Edge, Egress, Ends, Graph, Hosts, NamedLink, ParkingLot, Topology, TwoWay, Vertex,
+};
 
 /// One combination of the values of all axes.
 #[derive(Clone, Debug, PartialEq)]

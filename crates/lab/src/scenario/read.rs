@@ -7,7 +7,7 @@ use forebay_aqm::{ENTRIES, Spec};
 use serde_json::{Value as Json, json};
 
 use super::flows::{self, FlowGroup};
-use super::topology::{Topology, topology, topology_schema, write_topology};
+use super::topology::{Topology, TopologyTable};
 use crate::declare::{
     AQM, Custom, Form, Key, Keys, Quantity, Setting, TIME, Table, may, name, names, need, reference, run_time, schema,
     table, table_of, text, whole_number,
@@ -29,7 +29,8 @@ table! {
         warmup: Span = TIME, or Span::ZERO;
         /// Size of data packets in bytes on the wire; default 1500.
         packet: u32 = whole_number::<u32>(41, 65_535), or 1500;
-        + need("topology", topology_schema, "The network.");
+        /// The network.
+        topology: Topology = TopologyTable;
         + need("flows", flows::schema, "The traffic.");
         + may("compare", || schema::table("One run per entry, under the same seeds.", None, COMPARE), "The disciplines to compare; default the aqm of the first bottleneck.");
         + may("report", || table_of::<Report>("What reports show."), "What reports show.");
@@ -38,8 +39,6 @@ table! {
             || json!({ "type": "object" }),
             "Axes: each is a name (used as {name} in texts) or a dotted path, with a list of values.",
         );
-        /// The network.
-        - topology: Topology = |table: &Table<'_>| topology(table.node("topology", "a [topology] table")?);
         /// The traffic.
         - flows: Vec<FlowGroup> = |_: &Table<'_>| Ok(Vec::new());
         /// The disciplines compared, with the same seeds; at least one.
@@ -123,18 +122,17 @@ impl Scenario {
         let mut out = Text::default();
         out.set("version", 1);
         self.write(&mut out);
-        write_topology(&mut out, &self.topology);
         for group in &self.flows {
             flows::write(group, &self.topology, &mut out);
         }
         let specs: Vec<String> = self.compare.iter().map(|c| c.spec.canonical()).collect();
-        out.line("\n[compare]");
-        out.texts("aqm", specs.iter().map(String::as_str));
-        out.texts("labels", self.compare.iter().map(|c| c.label.as_str()));
-        out.texts("links", self.compared.iter().map(String::as_str));
-        out.line("\n[report]");
-        self.report.write(&mut out);
-        out.0
+        out.table("compare", |out| {
+            out.texts("aqm", specs.iter().map(String::as_str));
+            out.texts("labels", self.compare.iter().map(|c| c.label.as_str()));
+            out.texts("links", self.compared.iter().map(String::as_str));
+        });
+        out.table("report", |out| self.report.write(out));
+        out.document()
     }
 }
 

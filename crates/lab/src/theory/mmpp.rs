@@ -197,9 +197,9 @@ impl<'a> Setting<'a> {
         });
         beside(scenario, bell, packet, &mut left_out);
         let offered = (0..arrivals.classes()).map(|class| arrivals.mean_rate(class).unwrap_or(0.0)).collect();
-        let per_second = bell.bottleneck.rate.bytes_per_sec() / f64::from(packet);
+        let per_second = bell.bottleneck.forward.rate.bytes_per_sec() / f64::from(packet);
         let names = groups.iter().map(|(group, _)| group.name.clone()).collect();
-        let queue = bell.bottleneck.limit;
+        let queue = bell.bottleneck.forward.limit;
         Ok(Self { scenario, arrivals, names, offered, phases, per_second, queue, left_out })
     }
 
@@ -286,7 +286,7 @@ fn link(scenario: &Scenario) -> Result<&Dumbbell, InputError> {
     if !scenario.compared.iter().any(|name| name == "bottleneck") {
         return Err(wrong(scenario, "compare.links", "another link", "the bottleneck, which is the link of the model"));
     }
-    let wire = &bell.bottleneck.conditions;
+    let wire = &bell.bottleneck.forward.conditions;
     if wire.schedule.is_some() || wire.levels.is_some() {
         return Err(wrong(scenario, "topology.bottleneck", "a rate that changes", "a constant rate"));
     }
@@ -351,17 +351,17 @@ fn lengths(scenario: &Scenario, groups: &[(&FlowGroup, Mmpp)]) -> Result<(u32, O
 /// Further features that the model ignores.
 fn beside(scenario: &Scenario, bell: &Dumbbell, packet: u32, left_out: &mut Vec<String>) {
     let sends = |bytes_per_sec: f64| f64::from(packet) / bytes_per_sec;
-    let held = sends(bell.bottleneck.rate.bytes_per_sec()) / MUCH_FASTER;
-    if bell.access.iter().any(|access| sends(access.rate.bytes_per_sec()) > held) {
+    let held = sends(bell.bottleneck.forward.rate.bytes_per_sec()) / MUCH_FASTER;
+    if bell.hosts.iter().any(|hosts| sends(hosts.access.rate.bytes_per_sec()) > held) {
         left_out.push("delays by access links".to_string());
     }
     if scenario.topology.jitter().secs() > held {
         left_out.push("processing times of hosts".to_string());
     }
-    if bell.access.iter().any(|access| access.wire != Default::default()) {
+    if bell.hosts.iter().any(|hosts| hosts.access.wire != Default::default()) {
         left_out.push("losses and rate changes of access links".to_string());
     }
-    if bell.bottleneck.conditions.loss.is_some() {
+    if bell.bottleneck.forward.conditions.loss.is_some() {
         left_out.push("losses after the queue".to_string());
     }
 }

@@ -95,7 +95,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
     if flows.is_empty() {
         return wrong("flows", "no TCP flow that always has data to send", "at least one of kind ftp");
     }
-    if bell.bottleneck.conditions != Default::default() {
+    if bell.bottleneck.forward.conditions != Default::default() {
         left_out.push("losses and rate changes of the bottleneck".to_string());
     }
     if !spec.common().th.is_off() {
@@ -114,18 +114,22 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
 }
 
 fn link_of(bell: &Dumbbell, packet: u32) -> Link {
-    Link { rate: bell.bottleneck.rate, limit: bell.bottleneck.limit, mean_packet: Bytes(u64::from(packet)) }
+    Link {
+        rate: bell.bottleneck.forward.rate,
+        limit: bell.bottleneck.forward.limit,
+        mean_packet: Bytes(u64::from(packet)),
+    }
 }
 
 /// Flows of a group by round-trip time and class.
 fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
     let Ends::Pairs { access, .. } = group.ends else { return Vec::new() };
-    let (near, far) = (&bell.access[access], &bell.egress[access]);
+    let (near, far) = (&bell.hosts[access].access, &bell.hosts[access].egress);
     // Transmission times of a packet and its acknowledgement, per link.
     let on =
         |bytes: u32, rates: [Rate; 3]| rates.map(|rate| f64::from(bytes) / rate.bytes_per_sec()).iter().sum::<f64>();
-    let sent = on(packet, [near.rate, bell.bottleneck.rate, far.rate])
-        + on(group.kind.answer(), [near.rate, bell.reverse.rate, far.rate]);
+    let sent = on(packet, [near.rate, bell.bottleneck.forward.rate, far.rate])
+        + on(group.kind.answer(), [near.rate, bell.bottleneck.reverse.rate, far.rate]);
     let used = hosts(near, group.count);
     let class = |host: u32| match group.class {
         Class::Fixed(class) => class,
@@ -143,7 +147,7 @@ fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
         };
         return (0..alike).flat_map(|host| (0..kinds).map(move |i| of(host, i))).collect();
     }
-    let shared = bell.bottleneck.delay.secs() + bell.reverse.delay.secs() + 2.0 * far.delay.secs();
+    let shared = bell.bottleneck.forward.delay.secs() + bell.bottleneck.reverse.delay.secs() + 2.0 * far.delay.secs();
     let delays = &near.delays;
     let of = |host: u32| {
         let base_s = sent + shared + 2.0 * delays[host as usize % delays.len()].secs();

@@ -50,15 +50,21 @@ fn the_published_example_means_what_it_says() {
     assert_eq!((scenario.duration, scenario.warmup), (Span::from_millis(200_000), Span::from_millis(20_000)));
     assert_eq!(scenario.packet, 500);
     let net = dumbbell(&scenario);
-    assert_eq!(net.bottleneck.rate, Rate(10_000_000));
-    assert_eq!(net.bottleneck.delay, Span::from_millis(10));
-    assert_eq!(net.bottleneck.limit, Limit::Packets(100));
-    assert_eq!(net.bottleneck.discipline, Spec::parse("raqm q0=50").unwrap());
-    assert_eq!((net.reverse.limit, net.reverse.discipline.name()), (Limit::Packets(100), "droptail"));
-    assert_eq!((net.access[0].hosts, net.access[0].rate), (5, Rate(10_000_000)));
-    assert_eq!(net.access[0].delays, [Span::from_millis(10)]);
-    assert_eq!((net.access[0].queue, net.access[0].jitter), (Limit::Packets(10_000), Span::from_micros(10)));
-    assert_eq!((net.egress[0].rate, net.egress[0].delay), (Rate(10_000_000), Span::from_millis(10)));
+    assert_eq!(net.bottleneck.forward.rate, Rate(10_000_000));
+    assert_eq!(net.bottleneck.forward.delay, Span::from_millis(10));
+    assert_eq!(net.bottleneck.forward.limit, Limit::Packets(100));
+    assert_eq!(net.bottleneck.forward.discipline, Spec::parse("raqm q0=50").unwrap());
+    assert_eq!(
+        (net.bottleneck.reverse.limit, net.bottleneck.reverse.discipline.name()),
+        (Limit::Packets(100), "droptail")
+    );
+    assert_eq!((net.hosts[0].access.hosts, net.hosts[0].access.rate), (5, Rate(10_000_000)));
+    assert_eq!(net.hosts[0].access.delays, [Span::from_millis(10)]);
+    assert_eq!(
+        (net.hosts[0].access.queue, net.hosts[0].access.jitter),
+        (Limit::Packets(10_000), Span::from_micros(10))
+    );
+    assert_eq!((net.hosts[0].egress.rate, net.hosts[0].egress.delay), (Rate(10_000_000), Span::from_millis(10)));
     let flows = &scenario.flows[0];
     assert_eq!((flows.name.as_str(), flows.kind.word(), flows.count), ("ftp", "ftp", 40));
     assert_eq!((flows.direction, flows.ecn, flows.class), (Direction::Forward, Ect::Off, Class::Fixed(0)));
@@ -82,10 +88,10 @@ fn transport_defaults_equal_those_of_the_bench() {
 fn every_key_is_read() {
     let scenario = only(EVERYTHING, &[]);
     let net = dumbbell(&scenario);
-    assert_eq!(net.bottleneck.limit, Limit::Bytes(163_840));
-    assert_eq!((net.reverse.limit, net.reverse.discipline.name()), (Limit::Packets(30), "pi"));
-    assert_eq!(net.access[0].hosts, 3);
-    assert_eq!(net.egress[0].rate, Rate(20_000_000));
+    assert_eq!(net.bottleneck.forward.limit, Limit::Bytes(163_840));
+    assert_eq!((net.bottleneck.reverse.limit, net.bottleneck.reverse.discipline.name()), (Limit::Packets(30), "pi"));
+    assert_eq!(net.hosts[0].access.hosts, 3);
+    assert_eq!(net.hosts[0].egress.rate, Rate(20_000_000));
     let [ftp, short, cbr, random, peak, mean, rest @ ..] = scenario.flows.as_slice() else { panic!("groups") };
     let (files, rest) = rest.split_at(3);
     let (rest, chains) = rest.split_at(8);
@@ -270,9 +276,9 @@ fn sets_reach_every_part_of_the_file() {
     let scenario = only(EXAMPLE, &sets);
     let net = dumbbell(&scenario);
     assert_eq!(scenario.duration, Span::from_millis(30_000));
-    assert_eq!(net.bottleneck.rate, Rate(20_000_000));
-    assert_eq!(net.access[0].delays, [Span::from_millis(1), Span::from_millis(3)]);
-    assert_eq!(net.reverse.limit, Limit::Packets(7));
+    assert_eq!(net.bottleneck.forward.rate, Rate(20_000_000));
+    assert_eq!(net.hosts[0].access.delays, [Span::from_millis(1), Span::from_millis(3)]);
+    assert_eq!(net.bottleneck.reverse.limit, Limit::Packets(7));
     assert_eq!((scenario.flows[0].count, scenario.flows[0].ecn), (7, Ect::Own));
     assert_eq!(scenario.flows[0].start, Some(uniform(1000, 2000)));
     assert_eq!(scenario.report.reference, Some(Depth::Packets(50.0)));
@@ -319,7 +325,7 @@ fn axes_multiply_in_the_order_of_the_file() {
     let quoted = format!("{EXAMPLE}\n[vary]\n\"topology.access.delays\" = [[\"10ms\"], [\"10ms\", \"50ms\"]]\n");
     let cases = read(&quoted, &[], &[]).unwrap();
     assert_eq!(cases[1].axes[0].1, "[\"10ms\", \"50ms\"]");
-    assert_eq!(dumbbell(&cases[1].scenario).access[0].delays.len(), 2);
+    assert_eq!(dumbbell(&cases[1].scenario).hosts[0].access.delays.len(), 2);
 
     let swept = read(EXAMPLE, &["vary.flows.ftp.count=[1, 2]", "vary.title=[\"a\", \"b\"]"], &[]).unwrap();
     assert_eq!(swept.len(), 4);

@@ -18,7 +18,14 @@ fn read(text: &str, sets: &[&str]) -> Result<Case, InputError> {
 }
 
 fn egress(sets: &[&str]) -> Vec<Egress> {
-    read(AAQM, sets).unwrap_or_else(|error| panic!("{error}")).scenario.topology.egress().to_vec()
+    read(AAQM, sets)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .scenario
+        .topology
+        .hosts()
+        .iter()
+        .map(|hosts| hosts.egress.clone())
+        .collect()
 }
 
 fn run(sets: &[&str], seed: u64) -> RunRecord {

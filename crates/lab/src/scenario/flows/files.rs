@@ -131,7 +131,7 @@ impl Form for Amount {
             Self::Think => quote(&show_span(Span::from_secs(value))),
         })
     }
-    fn accepts(&self) -> String {
+    fn accepts(&self, _: &Table<'_>, _: &str) -> String {
         match self {
             Self::Size => "a size such as 30000b or 30p, or { pareto = \"2300b\", shape = 1.3 }",
             Self::Think => "a time such as 1s, or { exponential = \"1s\" }",

@@ -12,7 +12,7 @@ use crate::declare::{
 };
 use crate::document::{Text, quote};
 use crate::input::InputError;
-use crate::scenario::topology::{Access, Ends, Topology};
+use crate::scenario::topology::{Ends, Hosts, Topology};
 
 pub(super) const START: Key = may(
     "start",
@@ -137,9 +137,9 @@ fn ends(table: &Table<'_>, net: &Topology) -> Result<Ends, InputError> {
             Err(table.bad(key, BadValue::new(format!("no {key}, which belongs to topologies of kind {kinds}"))))
         })
     };
-    let access = |names: &[Access]| {
+    let access = |hosts: &[Hosts]| {
         let names: Vec<(&str, usize)> =
-            names.iter().enumerate().filter_map(|(i, group)| Some((group.name.as_deref()?, i))).collect();
+            hosts.iter().enumerate().filter_map(|(i, group)| Some((group.name.as_deref()?, i))).collect();
         match (names.as_slice(), table.get("hosts")) {
             ([], Some(_)) => {
                 Err(table.bad("hosts", BadValue::new("no hosts, as topology.access is not a list of groups")))
@@ -150,7 +150,7 @@ fn ends(table: &Table<'_>, net: &Topology) -> Result<Ends, InputError> {
     match net {
         Topology::Dumbbell(bell) => {
             refuse(&PLACES[1..])?;
-            Ok(Ends::Pairs { access: access(&bell.access)?, enter: 0, leave: 0 })
+            Ok(Ends::Pairs { access: access(&bell.hosts)?, enter: 0, leave: 0 })
         }
         Topology::ParkingLot(lot) => {
             refuse(&PLACES[3..])?;
@@ -161,7 +161,7 @@ fn ends(table: &Table<'_>, net: &Topology) -> Result<Ends, InputError> {
             if enter > leave {
                 return Err(table.bad("leave", BadValue::new("enter or a bottleneck after it")));
             }
-            Ok(Ends::Pairs { access: access(&lot.access)?, enter, leave })
+            Ok(Ends::Pairs { access: access(&lot.hosts)?, enter, leave })
         }
         Topology::Graph(graph) => {
             refuse(&PLACES[..3])?;
@@ -241,8 +241,7 @@ pub(crate) fn write(group: &FlowGroup, net: &Topology, out: &mut Text) {
         keys.set(START.name, start.show());
     }
     group.kind.write(&mut keys);
-    out.line("\n[[flows]]");
-    out.ordered(&keys, &ORDER);
+    out.item("flows", |out| out.ordered(&keys, &ORDER));
 }
 
 fn write_ends(out: &mut Text, ends: Ends, net: &Topology) {
@@ -252,7 +251,7 @@ fn write_ends(out: &mut Text, ends: Ends, net: &Topology) {
             out.text("to", &graph.nodes[to]);
         }
         (Ends::Pairs { access, enter, leave }, _) => {
-            if let Some(name) = net.access().get(access).and_then(|group| group.name.as_ref()) {
+            if let Some(name) = net.hosts().get(access).and_then(|group| group.name.as_ref()) {
                 out.text("hosts", name);
             }
             if let Topology::ParkingLot(lot) = net {

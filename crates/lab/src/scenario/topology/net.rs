@@ -3,7 +3,7 @@
 use forebay_aqm::base::time::Span;
 use forebay_sim::network::Lane;
 
-use super::sides::{Access, Egress};
+use super::{Dumbbell, Graph, Hosts, ParkingLot, TwoWay};
 
 /// The network.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,70 +14,6 @@ pub enum Topology {
     ParkingLot(ParkingLot),
     /// Nodes and links with shortest-path routes.
     Graph(Graph),
-}
-
-/// Access links, one bottleneck, egress links.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Dumbbell {
-    /// From senders to receivers.
-    pub bottleneck: Lane,
-    /// The reverse direction (`bottleneck.reverse` in the file).
-    pub reverse: Lane,
-    /// Groups of senders; at least one.
-    pub access: Vec<Access>,
-    /// Receivers' links by access group; one link per host.
-    pub egress: Vec<Egress>,
-}
-
-/// Access links, bottlenecks in a row, egress links.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ParkingLot {
-    /// The bottlenecks in order; at least one.
-    pub bottlenecks: Vec<Bottleneck>,
-    /// Groups of senders; at least one. Each span of bottlenecks that flows of a group cross has its own
-    /// hosts.
-    pub access: Vec<Access>,
-    /// Receivers' links by access group; one link per host.
-    pub egress: Vec<Egress>,
-}
-
-/// A bottleneck of a parking lot.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bottleneck {
-    /// Unique name.
-    pub name: String,
-    /// From senders to receivers.
-    pub forward: Lane,
-    /// The reverse direction.
-    pub reverse: Lane,
-}
-
-/// Nodes and links. Every node is a host.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Graph {
-    /// Names of the nodes; at least two.
-    pub nodes: Vec<String>,
-    /// The links; at least one. Between routes of equal cost, the link that comes first decides.
-    pub links: Vec<Edge>,
-    /// Longest processing time of a sent packet; uniform from 0 to this.
-    pub jitter: Span,
-}
-
-/// A link of a graph.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Edge {
-    /// Unique name.
-    pub name: String,
-    /// Number of the node where it begins.
-    pub from: usize,
-    /// Number of the node where it ends.
-    pub to: usize,
-    /// Routing cost in either direction.
-    pub weight: u32,
-    /// The direction from `from` to `to`.
-    pub link: Lane,
-    /// The reverse direction; `None` if the link is one-way.
-    pub reverse: Option<Lane>,
 }
 
 /// A link that has a discipline, with its name in results.
@@ -133,18 +69,18 @@ impl Topology {
         };
         match self {
             Self::Dumbbell(bell) => {
-                add("bottleneck", "reverse", &["bottleneck"], &bell.bottleneck, Some(&bell.reverse));
+                add("bottleneck", "reverse", &["bottleneck"], &bell.bottleneck.forward, Some(&bell.bottleneck.reverse));
             }
             Self::ParkingLot(lot) => {
                 for (i, b) in lot.bottlenecks.iter().enumerate() {
                     let path = ["bottlenecks", &i.to_string()];
-                    add(&b.name, &reverse_name(&b.name), &path, &b.forward, Some(&b.reverse));
+                    add(&b.name, &reverse_name(&b.name), &path, &b.link.forward, Some(&b.link.reverse));
                 }
             }
             Self::Graph(graph) => {
                 for (i, edge) in graph.links.iter().enumerate() {
                     let path = ["links", &i.to_string()];
-                    add(&edge.name, &reverse_name(&edge.name), &path, &edge.link, edge.reverse.as_ref());
+                    add(&edge.name, &reverse_name(&edge.name), &path, &edge.link.forward, edge.link.reverse.as_ref());
                 }
             }
         }
@@ -154,22 +90,23 @@ impl Topology {
     /// The links of [`Self::links`] in the same order, mutable.
     pub(crate) fn links_mut(&mut self) -> Vec<&mut Lane> {
         match self {
-            Self::Dumbbell(bell) => vec![&mut bell.bottleneck, &mut bell.reverse],
+            Self::Dumbbell(bell) => vec![&mut bell.bottleneck.forward, &mut bell.bottleneck.reverse],
             Self::ParkingLot(lot) => {
-                lot.bottlenecks.iter_mut().flat_map(|b| [&mut b.forward, &mut b.reverse]).collect()
+                lot.bottlenecks.iter_mut().flat_map(|b| [&mut b.link.forward, &mut b.link.reverse]).collect()
             }
             Self::Graph(graph) => {
-                let ways = graph.links.iter_mut().flat_map(|edge| [Some(&mut edge.link), edge.reverse.as_mut()]);
+                let ways =
+                    graph.links.iter_mut().flat_map(|edge| [Some(&mut edge.link.forward), edge.link.reverse.as_mut()]);
                 ways.flatten().collect()
             }
         }
     }
 
-    /// The groups of senders; empty for a graph.
-    pub fn access(&self) -> &[Access] {
+    /// The groups of hosts; empty for a graph.
+    pub fn hosts(&self) -> &[Hosts] {
         match self {
-            Self::Dumbbell(bell) => &bell.access,
-            Self::ParkingLot(lot) => &lot.access,
+            Self::Dumbbell(bell) => &bell.hosts,
+            Self::ParkingLot(lot) => &lot.hosts,
             Self::Graph(_) => &[],
         }
     }
@@ -178,32 +115,23 @@ impl Topology {
     /// a graph.
     pub(crate) fn shared_delay(&self, ends: Ends) -> Option<Span> {
         let Ends::Pairs { access, enter, leave } = ends else { return None };
-        let both = |there: &Lane, back: &Lane| there.delay + back.delay;
+        let both = |link: &TwoWay| link.forward.delay + link.reverse.delay;
         let links = match self {
-            Self::Dumbbell(bell) => both(&bell.bottleneck, &bell.reverse),
+            Self::Dumbbell(bell) => both(&bell.bottleneck),
             Self::ParkingLot(lot) => {
                 let crossed = lot.bottlenecks[enter..=leave].iter();
-                crossed.fold(Span::ZERO, |sum, b| sum + both(&b.forward, &b.reverse))
+                crossed.fold(Span::ZERO, |sum, b| sum + both(&b.link))
             }
             Self::Graph(_) => return None,
         };
-        Some(links + self.egress().get(access)?.delay * 2)
-    }
-
-    /// The receivers' links by access group; empty for a graph.
-    pub fn egress(&self) -> &[Egress] {
-        match self {
-            Self::Dumbbell(bell) => &bell.egress,
-            Self::ParkingLot(lot) => &lot.egress,
-            Self::Graph(_) => &[],
-        }
+        Some(links + self.hosts().get(access)?.egress.delay * 2)
     }
 
     /// Longest processing time of a packet at any host.
     pub fn jitter(&self) -> Span {
         match self {
             Self::Graph(graph) => graph.jitter,
-            _ => self.access().iter().map(|access| access.jitter).max().unwrap_or(Span::ZERO),
+            _ => self.hosts().iter().map(|hosts| hosts.access.jitter).max().unwrap_or(Span::ZERO),
         }
     }
 

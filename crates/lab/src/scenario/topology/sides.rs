@@ -6,47 +6,20 @@ use forebay_sim::network::{Conditions, Lane};
 use serde_json::Value as Json;
 
 use super::access_networks::{PRESET, Preset};
-use super::{MOST_NODES, tables, wire};
+use super::{MOST_NODES, wire};
 use crate::declare::{
-    BUFFER, Key, Keys, LINK_RATE, NAME, Quantities, Setting, TIME, Table, may, names, need, schema, table, table_of,
-    whole_number,
+    BUFFER, Custom, Form, Key, Keys, LINK_RATE, NAME, Quantities, Section, Sections, Setting, TIME, Table, inline, may,
+    schema, section, sections, table, table_of, whole_number,
 };
 use crate::document::{Node, Text, Value};
 use crate::input::InputError;
 
-/// The keys of both sides.
-pub(super) const SIDES: &[Key] = &[
-    need(
-        "access",
-        || schema::either(&[table_of::<Access>("The senders' links, equal both ways."), schema::many(named_access())]),
-        "The senders' links, or a list of groups, each with a name.",
-    ),
-    may("egress", egress_table, "The receivers' links, one per host, of access groups without a key egress."),
-];
-
-/// Keys of a group of hosts, in addition to those of [`Access`].
-const NAMED: &[Key] = &[
-    need("name", schema::text, "Name of the group, for flows.hosts."),
-    may("egress", egress_table, "The receivers' links of this group; default topology.egress."),
-];
-
-fn egress_table() -> Json {
-    table_of::<Egress>("The receivers' links, one per host, equal in both directions.")
-}
-
-fn named_access() -> Json {
-    let keys = [NAMED.to_vec(), Access::keys()].concat();
-    schema::table("The links of a group of senders, equal in both directions.", None, &keys)
-}
-
 table! {
-    /// The senders' links.
+    /// The senders' links, equal in both directions.
     pub struct Access {
-        /// Name of the group, for `flows.hosts`; `None` only if there is one group.
-        - name: Option<String> = |table: &Table<'_>| table.given("name", &NAME);
         /// Hosts on either side; default the number of delays.
         hosts: u32 = whole_number::<u32>(1, MOST_HOSTS), or_else |table| Ok(table.needed("delays", &DELAYS)?.len() as u32);
-        /// Capacity, such as 10mbit; at most 100gbit. Needed without rate_trace.
+        /// Capacity, such as 10mbit; at most 100gbit; default the mean of rate_trace or rate_levels.
         rate: Rate = LINK_RATE, or_else |table| wire::rate(table, None);
         /// One-way delays: host h has delays[h mod n].
         delays: Vec<Span> = DELAYS;
@@ -120,21 +93,56 @@ impl Egress {
     }
 }
 
-/// Reads `access` and `egress`: the senders' and the receivers' links, by access group.
-pub(super) fn sides(table: &Table<'_>) -> Result<(Vec<Access>, Vec<Egress>), InputError> {
-    let groups = access(table)?;
-    let shared = table.get("egress");
-    let first = groups.first().map_or(Rate(0), |(group, _)| group.rate);
-    let (mut senders, mut receivers) = (Vec::new(), Vec::new());
-    for (group, own) in groups {
-        // Checked even if no group uses it.
-        let like = Lane::plain(first, Span::ZERO, group.queue);
-        let of_all = shared.map(|node| egress(node, &table.path_of("egress"), &like)).transpose()?;
-        let missing = || table.missing("egress", "a table with delay, or a key egress in each access group");
-        receivers.push(own.or(of_all).ok_or_else(missing)?);
-        senders.push(group);
+/// A group of hosts on both sides of a dumbbell or parking lot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hosts {
+    /// Name, for `flows.hosts`; `None` only if there is one group.
+    pub name: Option<String>,
+    /// The senders' links.
+    pub access: Access,
+    /// The receivers' links; one per host.
+    pub egress: Egress,
+}
+
+table! {
+    /// The links of a group of senders, equal in both directions.
+    struct Group {
+        /// Name of the group, for flows.hosts.
+        name: String = GROUP_NAME;
+        /// The receivers' links of this group; default topology.egress.
+        egress: Option<Egress> = OF_GROUP, optional;
+        /// The senders' links.
+        ..access: Access;
     }
-    Ok((senders, receivers))
+}
+
+const GROUP_NAME: Custom<String> = Custom { accepts: "a name for the group, for flows.hosts", ..NAME };
+const ONE: Section<Access> = section("");
+const GROUPS: Sections<Group> = sections(MOST_NODES, Group::DOC);
+const OF_GROUP: OfGroup = OfGroup;
+
+/// The key for the receivers' links of groups without links of their own. [`HOSTS`] reads and writes it.
+pub(super) const EGRESS: Key =
+    may("egress", || OF_GROUP.schema(), "The receivers' links, one per host, of access groups without a key egress.");
+
+/// The receivers' links of a group; rate and buffer default to those of its senders.
+struct OfGroup;
+
+impl Form for OfGroup {
+    type Value = Egress;
+    fn schema(&self) -> Json {
+        table_of::<Egress>("")
+    }
+    fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<Egress, InputError> {
+        let like = Access::read(table)?.lane();
+        egress(node, path, &like)
+    }
+    fn show(&self, egress: &Egress) -> String {
+        inline(egress)
+    }
+    fn write(&self, out: &mut Text, key: &str, egress: &Egress) {
+        out.table(key, |out| egress.write(out));
+    }
 }
 
 /// Reads a table `egress`; rate and buffer default to those of `like`.
@@ -142,53 +150,61 @@ fn egress(node: &Node, path: &str, like: &Lane) -> Result<Egress, InputError> {
     Table::whole_of(node, path, Setting { like: Some(like), ..Setting::default() })
 }
 
-fn access(table: &Table<'_>) -> Result<Vec<(Access, Option<Egress>)>, InputError> {
-    let node = table.node("access", "a table with rate and delays")?;
-    if !matches!(node.value, Value::List(_)) {
-        return Ok(vec![(Table::whole_of(node, "topology.access", table.setting)?, None)]);
-    }
-    let mut out: Vec<(Access, Option<Egress>)> = Vec::new();
-    for (item, path) in tables(table, "access", MOST_NODES)? {
-        let group = named_group(item, &path)?;
-        if out.iter().any(|(other, _)| other.name == group.0.name) {
-            let at = item.get("name").unwrap_or(item);
-            return Err(at.error(format!("{path}.name"), "a name unique among groups"));
-        }
-        out.push(group);
-    }
-    Ok(out)
-}
+/// The keys `access` and `egress` of a network.
+pub(super) struct HostsOf;
+pub(super) const HOSTS: HostsOf = HostsOf;
 
-/// A group, and the links of its receivers if given.
-fn named_group(node: &Node, path: &str) -> Result<(Access, Option<Egress>), InputError> {
-    let table = Table::bare(node, path, Setting::default())?;
-    table.expect(&names(&[NAMED.to_vec(), Access::keys()].concat()), &[])?;
-    table.node("name", "a name for the group, for flows.hosts")?;
-    let access = Access::read(&table)?;
-    let like = access.lane();
-    let own = table.get("egress").map(|node| egress(node, &table.path_of("egress"), &like)).transpose()?;
-    Ok((access, own))
-}
-
-/// Writes both sides: `egress` once if it is the same for all groups.
-pub(super) fn write_sides(out: &mut Text, access: &[Access], egress: &[Egress]) {
-    let is_shared = egress.windows(2).all(|pair| pair[0] == pair[1]);
-    for (group, egress) in access.iter().zip(egress) {
-        match &group.name {
-            None => out.line("\n[topology.access]"),
-            Some(name) => {
-                out.line("\n[[topology.access]]");
-                out.text("name", name);
+impl Form for HostsOf {
+    type Value = Vec<Hosts>;
+    fn schema(&self) -> Json {
+        schema::either(&[table_of::<Access>(Access::DOC), GROUPS.schema()])
+    }
+    fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<Vec<Hosts>, InputError> {
+        let groups = groups(table, node, path)?;
+        let first = groups.first().map_or(Rate(0), |(_, access, _)| access.rate);
+        let shared = table.get(EGRESS.name);
+        let hosts = |(name, access, own): (Option<String>, Access, Option<Egress>)| {
+            // Checked even if no group uses it.
+            let like = Lane::plain(first, Span::ZERO, access.queue);
+            let of_all = shared.map(|node| egress(node, &table.path_of(EGRESS.name), &like)).transpose()?;
+            let missing = || table.missing(EGRESS.name, "a table with delay, or a key egress in each access group");
+            Ok(Hosts { name, access, egress: own.or(of_all).ok_or_else(missing)? })
+        };
+        groups.into_iter().map(hosts).collect()
+    }
+    fn show(&self, _: &Vec<Hosts>) -> String {
+        String::new()
+    }
+    fn write(&self, out: &mut Text, key: &str, hosts: &Vec<Hosts>) {
+        let shared = hosts.first().filter(|first| hosts.iter().all(|other| other.egress == first.egress));
+        for Hosts { name, access, egress } in hosts {
+            match name.clone() {
+                None => ONE.write(out, key, access),
+                Some(name) => {
+                    let egress = shared.is_none().then(|| egress.clone());
+                    out.item(key, |out| Group { name, egress, access: access.clone() }.write(out));
+                }
             }
         }
-        group.write(out);
-        if !is_shared {
-            out.line("\n[topology.access.egress]");
-            egress.write(out);
+        if let Some(Hosts { egress, .. }) = shared {
+            OF_GROUP.write(out, EGRESS.name, egress);
         }
     }
-    if let Some(egress) = egress.first().filter(|_| is_shared) {
-        out.line("\n[topology.egress]");
-        egress.write(out);
+    fn accepts(&self, _: &Table<'_>, _: &str) -> String {
+        "a table with rate and delays".to_string()
     }
+}
+
+/// The groups of the key `access`: name, senders' links, own receivers' links.
+type Groups = Vec<(Option<String>, Access, Option<Egress>)>;
+
+fn groups(table: &Table<'_>, node: &Node, path: &str) -> Result<Groups, InputError> {
+    let Value::List(items) = &node.value else { return Ok(vec![(None, ONE.read(table, node, path)?, None)]) };
+    let groups = GROUPS.read(table, node, path)?;
+    let is_taken = |i: &usize| groups[..*i].iter().any(|other| other.name == groups[*i].name);
+    if let Some(i) = (0..groups.len()).find(is_taken) {
+        let at = items[i].get("name").unwrap_or(&items[i]);
+        return Err(at.error(format!("{path}.{}.name", groups[i].name), "a name unique among groups"));
+    }
+    Ok(groups.into_iter().map(|Group { name, egress, access }| (Some(name), access, egress)).collect())
 }

@@ -14,39 +14,30 @@ use forebay_sim::schedule::{Schedule, Trace};
 use serde_json::json;
 
 use crate::declare::{
-    Custom, Form, Key, Keys, LINK_RATE, Parsed, Quantities, Quantity, Table, duration, inline, link_rate, may,
-    quantity, schema, table, table_of, time,
+    Custom, Form, Key, Keys, LINK_RATE, Parsed, Quantities, Quantity, Table, duration, inline, link_rate, quantity,
+    schema, table, table_of, time,
 };
 use crate::document::{Node, Text, Value, list, quote};
 use crate::input::{Found, InputError};
 
-/// Keys of every link.
-const WIRE: &[Key] = &[
-    may(
-        "loss",
-        || schema::either(&[schema::quantity(), table_of::<Gilbert>(Gilbert::DOC)]),
-        "Random loss on the wire: a probability such as 0.02 or 2%; default none.",
-    ),
-    may(
-        "rate_steps",
-        || schema::many(schema::pair()),
-        "Steps [time, new rate], such as [[\"50s\", \"2mbit\"]]; disciplines still see rate.",
-    ),
-    may(
-        "rate_trace",
-        || schema::either(&[schema::text(), schema::many(json!({ "type": "integer" }))]),
-        "Mahimahi trace: a file (relative to this file's folder) or a list of milliseconds; disciplines see rate.",
-    ),
-    may(
-        "rate_levels",
-        || table_of::<RateLevels>(RateLevels::DOC),
-        "Rates the link switches between at random, like a radio link; disciplines see rate (default: their mean).",
-    ),
-];
+table! {
+    /// Losses and rate changes, as a file has them.
+    struct Changes {
+        /// Random loss on the wire: a probability such as 0.02 or 2%; default none.
+        loss: Option<LossModel> = LOSS, optional;
+        /// Steps [time, new rate], such as [["50s", "2mbit"]]; disciplines still see rate.
+        rate_steps: Option<Schedule> = STEPS, optional;
+        /// Mahimahi trace: a file (relative to this file's folder) or a list of milliseconds; disciplines see
+        /// rate.
+        rate_trace: Option<Trace> = TRACE, optional;
+        /// Rates the link switches between at random, like a radio link; disciplines see rate (default: their
+        /// mean).
+        rate_levels: Option<Levels> = LEVELS, optional;
+    }
+}
 
 table! {
-    /// A rate that steps up or down to the next rate of a list, after exponential times.
-    struct RateLevels {
+    impl Levels {
         /// The rates, in order.
         rates: Vec<Rate> = Quantities(LINK_RATE, "a list of rates, such as [\"1mbit\", \"2mbit\"]");
         /// Mean time between two steps, at least 10ms.
@@ -76,54 +67,30 @@ const MOST_OPPORTUNITIES: usize = 1_000_000;
 
 impl Keys for Conditions {
     fn keys() -> Vec<Key> {
-        WIRE.to_vec()
+        Changes::keys()
     }
     fn read(table: &Table<'_>) -> Result<Self, InputError> {
-        let loss = table.get("loss").map(|node| loss(table, node, &table.path_of("loss"))).transpose()?;
-        let (steps, trace) = (table.get("rate_steps"), table.get("rate_trace"));
-        if let Some(levels) = levels(table)? {
-            if let Some((key, _)) =
-                [("rate_steps", steps), ("rate_trace", trace)].iter().find(|(_, node)| node.is_some())
-            {
-                return Err(table.bad(key, BadValue::new(format!("{key} or rate_levels, not both"))));
+        let not_both = |key, other| Err(table.bad(key, BadValue::new(format!("{key} or {other}, not both"))));
+        match Changes::read(table)? {
+            Changes { rate_steps: Some(_), rate_levels: Some(_), .. } => not_both("rate_steps", "rate_levels"),
+            Changes { rate_trace: Some(_), rate_levels: Some(_), .. } => not_both("rate_trace", "rate_levels"),
+            Changes { rate_steps: Some(_), rate_trace: Some(_), .. } => not_both("rate_steps", "rate_trace"),
+            Changes { loss, rate_steps, rate_trace, rate_levels: levels } => {
+                let schedule = rate_steps.or(rate_trace.map(Schedule::Trace)).map(Arc::new);
+                Ok(Self { loss, schedule, levels })
             }
-            return Ok(Self { loss, levels: Some(levels), schedule: None });
         }
-        if let (Some(_), Some(_)) = (steps, trace) {
-            return Err(table.bad("rate_steps", BadValue::new("rate_steps or rate_trace, not both")));
-        }
-        let schedule = match (steps, trace) {
-            // The first step has the link's rate.
-            (Some(node), _) => Some(rate_steps(node, &table.path_of("rate_steps"), rate(table, None)?)?),
-            (None, Some(node)) => Some(Schedule::Trace(rate_trace(node, &table.path_of("rate_trace"))?)),
-            (None, None) => None,
-        };
-        Ok(Self { loss, schedule: schedule.map(Arc::new), levels: None })
     }
     fn write(&self, out: &mut Text) {
-        match self.loss {
+        let Self { loss, schedule, levels } = self.clone();
+        let mut changes = Changes { loss, rate_steps: None, rate_trace: None, rate_levels: levels };
+        match schedule.map(Arc::unwrap_or_clone) {
             None => {}
-            Some(LossModel::Bernoulli(p)) => out.set("loss", SHARE.show(&p)),
-            Some(LossModel::GilbertElliott { p, r, bad, good }) => {
-                out.set("loss", inline(&Gilbert { p, r, bad, good }))
-            }
-        }
-        if let Some(Levels { rates, hold }) = &self.levels {
-            out.set("rate_levels", inline(&RateLevels { rates: rates.clone(), hold: *hold }));
-        }
-        match self.schedule.as_deref() {
-            None => {}
-            Some(Schedule::Steps(steps)) => {
-                let rate = |rate: Rate| if rate.0 == 0 { "0bit".to_string() } else { show_rate(rate) };
-                // The first step is the link's rate.
-                let steps = steps.iter().skip(1);
-                let step =
-                    steps.map(|&(at, r)| list([quote(&show_span(Span::from_nanos(at.nanos()))), quote(&rate(r))]));
-                out.set("rate_steps", list(step));
-            }
+            Some(steps @ Schedule::Steps(_)) => changes.rate_steps = Some(steps),
             // Written inline, so that a stored scenario does not depend on other files.
-            Some(Schedule::Trace(trace)) => out.set("rate_trace", list(trace.millis().iter().map(u32::to_string))),
+            Some(Schedule::Trace(trace)) => changes.rate_trace = Some(trace),
         }
+        changes.write(out);
     }
 }
 
@@ -133,11 +100,11 @@ pub(super) fn rate(table: &Table<'_>, default: Option<Rate>) -> Result<Rate, Inp
     if let Some(rate) = table.given("rate", &LINK_RATE)? {
         return Ok(rate);
     }
-    if let Some(levels) = levels(table)? {
+    if let Some(levels) = table.given("rate_levels", &LEVELS)? {
         return Ok(levels.mean());
     }
-    if let Some(node) = table.get("rate_trace") {
-        return rate_trace(node, &table.path_of("rate_trace")).map(|trace| mean(&trace));
+    if let Some(trace) = table.given("rate_trace", &TRACE)? {
+        return Ok(mean(&trace));
     }
     match default.or(table.setting.like.map(|like| like.rate)) {
         Some(rate) => Ok(rate),
@@ -147,12 +114,6 @@ pub(super) fn rate(table: &Table<'_>, default: Option<Rate>) -> Result<Rate, Inp
 
 fn mean(trace: &Trace) -> Rate {
     trace.mean().max(Rate(1))
-}
-
-fn levels(table: &Table<'_>) -> Result<Option<Levels>, InputError> {
-    let Some(node) = table.get("rate_levels") else { return Ok(None) };
-    let RateLevels { rates, hold } = Table::whole_of(node, &table.path_of("rate_levels"), table.setting)?;
-    Ok(Some(Levels { rates, hold }))
 }
 
 /// Mean time between two steps. Shorter times would cost more run time than packets do.
@@ -178,15 +139,52 @@ fn share(words: &str) -> Parsed<f64> {
     share.ok_or_else(|| BadValue::new(A_SHARE))
 }
 
-fn loss(table: &Table<'_>, node: &Node, path: &str) -> Result<LossModel, InputError> {
-    if !matches!(node.value, Value::Table(_)) {
-        let or_table =
-            |bad: BadValue| BadValue { accepts: format!("{A_SHARE}, or {{ p, r, 1-h, 1-k }}").into(), ..bad };
-        return Ok(LossModel::Bernoulli(quantity(node, path, |words| share(words).map_err(or_table))?));
-    }
-    let Gilbert { p, r, bad, good } = Table::whole_of(node, path, table.setting)?;
-    Ok(LossModel::GilbertElliott { p, r, bad, good })
-}
+/// A probability, or a table with the keys of [`Gilbert`].
+const LOSS: Custom<LossModel> = Custom {
+    schema: || schema::either(&[schema::quantity(), table_of::<Gilbert>(Gilbert::DOC)]),
+    read: |table, node, path| {
+        if !matches!(node.value, Value::Table(_)) {
+            let or_table =
+                |bad: BadValue| BadValue { accepts: format!("{A_SHARE}, or {{ p, r, 1-h, 1-k }}").into(), ..bad };
+            return Ok(LossModel::Bernoulli(quantity(node, path, |words| share(words).map_err(or_table))?));
+        }
+        let Gilbert { p, r, bad, good } = Table::whole_of(node, path, table.setting)?;
+        Ok(LossModel::GilbertElliott { p, r, bad, good })
+    },
+    show: |loss| match *loss {
+        LossModel::Bernoulli(p) => SHARE.show(&p),
+        LossModel::GilbertElliott { p, r, bad, good } => inline(&Gilbert { p, r, bad, good }),
+    },
+    accepts: "",
+};
+
+const LEVELS: Custom<Levels> = Custom {
+    schema: || table_of::<Levels>(""),
+    read: |table, node, path| Table::whole_of(node, path, table.setting),
+    show: inline,
+    accepts: "",
+};
+
+const STEPS: Custom<Schedule> = Custom {
+    schema: || schema::many(schema::pair()),
+    // The first step has the link's rate.
+    read: |table, node, path| rate_steps(node, path, rate(table, None)?),
+    show: |schedule| {
+        let Schedule::Steps(steps) = schedule else { return String::new() };
+        let rate = |rate: Rate| if rate.0 == 0 { "0bit".to_string() } else { show_rate(rate) };
+        let step =
+            |&(at, r): &(Instant, Rate)| list([quote(&show_span(Span::from_nanos(at.nanos()))), quote(&rate(r))]);
+        list(steps.iter().skip(1).map(step))
+    },
+    accepts: "",
+};
+
+const TRACE: Custom<Trace> = Custom {
+    schema: || schema::either(&[schema::text(), schema::many(json!({ "type": "integer" }))]),
+    read: |_, node, path| rate_trace(node, path),
+    show: |trace| list(trace.millis().iter().map(u32::to_string)),
+    accepts: "",
+};
 
 fn rate_steps(node: &Node, path: &str, first: Rate) -> Result<Schedule, InputError> {
     const ACCEPTS: &str = "a list of times and rates, such as [[\"50s\", \"2mbit\"], [\"100s\", \"10mbit\"]]";

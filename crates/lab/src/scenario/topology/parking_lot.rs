@@ -1,0 +1,31 @@
+//! `kind = "parking-lot"`.
+
+use super::link::TwoWay;
+use super::sides::{EGRESS, HOSTS, Hosts};
+use crate::declare::{NAME, Sections, sections, table};
+
+table! {
+    /// Bottlenecks in a row, with hosts at their routers; flows choose where they enter and leave.
+    pub struct ParkingLot {
+        /// The bottlenecks in order.
+        bottlenecks: Vec<Bottleneck> = BOTTLENECKS;
+        /// The senders' links, or a list of groups, each with a name.
+        hosts as "access": Vec<Hosts> = HOSTS;
+        + EGRESS;
+    }
+}
+
+table! {
+    /// A bottleneck of a parking lot.
+    pub struct Bottleneck {
+        /// Name; default b1, b2, ...
+        name: String = NAME, or_else |table| Ok(format!("b{}", table.setting.index + 1));
+        /// The link.
+        ..link: TwoWay;
+    }
+}
+
+/// Most bottlenecks: with the hosts' links, the longest route.
+const MOST_BOTTLENECKS: usize = 253;
+
+const BOTTLENECKS: Sections<Bottleneck> = sections(MOST_BOTTLENECKS, "A bottleneck.");
