@@ -461,13 +461,12 @@ def stability_map(scenario: Scenario, x: str, y: str, cells: int) -> str:
 def tune(
     scenario: Scenario,
     aqm: str,
-    vary: Sequence[str],
     aims: Sequence[str],
     output: _Path,
     seeds: int,
     force: bool,
 ) -> str:
-    """Parameters that meet aims in the model, checked in simulation, as JSON."""
+    """Parameters that meet aims in the model, checked in simulation, as JSON. ``scenario`` was read with ``aqm``."""
 
 def reproduce(
     names: Sequence[str],

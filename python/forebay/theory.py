@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from forebay import _native, _toml
+from forebay import _native
 from forebay.scenarios import ScenarioLike, read
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ def tune(
     Returns:
         The document of ``forebay tune``; ``aqm`` is the discipline string found.
     """
-    varied = [f"{path}={','.join(map(_toml.value, values))}" for path, values in (vary or {}).items()]
-    found: dict[str, Any] = json.loads(
-        _native.tune(read(scenario, set=set), str(aqm), varied, [str(aim) for aim in aims], output, seeds, force)
-    )
+    given = str(aqm)
+    chosen = read(scenario, **_changes(given, set, vary))
+    found: dict[str, Any] = json.loads(_native.tune(chosen, given, [str(aim) for aim in aims], output, seeds, force))
     return found

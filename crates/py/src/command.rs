@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use forebay_aqm::ENTRIES;
 use forebay_lab::commands::failure::Failure;
 use forebay_lab::commands::host::{self, Host, Progress};
-use forebay_lab::commands::run::{Batch, Source};
+use forebay_lab::commands::run::Batch;
 use forebay_lab::commands::theory::{self, Asked};
 use forebay_lab::commands::{self, explain as explanation, map};
 use forebay_lab::level::Level;
@@ -151,26 +151,24 @@ pub fn stability_map(py: Python<'_>, scenario: &Scenario, x: String, y: String, 
     })
 }
 
-/// Parameters that meet aims in the model, checked in simulation, as JSON.
+/// Parameters that meet aims in the model, checked in simulation, as JSON. `aqm` is the discipline to tune, with which
+/// `scenario` was read.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "each is a named argument in Python")]
 pub fn tune(
     py: Python<'_>,
     scenario: &Scenario,
-    aqm: String,
-    vary: Vec<String>,
+    aqm: &str,
     aims: Vec<String>,
     output: PathBuf,
     seeds: i64,
     force: bool,
 ) -> PyResult<String> {
     let runs = in_range("--runs <N>", seeds, 1, 100_000)?;
-    let mut changes = scenario.overrides.clone();
-    changes.vary.extend(vary);
-    changes.aqm.push(aqm);
-    let source = Source { file: Path::new(&scenario.path), text: Some(&scenario.text) };
-    let batch = Batch { source, seed: 1, runs, output: Some(&output), force, jobs: None };
-    let found = asked(py, None, |host| commands::tune::tune(&batch, &changes, &aims, host))?;
+    let batch = Batch { file: Path::new(&scenario.path), seed: 1, runs, output: Some(&output), force, jobs: None };
+    let found = asked(py, None, |host| {
+        let aims = commands::tune::aims(&aims)?;
+        commands::tune::tune(&batch, &scenario.cases, aqm, &aims, host)
+    })?;
     text(&found.document)
 }
 

@@ -3,9 +3,9 @@
 use crate::common::{case1, drop_ratio, dumbbell, run};
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
-use forebay_sim::dumbbell::Direction;
 use forebay_sim::network::{FlowSpec, Traffic};
 use forebay_sim::over_time::Tally;
+use forebay_sim::parking_lot::Direction;
 use forebay_sim::source::Pattern;
 use forebay_sim::tcp::{TcpOptions, Variant};
 

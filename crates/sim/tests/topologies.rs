@@ -1,10 +1,9 @@
 //! Parking lots and graphs: the dumbbell is a special case of both, long ways get less, narrow ways back hurt.
 
-use crate::common::{case1, dumbbell, run};
+use crate::common::{Dumbbell, case1, dumbbell, run};
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Limit, Rate};
-use forebay_sim::dumbbell::Dumbbell;
 use forebay_sim::graph::{Edge, Graph};
 use forebay_sim::network::{Attachment, FlowSpec, Network, Traffic};
 use forebay_sim::outcome::Outcome;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
-use forebay_lab::commands::run::{Batch, LARGEST_SEED, Source};
+use forebay_lab::commands::run::{Batch, LARGEST_SEED};
 use forebay_lab::scenario::Overrides;
 
 /// What to run, and where to write the results.
@@ -57,7 +57,7 @@ impl BatchArgs {
     /// The batch: scenario, seeds, output directory, limits.
     pub(crate) fn batch(&self) -> Batch<'_> {
         Batch {
-            source: Source { file: &self.scenario, text: None },
+            file: &self.scenario,
             seed: self.seed,
             runs: self.runs,
             output: self.output.as_deref(),

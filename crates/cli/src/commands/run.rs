@@ -4,6 +4,7 @@ use forebay_lab::commands::host::Host;
 use forebay_lab::commands::{report, run};
 #[cfg(target_os = "linux")]
 use forebay_lab::disk;
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::render::look::Look;
 use forebay_lab::render::summary;
@@ -30,7 +31,7 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
 
 /// The plan of the arguments. Checks that it is possible before anything is written.
 pub(crate) fn plan(args: &BatchArgs, vary: &[String], ui: &Ui) -> Result<Plan, Failure> {
-    let plan = args.batch().plan(&args.changes(vary))?;
+    let plan = args.batch().plan(load::file(&args.scenario, &args.changes(vary))?)?;
     // The build is a hash of the whole program: not computed for a plan that is refused.
     Ok(plan.with_revision(ui.program().build()))
 }

@@ -1,6 +1,8 @@
 //! `forebay tune`: searches parameters that meet an aim in the model, then checks them in simulation.
 
 use forebay_lab::commands::tune::{self, Outcome, Row};
+use forebay_lab::input::{Found, InputError};
+use forebay_lab::load;
 use forebay_lab::render::digits::{interval, significant};
 use forebay_lab::render::look::Tone;
 use forebay_lab::render::summary;
@@ -14,7 +16,13 @@ use crate::render::output::Ui;
 /// Searches parameters, runs the simulation, prints the comparison.
 pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
     let GridArgs { vary, batch } = &args.grid;
-    let found = ui.host(|host| tune::tune(&batch.batch(), &batch.changes(vary), &args.aims, host))?;
+    let aims = tune::aims(&args.aims)?;
+    let [given] = batch.aqm.as_slice() else {
+        let found = Found::thing(format!("{} disciplines", batch.aqm.len()));
+        return Err(InputError::new("--aqm", "", found, "one discipline to tune").into());
+    };
+    let cases = load::file(&batch.scenario, &batch.changes(vary))?;
+    let found = ui.host(|host| tune::tune(&batch.batch(), &cases, given, &aims, host))?;
     let Outcome { document, summary, report } = found;
     if ui.json() {
         ui.print_json(&document)?;

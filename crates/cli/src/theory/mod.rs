@@ -6,9 +6,9 @@ mod mmpp;
 mod models;
 
 use forebay_lab::commands::map as maps;
-use forebay_lab::commands::run::Source;
 use forebay_lab::commands::theory::{self, Answer, Asked, Critical, Document, Margins, Row, Why};
 use forebay_lab::disk;
+use forebay_lab::load;
 use forebay_lab::render::text_table::Table;
 use forebay_lab::scenario::{Found, InputError, Overrides};
 use forebay_lab::theory::fluid::Course;
@@ -33,8 +33,7 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
         return Err(InputError::new("--critical", "", Found::text("--map"), "either --critical or --map").into());
     }
     let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
-    let source = Source { file: &args.scenario, text: None };
-    let (cases, file) = (source.cases(&overrides)?, source.name());
+    let (cases, file) = (load::file(&args.scenario, &overrides)?, args.scenario.display().to_string());
     if let Some(sides) = sides {
         let maps = maps::draw(&file, &cases, sides, args.map.points)?;
         map::show(&maps, sides, &args.map, ui)?;

@@ -7,51 +7,23 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::failure::Failure;
 use super::host::Host;
 use crate::estimate::excess;
-use crate::load;
 use crate::render::digits::short;
 use crate::results::summary::Summary;
 use crate::run::batch::{self, Control};
 use crate::run::plan::Plan;
 use crate::run::store::{self, Owner, Store};
-use crate::scenario::{Case, Found, InputError, Overrides};
+use crate::scenario::{Case, Found, InputError};
 
 /// Largest seed: exact in every JSON reader.
 pub const LARGEST_SEED: u64 = 1 << 53;
 /// Most runs; more are probably a mistake. The summary of each run stays in memory until the end.
 const MOST_RUNS: u64 = 200_000;
 
-/// A scenario file.
-#[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
-    /// Path of the file: for messages, and to resolve paths in it.
-    pub file: &'a Path,
-    /// Text of the file if it was read already.
-    pub text: Option<&'a str>,
-}
-
-impl Source<'_> {
-    /// Its cases with these overrides.
-    ///
-    /// # Errors
-    /// The scenario is invalid.
-    pub fn cases(&self, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
-        match self.text {
-            Some(text) => load::parse(&self.name(), text, overrides),
-            None => load::file(self.file, overrides),
-        }
-    }
-
-    /// Name of the file in messages.
-    pub fn name(&self) -> String {
-        self.file.display().to_string()
-    }
-}
-
 /// A scenario, its seeds, and where its results go.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    /// The scenario.
-    pub source: Source<'a>,
+    /// Path of the scenario file: for messages, and for the name of the output directory.
+    pub file: &'a Path,
     /// The first seed.
     pub seed: u64,
     /// Number of seeds per discipline and case.
@@ -75,16 +47,20 @@ pub fn pool(jobs: Option<u16>) -> Result<ThreadPool, Failure> {
 }
 
 impl Batch<'_> {
-    /// The plan of all runs; fails before anything is written.
+    /// The plan of all runs of these cases; fails before anything is written.
     ///
     /// # Errors
-    /// The scenario is invalid, or there are too many runs.
-    pub fn plan(&self, overrides: &Overrides) -> Result<Plan, Failure> {
-        let cases = self.source.cases(overrides)?;
+    /// A network cannot run, or there are too many runs.
+    pub fn plan(&self, cases: Vec<Case>) -> Result<Plan, Failure> {
         self.check_number(&cases)?;
         let plan = Plan::new(cases, self.seed, self.runs);
-        plan.check(&self.source.name())?;
+        plan.check(&self.name())?;
         Ok(plan)
+    }
+
+    /// Name of the scenario file in messages.
+    pub fn name(&self) -> String {
+        self.file.display().to_string()
     }
 
     /// Refuses seeds that are too large, and too many runs.
@@ -107,7 +83,7 @@ impl Batch<'_> {
 
     /// Output directory.
     pub fn directory(&self, plan: &Plan) -> PathBuf {
-        let stem = || self.source.file.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
+        let stem = || self.file.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
         let own = || Path::new("runs").join(format!("{}-{}", stem(), plan.hash()));
         self.output.map_or_else(own, Path::to_path_buf)
     }
@@ -143,7 +119,7 @@ impl Batch<'_> {
         let Some(excess) = excess(plan, jobs, real_s, finished) else { return Ok(()) };
         let (force, less) = (host.words.force, host.words.fewer);
         let hint = format!("{force} runs it anyway; fewer {less} or a shorter duration need less");
-        Err(InputError::new(self.source.name(), "", Found::thing(excess.runs), excess.most).hint(hint))
+        Err(InputError::new(self.name(), "", Found::thing(excess.runs), excess.most).hint(hint))
     }
 
     /// Opens the output directory; waits for another writer unless stopped.

@@ -15,7 +15,7 @@ use crate::render::digits::significant;
 use crate::results::comparison::Comparison;
 use crate::results::named::Axes;
 use crate::results::summary::Summary;
-use crate::scenario::{Case, Found, InputError, Overrides};
+use crate::scenario::{Case, Contender, Found, InputError};
 use crate::theory::setting::{self, Setting};
 use crate::theory::stability;
 use crate::theory::tune::{self, Aim, Figure, NotTuned, Tuned, Unit};
@@ -67,34 +67,37 @@ pub struct Outcome {
     pub report: PathBuf,
 }
 
-/// Finds parameters, runs both the tuned and the given discipline, and compares them. `changes.aqm` is the one
-/// discipline to tune.
+/// Reads aims, such as `queue<=20ms`.
 ///
 /// # Errors
-/// An aim or the scenario is invalid, the model cannot meet the aims, or the runs fail.
-pub fn tune(batch: &Batch<'_>, changes: &Overrides, aims: &[String], host: &Host<'_>) -> Result<Outcome, Failure> {
+/// An aim is invalid.
+pub fn aims(words: &[String]) -> Result<Vec<Aim>, InputError> {
     let read = |words: &String| {
         Aim::parse(words).map_err(|bad| InputError::new("--for", "", Found::text(words), bad.accepts).hint(bad.hint))
     };
-    let aims = aims.iter().map(read).collect::<Result<Vec<Aim>, _>>()?;
-    let [given] = changes.aqm.as_slice() else {
-        let found = Found::thing(format!("{} disciplines", changes.aqm.len()));
-        return Err(InputError::new("--aqm", "", found, "one discipline to tune").into());
-    };
-    let cases = batch.source.cases(changes)?;
+    words.iter().map(read).collect()
+}
+
+/// Finds parameters, runs both the tuned and the given discipline, and compares them. `given` is the discipline to
+/// tune, in the syntax of `--aqm`; `cases` were read with it.
+///
+/// # Errors
+/// The model cannot meet the aims, or the runs fail.
+pub fn tune(batch: &Batch<'_>, cases: &[Case], given: &str, aims: &[Aim], host: &Host<'_>) -> Result<Outcome, Failure> {
     let words = begun(given, &cases[0].scenario.compare[0].spec);
     let spec = Spec::parse(&words).unwrap_or_else(|_| cases[0].scenario.compare[0].spec.clone());
-    let file = batch.source.name();
+    let file = batch.name();
     let of = |case: &Case| setting::of(case, &spec).map_err(|error| in_file(&file, &error));
     let settings = cases.iter().map(of).collect::<Result<Vec<Setting>, _>>()?;
-    let tuned = tune::tune(&words, &spec, &settings, &aims).map_err(|why| nothing(given, &why, &settings[0]))?;
+    let tuned = tune::tune(&words, &spec, &settings, aims).map_err(|why| nothing(given, &why, &settings[0]))?;
     if !tuned.met {
-        return Err(unmet(&tuned, &aims, &settings).into());
+        return Err(unmet(&tuned, aims, &settings).into());
     }
     host.note(&format!("found after {} loops of the model: {}", tuned.loops, tuned.text));
-    let mut aqm = vec![tuned.text.clone()];
-    aqm.extend((tuned.text != *given).then(|| given.clone()));
-    let plan = batch.plan(&Overrides { aqm, ..changes.clone() })?.with_revision(&(host.build)());
+    let label = tuned.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let best = Contender { label, spec: tuned.spec.clone() };
+    let both = cases.iter().cloned().map(|case| beside(case, &best)).collect();
+    let plan = batch.plan(both)?.with_revision(&(host.build)());
     let (summary, store) = batch.results(&plan, host)?;
     let report = report::write(&store)?;
     let document = Document {
@@ -102,11 +105,19 @@ pub fn tune(batch: &Batch<'_>, changes: &Overrides, aims: &[String], host: &Host
         aqm: tuned.text.clone(),
         canonical: tuned.spec.canonical(),
         loops: tuned.loops,
-        aims: rows(&tuned, &aims, &cases, &settings, &summary.compare),
+        aims: rows(&tuned, aims, cases, &settings, &summary.compare),
         compare: summary.compare.clone(),
         results: store.dir().to_path_buf(),
     };
     Ok(Outcome { document, summary, report })
+}
+
+/// The case with the tuned discipline before the given one, unless they are the same.
+fn beside(mut case: Case, tuned: &Contender) -> Case {
+    let compare = &mut case.scenario.compare;
+    compare.retain(|given| given.label != tuned.label);
+    compare.insert(0, tuned.clone());
+    case
 }
 
 /// The discipline to start from: with its design rule (`preset=tuned`), if it has one and no preset is given.

@@ -1,6 +1,5 @@
 //! The description of a network before it runs: links, hosts, routes and flows.
 
-pub mod dumbbell;
 pub mod graph;
 pub mod parking_lot;
 

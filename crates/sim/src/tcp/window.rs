@@ -95,7 +95,8 @@ impl Window {
         self.cwnd = self.cwnd.min(cwnd);
     }
 
-    /// Partial acknowledgement: reduces the window by `packets`, to at least one; this opens a closed window.
+    /// Partial acknowledgement: reduces the window by `packets`, to at least one, as RFC 6582 section 3.2 adds one packet
+    /// back. This opens a closed window.
     pub fn deflate(&mut self, packets: f64) {
         self.cwnd = (self.cwnd - packets).max(1.0);
     }

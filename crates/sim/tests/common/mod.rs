@@ -4,11 +4,15 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Limit, Rate};
-use forebay_sim::dumbbell::{Direction, Dumbbell};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
 use forebay_sim::outcome::Outcome;
+use forebay_sim::parking_lot::Direction;
 use forebay_sim::tcp::TcpOptions;
 use forebay_sim::world::World;
+
+pub(crate) use dumbbell::Dumbbell;
+
+mod dumbbell;
 
 /// The network of the ns-2 reference: 10 Mb/s everywhere, base round trip 60 ms.
 pub(crate) fn dumbbell(aqm: &str, limit: u32, jitter: Span) -> Dumbbell {

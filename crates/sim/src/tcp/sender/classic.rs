@@ -33,10 +33,16 @@ impl Sender {
     /// Packets that may be outstanding now.
     #[inline]
     pub(super) fn allowed(&self) -> u32 {
-        let limited =
-            if self.limited_transmit && !self.in_recovery && self.dup_acks < DUP_THRESHOLD { self.dup_acks } else { 0 };
+        let is_early = !self.in_recovery && self.dup_acks < DUP_THRESHOLD;
+        let limited = if self.limited_transmit && is_early && self.may_limited_transmit() { self.dup_acks } else { 0 };
         let window = (self.window.cwnd() + f64::from(self.inflation)) as u32 + limited;
         window.min(self.receiver_window)
+    }
+
+    /// RFC 3042 releases new data only: nothing while a timeout is being repaired.
+    #[inline]
+    fn may_limited_transmit(&self) -> bool {
+        self.duplicates_release_retransmissions() || self.last_cut != Cut::Timeout || self.una >= self.recover
     }
 
     /// An acknowledgement without selective blocks.
@@ -127,8 +133,8 @@ impl Sender {
         }
     }
 
-    /// One reduction per loss episode: no second one before `recover` is acknowledged (RFC 6582 section 3.2 step 2;
-    /// [`Recovery::FirstHole`] and [`Recovery::GoBackN`]: `bugFix_` of ns-2).
+    /// One reduction per loss episode, for every sender: no second one before `recover` is acknowledged (RFC 6582 section
+    /// 3.2 step 2).
     pub(super) fn may_fast_retransmit(&self) -> bool {
         // A mark set `recover`, and nothing has been retransmitted yet.
         let again = self.last_cut == Cut::Mark;

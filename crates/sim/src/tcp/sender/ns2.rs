@@ -5,12 +5,9 @@
 //! - ECN-Echo after a timeout reduces the window once more;
 //! - the loss of the packet with CWR, the first sent after a mark, does not reduce the window;
 //! - a mark that closes the window does not restart a running timer;
-//! - ECN-Echo in the acknowledgement that ends SACK's recovery prolongs recovery.
-//!
-//! Without selective acknowledgements also:
-//! - fast recovery can begin at a window of one packet;
-//! - after a timeout the first two duplicate acknowledgements release the next packet in order, new or retransmitted;
-//! - a partial acknowledgement opens a closed window.
+//! - ECN-Echo in the acknowledgement that ends SACK's recovery prolongs recovery;
+//! - without selective acknowledgements, the first two duplicate acknowledgements after a timeout release the next
+//!   packet in order, although it is a retransmission (RFC 3042: new data only).
 //!
 //! [`Ns2Rules`] replace rules of the RFCs, on request only. `Sack1` (`tcp-sack1.cc`) is older than RFC 6675:
 //! - a new acknowledgement outside of recovery, and the one that ends it, clear the scoreboard, and their blocks are
@@ -69,6 +66,10 @@ impl Sender {
     /// 9260 section 7.2.3: every one.
     pub(super) fn halves_for_each_timeout(&self) -> bool {
         self.follows_ns2 || self.recovery == Recovery::MissReports
+    }
+
+    pub(super) const fn duplicates_release_retransmissions(&self) -> bool {
+        self.follows_ns2
     }
 
     pub(super) fn answers_mark_after_timeout(&self) -> bool {

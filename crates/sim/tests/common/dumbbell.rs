@@ -1,5 +1,5 @@
-//! The dumbbell: hosts, access links, one bottleneck in each direction, egress links. For more general shapes see
-//! [`ParkingLot`], of which this is the case with one bottleneck.
+//! The dumbbell: hosts, access links, one bottleneck in each direction, egress links. It is a [`ParkingLot`] with one
+//! bottleneck.
 //!
 //! ```text
 //! client h --access h--> R1 ==bottleneck==> R2 --egress h--> server h
@@ -10,57 +10,55 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
 
-use crate::network::parking_lot::{Bottleneck, Crossing, ParkingLot};
-use crate::network::{Attachment, Lane, Network};
-
-pub use crate::network::parking_lot::Direction;
+use forebay_sim::network::{Attachment, Lane, Network};
+use forebay_sim::parking_lot::{Bottleneck, Crossing, Direction, ParkingLot};
 
 /// Parameters of a dumbbell.
 #[derive(Clone, Debug)]
-pub struct Dumbbell {
+pub(crate) struct Dumbbell {
     /// Bottleneck rate in both directions.
-    pub rate: Rate,
+    pub(crate) rate: Rate,
     /// Propagation delay of the bottleneck, per direction.
-    pub delay: Span,
+    pub(crate) delay: Span,
     /// Bottleneck buffer.
-    pub limit: Limit,
+    pub(crate) limit: Limit,
     /// The discipline under study, at the bottleneck.
-    pub discipline: Spec,
+    pub(crate) discipline: Spec,
     /// Buffer of the reverse bottleneck.
-    pub reverse_limit: Limit,
+    pub(crate) reverse_limit: Limit,
     /// Discipline of the reverse bottleneck.
-    pub reverse_discipline: Spec,
+    pub(crate) reverse_discipline: Spec,
     /// Number of hosts on each side.
-    pub hosts: usize,
+    pub(crate) hosts: usize,
     /// Rate of the client links.
-    pub access_rate: Rate,
+    pub(crate) access_rate: Rate,
     /// Delay of client link h: `access_delays[h mod n]`.
-    pub access_delays: Vec<Span>,
+    pub(crate) access_delays: Vec<Span>,
     /// Buffer of the client and server links.
-    pub access_limit: Limit,
+    pub(crate) access_limit: Limit,
     /// Maximum processing time of a host.
-    pub jitter: Span,
+    pub(crate) jitter: Span,
     /// Rate of the server links.
-    pub egress_rate: Rate,
+    pub(crate) egress_rate: Rate,
     /// Delay of the server links.
-    pub egress_delay: Span,
+    pub(crate) egress_delay: Span,
     /// Typical packet length in bytes.
-    pub packet: u16,
+    pub(crate) packet: u16,
 }
 
 impl Dumbbell {
     /// The network, without flows.
-    pub fn network(&self, duration: Span, warmup: Span, sample: Span) -> Network {
+    pub(crate) fn network(&self, duration: Span, warmup: Span, sample: Span) -> Network {
         self.lot().network(duration, warmup, sample)
     }
 
     /// Hosts and routes of flow number `i`: host pair `i mod hosts`.
-    pub fn attach(&self, i: usize, direction: Direction) -> Attachment {
+    pub(crate) fn attach(&self, i: usize, direction: Direction) -> Attachment {
         self.lot().attach(0, i, direction)
     }
 
     /// The dumbbell as a parking lot with one bottleneck.
-    pub fn lot(&self) -> ParkingLot {
+    pub(crate) fn lot(&self) -> ParkingLot {
         let lane = |limit, discipline: &Spec, study| Lane {
             discipline: discipline.clone(),
             study,
