@@ -73,7 +73,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
         let options = &ftp.tcp;
         let whole = group.active == [(Span::ZERO, None)];
         for (key, is_left) in [
-            ("tcp, modelled as Reno", !options.variant.profile().is_reno),
+            ("tcp, modelled as Reno", !options.variant.profile().is_aimd),
             ("window", options.window.is_some()),
             ("delayed_ack", options.delayed_ack),
             ("pacing", options.pacing),

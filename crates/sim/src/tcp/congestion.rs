@@ -92,9 +92,10 @@ pub struct Profile {
     /// `on_out_of_data` and `burst_limit` need not be called, which saves time per packet. Always true for a registered
     /// control.
     pub tracks_packets: bool,
-    /// Does its window follow the theory's models: one more packet per round trip, half at a loss? A sender
-    /// whose control neither tracks packets nor has selective acknowledgements then grows the window without a call.
-    pub is_reno: bool,
+    /// Is its window that of the theory's models (RFC 5681): slow start, one more packet per round trip, half at a
+    /// loss? A sender without selective acknowledgements whose control does not track packets then grows the window
+    /// without a call.
+    pub is_aimd: bool,
     /// Does it behave like ns-2 where the RFCs leave a choice? `tcp/sender/ns2.rs` has the list.
     pub follows_ns2: bool,
     /// Its name in Linux; `None`: not in Linux.
@@ -121,7 +122,7 @@ impl Profile {
         is_scalable: false,
         paces: false,
         tracks_packets: true,
-        is_reno: false,
+        is_aimd: false,
         follows_ns2: false,
         kernel: None,
         initial_rto: Span::from_millis(3000),

@@ -132,7 +132,7 @@ impl Sender {
             idle_restart: options.idle_restart && !profile.paces,
             mark_is_loss: profile.mark_is_loss,
             tracks_packets: profile.tracks_packets,
-            is_plain: !recovery.is_selective() && !profile.tracks_packets && profile.is_reno,
+            is_plain: !recovery.is_selective() && !profile.tracks_packets && profile.is_aimd,
             follows_ns2: profile.follows_ns2,
             in_recovery: false,
             partial_seen: false,

@@ -23,8 +23,9 @@ const WORDS: [&str; 2] = ["ect0", "ect1"];
 pub(super) const ECN: Key = may(
     "ecn",
     || schema::flag_or(&WORDS),
-    "ECN codepoint of data: ect0, ect1 (L4S), false (Not-ECT) or true (ect1 for dctcp with l4s, else ect0). Default \
-     false; dctcp then sends as with true. bbr and datagrams ignore marks; rtp counts them as losses.",
+    "ECN codepoint of data: ect0, ect1 (L4S), false (Not-ECT) or true (ect1 for a scalable control with l4s, else ect0). \
+     Default false; a control that requires ECN then sends as with true. Controls without ECN and datagrams ignore marks; \
+     rtp counts them as losses.",
 );
 
 impl Ect {

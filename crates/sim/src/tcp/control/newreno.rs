@@ -14,7 +14,7 @@ impl Design for NewReno {
         summary: "reno with partial acknowledgements in fast recovery (RFC 6582); the default",
         recovery: Recovery::PartialAcks,
         tracks_packets: false,
-        is_reno: true,
+        is_aimd: true,
         follows_ns2: true,
         kernel: Some("reno"),
         ..Profile::TCP

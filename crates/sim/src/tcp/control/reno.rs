@@ -15,7 +15,7 @@ impl Design for Reno {
         summary: "slow start, congestion avoidance, fast retransmit and recovery of RFC 5681",
         recovery: Recovery::FirstHole,
         tracks_packets: false,
-        is_reno: true,
+        is_aimd: true,
         follows_ns2: true,
         kernel: Some("reno"),
         ..Profile::TCP

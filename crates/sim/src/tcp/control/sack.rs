@@ -13,7 +13,7 @@ impl Design for Sack {
         word: "sack",
         summary: "reno's window, recovery with selective acknowledgements (RFC 6675)",
         tracks_packets: false,
-        is_reno: true,
+        is_aimd: true,
         follows_ns2: true,
         kernel: Some("reno"),
         ..Profile::TCP

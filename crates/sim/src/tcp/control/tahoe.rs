@@ -20,7 +20,7 @@ impl Design for Tahoe {
         summary: "slow start from one packet after every loss",
         recovery: Recovery::GoBackN,
         tracks_packets: false,
-        is_reno: true,
+        is_aimd: true,
         follows_ns2: true,
         ..Profile::TCP
     };

@@ -33,16 +33,10 @@ impl Sender {
     /// Packets that may be outstanding now.
     #[inline]
     pub(super) fn allowed(&self) -> u32 {
-        let is_early = !self.in_recovery && self.dup_acks < DUP_THRESHOLD;
-        let limited = if self.limited_transmit && is_early && self.may_limited_transmit() { self.dup_acks } else { 0 };
+        let limited =
+            if self.limited_transmit && !self.in_recovery && self.dup_acks < DUP_THRESHOLD { self.dup_acks } else { 0 };
         let window = (self.window.cwnd() + f64::from(self.inflation)) as u32 + limited;
         window.min(self.receiver_window)
-    }
-
-    /// RFC 3042 releases new data only: nothing while a timeout is being repaired.
-    #[inline]
-    fn may_limited_transmit(&self) -> bool {
-        self.duplicates_release_retransmissions() || self.last_cut != Cut::Timeout || self.una >= self.recover
     }
 
     /// An acknowledgement without selective blocks.
@@ -125,6 +119,10 @@ impl Sender {
     }
 
     pub(super) fn on_duplicate(&mut self, now: Instant) {
+        if self.last_cut == Cut::Timeout && self.una < self.recover && !self.duplicates_release_retransmissions() {
+            // Retransmissions cause these. RFC 3042 releases new data only.
+            return;
+        }
         self.dup_acks += 1;
         if self.in_recovery {
             self.inflation += 1;

@@ -102,7 +102,7 @@ impl CongestionControl for Liar {
 
 impl Design for Liar {
     const PROFILE: Profile =
-        Profile { word: "liar", recovery: Recovery::PartialAcks, tracks_packets: false, is_reno: true, ..Profile::TCP };
+        Profile { word: "liar", recovery: Recovery::PartialAcks, tracks_packets: false, is_aimd: true, ..Profile::TCP };
 
     fn new(_: Start) -> Self {
         Self
