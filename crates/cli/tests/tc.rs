@@ -127,27 +127,22 @@ const RED: &[Field] = &[
     (3, 0, 4, "max_p", "", 4_294_967_296.0),
 ];
 
+/// The first parameters of CoDel and FQ-CoDel, with their units.
+const CODEL: [(&str, &str); 4] = [("target", "us"), ("hard_limit", "p"), ("interval", "us"), ("ecn", "bool")];
+
+/// Parameters in the attributes 1, 2, ...
+fn numbered(lists: &[&[(&'static str, &'static str)]]) -> Vec<Field> {
+    (1..).zip(lists.concat()).map(|(attribute, (key, unit))| u32_at(attribute, key, unit)).collect()
+}
+
 /// What tc sends of each.
 fn fields(name: &str) -> Vec<Field> {
     match name {
-        "codel" => vec![
-            u32_at(1, "target", "us"),
-            u32_at(2, "hard_limit", "p"),
-            u32_at(3, "interval", "us"),
-            u32_at(4, "ecn", "bool"),
-            u32_at(5, "ce_threshold", "us"),
-        ],
-        "fq_codel" => vec![
-            u32_at(1, "target", "us"),
-            u32_at(2, "hard_limit", "p"),
-            u32_at(3, "interval", "us"),
-            u32_at(4, "ecn", "bool"),
-            u32_at(5, "flows", ""),
-            u32_at(6, "quantum", "b"),
-            u32_at(7, "ce_threshold", "us"),
-            u32_at(8, "drop_batch", ""),
-            u32_at(9, "memory_limit", "b"),
-        ],
+        "codel" => numbered(&[&CODEL[..], &[("ce_threshold", "us")]]),
+        "fq_codel" => {
+            let of_flows = [("flows", ""), ("quantum", "b"), ("ce_threshold", "us")];
+            numbered(&[&CODEL, &of_flows, &[("drop_batch", ""), ("memory_limit", "b")]])
+        }
         "pie" => vec![
             u32_at(1, "target", "us"),
             u32_at(2, "hard_limit", "p"),

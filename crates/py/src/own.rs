@@ -392,6 +392,15 @@ impl PyAqm {
         });
         answer.unwrap_or_default()
     }
+
+    /// The verdict of a method on a packet.
+    fn ask(&mut self, method: &str, packet: &Packet, level: &port::Level, cx: &mut Cx) -> Verdict {
+        let Said(verdict) = self.call(cx, |object, cx| {
+            let (packet, level) = (seen::Packet::from(packet), seen::Level::from(level));
+            said(&object.call_method1(method, (packet, level, cx))?)
+        });
+        verdict
+    }
 }
 
 /// A verdict returned from Python; the default is acceptance.
@@ -423,25 +432,11 @@ fn said(found: &Bound<'_, PyAny>) -> PyResult<Said> {
 
 impl Aqm for PyAqm {
     fn arrival(&mut self, packet: &Packet, level: &port::Level, cx: &mut Cx) -> Verdict {
-        if !self.defines[0] {
-            return Verdict::Accept;
-        }
-        let Said(verdict) = self.call(cx, |object, cx| {
-            let (packet, level) = (seen::Packet::from(packet), seen::Level::from(level));
-            said(&object.call_method1("arrival", (packet, level, cx))?)
-        });
-        verdict
+        if self.defines[0] { self.ask("arrival", packet, level, cx) } else { Verdict::Accept }
     }
 
     fn departure(&mut self, packet: &Packet, level: &port::Level, cx: &mut Cx) -> Verdict {
-        if !self.defines[1] {
-            return Verdict::Accept;
-        }
-        let Said(verdict) = self.call(cx, |object, cx| {
-            let (packet, level) = (seen::Packet::from(packet), seen::Level::from(level));
-            said(&object.call_method1("departure", (packet, level, cx))?)
-        });
-        verdict
+        if self.defines[1] { self.ask("departure", packet, level, cx) } else { Verdict::Accept }
     }
 
     fn settled(&mut self, packet: &Packet, fate: Fate, cx: &mut Cx) {

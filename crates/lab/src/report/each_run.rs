@@ -75,7 +75,7 @@ impl Runs {
             return Err(StoreError::Damaged { path, reason: "no finished run".to_string() });
         }
         over_time.retain(|case| entries.iter().any(|e| e.case == *case));
-        let series = meta.facts.series.clone().unwrap_or_default();
+        let series = meta.provenance.facts.series.clone().unwrap_or_default();
         let theory = over_time.iter().flat_map(|&case| answers(dir, case)).collect();
         Ok(Self { entries, link: None, series, over_time, theory }.by_link())
     }

@@ -11,7 +11,7 @@ use crate::claims::papers::PAPERS;
 use crate::claims::{CheckResult, ClaimResult, Outcome, Verdict};
 use crate::disk;
 use crate::disk::lock::{Wait, WriteLock};
-use crate::results::meta::{Folder, Meta, Origin, PaperMeta, PapersMeta};
+use crate::results::meta::{Folder, Meta, Origin, PaperMeta, PapersMeta, Provenance};
 use crate::results::verdicts::Verdicts;
 use crate::run::store::{self, StoreError};
 
@@ -90,7 +90,8 @@ pub fn record(
     let mut folders: Vec<_> = folders.into_iter().collect();
     folders.sort_by_key(|(name, _)| place(name));
     let folders = folders.into_iter().map(|(paper, dir)| Folder { paper, dir }).collect();
-    let meta = PapersMeta::new(level, folders, store::machine(), origin.clone());
+    let provenance = Provenance { machine: store::machine(), origin: origin.clone(), ..Provenance::default() };
+    let meta = PapersMeta::new(level, folders, provenance);
     disk::write_json(&dir.join("meta.json"), &meta)
 }
 
@@ -297,8 +298,8 @@ fn render(meta: &PapersMeta, papers: &[Row]) -> Result<String, Box<dyn std::erro
         totals.map(|(i, verdict)| Count { verdict: verdict.word(), word: words(*verdict).to_lowercase(), n: total(i) });
     let known = [
         ("Level", Some(meta.level.as_str())),
-        ("Version", meta.origin.revision().or(Some(&meta.forebay))),
-        ("Machine", meta.machine.cpu.as_deref()),
+        ("Version", meta.provenance.origin.revision().or(Some(&meta.forebay))),
+        ("Machine", meta.provenance.machine.cpu.as_deref()),
     ];
     let page = Page {
         title: format!("Reproduction of {} {}", papers.len(), if papers.len() == 1 { "paper" } else { "papers" }),
@@ -307,7 +308,7 @@ fn render(meta: &PapersMeta, papers: &[Row]) -> Result<String, Box<dyn std::erro
         papers,
         totals: totals.collect(),
         facts: known.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
-        command: meta.origin.command.as_deref(),
+        command: meta.provenance.origin.command.as_deref(),
         version: format!("forebay {}", meta.forebay),
         is_provisional: papers.iter().any(|paper| paper.is_provisional),
     };

@@ -7,7 +7,7 @@ use super::real::Real;
 use super::shapes::{Check, Claim, Figure, PageData, Section, Shown, Table, Variant};
 use super::summary_tables::{self, significant};
 use crate::claims::{CheckResult, ClaimResult};
-use crate::results::meta::{Facts, Machine, Origin, PaperMeta, RunMeta, SectionMeta};
+use crate::results::meta::{PaperMeta, Provenance, RunMeta, SectionMeta};
 
 /// Facts of `meta.json` about the origin of the results.
 pub(super) struct About<'a> {
@@ -16,10 +16,8 @@ pub(super) struct About<'a> {
     pub(super) forebay: &'a str,
     /// The seeds, as text.
     pub(super) seeds: Option<String>,
-    pub(super) facts: &'a Facts,
     pub(super) authors: Option<&'a str>,
-    pub(super) origin: &'a Origin,
-    pub(super) machine: &'a Machine,
+    pub(super) provenance: &'a Provenance,
 }
 
 impl<'a> About<'a> {
@@ -30,10 +28,8 @@ impl<'a> About<'a> {
             subtitle: meta.subtitle.as_deref(),
             forebay: &meta.forebay,
             seeds: Some(meta.seeds.len().to_string()),
-            facts: &meta.facts,
             authors: None,
-            origin: &meta.origin,
-            machine: &meta.machine,
+            provenance: &meta.provenance,
         }
     }
 
@@ -44,10 +40,8 @@ impl<'a> About<'a> {
             subtitle: meta.subtitle.as_deref(),
             forebay: &meta.forebay,
             seeds: meta.seeds.as_ref().map(ToString::to_string),
-            facts: &meta.facts,
             authors: meta.authors.as_deref(),
-            origin: &meta.origin,
-            machine: &meta.machine,
+            provenance: &meta.provenance,
         }
     }
 }
@@ -67,7 +61,7 @@ impl Page {
             title: about.title.to_string(),
             subtitle: about.subtitle.unwrap_or(usual).to_string(),
             version: format!("forebay {}", about.forebay),
-            command: about.origin.command.clone(),
+            command: about.provenance.origin.command.clone(),
             facts: facts(about, real),
             real: real.map(Real::notice),
             ..PageData::default()
@@ -158,8 +152,8 @@ impl Page {
 fn facts(about: &About<'_>, real: Option<&Real>) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|value| (name.to_string(), value)));
-    let length = about.facts.duration_s.zip(about.facts.warmup_s);
-    let jitter = about.facts.jitter_us;
+    let length = about.provenance.facts.duration_s.zip(about.provenance.facts.warmup_s);
+    let jitter = about.provenance.facts.jitter_us;
     let jitter =
         jitter.map(|us| format!("uniform, 0 to {} µs", significant(us).trim_end_matches('0').trim_end_matches('.')));
     match real {
@@ -177,8 +171,8 @@ fn facts(about: &About<'_>, real: Option<&Real>) -> Vec<(String, String)> {
         }
     }
     fact("Authors of the paper", about.authors.map(str::to_string));
-    fact("Version", about.origin.revision().map(str::to_string));
-    fact("Machine", about.machine.cpu.clone());
+    fact("Version", about.provenance.origin.revision().map(str::to_string));
+    fact("Machine", about.provenance.machine.cpu.clone());
     facts
 }
 

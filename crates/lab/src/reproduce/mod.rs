@@ -13,7 +13,7 @@ use crate::disk;
 use crate::disk::lock::{Wait, WriteLock};
 pub use crate::figures::level::Level;
 use crate::load;
-use crate::results::meta::{Meta, Origin, PaperMeta, SectionMeta, SeedCount};
+use crate::results::meta::{Meta, Origin, PaperMeta, Provenance, SectionMeta, SeedCount};
 use crate::results::verdicts::Verdicts;
 use crate::run::batch::{self, BatchError, Control};
 use crate::run::plan::{Plan, engine};
@@ -207,9 +207,11 @@ impl Reproduction {
             sections: self.file.sections.iter().map(section).collect(),
             figures: self.file.figures.clone(),
             tables: self.file.tables.clone(),
-            machine: store::machine(),
-            facts: self.plans.first().map(|(_, plan)| plan.facts()).unwrap_or_default(),
-            origin: origin.clone(),
+            provenance: Provenance {
+                machine: store::machine(),
+                facts: self.plans.first().map(|(_, plan)| plan.facts()).unwrap_or_default(),
+                origin: origin.clone(),
+            },
             ..PaperMeta::default()
         }
     }

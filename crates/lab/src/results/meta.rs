@@ -90,6 +90,20 @@ pub struct Facts {
     pub series: Option<Vec<String>>,
 }
 
+/// How results were made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Machine.
+    #[serde(default)]
+    pub machine: Machine,
+    /// Facts about the runs.
+    #[serde(flatten)]
+    pub facts: Facts,
+    /// Program and command.
+    #[serde(flatten)]
+    pub origin: Origin,
+}
+
 /// Version of a directory that does not record one.
 fn unknown() -> String {
     "?".to_string()
@@ -119,15 +133,9 @@ pub struct RunMeta {
     /// Number of cases.
     #[serde(default)]
     pub cases: usize,
-    /// Machine.
-    #[serde(default)]
-    pub machine: Machine,
-    /// Facts about the runs.
+    /// Machine, facts about the runs, origin.
     #[serde(flatten)]
-    pub facts: Facts,
-    /// Origin.
-    #[serde(flatten)]
-    pub origin: Origin,
+    pub provenance: Provenance,
     /// Text below the title in the report, in place of the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
@@ -222,15 +230,9 @@ pub struct PaperMeta {
     /// Its tables.
     #[serde(default)]
     pub tables: Vec<Table>,
-    /// Machine.
-    #[serde(default)]
-    pub machine: Machine,
-    /// Facts about the runs.
+    /// Machine, facts about the runs, origin.
     #[serde(flatten)]
-    pub facts: Facts,
-    /// Origin.
-    #[serde(flatten)]
-    pub origin: Origin,
+    pub provenance: Provenance,
     /// Text below the title in the report, in place of the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
@@ -251,9 +253,7 @@ impl Default for PaperMeta {
             sections: Vec::new(),
             figures: Vec::new(),
             tables: Vec::new(),
-            machine: Machine::default(),
-            facts: Facts::default(),
-            origin: Origin::default(),
+            provenance: Provenance::default(),
             subtitle: None,
         }
     }
@@ -270,7 +270,7 @@ pub struct Folder {
 }
 
 /// `meta.json` of several papers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PapersMeta {
     /// Format version, 1.
     #[serde(default)]
@@ -286,19 +286,16 @@ pub struct PapersMeta {
     /// Locations of the papers.
     #[serde(default)]
     pub papers: Vec<Folder>,
-    /// Machine.
-    #[serde(default)]
-    pub machine: Machine,
-    /// Origin.
+    /// Machine and origin.
     #[serde(flatten)]
-    pub origin: Origin,
+    pub provenance: Provenance,
 }
 
 impl PapersMeta {
     /// Metadata of papers reproduced at this level.
-    pub fn new(level: &str, papers: Vec<Folder>, machine: Machine, origin: Origin) -> Self {
+    pub fn new(level: &str, papers: Vec<Folder>, provenance: Provenance) -> Self {
         let (forebay, kind) = (env!("CARGO_PKG_VERSION").to_string(), PAPERS.to_string());
-        Self { version: 1, forebay, kind, level: level.to_string(), papers, machine, origin }
+        Self { version: 1, forebay, kind, level: level.to_string(), papers, provenance }
     }
 }
 

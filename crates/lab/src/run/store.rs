@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::disk::lock::{self, Wait, WriteLock};
 use crate::disk::{self, damaged, fill_whole, io_error, make_dir, read_regular, write_json, write_whole};
 use crate::load;
-use crate::results::meta::{Machine, Meta, Origin, RunMeta};
+use crate::results::meta::{Machine, Meta, Origin, Provenance, RunMeta};
 use crate::results::record::RunRecord;
 use crate::results::summary::Summary;
 use crate::results::table::{self, Parquet};
@@ -93,9 +93,7 @@ fn meta(plan: &Plan, origin: &Origin) -> RunMeta {
         title: plan.title().to_string(),
         seeds: plan.seeds.clone(),
         cases: plan.cases.len(),
-        machine: machine(),
-        facts: plan.facts(),
-        origin: origin.clone(),
+        provenance: Provenance { machine: machine(), facts: plan.facts(), origin: origin.clone() },
         ..RunMeta::default()
     }
 }

@@ -2,6 +2,7 @@
 
 use forebay_aqm::base::units::Link;
 use forebay_aqm::{ENTRIES, Spec};
+use forebay_theory::nyquist::Margins;
 use serde::Serialize;
 
 /// Equilibrium and stability of the loop with one discipline.
@@ -27,6 +28,35 @@ pub struct Stability {
     pub gain_margin: Option<f64>,
     /// Delay that may be added; `None` if unlimited.
     pub delay_margin_ms: Option<f64>,
+}
+
+/// Equilibrium of a loop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rest {
+    /// Packets waiting.
+    pub(crate) q: f64,
+    /// Signal probability.
+    pub(crate) p: f64,
+    /// Packets per second that enter: the link's rate, or less without a queue.
+    pub(crate) rate: f64,
+}
+
+impl Stability {
+    /// At this equilibrium, with these margins. `capacity` in packets per second.
+    pub(super) fn at(rest: Rest, capacity: f64, window_pkts: f64, rtt_s: f64, margins: &Margins) -> Self {
+        Self {
+            q_rest_pkts: rest.q,
+            load_rest: rest.rate / capacity,
+            p_rest: rest.p,
+            window_pkts,
+            rtt_ms: 1e3 * rtt_s,
+            stable: margins.is_stable(),
+            crossover_rad_per_s: margins.crossover,
+            phase_margin_deg: margins.phase_deg,
+            gain_margin: margins.gain,
+            delay_margin_ms: margins.delay_s.map(|s| 1e3 * s),
+        }
+    }
 }
 
 /// Why there is no result.

@@ -11,7 +11,7 @@ use forebay_aqm::base::design::{Share, Shares};
 use forebay_theory::classes::{Class, Classes};
 use forebay_theory::tcp_loop::{self, Near, TcpLoop};
 
-use super::answer::{NoAnswer, Stability};
+use super::answer::{NoAnswer, Rest, Stability};
 use super::controller::{FAST, SLOW, WITHIN};
 use super::setting::{Flows, Setting};
 
@@ -109,18 +109,9 @@ fn stability(senders: &[Sender<'_>], setting: &Setting, q: f64) -> Result<Stabil
         from *= 0.5;
     }
     let margins = Classes { queue: q, classes: &classes, answer: &answer }.margins(from, FAST / shortest);
-    Ok(Stability {
-        q_rest_pkts: q,
-        load_rest: 1.0,
-        p_rest: senders.iter().zip(&classes).map(|(sender, class)| sender.share.phi * class.p).sum(),
-        window_pkts: mean(&|own, _| own.window()),
-        rtt_ms: 1e3 * rtt_s,
-        stable: margins.is_stable(),
-        crossover_rad_per_s: margins.crossover,
-        phase_margin_deg: margins.phase_deg,
-        gain_margin: margins.gain,
-        delay_margin_ms: margins.delay_s.map(|s| 1e3 * s),
-    })
+    let p = senders.iter().zip(&classes).map(|(sender, class)| sender.share.phi * class.p).sum();
+    let rest = Rest { q, p, rate: setting.capacity };
+    Ok(Stability::at(rest, setting.capacity, mean(&|own, _| own.window()), rtt_s, &margins))
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use forebay_aqm::Spec;
 use num_complex::Complex64;
 
 use super::answer::NoAnswer;
-use super::drive::{self, Driven, Rest};
+use super::answer::Rest;
+use super::drive::{self, Driven};
 use super::setting::Setting;
 
 /// Frequency response from queue to p; interpolated between the measured frequencies.

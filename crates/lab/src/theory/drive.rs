@@ -9,6 +9,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Depth;
 use num_complex::Complex64;
 
+use super::answer::Rest;
 use super::setting::Setting;
 
 /// A law with its clocks and counters.
@@ -131,17 +132,6 @@ impl<'a> Driven<'a> {
         let offered = Count { pkts: accepted.pkts + dropped_early.pkts, bytes: accepted.bytes + dropped_early.bytes };
         Tally { offered, accepted, dropped_early, ..Tally::default() }
     }
-}
-
-/// Equilibrium of a loop.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rest {
-    /// Packets waiting.
-    pub(crate) q: f64,
-    /// Signal probability.
-    pub(crate) p: f64,
-    /// Packets per second that enter: the link's rate, or less without a queue.
-    pub(crate) rate: f64,
 }
 
 /// Fraction of the distance to the wanted queue per step, coarsest first.

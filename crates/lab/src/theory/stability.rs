@@ -5,10 +5,10 @@
 use forebay_aqm::Spec;
 use forebay_theory::nyquist;
 
+use super::answer::Rest;
 pub use super::answer::{NoAnswer, Stability, with_a_model};
 use super::classes;
 use super::controller::{self, Controller, SLOW};
-use super::drive::Rest;
 use super::setting::{Scaled, Setting};
 
 /// Equilibrium and stability with `spec` in this setting.
@@ -21,7 +21,7 @@ pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
 
 /// The closed loop of `controller` and the flows of `setting`, at its equilibrium.
 pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
-    let Rest { q, p, rate } = controller.rest;
+    let Rest { q, rate, .. } = controller.rest;
     let plant = setting.at_rest(q, rate);
     let (near, rtt_s) = (plant.near(), plant.mean_rtt_s());
     let gain = |w: f64| {
@@ -34,18 +34,7 @@ pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
         from *= 0.5;
     }
     let margins = nyquist::margins(&gain, controller.integrators, from, controller::FAST / rtt_s);
-    Stability {
-        q_rest_pkts: q,
-        load_rest: rate / setting.capacity,
-        p_rest: p,
-        window_pkts: plant.window(),
-        rtt_ms: 1e3 * rtt_s,
-        stable: margins.is_stable(),
-        crossover_rad_per_s: margins.crossover,
-        phase_margin_deg: margins.phase_deg,
-        gain_margin: margins.gain,
-        delay_margin_ms: margins.delay_s.map(|s| 1e3 * s),
-    }
+    Stability::at(controller.rest, setting.capacity, plant.window(), rtt_s, &margins)
 }
 
 /// The factor on the value of the setting at which a loop becomes unstable or stable; the closer one, if there
