@@ -94,7 +94,7 @@ def every(gap, flow=0, start=0, count=10 * SECOND):
 
 
 def arrivals(name):
-    """The same as in xtask/src/validation/ns3/open.rs: times in ns, flows."""
+    """The same as in validation/src/ns3/open.rs: times in ns, flows."""
     if name == "steady":  # 1.2 times the rate
         return every(333_333)
     if name == "double":

@@ -8,7 +8,6 @@ mod release;
 mod supply;
 mod test;
 mod tidy;
-mod validation;
 
 use std::process::ExitCode;
 

@@ -1,7 +1,6 @@
 //! What every task uses: other programs, the files of the checkout, the count of passed checks.
 
 pub(crate) mod links;
-pub(crate) mod page;
 pub(crate) mod rules;
 pub(crate) mod stages;
 pub(crate) mod tree;

@@ -5,8 +5,8 @@
 
 use serde_json::{Value, json};
 
-use crate::base::page::page;
 use crate::base::tree::{File, Tree};
+use pages::page;
 
 pub(super) const PAGE: &str = "docs/rfc-coverage.md";
 const WORDS: [&str; 3] = ["MUST", "SHOULD", "MAY"];

@@ -5,11 +5,11 @@ use forebay_aqm::base::design::Entry;
 use serde_json::json;
 
 use super::{book, coverage, scenario_page};
-use crate::base::page::page;
 use crate::base::program;
 use crate::base::rules;
 use crate::base::tree::Tree;
 use crate::supply::licences;
+use pages::page;
 
 pub(crate) const README: &str = "README.md";
 /// The lines before and after its list of disciplines.

@@ -1,19 +1,18 @@
 //! `cargo xtask performance`: docs/performance.md and its chart, from `forebay bench --scaling`.
 
-use std::fmt::Display;
 use std::time::Instant;
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Cost;
 use forebay_lab::bench::{DisciplineRow, MarkerRow, SimRow};
-use forebay_lab::render::svg::{Svg, Tenth};
+use forebay_lab::render::svg::{Panel, Svg, WIDTH, round_up};
 use serde_json::{Value, json};
 
 use super::peers::{self, Peer};
-use crate::base::page::page;
 use crate::base::program;
+use pages::page;
 
-/// How often all of it is measured; the median counts.
+/// Number of measurements; the page shows the median.
 const ROUNDS: usize = 3;
 /// What the standard cases should reach, in packets per CPU second.
 const GOALS: [(&str, f64); 4] = [("raqm-1-n40", 8e6), ("raqm-1-n400", 6e6), ("1g-n1000", 6e6), ("10g-n1000", 4e6)];
@@ -38,7 +37,7 @@ fn ns_per_offered(row: &SimRow) -> f64 {
     row.cpu_seconds * 1e9 / row.offered as f64
 }
 
-/// What one round measured.
+/// Results of one round.
 struct Round {
     rows: Vec<SimRow>,
     disciplines: Vec<DisciplineRow>,
@@ -47,7 +46,7 @@ struct Round {
     cores: Vec<Cores>,
 }
 
-/// What a batch took with one thread and with two, in seconds on the clock on the wall.
+/// Duration of a batch with one thread and with two, in seconds.
 #[derive(Clone)]
 struct Cores {
     what: &'static str,
@@ -55,13 +54,13 @@ struct Cores {
     two: f64,
 }
 
-/// The batches that are timed, as typed, without where results go and the number of threads.
+/// The batches that are timed: name and arguments, without output directory and number of threads.
 const BATCHES: [(&str, &str); 2] = [
     ("sweep", "sweep examples/pi-design.toml --vary flows.ftp.count=20,40,60,80 --runs 60"),
     ("reproduce", "reproduce msvb --quick"),
 ];
 
-/// Runs the bench and writes the page. Let nothing else run meanwhile.
+/// Runs the bench and writes the page. Run nothing else meanwhile.
 pub(crate) fn run() -> Result<(), String> {
     let rounds: Vec<Round> = (0..ROUNDS).map(|_| round()).collect::<Result<_, _>>()?;
     let round = median_of(&rounds);
@@ -105,7 +104,7 @@ fn both(what: &'static str, words: &str) -> Result<Cores, String> {
     Ok(Cores { what, one: timed("1")?, two: timed("2")? })
 }
 
-/// Of each figure the median, by time.
+/// The median of each figure.
 fn median_of(rounds: &[Round]) -> Round {
     fn middle<T: Clone>(rounds: &[Round], of: fn(&Round) -> &Vec<T>, by: fn(&T) -> f64) -> Vec<T> {
         let figure = |at: usize| {
@@ -168,18 +167,19 @@ fn page(round: &Round) -> Result<String, String> {
     page!("performance.md.jinja", values)
 }
 
-/// A line of the chart: whose rows, which cost, and how it is called and drawn.
+/// A line of the chart: the cases, the cost of a packet, name and colour.
 struct Curve {
     family: &'static str,
     ns: fn(&SimRow) -> f64,
     name: &'static str,
-    colour: &'static str,
+    /// Its name and its value.
+    colour: (&'static str, &'static str),
 }
 
 const CURVES: [Curve; 3] = [
-    Curve { family: WIDE, ns: ns_per_packet, name: "1 Gb/s, served", colour: "#1f5f8b" },
-    Curve { family: NARROW, ns: ns_per_packet, name: "100 Mb/s, served", colour: "#b3541e" },
-    Curve { family: NARROW, ns: ns_per_offered, name: "100 Mb/s, offered", colour: "#3c7a3c" },
+    Curve { family: WIDE, ns: ns_per_packet, name: "1 Gb/s, served", colour: ("blue", "#1f5f8b") },
+    Curve { family: NARROW, ns: ns_per_packet, name: "100 Mb/s, served", colour: ("orange", "#b3541e") },
+    Curve { family: NARROW, ns: ns_per_offered, name: "100 Mb/s, offered", colour: ("green", "#3c7a3c") },
 ];
 
 impl Curve {
@@ -191,7 +191,7 @@ impl Curve {
         points
     }
 
-    /// How much dearer a packet is at the upper end of the span than at its lower end.
+    /// Cost of a packet at the upper end of the span over that at its lower end.
     fn growth(&self, rows: &[SimRow]) -> Option<f64> {
         let points = self.points(rows);
         let at = |flows: f64| points.iter().find(|(n, _)| *n == flows).map(|(_, ns)| *ns);
@@ -199,45 +199,21 @@ impl Curve {
     }
 }
 
-/// Nanoseconds a packet against the number of flows, the latter by powers of ten.
+/// Nanoseconds per packet against the number of flows, on a logarithmic scale.
 fn chart(rows: &[SimRow]) -> String {
-    const WIDTH: f64 = 640.0;
-    const HEIGHT: f64 = 300.0;
-    const LEFT: f64 = 56.0;
-    const RIGHT: f64 = 160.0;
-    const BOTTOM: f64 = 256.0;
-    const TOP: f64 = 20.0;
     let points: Vec<(f64, f64)> = CURVES.iter().flat_map(|curve| curve.points(rows)).collect();
-    let most = points.iter().map(|(_, ns)| *ns).fold(1.0, f64::max);
-    let flows = points.iter().map(|(flows, _)| *flows);
-    let (first, last) = (flows.clone().fold(f64::MAX, f64::min), flows.fold(0.0, f64::max));
-    let x = |flows: f64| LEFT + (flows / first).log10() / (last / first).log10().max(1.0) * (WIDTH - LEFT - RIGHT);
-    // By doublings: equal steps are equal factors.
-    let floor = 32.0_f64;
-    let y = |ns: f64| BOTTOM - (ns / floor).log2() / (most / floor).log2().max(1.0) * (BOTTOM - TOP);
-    let mut out = Svg::new(WIDTH, HEIGHT, &[]);
-    let mut tick = floor;
-    while tick <= most {
-        out.path(&format!("M{LEFT} {:.1}H{}", y(tick), WIDTH - RIGHT), &[("stroke", &"#ddd")]);
-        out.label(&(LEFT - 6.0), &Tenth(y(tick) + 4.0), "end", &tick).end_line();
-        tick *= 2.0;
-    }
-    for (flows, _) in CURVES[0].points(rows) {
-        out.label(&Tenth(x(flows)), &(BOTTOM + 18.0), "middle", &flows).end_line();
-    }
+    let most = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).fold(1.0, f64::max);
+    let last = most(|(flows, _)| flows.log10()).ceil();
+    let panel = Panel { edge: (30.0, 260.0), last, most: round_up(most(|(_, ns)| *ns)) };
+    let mut out = Svg::new(WIDTH, 300.0, &[]);
+    let names = CURVES.map(|curve| format!("{} in {}", curve.name, curve.colour.0)).join("; ");
+    panel.frame(&mut out, &format!("ns of CPU per packet: {names}"));
     for curve in &CURVES {
-        let points = curve.points(rows);
-        let path: Vec<String> = points.iter().map(|(n, ns)| format!("{:.1} {:.1}", x(*n), y(*ns))).collect();
-        let colour: &dyn Display = &curve.colour;
-        let look = [("fill", &"none" as &dyn Display), ("stroke", colour), ("stroke-width", &"2")];
-        out.path(&format!("M{}", path.join("L")), &look).end_line();
-        if let Some((n, ns)) = points.last() {
-            let (x, y) = (Tenth(x(*n) + 8.0), Tenth(y(*ns) + 4.0));
-            out.text(&[("x", &x), ("y", &y), ("fill", colour)], &curve.name).end_line();
-        }
+        let points = curve.points(rows).into_iter().map(|(flows, ns)| (flows.log10(), Some(ns)));
+        panel.line(&mut out, points, curve.colour.1);
     }
-    out.text(&[("x", &LEFT), ("y", &"12")], &"ns of CPU").end_line();
-    out.label(&((LEFT + WIDTH - RIGHT) / 2.0), &(HEIGHT - 6.0), "middle", &"flows").end_line();
+    let marks: Vec<f64> = (1..=last as u32).map(f64::from).collect();
+    panel.below(&mut out, &marks, "number of flows, as a power of ten");
     out.finish()
 }
 
@@ -282,7 +258,7 @@ mod tests {
         }
         assert!(!page.contains("100 Mb/s, served |"), "{page}");
         let chart = chart(&round.rows);
-        assert!(chart.contains(">10</text>") && chart.contains(">10000</text>"), "{chart}");
+        assert!(chart.contains(">1</text>") && chart.contains(">4</text>"), "{chart}");
         assert_eq!(chart.matches("stroke-width").count(), 3);
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::base::page::{cell, page};
 use crate::base::program;
+use pages::{cell, page};
 
 const SCHEMA: &str = "docs/scenario.schema.json";
 pub(super) const PAGE: &str = "docs/scenario.md";

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::base::page::{cell, page};
 use crate::base::program;
+use pages::{cell, page};
 
 const PAGE: &str = "docs/verdicts.md";
 

@@ -23,13 +23,13 @@ pub(crate) fn papers() -> Result<Vec<String>, String> {
     Ok(tree::paths()?.iter().filter_map(paper).collect())
 }
 
-/// The verdicts of the quick reproduction of `paper`, whose results go to `dir`.
-pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
-    let mut command = program::cargo(&["run", "--release", "--", "reproduce", paper, "--quick", "--json", "-o"]);
+/// The verdicts of the quick reproduction of `paper` by the program of this profile. Results go to `dir`.
+pub(crate) fn reproduce(paper: &str, profile: &str, dir: &Path) -> Result<Verdicts, String> {
+    let mut command =
+        program::cargo(&["run", "--profile", profile, "--", "reproduce", paper, "--quick", "--json", "-o"]);
     command.arg(dir);
     // It runs at the same time as the tests of Python, some of which measure time.
-    let out = program::said(program::idle(command))?;
-    parse(&out)
+    parse(&program::said(program::idle(command))?)
 }
 
 /// Builds the program that runs them, so that it is there when they begin; what goes wrong they will say.
@@ -45,23 +45,13 @@ const LONGEST_BUILD: Duration = Duration::from_secs(1200);
 pub(crate) fn check(dir: &Path, tally: &mut Tally) {
     match papers() {
         Err(what) => tally.fail(what),
-        Ok(papers) => papers.iter().for_each(|paper| match reproduce(paper, &dir.join(paper)) {
-            Ok(found) => compare(paper, &found, tally),
-            Err(what) => tally.fail(what),
-        }),
+        Ok(papers) => papers.iter().for_each(|paper| check_one(paper, "release", &dir.join(paper), tally)),
     }
 }
 
-/// One paper's quick reproduction by the program of the tests, which is built already.
-pub(crate) fn check_one(paper: &str, tally: &mut Tally) {
-    let found = program::scratch("paper").and_then(|dir| {
-        let mut command = program::cargo(&["run", "--", "reproduce", paper, "--quick", "--json", "-o"]);
-        command.arg(&dir);
-        let found = parse(&program::said(command)?);
-        let _ = std::fs::remove_dir_all(dir);
-        found
-    });
-    match found {
+/// Reproduces one paper, and compares with the verdicts on record.
+pub(crate) fn check_one(paper: &str, profile: &str, dir: &Path, tally: &mut Tally) {
+    match reproduce(paper, profile, dir) {
         Ok(found) => compare(paper, &found, tally),
         Err(what) => tally.fail(what),
     }

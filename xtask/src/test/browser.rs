@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::base::page::page;
 use crate::base::program;
 use crate::base::tally::Tally;
+use pages::page;
 
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 const WIDTHS: [u32; 2] = [1280, 390];

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use runner::cargo_tests;
 
-use crate::base::page::page;
 use crate::base::program;
 use crate::base::tally::Tally;
+use pages::page;
 
 const PAGE: &str = "docs/sim-to-real.md";
 const SCENARIO: &str = "examples/real.toml";

@@ -152,7 +152,7 @@ const PEERS: &str = "ours_agree_with_";
 /// Those tests, when nobody else wants the processor.
 fn with_peers(tally: &mut Tally) {
     // With the features of the workspace: built alone it would build its dependencies a second time.
-    let command = program::cargo(&["test", "--workspace", "--bin", "xtask", PEERS]);
+    let command = program::cargo(&["test", "--workspace", "--lib", PEERS]);
     cargo_tests::run(program::idle(command), tally);
 }
 

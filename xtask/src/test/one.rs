@@ -15,7 +15,13 @@ pub(crate) fn is_paper(name: &str) -> bool {
 /// Tests of claims, and the quick reproduction of a paper.
 pub(super) fn paper(name: &str, tally: &mut Tally) {
     cargo_tests::run(program::cargo(&["test", "-p", "forebay-lab", "--lib", "--test=all", "--", "claims"]), tally);
-    verdicts::check_one(name, tally);
+    match program::scratch("paper") {
+        Ok(dir) => {
+            verdicts::check_one(name, "dev", &dir, tally);
+            let _ = std::fs::remove_dir_all(dir);
+        }
+        Err(what) => tally.fail(what),
+    }
 }
 
 /// Unit tests, golden traces, conformance and fingerprints.

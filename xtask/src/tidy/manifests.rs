@@ -1,7 +1,5 @@
 //! What the crates' manifests say: who depends on whom, which lints hold, and what READMEs tell of it.
 
-use std::collections::BTreeSet;
-
 use toml::{Table, Value};
 
 use crate::base::tree::Tree;
@@ -18,8 +16,14 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-wheel", &["forebay", "forebay-py"], 1),
     ("forebay-fuzz", &["forebay-aqm", "forebay-sim", "forebay-lab"], 0),
     ("forebay-fuzz-targets", &["forebay-fuzz"], 1),
+    ("pages", &[], 2),
     ("runner", &[], 0),
-    ("xtask", &["forebay-aqm", "forebay-sim", "forebay-theory", "forebay-lab", "runner"], usize::MAX),
+    ("validation", &["forebay-aqm", "forebay-sim", "forebay-lab", "pages", "runner"], usize::MAX),
+    (
+        "xtask",
+        &["forebay-aqm", "forebay-sim", "forebay-theory", "forebay-lab", "pages", "runner", "validation"],
+        usize::MAX,
+    ),
 ];
 /// A workspace of its own: three lines for each target of cargo-fuzz, whose macro makes the rest.
 const FUZZ: &str = "fuzz/Cargo.toml";
@@ -103,49 +107,6 @@ pub(super) fn level(tree: &Tree, lint: &str) -> Option<String> {
     of("rust").or(of("clippy")).or(NO_PRINTING.contains(&format!("clippy::{lint}")).then(|| "deny".to_string()))
 }
 
-/// `forebay-aqm` declares that it has no std, and only its tests bring it back.
-pub(super) fn no_std(tree: &Tree) -> Vec<String> {
-    let files = tree.rust().filter(|file| file.path.starts_with("crates/aqm/src/"));
-    let wrong = files.filter(|file| {
-        let std = file.code.matches("extern crate std").count();
-        std != file.code.matches("#[cfg(test)]\nextern crate std").count()
-            || file.path.ends_with("src/lib.rs") && !file.code.lines().any(|line| line == "#![no_std]")
-    });
-    wrong.map(|file| format!("{}: std outside of tests", file.path)).collect()
-}
-
-/// READMEs that name other dependencies than their manifests, and versions of Python that pyo3 does not build for.
-pub(super) fn readmes(tree: &Tree) -> Vec<String> {
-    let mut findings = Vec::new();
-    for (path, table) in manifests(tree) {
-        let Some(readme) = tree.get(&path.replace("Cargo.toml", "README.md")).filter(|_| path != "Cargo.toml") else {
-            continue;
-        };
-        let all = dependencies(&table).into_iter().filter(|(kind, _)| *kind == "dependencies");
-        let ours: BTreeSet<&str> = all.flat_map(|(_, names)| names).filter(|name| is_ours(name)).collect();
-        let (_, said) = readme.text.split_once("Depends on: ").unwrap_or_default();
-        let said = said.split('.').next().unwrap_or_default();
-        let names: BTreeSet<&str> = said.split('`').skip(1).step_by(2).collect();
-        if said.is_empty() || names != ours || (said == "nothing of Forebay") != ours.is_empty() {
-            findings.push(format!("{}: 'Depends on:' is not followed by {ours:?}", readme.path));
-        }
-    }
-    findings.extend(python(tree));
-    findings
-}
-
-fn python(tree: &Tree) -> Vec<String> {
-    let root = tree.get("Cargo.toml").map_or("", |file| &file.text);
-    let number = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>();
-    let Some(minor) = root.split_once("abi3-py3").map(|(_, rest)| number(rest)) else { return Vec::new() };
-    let wrong = tree.files().filter(|file| {
-        let said = |before: &str| file.text.split(before).skip(1).map(number).any(|said| said != minor);
-        file.path.ends_with(".md") && said("CPython 3.")
-            || file.path == "python/pyproject.toml" && said("python = \">=3.")
-    });
-    wrong.map(|file| format!("{}: the package is for Python 3.{minor} and later", file.path)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::planted::finds;
@@ -182,42 +143,6 @@ mod tests {
             ("crates/sim/src/lib.rs", "//! Words.", "no #![deny"),
         ] {
             finds(lints, &[(path, text)], want);
-        }
-    }
-
-    #[test]
-    fn finds_std_in_aqm() {
-        for (text, want) in [
-            ("//! Words.\n#![no_std]\n#[cfg(test)]\nextern crate std;", ""),
-            ("// #![no_std]", "std outside of tests"),
-            ("#![no_std]\nextern crate std;", "std outside of tests"),
-        ] {
-            finds(no_std, &[("crates/aqm/src/lib.rs", text)], want);
-        }
-    }
-
-    #[test]
-    fn finds_readmes_that_differ_from_manifests() {
-        let two = "[dependencies]\nforebay-aqm.workspace = true\nserde = \"1\"\n\
-                   [target.'cfg(unix)'.dependencies]\nforebay-sim.workspace = true\n\
-                   [dev-dependencies]\nforebay-theory.workspace = true";
-        let root = ("Cargo.toml", "[workspace.dependencies]\npyo3 = { features = [\"abi3-py311\"] }");
-        for (readme, manifest, want) in [
-            ("Depends on: `forebay-sim` (its engine), `forebay-aqm`.", two, ""),
-            ("Depends on: `forebay-aqm`.", two, "'Depends on:' is not followed"),
-            ("Depends on: nothing of Forebay.", two, "'Depends on:' is not followed"),
-            ("Depends on: nothing of Forebay.", "", ""),
-            ("# a", "", "'Depends on:' is not followed"),
-        ] {
-            finds(readmes, &[("crates/x/Cargo.toml", manifest), ("crates/x/README.md", readme)], want);
-        }
-        for (path, text, want) in [
-            ("docs/a.md", "for CPython 3.11 and later; CPython too", ""),
-            ("docs/a.md", "for CPython 3.10 and later", "Python 3.11 and later"),
-            ("python/pyproject.toml", "requires-python = \">=3.11\"", ""),
-            ("python/pyproject.toml", "requires-python = \">=3.10\"", "Python 3.11 and later"),
-        ] {
-            finds(readmes, &[root, (path, text)], want);
         }
     }
 }

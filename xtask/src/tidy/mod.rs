@@ -1,8 +1,8 @@
 //! `cargo xtask tidy`: rustfmt, and the rules that no tool checks. Each rule is a function from the files of the checkout
 //! to its findings, and its test plants the fault that it must find.
 
-mod circles;
 mod claims;
+mod floors;
 mod invariants;
 mod links;
 mod manifests;
@@ -24,21 +24,17 @@ type Rule = (&'static str, &'static str, fn(&Tree) -> Vec<String>);
 
 const RULES: &[Rule] = &[
     ("arrows", "crates depend on each other as designed, and on few others", manifests::arrows),
-    ("circles", "no two files of a crate need each other", circles::check),
+    ("floors", "a folder uses only folders before it in ARCHITECTURE.md", floors::check),
     ("sizes", "no file over 800 lines, in crates/sim over 450; no folder of more than 15 source files", words::sizes),
     ("notes", "nothing left to do", words::notes),
     ("places", "no path of somebody's machine", words::places),
-    ("no_std", "forebay-aqm stays without std", manifests::no_std),
     ("lints", "every crate obeys the workspace's lints; unsafe code in its folder alone", manifests::lints),
     ("registry", "every discipline and marker has its golden trace and its reference", registry::files),
     ("mutants", "deliberate faults of a discipline or marker are enough and fit its source", mutants::findings),
     ("docs", "tables, pages and the book say what the code says", docs::findings),
     ("claims", "every claim has a quick verdict on record", claims::check),
     ("links", "files that the documents name exist", links::check),
-    ("readmes", "what READMEs say of crates and of Python is what manifests say", manifests::readmes),
     ("glossary", "no phrase of the left column of CONTRIBUTING.md's glossary", words::glossary),
-    ("shell", "commands of the documents run in every shell", words::shell),
-    ("indent", "code within braces is indented, in macros too", words::indent),
     ("invariants", "every invariant of ARCHITECTURE.md names a check that exists", invariants::check),
 ];
 

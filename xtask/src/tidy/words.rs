@@ -59,41 +59,6 @@ fn stands(line: &str, word: &str) -> bool {
     })
 }
 
-/// `pip install` with a square bracket outside of quotes: zsh takes it for a pattern and refuses the command.
-pub(super) fn shell(tree: &Tree) -> Vec<String> {
-    let is_bare = |words: &str| {
-        let mut quote = None;
-        for letter in words.chars().take_while(|letter| *letter != '`') {
-            match (letter, quote) {
-                ('[', None) => return true,
-                ('\'' | '"', None) => quote = Some(letter),
-                (_, Some(open)) if letter == open => quote = None,
-                _ => {}
-            }
-        }
-        false
-    };
-    let wrong = |line: &str| line.split("pip install").skip(1).any(is_bare).then(|| "quote the bracket".to_string());
-    lines(tree, |_| true, wrong)
-}
-
-/// Code that begins in the first column within something that is open: rustfmt leaves the bodies of macros as they are.
-pub(super) fn indent(tree: &Tree) -> Vec<String> {
-    let mut findings = Vec::new();
-    for file in tree.rust() {
-        let mut open = 0_i64;
-        for (n, line) in file.code.lines().enumerate() {
-            // A string that goes on is blank here up to its closing quote.
-            if open > 0 && line.starts_with(|letter: char| !letter.is_whitespace() && !")]}\"".contains(letter)) {
-                findings.push(format!("{}:{}: not indented", file.path, n + 1));
-            }
-            let step = |letter| i64::from("([{".contains(letter)) - i64::from(")]}".contains(letter));
-            open += line.chars().map(step).sum::<i64>();
-        }
-    }
-    findings
-}
-
 /// Long files, and folders with many source files. Functions are clippy's: `too_many_lines`.
 pub(super) fn sizes(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
@@ -202,20 +167,6 @@ mod tests {
     }
 
     #[test]
-    fn finds_brackets_outside_of_quotes() {
-        for (text, want) in [
-            ("`pip install './python[plot]'` and [a link](x)", ""),
-            ("\"source\": [\"!pip install \\\"./python[plot]\\\"\\n\"]", ""),
-            ("`pip install ./python` [1]", ""),
-            ("with `forebay[plot]`, without a command", ""),
-            ("`pip install ./python[plot]`", "README.md:1: quote the bracket"),
-            ("python -m pip install 'a' forebay[plot]", "README.md:1: quote the bracket"),
-        ] {
-            finds(shell, &[("README.md", text)], want);
-        }
-    }
-
-    #[test]
     fn finds_phrases_of_the_glossary() {
         let guide = "blue moon\n| not | but |\n|---|---|\n| blue moon | satellite |\n| cheese | x |\n";
         for (path, text, want) in [
@@ -231,19 +182,6 @@ mod tests {
             finds(glossary, &[(path, text), (GUIDE, &guide[10..])], want);
         }
         finds(glossary, &[(GUIDE, guide)], "CONTRIBUTING.md:1: blue moon");
-    }
-
-    #[test]
-    fn finds_what_is_not_indented() {
-        for (text, want) in [
-            ("fn a() {\n    b(\n    );\n    let b = \"\nc\n{\";\n    '{'\n}\n// }\nfn d() {}\n", ""),
-            (
-                "macro_rules! a {\n    () => {\n        #[b]\nfn c() {}\n    };\n}\n",
-                "crates/x/src/lib.rs:4: not indented",
-            ),
-        ] {
-            finds(indent, &[("crates/x/src/lib.rs", text)], want);
-        }
     }
 
     #[test]

@@ -9,9 +9,9 @@ use forebay_aqm::base::tc;
 use serde_json::{Value, json};
 
 use super::marking;
-use crate::base::page::page;
 use crate::base::rules;
 use crate::base::tree::Tree;
+use pages::page;
 
 /// The table of contents, as mdBook reads it.
 pub(super) fn summary() -> Result<String, String> {

@@ -13,8 +13,8 @@ use std::ffi::OsString;
 
 use rayon::prelude::*;
 
-use crate::base::program;
-use crate::validation::figures;
+use crate::figures;
+use runner::program;
 
 /// A row in both simulators.
 struct Comparison<R> {
@@ -23,7 +23,11 @@ struct Comparison<R> {
     ns3: figures::Runs,
 }
 
-pub(crate) fn run() -> Result<(), String> {
+/// Runs our simulator, and ns-3 if it is installed, and writes the page.
+///
+/// # Errors
+/// A run fails, a file cannot be read or written, or other rows than those of `outside` are outside the tolerances.
+pub fn run() -> Result<(), String> {
     match python() {
         Some(python) => renew(&python)?,
         None => println!("no python has ns-3 (package ns3; NS3_PYTHON names one): its committed figures are used"),
@@ -33,7 +37,7 @@ pub(crate) fn run() -> Result<(), String> {
     println!("{}", page::FILE);
     match outside::faults(&closed, &open).as_slice() {
         [] => Ok(()),
-        faults => Err(format!("xtask/src/validation/ns3/outside.rs lists other rows:\n{}", faults.join("\n"))),
+        faults => Err(format!("validation/src/ns3/outside.rs lists other rows:\n{}", faults.join("\n"))),
     }
 }
 

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::closed::Row;
 use super::{Comparison, open, outside};
-use crate::base::page::page;
-use crate::validation::figures::{QUANTITIES, Runs, outside_words};
+use crate::figures::{QUANTITIES, Runs, outside_words};
+use pages::page;
 
 pub(super) const FILE: &str = "docs/validation-ns3.md";
 

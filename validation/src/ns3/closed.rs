@@ -6,8 +6,8 @@ use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::Overrides;
 
-use crate::base::program;
-use crate::validation::figures::{self, Runs};
+use crate::figures::{self, Runs};
+use runner::program;
 
 pub(super) const FILE: &str = "validation/ns3/figures.csv";
 /// The columns of the file.

@@ -7,8 +7,8 @@ use forebay_lab::plan::Plan;
 use forebay_lab::scenario::Overrides;
 use forebay_sim::tcp::Ns2Rules;
 
-use crate::base::program;
-use crate::validation::figures;
+use crate::figures;
+use runner::program;
 
 /// A discipline in both simulators.
 #[derive(Clone, Copy, Debug, PartialEq)]

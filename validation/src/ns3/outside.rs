@@ -1,7 +1,7 @@
 //! The rows outside the tolerances, each with its reason. A test checks that the list is exact.
 
 use super::{Comparison, closed, open};
-use crate::validation::figures::{QUANTITIES, Runs};
+use crate::figures::{QUANTITIES, Runs};
 
 // Why a row is outside.
 /// The seeds do not decide whether it is outside; `row_faults` checks this.

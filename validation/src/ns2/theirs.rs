@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::SEEDS;
 use super::grid::{Row, rows, with_faster_lines};
-use crate::base::program;
-use crate::validation::figures::{self, Runs};
+use crate::figures::{self, Runs};
+use runner::program;
 
 /// A file, and the options of `case.tcl` that its runs have beyond those of their rows.
 type File = (&'static str, &'static [&'static str]);

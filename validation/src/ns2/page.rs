@@ -5,8 +5,8 @@ use serde_json::json;
 use super::grid::CASES;
 use super::reasons::{self, Reason, SIDES, Side, words};
 use super::{Comparison, SEEDS};
-use crate::base::page::page;
-use crate::validation::figures::{QUANTITIES, Runs, outside_words};
+use crate::figures::{QUANTITIES, Runs, outside_words};
+use pages::page;
 
 pub(super) const FILE: &str = "docs/validation.md";
 

@@ -10,7 +10,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 
-use crate::validation::figures::{self, Runs};
+use crate::figures::{self, Runs};
 
 /// The columns that name a case, and those that follow.
 pub(super) const COLUMNS: &str = "aqm,arrivals,limit,seed,offered,dropped,mean_queue,gaps";

@@ -3,7 +3,7 @@
 use forebay_sim::tcp::Ns2Rules;
 
 use super::{Comparison, SEEDS};
-use crate::validation::figures::Runs;
+use crate::figures::Runs;
 
 use Reason::{Cwr, Lines, Noise, Open, Sack, Ties};
 
@@ -137,7 +137,7 @@ fn ties_explain(row: &Comparison, ours: &Runs, quantity: usize) -> bool {
 mod tests {
     use super::super::grid;
     use super::*;
-    use crate::validation::figures::Run;
+    use crate::figures::Run;
 
     const SACK1: Ns2Rules = Ns2Rules { sack1: true, cwr: false };
 

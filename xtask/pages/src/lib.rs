@@ -1,19 +1,23 @@
-//! Pages from the templates in `xtask/templates`.
+//! Generated pages from templates: each crate has its own in `templates`.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 
-/// The text of a template of this name with `values`.
+/// The text of a template of the calling crate, filled with `values`.
+#[macro_export]
 macro_rules! page {
     ($name:literal, $values:expr) => {
-        $crate::base::page::fill(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/", $name)), &$values)
+        $crate::fill(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/", $name)), &$values)
     };
 }
-pub(crate) use page;
 
-/// `template` with `values`. In addition to the filters of minijinja, `x|fixed(2)` is a number with two decimals, `x|cell` text within a table.
-pub(crate) fn fill(template: &str, values: &serde_json::Value) -> Result<String, String> {
+/// Fills `template` with `values`. It adds two filters to those of minijinja: `x|fixed(2)` is a number with two decimals,
+/// `x|cell` text in a cell of a table.
+///
+/// # Errors
+/// The template is invalid, or a value is missing.
+pub fn fill(template: &str, values: &serde_json::Value) -> Result<String, String> {
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build();
     let mut pages = Environment::new();
     pages.set_syntax(syntax.map_err(|error| error.to_string())?);
@@ -23,8 +27,8 @@ pub(crate) fn fill(template: &str, values: &serde_json::Value) -> Result<String,
     pages.render_str(template, Serde(values)).map_err(|error| format!("{error:#}"))
 }
 
-/// `text` within a table.
-pub(crate) fn cell(text: &str) -> String {
+/// `text` in a cell of a table: `|` is escaped.
+pub fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 

@@ -14,13 +14,17 @@ use forebay_sim::tcp::Ns2Rules;
 use grid::Row;
 use ours::Wanted;
 
-use crate::base::program;
-use crate::validation::figures::Runs;
+use crate::figures::Runs;
+use runner::program;
 
 /// Number of seeds of a row at first, and if these are too few; `theirs::Figures::seeds` decides.
 const SEEDS: [usize; 2] = [3, 10];
 
-pub(crate) fn run() -> Result<(), String> {
+/// Runs our simulator, and ns-2 if it is installed, and writes the page.
+///
+/// # Errors
+/// A run fails, or a file cannot be read or written.
+pub fn run() -> Result<(), String> {
     if theirs::is_installed() {
         theirs::renew()?;
     } else {
@@ -29,14 +33,20 @@ pub(crate) fn run() -> Result<(), String> {
     page()
 }
 
-/// Makes only the figures with faster links, in minutes instead of an hour, and writes the page.
-pub(crate) fn lines() -> Result<(), String> {
+/// Runs ns-2 only for the rows with faster links, in minutes instead of an hour, and writes the page.
+///
+/// # Errors
+/// As [`run`].
+pub fn lines() -> Result<(), String> {
     theirs::renew_faster()?;
     page()
 }
 
-/// Writes the page from the committed figures.
-pub(crate) fn page() -> Result<(), String> {
+/// Writes the page from the committed figures of ns-2.
+///
+/// # Errors
+/// As [`run`].
+pub fn page() -> Result<(), String> {
     program::write(page::FILE, &page::page(&compare()?)?)?;
     println!("{}", page::FILE);
     Ok(())

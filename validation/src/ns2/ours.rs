@@ -8,7 +8,7 @@ use forebay_sim::world::World;
 use rayon::prelude::*;
 
 use super::grid::Row;
-use crate::validation::figures::{self, Run, Runs};
+use crate::figures::{self, Run, Runs};
 
 /// Lines at the rate of the bottleneck, and at twice that: `-access 20e6` of `case.tcl`.
 const EQUAL: &str = "10mbit";
