@@ -1,8 +1,8 @@
-//! Wrong input: exit code 2, one message that says where and what, nothing left behind.
+//! Invalid input: exit code 2, one message with place and cause, and no files left behind.
 
 use crate::common::{Place, SCENARIO};
 
-/// One wrong call: what is changed in the file, further words, and what the message must hold.
+/// An invalid call: the change of the file, further arguments, and what the message must contain.
 struct Bad {
     name: &'static str,
     from: &'static str,
@@ -159,7 +159,7 @@ fn unreadable_files_are_refused() {
     let place = Place::new("no-file");
     refused(&place, "missing", &["run", "shrot.toml"], &["shrot.toml: found no such file", "did you mean short.toml?"]);
     refused(&place, "folder", &["run", "."], &["found a directory"]);
-    // Cut anywhere but at the end of a table, a file is wrong somewhere.
+    // A file truncated anywhere except at the end of a table is invalid.
     let lines: Vec<usize> = SCENARIO.match_indices('\n').map(|(at, _)| at).collect();
     for end in [20, 80, lines[7], lines[8] - 30, lines[12]] {
         place.write("cut.toml", &SCENARIO[..end]);
@@ -257,7 +257,7 @@ fn device_rate_without_unit_is_refused() {
     refused(&place, "axis", &["sweep", "short.toml", "--vary", "topology.bottleneck.rate=5,10"], &["5mbit or 5bit"]);
 }
 
-/// `--json` has the complete message without the usage.
+/// With `--json`: the complete message without the usage.
 #[test]
 fn json_errors_have_the_complete_message() {
     let place = Place::new("told");
@@ -317,7 +317,7 @@ fn run_over_budget_is_refused_with_the_estimate() {
     let words: Vec<&str> = ["run", "short.toml", "-o", "out", "--jobs", "2"].into_iter().chain(sets).collect();
     let ended = place.run(&words);
     assert!(ended.code == Some(2) && ended.stderr.contains("GiB of memory"), "{ended:?}");
-    // A buffer that is not under study, filled by datagrams.
+    // Datagrams fill a buffer that is not under study.
     let flow = ("kind = \"ftp\"", "kind = \"cbr\"\nrate = \"300mbit\"\npacket = 41");
     let flood = SCENARIO.replace("tcp = \"newreno\"\n", "").replace(flow.0, flow.1);
     place.write("flood.toml", &flood);

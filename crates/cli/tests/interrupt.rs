@@ -1,4 +1,4 @@
-//! Ctrl-C: finished runs stay, the same command goes on.
+//! Ctrl-C: finished runs are kept, and the same command continues.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ const LONG: [&str; 11] =
 const SWEEP: [&str; 13] = sweep("duration=1000s", "3", "1");
 const TOTAL: usize = 12;
 
-/// Under nohup the program leaves signals alone: these tests give it back what nohup took.
+/// Under nohup the program ignores signals: these tests restore their default handling.
 fn with_hangup(command: Command) -> Command {
     if !hangup_is_ignored() {
         return command;
@@ -59,7 +59,7 @@ fn ctrl_c_keeps_finished_runs_for_a_rerun() {
     goes_on(&Place::new("ctrl-c-sweep"), &SWEEP);
 }
 
-/// Interrupts a batch and calls it again: what had finished stays as it is, the rest is added.
+/// Interrupts a batch and repeats the command: finished runs stay, the others are added.
 fn goes_on(place: &Place, words: &[&str]) {
     let out = place.dir.join("out");
     let ended = interrupted(place, "INT", words);

@@ -1,6 +1,5 @@
-//! `forebay attach` on real devices: in network namespaces of the tests' own, under TCP of the kernel's.
-//!
-//! They take root, and say so where they have not got it.
+//! `forebay attach` on real devices, in network namespaces of the tests, with TCP of the kernel. The tests need root;
+//! without it they are skipped.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
@@ -16,15 +15,15 @@ use serde_json::Value;
 const RATE: &str = "30mbit";
 const BITS: f64 = 30e6;
 const FLOWS: usize = 4;
-/// Holds 60 packets, 24 ms, whatever the few flows.
+/// Holds 60 packets (24 ms) with any number of flows.
 const LAW: &str = "pi preset=tuned q_ref=60 n=4 rtt=60ms";
 
-/// The rig; none, and the test is skipped, where something is lacking for it.
+/// The namespaces. `None`: something is missing, and the test is skipped.
 fn rig() -> Option<Rig> {
     Rig::new().map_err(skip).ok()
 }
 
-/// Attaches in the background; the daemon's process id, or what this machine lacks.
+/// Attaches in the background. Returns the daemon's process id, or what this machine lacks.
 fn try_attach(rig: &Rig, aqm: &str, more: &[&str]) -> Result<u64, String> {
     let words = [&["attach", DEVICE, "--rate", RATE, "--aqm", aqm, "--background", "--json"], more].concat();
     let out = rig.ended(&words);
@@ -36,17 +35,17 @@ fn try_attach(rig: &Rig, aqm: &str, more: &[&str]) -> Result<u64, String> {
     Ok(document["attached"]["pid"].as_u64().unwrap())
 }
 
-/// The first attachment of a test; none, and the test is skipped, where this machine cannot.
+/// The first attachment of a test. `None`: this machine does not support it, and the test is skipped.
 fn attach(rig: &Rig, aqm: &str, more: &[&str]) -> Option<u64> {
     try_attach(rig, aqm, more).map_err(skip).ok()
 }
 
-/// A later attachment of the same kind: what the machine could do, it can do again.
+/// A further attachment of the same kind, which must succeed.
 fn attach_again(rig: &Rig, aqm: &str, more: &[&str]) -> u64 {
     try_attach(rig, aqm, more).unwrap()
 }
 
-/// The device as `forebay top` shows it, over the next second.
+/// Output of `forebay top` for the device over the next second.
 fn top(rig: &Rig) -> Value {
     rig.document(&["top", DEVICE])["devices"][0].clone()
 }
@@ -63,14 +62,14 @@ fn said(out: &Output) -> String {
     String::from_utf8_lossy(&out.stderr).trim().to_string()
 }
 
-/// What the second process of a load is; nothing by itself.
+/// The role of the second process of a load; without a role it does nothing.
 #[test]
 fn role() {
     crate::wire::play();
 }
 
-/// Every drop is sent again once. What else the sender sends again, because an acknowledgement is late on a busy machine, the
-/// receiver already has and reports as duplicate (DSACK).
+/// Every dropped packet is retransmitted once. On a busy machine a late acknowledgement causes further
+/// retransmissions, which the receiver reports as duplicates (DSACK).
 fn drops_are_retransmissions(actuator: &str) {
     let Some(rig) = rig() else { return };
     let law = format!("{LAW} ecn=off");
@@ -81,7 +80,7 @@ fn drops_are_retransmissions(actuator: &str) {
     sleep(Duration::from_secs(5));
     let during = top(&rig);
     load.finish();
-    // nftables' counters are read by a daemon twenty times a second.
+    // The daemon reads nftables' counters twenty times a second.
     sleep(Duration::from_millis(200));
     let after = top(&rig);
     let dropped = number(&after, "/dropped_early/pkts") + number(&after, "/dropped_overflow/pkts");
@@ -111,7 +110,7 @@ fn drops_of_nftables_are_retransmissions() {
     drops_are_retransmissions("nft");
 }
 
-/// Every mark is received.
+/// Every marked packet is received.
 fn marks_are_received(actuator: &str) {
     let Some(rig) = rig() else { return };
     if attach(&rig, LAW, &["--actuator", actuator, "--limit", "600p"]).is_none() {
@@ -123,7 +122,7 @@ fn marks_are_received(actuator: &str) {
     let (marked, received) = (number(&after, "/marked/pkts"), rig.counter(2, "netstat", "IpExt", "InCEPkts"));
     let dropped = number(&after, "/dropped_early/pkts");
     println!("{actuator}: {marked} marked, {received} received, {dropped} dropped");
-    // What is marked and then finds no room is not received.
+    // A packet that is marked and then overflows the buffer is not received.
     assert!(marked >= 30 && received <= marked, "{after}");
     assert!(marked - received <= number(&after, "/dropped_overflow/pkts"), "{received} received: {after}");
     assert!(dropped <= marked / 5, "{after}");
@@ -146,10 +145,10 @@ fn marks_of_nftables_are_received() {
     marks_are_received("nft");
 }
 
-/// Traffic goes on, early drops end within 1.5 s, and what is left can be taken down.
+/// Traffic continues, early drops end within 1.5 s, and the remains can be removed.
 fn outlives_its_daemon(actuator: &str) {
     let Some(rig) = rig() else { return };
-    // A set point so low that there is always something to drop.
+    // A set point so low that packets are always dropped.
     let law = "pi preset=tuned q_ref=5 n=4 rtt=60ms ecn=off";
     let Some(pid) = attach(&rig, law, &["--actuator", actuator]) else { return };
     let load = rig.load(FLOWS, 12);
@@ -165,7 +164,7 @@ fn outlives_its_daemon(actuator: &str) {
     assert_eq!(real(&after, "/per_second/dropped_early") + real(&after, "/p"), 0.0, "{after}");
     assert!(real(&after, "/per_second/sent_bits") > 0.9 * BITS, "{after}");
     assert!(actuator == "nft" || number(&after, "/passed_without_daemon/pkts") > 0, "{after}");
-    // The next attachment takes down what is left of that one.
+    // The next attachment removes the remains of that one.
     attach_again(&rig, law, &["--actuator", actuator]);
     assert!(top(&rig)["served"] == true);
     let out = rig.ended(&["detach", DEVICE]);
@@ -194,8 +193,8 @@ fn tc(rig: &Rig, words: &str) -> Result<(), String> {
     if out.status.success() { Ok(()) } else { Err(said(&out)) }
 }
 
-/// Attaches where a root qdisc and somebody else's filter are, and detaches; false, and the test is skipped, where this
-/// machine cannot.
+/// Attaches to a device with a root qdisc and a filter of another program, and detaches. `false`: this machine does
+/// not support it, and the test is skipped.
 fn is_put_back(rig: &Rig, qdisc: &str) -> bool {
     if let Err(refusal) = tc(rig, &format!("qdisc add dev {DEVICE} root handle 17: {qdisc}")) {
         assert!(refusal.contains("unknown"), "{qdisc}: {refusal}");
@@ -203,7 +202,7 @@ fn is_put_back(rig: &Rig, qdisc: &str) -> bool {
         return false;
     }
     tc(rig, &format!("qdisc add dev {DEVICE} clsact")).unwrap();
-    // Somebody else's, at our preference.
+    // A filter of another program, at our preference.
     let at = ["filter", "add", "dev", DEVICE, "egress", "protocol", "all", "pref", "64251", "handle", "1"];
     let filter = rig.within(1, "tc").args(at).args(["bpf", "bytecode", "1,6 0 0 0"]).output().unwrap();
     assert!(filter.status.success(), "{filter:?}");
@@ -225,7 +224,7 @@ fn is_put_back(rig: &Rig, qdisc: &str) -> bool {
 #[test]
 fn previous_queue_is_restored() {
     let Some(rig) = rig() else { return };
-    // Attaching needs tbf, and the FIFOs are part of every kernel with qdiscs: where the first is possible, all are.
+    // Attaching needs tbf, and FIFOs are in every kernel with qdiscs: if the first attachment works, all do.
     let qdiscs = [
         "tbf rate 1gbit burst 64kb limit 1000000b",
         "tbf rate 7mbit burst 10kb latency 50ms peakrate 8mbit mtu 1540",
@@ -239,7 +238,7 @@ fn previous_queue_is_restored() {
     }
 }
 
-/// A test for each qdisc that a kernel may lack.
+/// One test for each qdisc that a kernel may lack.
 macro_rules! are_put_back {
     ($($test:ident: $qdisc:literal,)*) => { $(
         #[test]
@@ -261,10 +260,10 @@ are_put_back! {
     cake_is_put_back: "cake",
 }
 
-/// Attaches where a program that it takes is not installed: the queue that was there stays.
+/// Attaches without a program that it needs: the qdisc of before stays.
 fn starts_that_fail(rig: &Rig) {
     let before = rig.qdisc();
-    // Where a program is not installed: its place is taken, for this command alone.
+    // A file at the place of the program hides it for this command.
     for (program, actuator) in [("nft", "nft"), ("tc", "nft"), ("tc", "tcx"), ("tc", "clsact")] {
         let script = format!(
             "for place in /usr/sbin /sbin /usr/bin /bin; do
@@ -311,7 +310,7 @@ fn one_of_two_simultaneous_starts_attaches() {
         let both = [(); 2].map(|()| rig.forebay(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
         let mut codes = both.map(|one| {
             let out = one.wait_with_output().unwrap();
-            // What the daemon says of its input is what this command says.
+            // The message of the daemon about its input is that of this command.
             assert!(out.status.success() || said(&out).contains("detach it first: forebay detach out"), "{out:?}");
             out.status.code()
         });
@@ -332,7 +331,7 @@ fn a_renamed_device_is_the_same(actuator: &str) {
         return skip(said(&out));
     }
     assert!(out.status.success(), "{out:?}");
-    // As udev does it, and something else has the old name.
+    // The device is renamed, as udev does, and another device gets its old name.
     for words in
         ["link set out down", "link set out name wan", "link set wan up", "link add out type veth peer name other"]
     {
@@ -343,7 +342,7 @@ fn a_renamed_device_is_the_same(actuator: &str) {
     assert!(seen["served"] == true && seen["attachment"]["device"] == "out", "{actuator}: {seen}");
     let other = rig.ended(&["detach", "out"]);
     assert!(other.status.code() == Some(2) && said(&other).contains("expected wan"), "{other:?}");
-    // An attachment of that one is another attachment.
+    // An attachment of the other device is separate.
     assert!(rig.ended(&["attach", "out", "--rate", RATE, "--background"]).status.success());
     for device in ["out", "wan"] {
         let out = rig.ended(&["detach", device]);
@@ -371,12 +370,12 @@ fn rules_of_nftables_follow_a_renamed_device() {
     a_renamed_device_is_the_same("nft");
 }
 
-/// Its handle is taken when the device's own queue is to be put back, by the daemon or, if that was killed, by `detach`.
+/// The handle is in use when the device's own qdisc is restored, by the daemon or, if it was killed, by `detach`.
 fn what_is_not_back_is_said(killed: bool) {
     let Some(rig) = rig() else { return };
     tc(&rig, "qdisc add dev out root handle 17: pfifo limit 321").unwrap();
     let Some(pid) = attach(&rig, "pi", &[]) else { return };
-    // The kernel gives no two qdiscs of a device one handle.
+    // The kernel does not give two qdiscs of a device the same handle.
     tc(&rig, "qdisc add dev out parent fb:1 handle 17: bfifo limit 9999").unwrap();
     if killed {
         run(&format!("kill -9 {pid}")).unwrap();
@@ -404,7 +403,7 @@ fn replaced_queue_ends_the_attachment() {
     }
     tc(&rig, "qdisc replace dev out root handle 99: pfifo limit 7").unwrap();
     sleep(Duration::from_millis(300));
-    // The daemon has noticed, and put back what was left to put back.
+    // The daemon has noticed, and restored what could be restored.
     assert!(rig.qdisc().contains("pfifo 99:"), "{}", rig.qdisc());
     tc(&rig, "qdisc del dev out root").unwrap();
     assert_eq!(rig.left(), Vec::<String>::new());
@@ -422,7 +421,7 @@ fn stray_state_file_does_not_prevent_detach() {
     let out = rig.ended(&["detach", DEVICE]);
     std::fs::remove_file(stray).unwrap();
     assert!(seen["served"] == true && out.status.success(), "{out:?}");
-    // One who may only look cannot hold anybody up.
+    // A process that may only read cannot block the others.
     let words = ["attach", DEVICE, "--rate", RATE, "--background"];
     assert!(rig.ended(&words).status.success());
     let script = "test -d /run/forebay && ! test -r /run/forebay/.lock";
@@ -474,7 +473,7 @@ fn wrong_input_changes_nothing() {
         assert!(out.status.code() == Some(2) && said(&out).contains(says), "{words}: {out:?}");
         assert_eq!(said(&out).lines().count(), 1, "{words}: {}", said(&out));
     }
-    // A queue with classes: nobody could put it back.
+    // A classful qdisc could not be restored.
     if run(&format!("nsenter --net=/run/netns/fb{}r tc qdisc add dev out root handle 1: htb", std::process::id()))
         .is_ok()
     {
@@ -490,12 +489,12 @@ fn wrong_input_changes_nothing() {
 
 #[test]
 fn missing_permission_and_wrong_input_have_different_messages() {
-    // Anyone can be refused: the loopback device is there, and is not touched.
+    // Every user can be refused: the loopback device exists, and is not changed.
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
     command.args(["attach", "lo", "--rate", "10mbit"]);
     let root = std::fs::read_to_string("/proc/self/status").unwrap().contains("Uid:\t0\t");
     if root {
-        // Where nobody may read the program: a copy.
+        // If other users cannot read the program: a copy.
         let copy = std::env::temp_dir().join(format!("forebay-attach-{}", std::process::id()));
         std::fs::copy(env!("CARGO_BIN_EXE_forebay"), &copy).unwrap();
         command = Command::new(&copy);
@@ -513,7 +512,7 @@ fn refused(out: &Output) {
 
 #[test]
 fn nftables_is_used_without_bpf() {
-    // A rig only for what it takes.
+    // Namespaces only for the tests that need them.
     let Some(_rig) = rig() else { return };
     let program = env!("CARGO_BIN_EXE_forebay");
     let script = format!(
@@ -528,7 +527,7 @@ fn nftables_is_used_without_bpf() {
     };
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(said(&out).contains("tcx: BPF: cannot") && said(&out).contains("using actuator nft"), "{out:?}");
-    // timeout interrupts twice, and says so by 124; the last word is the kernel's own queue.
+    // timeout sends two signals and exits with 124; afterwards the kernel's own qdisc is installed.
     assert!(text.contains("the device is restored\nstatus 124\nstatus 4\nqdisc noqueue 0:"), "{out:?}");
 }
 

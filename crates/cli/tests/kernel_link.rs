@@ -1,5 +1,5 @@
-//! Real packets, as an ordinary user where that can be: `cargo xtask test live`. Nothing else should run meanwhile: what is
-//! looked at are medians and counts, and a run whose timing was not that of the link is done once more before it counts.
+//! Real packets, as an ordinary user where possible: `cargo xtask test live`. Run nothing else meanwhile. The tests
+//! check medians and counts; a run with invalid timing is repeated once.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -34,7 +34,7 @@ fn place() -> &'static Path {
     })
 }
 
-/// `words` as an ordinary user, if this is root.
+/// A command as an ordinary user, if this process is root.
 fn as_user(program: &Path) -> Command {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
@@ -53,15 +53,16 @@ fn forebay(words: &[&str]) -> Output {
     as_user(&place().join("forebay")).args(words).output().unwrap()
 }
 
-/// The words that play one of the roles below behind a link.
+/// The command that plays one of the roles below behind a link.
 fn role(name: &str) -> String {
     format!("env ROLE={name} {}/roles --exact kernel_link::a_role --nocapture", place().display())
 }
 
-/// What is counted does not depend on when: late packets bunch, and no more.
+/// Counts do not depend on timing: late packets only come in bursts.
 const ANY_TIME: [&str; 2] = ["--late", "500ms"];
 
-/// The document of a link under `--json`, with what a role said; tried again if the timing was bad, none if it always was.
+/// The document of `link --json` and the output of the role; repeated if the timing was invalid. `None`: it always
+/// was.
 fn link(words: &[&str], server: &str, client: &str) -> Option<(Value, String)> {
     let (server, client) = (role(server), role(client));
     let all: Vec<&str> = [&["link", "--json"][..], words, &["--server", &server, "--"]].concat();
@@ -80,7 +81,7 @@ fn link(words: &[&str], server: &str, client: &str) -> Option<(Value, String)> {
     unreachable!("the loop returns")
 }
 
-/// `forebay run --on kernel --json`, the runs by label, none if the timing was bad however often they were tried.
+/// The runs of `forebay run --on kernel --json` by label. `None`: the timing was invalid in every attempt.
 fn on_kernel(scenario: &str, name: &str) -> Option<Vec<Value>> {
     let file = place().join(format!("{name}.toml"));
     fs::write(&file, scenario).unwrap();
@@ -128,7 +129,7 @@ fn number(of: &Value, path: &str) -> f64 {
     of.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} of {of}"))
 }
 
-/// What the processes of this file do near and far: a test that does nothing unless it is asked for.
+/// The client and server processes of this file: a test that does nothing unless a role is requested.
 #[test]
 fn a_role() {
     match std::env::var("ROLE").as_deref() {
@@ -159,16 +160,16 @@ fn a_role() {
     }
 }
 
-/// What leaves segments and checksums to hardware.
+/// Offloads of segmentation and checksums.
 const SEGMENTS: [Switch; 4] = [Switch::ChecksumsOut, Switch::Pieces, Switch::TcpSegments, Switch::Segments];
 
-/// Takes connections until each is over; then says how many packets with CE have come.
+/// Accepts connections until each has ended; then prints the number of packets received with CE.
 fn sink() {
     let listener = TcpListener::bind("0.0.0.0:5001").unwrap();
     for stream in listener.incoming() {
         let mut stream = stream.unwrap();
         std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
-        // What is said before the connection is closed is said before the other end is done.
+        // This output must come before the connection is closed, which ends the other process.
         eprintln!("InCEPkts {}", netstat("IpExt", "InCEPkts"));
         let _ = stream.write_all(b"!");
     }
@@ -190,7 +191,7 @@ fn source(bytes: usize) {
     assert_eq!(stream.read(&mut [0; 1]).unwrap(), 1, "the other end has had it all");
 }
 
-/// Says how long each probe took one way, which carries its time.
+/// Prints the one-way delay of each probe, which contains its sending time.
 fn echo() {
     let socket = UdpSocket::bind("0.0.0.0:5001").unwrap();
     let mut took = Vec::new();
@@ -224,7 +225,7 @@ fn probes(count: u32, every: Duration, len: usize) {
     }
     packet[..8].fill(0);
     socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    // The last word may be lost too.
+    // The last packet may be lost too.
     for _ in 0..20 {
         socket.send(&packet).unwrap();
         if socket.recv(&mut [0; 8]).is_ok() {
@@ -241,7 +242,7 @@ fn flood() {
     probes(20_000, Duration::from_micros(100), 200);
 }
 
-/// A packet each 10 ms for 6 s, which nobody expects.
+/// A packet every 10 ms for 6 s to a port that nobody listens on.
 fn drip() {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     for _ in 0..600 {
@@ -253,9 +254,9 @@ fn drip() {
 fn goodput_is_the_rate(rate: u32) {
     let text = scenario(&format!("{rate}mbit"), 20.0, "400p", 4, "\"droptail\"", 12);
     let Some(runs) = on_kernel(&text, &format!("rate{rate}")) else { return };
-    // Payload behind 14 bytes of Ethernet, 20 of IP and 32 of TCP with timestamps.
+    // Payload follows 14 bytes of Ethernet, 20 of IP and 32 of TCP with timestamps.
     let ratio = number(&runs[0], "/goodput_ratio") * 1514.0 / (1514.0 - 66.0);
-    // What was queued when the warm-up ended is read within the window too: a little more than all of it.
+    // Data queued at the end of the warm-up is also received within the window: slightly more than the rate allows.
     assert!((0.98..=1.02).contains(&ratio), "{rate} Mb/s: {ratio}");
     assert!(number(&runs[0], "/goodput_ratio") <= 1.0, "never above capacity");
 }
@@ -342,8 +343,8 @@ fn datagrams_carry_the_requested_codepoint() {
         let Some(runs) = on_kernel(&text, &format!("codepoint-{}", ecn.trim_matches('"'))) else { continue };
         for run in &runs {
             let (marks, drops) = (number(run, "/mark_ratio"), number(run, "/dropped/early"));
-            // A sender that catches up after a delay can drive p_C to its maximum, where ECT(0) is dropped too (RFC 9332
-            // section 4.2.3): its drops prove nothing.
+            // A sender that catches up after a delay can drive p_C to its maximum, where ECT(0) is dropped too (RFC
+            // 9332 section 4.2.3). So drops of ECT(0) are no error.
             assert_eq!(marks > 0.0, is_marked, "{ecn}: {marks} marked");
             assert!(is_marked || drops > 0.0, "{ecn}: nothing dropped");
         }
@@ -373,9 +374,10 @@ fn a_fixed_probability_loses_a_binomial_number() {
     assert!((20_000.0 - probes - lost).abs() <= 20.0, "{probes} came, {lost} were lost");
 }
 
-/// How far real and simulated queues may be apart: two implementations of CUBIC, one of them in a kernel that shares two
-/// processors with the link; 30 % is what was seen between two datapaths under one control law. Signals a packet go with the
-/// square of what the windows are, so that 30 % of a round trip that is mostly queue is a factor of 1.7; 2 is allowed.
+/// Tolerances between real and simulated queues, which have two implementations of CUBIC, one in a kernel that shares
+/// two processors with the link. Queues differed by 30 % between two datapaths under one control law. The signal ratio
+/// is proportional to the inverse square of the window, so 30 % of a round trip that is mostly queueing delay is a
+/// factor of 1.7; 2 is allowed.
 const QUEUES: f64 = 0.3;
 const SIGNALS: f64 = 2.0;
 
@@ -408,7 +410,7 @@ fn nothing_remains_after_a_kill() {
         all.filter(|entry| {
             let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let words = String::from_utf8_lossy(&words).replace('\0', " ");
-            // The zombie of the one that was killed is this process's.
+            // The zombie of the killed process is this process's child.
             words.contains(place().to_str().unwrap()) || words.starts_with("sleep 600")
         })
         .count()
@@ -424,7 +426,7 @@ fn nothing_remains_after_a_kill() {
     while mine() > 0 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Its namespaces end with its processes: nothing else holds them.
+    // Nothing else holds the namespaces, so they end with the processes.
     assert_eq!(mine(), 0);
 }
 
@@ -477,7 +479,7 @@ fn nested_links_return_the_command_exit_code() {
     let out = forebay(&words);
     assert_eq!((out.status.code(), String::from_utf8_lossy(&out.stdout).trim()), (Some(7), "100.64.1.1"));
     assert_eq!(forebay(&["link", "--", "no-such-program"]).status.code(), Some(127));
-    // Three deep, a word from the innermost to the outermost far end: there and back again through all of them.
+    // Three nested links: a packet from the innermost client to the outermost server, and back.
     let link = |delay: &str| format!("{} link --late 500ms --delay {delay} ", program.display());
     let server = format!("--server '{}' -- ", role("echo"));
     let words = format!("{}{server}{}-- {}-- {}", link("5ms"), link("7ms"), link("9ms"), role("probe"));
@@ -514,7 +516,7 @@ fn recorded_arrivals_give_the_same_verdicts() {
     assert_eq!((&document["arrivals"], &document["different"]), (&Value::from(arrivals), &Value::from(0)));
 }
 
-/// What the sender's offloads leave undone is done by the link, and all of it arrives.
+/// The link completes what the sender's offloads leave undone, and all data arrives.
 fn completes(client: &str, least: f64) {
     let Some((document, said)) =
         link(&[&["--rate", "50mbit", "--delay", "5ms"], &ANY_TIME[..]].concat(), "sink", client)
@@ -524,7 +526,7 @@ fn completes(client: &str, least: f64) {
     let timing = |path: &str| number(&document, &format!("/timing/{path}"));
     assert_eq!((&document["command"], timing("unfinished_pkts")), (&Value::from(0), 0.0), "{said}");
     assert!(timing("completed_pkts") >= least, "{document}");
-    // 2 MiB in segments of 1448 bytes: whole packets, one by one.
+    // 2 MiB in segments of 1448 bytes, each a packet of its own.
     assert!(number(&document, "/runs/0/offered_pkts") >= f64::from(2 << 20) / 1448.0, "{document}");
 }
 
@@ -538,7 +540,8 @@ fn offloaded_segments_are_split() {
     completes("source-without-segments", 50.0);
 }
 
-/// The document of a link whose command and server set things up first, with ip(8), and what was said; none without ip.
+/// The document of a link whose command and server first configure devices with ip(8), and the output; `None` without
+/// ip.
 fn link_after([near, client]: [&str; 2], [far, server]: [&str; 2]) -> Option<(Value, String)> {
     let within = |first: &str, name: &str| format!("{first} && exec {}", role(name));
     let mut command = as_user(&place().join("forebay"));
@@ -576,7 +579,7 @@ fn packets_above_the_mtu_are_an_error() {
     assert!(timing["faults"].to_string().contains("MTU"), "{document}");
 }
 
-/// What a tunnel sends comes as one frame, whose segments lie behind headers of the tunnel.
+/// A tunnel sends its segments in one frame, behind the tunnel's headers.
 #[test]
 fn offloaded_tunnel_segments_are_an_error() {
     let tunnel = |own: u8, other: u8| {
@@ -594,7 +597,7 @@ fn offloaded_tunnel_segments_are_an_error() {
     assert!(timing["faults"].to_string().contains("offload"), "{document}");
 }
 
-/// Without a place for results the series serves nobody. With one it has a bound that takes hours to reach.
+/// Without an output directory the series is not used, and not kept. With one it has a bound, reached after hours.
 #[test]
 fn memory_does_not_grow_without_results() {
     let words = ["link", "--sample", "10us", "--late", "500ms", "--"];
@@ -614,7 +617,7 @@ fn memory_does_not_grow_without_results() {
     assert!(after < before + 2048, "from {before} to {after} kB");
 }
 
-/// The estimate of work over the budget must leave no thread behind: each real run is a copy of the process.
+/// The estimate of work over the budget must not leave a thread: each real run forks this process.
 #[test]
 fn force_runs_a_scenario_over_budget() {
     let file = place().join("long.toml");

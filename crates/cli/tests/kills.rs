@@ -1,4 +1,4 @@
-//! Nothing is lost: SIGKILL at any moment, files that rot, a disk that is full.
+//! No result is lost by SIGKILL at a random time, damaged files or a full disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,13 +12,13 @@ use crate::skips::skip;
 use forebay_aqm::base::rng::Rng;
 use serde_json::Value;
 
-/// 40 runs of some 20 ms.
+/// 40 runs of about 20 ms.
 const SWEEP: [&str; 13] = sweep("duration=20s", "10", "2");
 const KILLS: usize = 100;
-/// A process is killed within this time of having finished a run.
+/// The process is killed within this time after a run has finished.
 const WITHIN_MS: u64 = 20;
 
-/// The finished runs of a directory, each with its bytes; a file that is no JSON is a torn one.
+/// The finished runs of a directory with their bytes. A file that is not JSON is incomplete.
 fn runs(out: &Path) -> BTreeMap<String, Vec<u8>> {
     let dir = out.join("runs");
     let all = if dir.is_dir() { names(&dir) } else { Vec::new() };
@@ -31,7 +31,7 @@ fn runs(out: &Path) -> BTreeMap<String, Vec<u8>> {
     whole.map(read).collect()
 }
 
-/// What a directory says in the end, but for times of the machine.
+/// The final content of a directory, without times of the machine.
 fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
     let mut summary: Value = serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
     for run in summary["runs"].as_array_mut().unwrap() {
@@ -108,7 +108,7 @@ fn changed_file_is_run_again() {
     let whole = fs::read_to_string(&file).unwrap();
     let at = whole.find("\"mean\":").unwrap() + 8;
     let digit = if &whole[at..=at] == "1" { "2" } else { "1" };
-    // A digit that rots leaves JSON; what is cut off does not; and neither is a result.
+    // A wrong digit leaves valid JSON, a truncated file does not; neither is a result.
     let rotten = format!("{}{digit}{}", &whole[..at], &whole[at + 1..]);
     for bad in [rotten.as_str(), &whole[..whole.len() / 2], ""] {
         fs::write(&file, bad).unwrap();
@@ -122,7 +122,7 @@ fn full_disk_is_an_error_and_keeps_files() {
     let place = Place::new("full");
     let program = place.command(&SWEEP);
     let words: Vec<String> = program.get_args().map(|word| format!("'{}'", word.to_string_lossy())).collect();
-    // A disk of its own, too small for all of them; then it grows.
+    // A separate file system that is too small for all runs, and is then enlarged.
     let script = format!(
         "mkdir out && mount -t tmpfs -o size=200k none out || exit 77
         {0} {1} >/dev/null; echo code $?; ls out/runs | grep -c 'json$'; find out -name '*.tmp'

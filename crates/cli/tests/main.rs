@@ -1,4 +1,4 @@
-//! The program as it is typed. `kernel_link` and `kernel_device` need packets of the kernel: `cargo xtask test live attach`.
+//! The program as typed. `kernel_link` and `kernel_device` need real packets: `cargo xtask test live attach`.
 
 mod bad_input;
 mod common;

@@ -1,4 +1,4 @@
-//! Nothing asks the network: no socket that could, and the same results where there is none.
+//! The program never uses the network: no socket, and the same results without a network.
 
 use std::fs;
 use std::process::Command;
@@ -18,7 +18,7 @@ fn without_a_network_everything_is_the_same() {
     let connected = Place::new("connected").run(&RUN).good().json();
     let place = Place::new("alone");
     let program = place.command(&RUN);
-    // A network namespace of its own, in which not even the loopback device is on.
+    // A separate network namespace, in which even the loopback device is down.
     let mut alone = Command::new("unshare");
     alone.arg("-rn").arg(program.get_program()).args(program.get_args()).current_dir(&place.dir);
     let Some(out) = alone.output().ok().filter(|out| !String::from_utf8_lossy(&out.stderr).contains("unshare:")) else {
@@ -27,7 +27,7 @@ fn without_a_network_everything_is_the_same() {
     let alone = Ended::new(out).good().json();
     assert_eq!(fingerprints(&alone), fingerprints(&connected));
     let report = fs::read_to_string(place.dir.join("out").join("report.html")).unwrap();
-    // Its policy lets it load nothing, from nowhere; only the words of a licence or a namespace may look like addresses.
+    // The page's policy forbids loading; only texts of licences and namespaces may look like addresses.
     assert!(report.contains("default-src 'none'"), "no strict policy");
 }
 

@@ -12,7 +12,7 @@ fn theorems() -> Vec<(&'static str, String)> {
     PAPERS.iter().filter_map(|paper| Some((paper.name, of(paper.claims)?.id))).collect()
 }
 
-/// One claim of every paper that has one: a folder and a report for each, and an index if they are several.
+/// One claim of every paper: a folder and a report per paper, and an index if there are several.
 #[test]
 fn each_of_several_papers_has_folder_and_index() {
     let place = Place::new("several");
@@ -35,7 +35,7 @@ fn each_of_several_papers_has_folder_and_index() {
     assert!(usual.stdout.ends_with("/index.html\n"), "{usual:?}");
 }
 
-/// `report` builds the index and the report of every paper again.
+/// `report` rebuilds the index and the report of every paper.
 #[test]
 fn an_index_is_built_again_from_its_folders() {
     let place = Place::new("again");
@@ -52,7 +52,7 @@ fn an_index_is_built_again_from_its_folders() {
     assert_eq!(refused.code, Some(2), "{refused:?}");
 }
 
-/// Every paper at once goes into no directory that holds something else, and says so before the first run.
+/// A reproduction of all papers refuses a directory with other files before the first run.
 #[test]
 fn index_refuses_a_directory_of_another_kind() {
     let place = Place::new("foreign");

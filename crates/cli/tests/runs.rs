@@ -9,7 +9,7 @@ use crate::common::{Ended, Place, names};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
-/// The runs of a summary without what differs between machines.
+/// The runs of a summary, without values that differ between machines.
 fn runs(summary: &Value) -> Vec<Value> {
     let mut runs = summary["runs"].as_array().unwrap().clone();
     for run in &mut runs {
@@ -65,7 +65,7 @@ fn every_link_under_study_has_its_table() {
     assert!(printed.contains(said), "{printed}");
 }
 
-/// A link that keeps its own discipline says so, be it the first one or another.
+/// A link that keeps its own discipline is shown with it, whether it is the first link or not.
 #[test]
 fn a_table_says_what_its_link_has() {
     let place = Place::new("own-disciplines");
@@ -138,7 +138,7 @@ fn the_same_command_runs_nothing_twice() {
     assert!(after.len() == 6 && before.iter().all(|shard| after.contains(shard)));
     assert!(more.stderr.contains("4 of them already finished"), "{more:?}");
 
-    // A shard that was cut short does not count.
+    // A truncated shard does not count.
     let victim = place.dir.join("out/runs").join(&before[0].0);
     let text = fs::read_to_string(&victim).unwrap();
     fs::write(&victim, &text[..text.len() / 2]).unwrap();

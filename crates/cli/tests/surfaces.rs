@@ -1,4 +1,4 @@
-//! What the program says about itself, and to whom.
+//! Help, lists and other texts of the program.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -40,7 +40,7 @@ fn list_has_every_topic() {
     assert_eq!(json["scenarios"][0]["path"], "short.toml");
 }
 
-/// Presets and probes by their names, or the word that there are none.
+/// Presets and probes by name, or the word for none.
 fn lists_or_says_none(json: &Value, text: &str) {
     for part in ["presets", "probes"] {
         let items = json[part].as_array().unwrap();
@@ -130,7 +130,7 @@ fn typo_in_a_flag_suggests_the_flag() {
     for (words, text) in crate::common::helps(&place) {
         let usage =
             text.split_once("Options:").map_or("", |(_, rest)| rest.split("Examples:").next().unwrap_or_default());
-        // A flag stands at most six to the right; what is further tells about it.
+        // Flags are indented by at most six; deeper lines describe them.
         let lines = usage.lines().filter(|line| !line.starts_with("       "));
         for flag in lines.filter_map(|line| line.trim_start().split(' ').find(|word| word.starts_with("--"))) {
             let flag = flag.trim_end_matches([',', '.']).split(['=', '[']).next().unwrap();
@@ -170,7 +170,7 @@ fn mistyped_word_suggests_the_nearest() {
         let message = document["error"]["message"].as_str().unwrap();
         assert!(message.contains(&format!("'{near}'")), "{words:?}: {message}");
     }
-    // What is near to nothing gets no advice.
+    // Without a near name there is no suggestion.
     let ended = place.run(&["nonsense"]);
     assert!(ended.code == Some(2) && !ended.stderr.contains("similar"), "{ended:?}");
 }

@@ -1,4 +1,4 @@
-//! Axes through the program: one table, resumption, the same bytes on any number of threads.
+//! Axes through the program: one table, resumption, the same bytes for any number of threads.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use serde_json::Value;
 const AXES: [&str; 6] =
     ["sweep", "short.toml", "--vary", "topology.bottleneck.rate=5mbit..10mbit/2", "--vary", "flows.ftp.count=5,10"];
 
-/// Words of every line of a table, from the one that begins with `head` to the next empty one.
+/// Cells of each row of a table, from the line that begins with `head` to the next empty line.
 fn rows<'a>(text: &'a str, head: &str) -> Vec<Vec<&'a str>> {
     let lines = text.lines().skip_while(|line| !line.trim_start().starts_with(head));
     // Headings and units.
     lines.skip(2).take_while(|line| !line.is_empty()).map(|line| line.split_whitespace().collect()).collect()
 }
 
-/// Every file below `dir` with its content, without what differs between two runs of the same.
+/// Every file below `dir` with its content, without values that differ between two equal runs.
 fn content(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut out = Vec::new();
     for name in names(dir) {
@@ -35,7 +35,7 @@ fn content(dir: &Path) -> Vec<(String, Vec<u8>)> {
     out
 }
 
-/// Takes out how long it took and how it was called.
+/// Removes durations and the command line.
 fn forget(value: &mut Value) {
     match value {
         Value::Object(entries) => {
@@ -129,7 +129,7 @@ fn the_same_sweep_runs_nothing_twice() {
 fn threads_make_no_difference_to_any_file() {
     let place = Place::new("sweep-threads");
     let run = |threads: &str| {
-        // Nothing in the words may tell the two apart.
+        // The output must not tell the two apart.
         let ended = place.run(&[&AXES[..], &["--seeds", "2", "--out", "out", "--threads", threads]].concat()).good();
         let content = content(&place.dir.join("out"));
         fs::remove_dir_all(place.dir.join("out")).unwrap();

@@ -11,22 +11,22 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::tc::{self, Form, Tail, Tc};
 use forebay_aqm::{ENTRIES, Spec};
 
-/// Lines at random of each discipline.
+/// Number of random lines for each discipline.
 const LINES: u64 = 60;
 
-/// What tc made of a line.
+/// Reaction of tc to a line.
 enum Answer {
-    /// Nothing, and why.
+    /// Refused, with the message.
     Refused(String),
-    /// The attributes that it sent by number; those of a plain structure have the number 0.
+    /// The attributes sent, by number; those of a plain structure have number 0.
     Sent(BTreeMap<u16, Vec<u8>>),
 }
 
-/// tc, watched.
+/// tc under strace.
 struct Oracle;
 
 impl Oracle {
-    /// Why it cannot be asked here, if it cannot.
+    /// Why tc cannot be used on this machine, if so.
     fn new() -> Result<Self, String> {
         let tried = Command::new("unshare").args(["-rn", "strace", "-V"]).output();
         let tried = tried.map_err(|_| "no unshare(1)".to_string())?;
@@ -41,7 +41,7 @@ impl Oracle {
         }
     }
 
-    /// What tc makes of these words; not even an answer where it does not know the discipline.
+    /// Reaction of tc to these arguments; `None` if it does not know the discipline.
     fn ask(&self, line: &str) -> Result<Answer, String> {
         let mut tc = Command::new("unshare");
         tc.args([
@@ -64,7 +64,7 @@ impl Oracle {
         if said.contains("Unknown qdisc") {
             return Err("this tc does not have it".to_string());
         }
-        // 2 is the kernel's answer; here most disciplines are not in it.
+        // Exit status 2 is the kernel's refusal: this kernel lacks most disciplines.
         match (out.status.code(), options(&said)) {
             (Some(0 | 2), Some(sent)) => Ok(Answer::Sent(sent)),
             (Some(0 | 2), None) => Err(format!("strace shows no message: {said}")),
@@ -73,7 +73,7 @@ impl Oracle {
     }
 }
 
-/// Attributes of netlink: each has its length and its number in front, and ends at a multiple of four.
+/// Netlink attributes: each begins with its length and number, and is padded to a multiple of four bytes.
 fn attributes(mut bytes: &[u8]) -> BTreeMap<u16, Vec<u8>> {
     let mut found = BTreeMap::new();
     while let [a, b, c, d, ..] = *bytes {
@@ -87,7 +87,7 @@ fn attributes(mut bytes: &[u8]) -> BTreeMap<u16, Vec<u8>> {
     found
 }
 
-/// What tc says of the discipline in its request for a new one (`RTM_NEWQDISC`), as strace dumps it.
+/// The discipline's attributes in tc's request for a new qdisc (`RTM_NEWQDISC`), as dumped by strace.
 fn options(dump: &str) -> Option<BTreeMap<u16, Vec<u8>>> {
     /// `RTM_NEWQDISC`; the lengths of nlmsghdr and tcmsg; `TCA_KIND` and `TCA_OPTIONS`.
     const NEWQDISC: u8 = 36;
@@ -112,8 +112,8 @@ fn options(dump: &str) -> Option<BTreeMap<u16, Vec<u8>>> {
     Some(if plain && !own.is_empty() { BTreeMap::from([(0, own)]) } else { attributes(&own) })
 }
 
-/// Where tc sends a value: the attribute, the byte in it, and how many bytes; the parameter, and what it is written with:
-/// a unit, or parts of one.
+/// How tc sends a value: attribute, offset and length in bytes; the parameter; its unit, or the number of parts of
+/// one.
 type Field = (u16, usize, usize, &'static str, &'static str, f64);
 
 const fn u32_at(attribute: u16, key: &'static str, unit: &'static str) -> Field {
@@ -135,7 +135,7 @@ fn numbered(lists: &[&[(&'static str, &'static str)]]) -> Vec<Field> {
     (1..).zip(lists.concat()).map(|(attribute, (key, unit))| u32_at(attribute, key, unit)).collect()
 }
 
-/// What tc sends of each.
+/// The fields that tc sends for each discipline.
 fn fields(name: &str) -> Vec<Field> {
     match name {
         "codel" => numbered(&[&CODEL[..], &[("ce_threshold", "us")]]),
@@ -199,7 +199,7 @@ fn fields(name: &str) -> Vec<Field> {
     }
 }
 
-/// A number as the parameter is written, if it is one that the discipline takes.
+/// A number as a value of the parameter; `None` if the discipline does not accept it.
 fn parameter(name: &str, key: &str, number: f64, unit: &str) -> Option<String> {
     let value = match (unit, key) {
         ("bool", _) => if number > 0.0 { "on" } else { "off" }.to_string(),
@@ -210,14 +210,14 @@ fn parameter(name: &str, key: &str, number: f64, unit: &str) -> Option<String> {
     Spec::parse(&format!("{name} {key}={value}")).ok()?.get(key)
 }
 
-/// Are these the same but for the steps in which tc counts?
+/// Whether two values are equal up to tc's resolution.
 fn same(ours: &str, sent: &str, parts: f64) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
     let near = |(a, b): (f64, f64)| (a - b).abs() <= 1.0 / parts;
     ours == sent || (parts > 1.0 && number(ours).zip(number(sent)).is_some_and(near))
 }
 
-/// Sets a line that both take the same? Otherwise what differs.
+/// Whether a line that both accept sets the same parameters; otherwise the difference.
 fn compare(name: &str, spec: &Spec, defaults: &str, sent: &BTreeMap<u16, Vec<u8>>) -> Result<(), String> {
     let ours_name = spec.name();
     let plain = Spec::parse(&format!("{ours_name} {defaults}")).unwrap();
@@ -225,15 +225,15 @@ fn compare(name: &str, spec: &Spec, defaults: &str, sent: &BTreeMap<u16, Vec<u8>
         let bytes = sent.get(&attribute).and_then(|bytes| bytes.get(at..at + len));
         let number = bytes.map(|bytes| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)) as f64);
         let ours = spec.get(key).unwrap_or_default();
-        // 2^32 of 2^32 parts have no room in 32 bits.
+        // A probability of 1 is 2^32 parts, which do not fit into 32 bits.
         let number = number.map(|number| if key == "max_p" && number == 0.0 && ours == "1" { parts } else { number });
         let said = match number {
             Some(number) => parameter(ours_name, key, number / parts, unit),
             None => plain.get(key),
         };
-        // What is worked out here is worked out by tc too, in whole numbers; a round trip sets it by itself.
+        // tc computes these values too, in integers; with a round trip they are set differently.
         let is_auto = ours == "auto" || (name == "dualpi2" && spec.get("alpha").as_deref() == Some("auto"));
-        // Packets that leave tc's step at 0, and a limit of 0 that is the device's.
+        // Packet sizes for which tc's step is 0, and a limit of 0, which means the device's.
         let is_zero = (name == "sfb" && key == "hard_limit" || name == "dualpi2" && key == "min_th")
             && number.unwrap_or(0.0) == 0.0;
         let steps = name == "dualpi2" && key == "th_len" && sent.contains_key(&7);
@@ -244,7 +244,7 @@ fn compare(name: &str, spec: &Spec, defaults: &str, sent: &BTreeMap<u16, Vec<u8>
     Ok(())
 }
 
-/// Values, good and bad, for words of any form.
+/// Valid and invalid values for arguments of any form.
 const VALUES: [&str; 44] = [
     "0",
     "1",
@@ -292,14 +292,14 @@ const VALUES: [&str; 44] = [
     "1000b",
 ];
 
-/// Numbers; tc goes by the beginning of others where it reads such.
+/// Numbers; some versions of tc read only the beginning of an invalid one.
 const REALS: [&str; 14] =
     ["0.02", ".5", "1", "0", "0x.8", "1e-3", "5E-1", "+0.1", "-0.1", "2", "x", "0.16", "3.2", "-"];
 
 /// Percentages.
 const PERCENT: [&str; 8] = ["10", "10%", "12.5%", "101", "-1%", "0", "x%", "1e1%"];
 
-/// One of the words of `tc` with its value.
+/// One argument of tc with its value.
 fn word(rng: &mut Rng, (word, tail): &(&str, Tail)) -> Option<String> {
     let form = match tail {
         Tail::Refused(_) => return None,
@@ -316,7 +316,7 @@ fn word(rng: &mut Rng, (word, tail): &(&str, Tail)) -> Option<String> {
     Some(format!("{word} {}", values[rng.below(values.len() as u64) as usize]))
 }
 
-/// A line of `name` at random, most of them with what tc requires.
+/// A random line for `name`; most lines have the arguments that tc requires.
 fn line(rng: &mut Rng, name: &str, tc: &Tc) -> String {
     let mut words = vec![name.to_string()];
     let needed = |need: &&str| match *need {
@@ -333,7 +333,7 @@ fn line(rng: &mut Rng, name: &str, tc: &Tc) -> String {
     words.join(" ")
 }
 
-/// May we refuse what tc takes? For the kernel would, or because a parameter has no such value here.
+/// Whether we may refuse what tc accepts: the kernel would refuse it, or the parameter has no such value here.
 fn may_refuse(name: &str, line: &str, sent: &BTreeMap<u16, Vec<u8>>) -> bool {
     let nodrop = line.contains("nodrop") && !line.split_whitespace().any(|word| word == "ecn");
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)) as f64;
@@ -344,9 +344,9 @@ fn may_refuse(name: &str, line: &str, sent: &BTreeMap<u16, Vec<u8>>) -> bool {
         let auto = name == "sfb" && key == "hard_limit";
         value.is_some_and(|value| !auto && (small(value) || parameter(ours, key, value, unit).is_none()))
     });
-    // Thresholds of RED that are equal.
+    // Equal thresholds of RED.
     let equal = ["red", "ared"].contains(&name) && sent.get(&1).is_some_and(|bytes| bytes[4..8] == bytes[8..12]);
-    // What is negative or beyond 32 bits wraps around in older versions.
+    // Negative values, and values above 32 bits, wrap around in older versions.
     let wraps = line.contains(" -")
         || line.contains("4294967296")
         || line.contains("probability 2")
@@ -354,7 +354,7 @@ fn may_refuse(name: &str, line: &str, sent: &BTreeMap<u16, Vec<u8>>) -> bool {
     nodrop || beyond || equal || wraps
 }
 
-/// The disciplines of tc: their names there, what they are here, and tc's words.
+/// tc's disciplines: their name there, their name here, and tc's arguments.
 fn disciplines() -> Vec<(&'static str, Tc)> {
     let own = ENTRIES.iter().filter(|entry| !["ared", "droptail"].contains(&entry.name));
     let own = own.filter_map(|entry| Some((entry.name, entry.tc?)));
@@ -373,13 +373,13 @@ fn tc_reads_arguments_as_forebay_does() {
         let (mut taken, mut refused) = (0, 0);
         for _ in 0..LINES {
             let line = line(&mut rng, name, &tc);
-            // A bare name is ours.
+            // A name without arguments is ours.
             if line == name {
                 continue;
             }
             let answer = match oracle.ask(&line) {
                 Ok(answer) => answer,
-                // A discipline that this version lacks: `tc_here_has_every_discipline` says so.
+                // A discipline that this version of tc lacks: `tc_here_has_every_discipline` reports it.
                 Err(_) => break,
             };
             match (answer, Spec::parse(&line)) {
@@ -416,7 +416,7 @@ fn tc_here_has_every_discipline() {
     }
 }
 
-/// Where tc is not followed: what it prints itself and does not read, and what it reads only in part.
+/// Where tc is not followed: output that it does not read itself, and arguments that it reads only in part.
 #[test]
 fn only_listed_differences_from_tc_exist() {
     let oracle = match Oracle::new() {
@@ -435,7 +435,7 @@ fn only_listed_differences_from_tc_exist() {
     }
 }
 
-/// An oracle that never answers would agree with everything.
+/// An oracle without answers would agree with everything.
 #[test]
 fn netlink_messages_are_parsed() {
     let dump = " * 76 bytes in buffer 0\n\

@@ -1,4 +1,4 @@
-//! What people see: on a terminal of 80 columns and of 200, with colours and without them, and in a pipe.
+//! Output for people: on terminals of 80 and 200 columns, with and without colours, and in a pipe.
 
 use std::process::{Command, Stdio};
 
@@ -14,7 +14,7 @@ fn on_terminal(columns: usize, line: &str) -> Command {
     script
 }
 
-/// Is no pseudo-terminal available?
+/// Whether no pseudo-terminal is available.
 fn without_terminals() -> bool {
     let size = on_terminal(80, "stty size").output();
     let without = !size.is_ok_and(|size| String::from_utf8_lossy(&size.stdout).trim() == "50 80");
@@ -24,7 +24,7 @@ fn without_terminals() -> bool {
     without
 }
 
-/// What `forebay WORDS` shows on a terminal.
+/// Output of `forebay WORDS` on a terminal.
 fn shown(place: &Place, columns: usize, words: &[&str], colours: bool) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let line = format!("exec '{}' {}", env!("CARGO_BIN_EXE_forebay"), quoted.join(" "));
@@ -34,13 +34,13 @@ fn shown(place: &Place, columns: usize, words: &[&str], colours: bool) -> String
     String::from_utf8(out.stdout).unwrap().replace("\r\n", "\n")
 }
 
-/// The lines without colours; what was written over another one counts as a line of its own.
+/// The lines without colours; an overwritten line counts as a separate one.
 fn lines(text: &str) -> Vec<String> {
     let mut plain = String::new();
     let mut rest = text.chars();
     while let Some(letter) = rest.next() {
         match letter {
-            // A control sequence, to the letter that ends it (ECMA-48, 5.4).
+            // A control sequence, up to its final letter (ECMA-48, 5.4).
             '\x1b' => drop(rest.by_ref().skip(1).find(|c| ('@'..='~').contains(c))),
             letter => plain.push(letter),
         }
@@ -48,14 +48,14 @@ fn lines(text: &str) -> Vec<String> {
     plain.split(['\n', '\r']).map(str::to_string).collect()
 }
 
-/// Does it choose a colour or a weight (ECMA-48, 8.3.117)?
+/// Whether it selects a colour or weight (ECMA-48, 8.3.117).
 fn is_coloured(text: &str) -> bool {
     text.split("\x1b[")
         .skip(1)
         .any(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m'))
 }
 
-/// The lines of a page that are running text: a rule is set in columns of its own.
+/// The lines of a page that are running text; rules of disciplines have their own layout.
 fn running(text: &str) -> Vec<String> {
     let (before, rest) = text.split_once("\u{1b}[1mrule").unwrap_or((text, ""));
     [lines(before), lines(rest.split_once("\n\n").map_or("", |(_, after)| after))].concat()
@@ -77,7 +77,7 @@ fn running_text_fits_the_terminal() {
             }
         }
     }
-    // In a pipe a row is a line, for grep.
+    // In a pipe a row is one line, for grep.
     let list = place.run(&["list", "disciplines"]).good().stdout;
     assert_eq!(list.lines().count(), 1 + ENTRIES.len(), "{list}");
 }
@@ -118,14 +118,14 @@ fn colours_only_on_terminals_or_on_request() {
     assert!(is_coloured(&coloured) && !is_coloured(&plain), "{coloured}{plain}");
     let piped = place.run(&words("three")).good();
     assert!(!(piped.stdout + &piped.stderr).contains('\x1b'));
-    // The same results, whoever reads them, up to where they are.
+    // The same results in both, except for their place.
     let results = |text: &str| -> Vec<String> {
         let all = lines(text);
         let first = all.iter().position(|line| line.starts_with("raqm q0=50")).unwrap();
         all[first..].iter().take_while(|line| !line.starts_with("results")).cloned().collect()
     };
     assert_eq!(results(&coloured), results(&plain));
-    // The bar, too, keeps to its line.
+    // The progress bar stays on its line too.
     for text in [coloured, plain] {
         let all = lines(&text);
         let mut bars = all.iter().filter(|line| line.contains('╌')).peekable();

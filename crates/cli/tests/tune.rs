@@ -1,4 +1,4 @@
-//! `forebay tune` through the program: what it finds, checks and refuses.
+//! `forebay tune` through the program: results, checks and refusals.
 
 use crate::common::Place;
 
@@ -22,7 +22,7 @@ fn pi_is_tuned_by_model_then_simulated() {
     assert!(text.starts_with("pi preset=tuned q_ref="), "{found}");
     let aims = found["aims"].as_array().unwrap();
     assert!(aims[0]["model"].as_f64().unwrap() >= 100.0 && aims[0]["simulated"].is_null(), "{found}");
-    // 37.5 packets; the design rule alone has 50.
+    // 37.5 packets; the design rule without aims gives 50.
     let queue = &aims[1];
     assert!(queue["model"].as_f64().unwrap() <= 10.0 && queue["simulated"]["n"] == 2, "{found}");
     // The given parameters run too, with the same seeds.

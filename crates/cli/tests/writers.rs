@@ -1,4 +1,4 @@
-//! Several processes that write one directory: they take turns, and nothing of a killed one remains.
+//! Several processes write one directory: one at a time, and nothing of a killed process remains.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn json(path: PathBuf) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// Runs by the summary, by the metadata (two contenders for each seed) and by the table.
+/// Number of runs by the summary, by the metadata (two contenders per seed) and by the table.
 fn runs(out: &Path) -> [usize; 3] {
     let count = |name: &str, key: &str| json(out.join(name))[key].as_array().unwrap().len();
     let table = SerializedFileReader::new(fs::File::open(out.join("summary.parquet")).unwrap()).unwrap();
@@ -34,7 +34,7 @@ fn end(child: Child) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Waits until a process has the directory and has said whose results it will hold.
+/// Waits until a process has locked the directory and written `meta.json`.
 fn locked(out: &Path) {
     let begun = Instant::now();
     while fs::read(out.join(".lock")).unwrap_or_default().is_empty() || !out.join("scenario.toml").exists() {
@@ -116,7 +116,7 @@ fn an_interruption_ends_the_wait() {
     let words = ["run", "short.toml", "--runs", "20000", "--set", "duration=20s", "-o", "out"];
     let mut first = begin(&mut place.command(&words));
     locked(&place.dir.join("out"));
-    // Whoever runs the tests in the background may ignore SIGINT and SIGHUP, and children inherit that.
+    // A shell that runs the tests in the background may ignore SIGINT and SIGHUP; children inherit that.
     let report = place.command(&["report", "out"]);
     let mut defaults = Command::new("env");
     defaults.arg("--default-signal=HUP,INT").arg(report.get_program()).args(report.get_args());
@@ -141,7 +141,7 @@ fn file_size_limit_is_an_error_with_reason() {
     place.run(&["run", "short.toml", "-o", "out"]).good();
 }
 
-/// A power failure after the command must not take a directory whose files are on disk.
+/// After the command, a power failure must not lose a directory whose files are on disk.
 #[test]
 fn parents_of_a_new_directory_are_synced() {
     let place = Place::new("synced");

@@ -1,4 +1,4 @@
-//! Disciplines and controls that are registered are known wherever a name is read, and the examples run.
+//! Registered disciplines and controls are accepted wherever a name is read, and the examples run.
 
 #[path = "../../../examples/my_first_aqm.rs"]
 mod my_first_aqm;
@@ -17,7 +17,7 @@ const FTP: &str = include_str!("data/ftp.toml");
 fn custom_example_runs_in_a_comparison() {
     std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
     my_first_aqm::main().unwrap();
-    // It was registered there: now it is read, checked and written like a built-in one.
+    // After registration it is read, checked and written like a built-in one.
     let spec = own::parse("my_first slope=0.5 ecn=off").unwrap();
     assert_eq!((spec.name(), spec.canonical().as_str()), ("my_first", "my_first slope=0.5 ecn=off"));
     assert_eq!(own::parse(&spec.canonical()).unwrap(), spec);
@@ -34,7 +34,7 @@ fn duplicate_and_built_in_names_are_refused() {
     assert!(!own::register(forebay_aqm::base::own::Own::aqm::<forebay_aqm::aqm::red::Red>("my_red")));
 }
 
-/// Behind a pointer it is the same discipline: the same packets.
+/// A discipline behind a pointer gives the same packets.
 #[test]
 fn copy_of_built_in_discipline_gives_same_run() {
     own::register(forebay_aqm::base::own::Own::law::<forebay_aqm::law::pi::Pi>("my_pi"));

@@ -1,4 +1,4 @@
-//! Models against simulation by hand and against other people's tools.
+//! Models compared with direct simulation and with other people's tools.
 
 mod mmpp;
 mod oracle;

@@ -1,5 +1,5 @@
-//! The solver of MMPP/PH/1/L against two oracles that share no code with it: the whole chain as one matrix, and a
-//! simulation of the queue.
+//! The solver of MMPP/PH/1/L compared with two oracles that share no code with it: the complete chain as one matrix,
+//! and a simulation of the queue.
 
 use forebay_theory::dense::Matrix;
 use forebay_theory::mmpp::{Mmpp, Service, Solution, solve};
@@ -10,14 +10,14 @@ fn matrix(rows: &Rows) -> Matrix {
     Matrix::from_fn(rows.len(), rows.len(), |i, j| rows[i][j])
 }
 
-/// A class of packets: moves without one and with one, per second; diagonals of the first are of no matter.
+/// A class of packets: transition rates without and with a packet, per second; the diagonal of the first is ignored.
 #[derive(Clone)]
 struct Source {
     quiet: Rows,
     loud: Rows,
 }
 
-/// A queue: sources, service (chance to begin in each phase; moves between phases; ends), room.
+/// A queue: sources; service (initial probabilities, transition rates, completion rates of the phases); room.
 struct Case {
     sources: Vec<Source>,
     begins: Vec<f64>,
@@ -27,7 +27,7 @@ struct Case {
     refuses: fn(usize, usize) -> f64,
 }
 
-/// What there is to compare, by the number in the system.
+/// The compared quantities, by the number in the system.
 #[derive(Debug)]
 struct Figures {
     distribution: Vec<f64>,
@@ -60,7 +60,7 @@ impl Case {
         }
     }
 
-    /// Every state of everything: number in the system, state of each source, phase (0 where nothing is served).
+    /// All states: number in the system, state of each source, phase of the service (0 if idle).
     fn states(&self) -> Vec<(usize, Vec<usize>, usize)> {
         let mut sources = vec![vec![]];
         for source in &self.sources {
@@ -119,7 +119,7 @@ impl Case {
         self.figures(&states, &rest(q))
     }
 
-    /// The part of a class's packets that are let in with n in the system.
+    /// Probability that a packet of a class is accepted with n in the system.
     fn enters(&self, class: usize, n: usize) -> f64 {
         if n == self.room { 0.0 } else { 1.0 - (self.refuses)(class, n + 1) }
     }
@@ -149,7 +149,8 @@ impl Case {
     }
 }
 
-/// The stationary distribution by Grassmann, Taksar and Heyman (1985): only sums and quotients of positive numbers.
+/// Stationary distribution by Grassmann, Taksar and Heyman (1985), which uses only sums and quotients of positive
+/// numbers.
 fn rest(mut q: Rows) -> Vec<f64> {
     let n = q.len();
     for k in (1..n).rev() {
@@ -176,7 +177,7 @@ fn mmpp(moves: [f64; 2], rates: [f64; 2]) -> Source {
     }
 }
 
-/// Three states; packets come with moves, and without.
+/// Three states; transitions with and without packets.
 fn map() -> Source {
     Source {
         quiet: vec![vec![0.0, 0.3, 0.0], vec![0.0, 0.0, 1.5], vec![0.2, 0.0, 0.0]],
@@ -187,7 +188,7 @@ fn map() -> Source {
 fn cases() -> Vec<Case> {
     let erlang_2 = (vec![1.0, 0.0], vec![vec![0.0, 2.0], vec![0.0, 0.0]], vec![0.0, 2.0]);
     let exponential = (vec![1.0], vec![vec![0.0]], vec![1.0]);
-    // Either of two beginnings, a way back, and an end from both.
+    // Two initial phases, a transition back, and completion from both.
     let any = (vec![0.3, 0.7], vec![vec![0.0, 0.4], vec![0.9, 0.0]], vec![1.6, 0.5]);
     let rises: fn(usize, usize) -> f64 = |class, n| (0.2 * n as f64 - 0.3 - 0.3 * class as f64).clamp(0.0, 1.0);
     let case = |sources, (begins, moves, ends): &(Vec<f64>, Rows, Vec<f64>), room, refuses| Case {
@@ -219,7 +220,7 @@ fn solving_by_level_equals_solving_complete_chain() {
     }
 }
 
-/// A generator of random numbers of the test's own: Marsaglia's xorshift (2003).
+/// Random numbers by Marsaglia's xorshift (2003).
 struct Random(u64);
 
 impl Random {
@@ -238,14 +239,14 @@ impl Random {
 const ROOM: usize = 5;
 const RATE: f64 = 0.9;
 
-/// A service of one exponential part of rate 2, and with chance 0.4 another of rate 0.8: mean 1, squared coefficient
-/// of variation 1.5.
+/// An exponential service of rate 2, followed with probability 0.4 by one of rate 0.8: mean 1, squared coefficient of
+/// variation 1.5.
 fn service(random: &mut Random) -> f64 {
     let first = random.exponential(2.0);
     if random.uniform() < 0.4 { first + random.exponential(0.8) } else { first }
 }
 
-/// Share of the time with n in the system, and of arrivals that are lost: M/PH/1/5, packet by packet.
+/// Share of the time with n in the system, and of arrivals lost: M/PH/1/5, packet by packet.
 fn simulated(arrivals: u32, random: &mut Random) -> Vec<f64> {
     let (mut now, mut leaves): (f64, Vec<f64>) = (0.0, Vec::new());
     let (mut time, mut lost) = (vec![0.0; ROOM + 1], 0.0);
@@ -267,7 +268,7 @@ fn simulated(arrivals: u32, random: &mut Random) -> Vec<f64> {
     time.iter().map(|time| time / now).chain([lost / f64::from(arrivals)]).collect()
 }
 
-/// Thirty runs of 100,000 arrivals: each figure within four standard errors, which one in 16,000 is not.
+/// Thirty runs of 100,000 arrivals: each value within four standard errors, exceeded once in 16,000.
 #[test]
 fn a_simulation_agrees_on_a_service_of_phases() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);

@@ -1,5 +1,5 @@
-//! SciPy and python-control give the same figures. `validation/theory/oracle.py` wrote theirs to
-//! `validation/theory/oracle.txt`; `cargo xtask test` runs it again where both are installed.
+//! SciPy and python-control give the same values. `validation/theory/oracle.py` wrote theirs to
+//! `validation/theory/oracle.txt`; `cargo xtask test` runs it again if both are installed.
 
 use forebay_theory::dde::Past;
 use forebay_theory::mmpp::{Mmpp, Service, solve};
@@ -9,14 +9,14 @@ use num_complex::Complex64;
 
 const RECORD: &str = include_str!("../../../validation/theory/oracle.txt");
 
-/// The figures on record under a name of two words.
+/// The recorded values under a name of two words.
 fn record(name: &str) -> Vec<f64> {
     let line = RECORD.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
     let figures = line.unwrap_or_else(|| panic!("no {name}"))[name.len()..].split_whitespace();
     figures.map(|figure| figure.parse().unwrap()).collect()
 }
 
-/// All within this part of the figures on record.
+/// All values are within this relative distance of the recorded ones.
 fn agree(name: &str, found: &[f64], part: f64) {
     let want = record(name);
     assert_eq!(found.len(), want.len(), "{name}");
@@ -32,7 +32,7 @@ fn pi(w: f64) -> Complex64 {
     (1.857e-5 - 1.851e-5 * late) / Complex64::new(0.0, w * PERIOD)
 }
 
-/// Gain margin, phase margin, crossover. Theirs are read off a table of 40,000 frequencies: a thousandth.
+/// Gain margin, phase margin, crossover. The recorded ones are from a table of 40,000 frequencies: 0.1 %.
 #[test]
 fn margins_with_exact_delays_equal_python_control() {
     let loops: [(&str, &[(f64, f64)]); 4] = [
@@ -52,7 +52,7 @@ fn margins_with_exact_delays_equal_python_control() {
     }
 }
 
-/// Mean in the system, and loss. Both are exact but for rounding.
+/// Mean in the system, and loss. Both are exact except for rounding.
 #[test]
 fn queues_equal_the_complete_chain_in_scipy() {
     let cases = [
@@ -67,7 +67,7 @@ fn queues_equal_the_complete_chain_in_scipy() {
     }
 }
 
-/// The state at the end. Steps of a 200th of the delay: the error falls with their fourth power.
+/// The final state. Steps are a 200th of the delay: the error falls with their fourth power.
 #[test]
 fn trajectories_with_delay_equal_scipy() {
     const LAG: usize = 200;

@@ -41,7 +41,7 @@ impl Place {
         fs::write(self.dir.join(name), text).unwrap();
     }
 
-    /// The program, about to start here.
+    /// The program, not started yet, in this folder.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
         command.current_dir(&self.dir).args(words).env_remove("NO_COLOR").env("RUST_BACKTRACE", "0");
@@ -78,7 +78,7 @@ pub(crate) fn temporaries(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What a run of the program left.
+/// Result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -94,7 +94,7 @@ impl Ended {
         ended
     }
 
-    /// It ended well.
+    /// The exit code was 0.
     pub(crate) fn good(self) -> Self {
         assert_eq!(self.code, Some(0), "{self:?}");
         self
@@ -106,7 +106,7 @@ impl Ended {
     }
 }
 
-/// Every command, as the helps list them, with the help of each.
+/// Every command listed in the help, with its help.
 pub(crate) fn helps(place: &Place) -> Vec<(Vec<String>, String)> {
     let mut all: Vec<(Vec<String>, String)> = Vec::new();
     let mut open = vec![Vec::new()];
@@ -115,7 +115,7 @@ pub(crate) fn helps(place: &Place) -> Vec<(Vec<String>, String)> {
         let text = place.run(&question).good().stdout;
         let listed =
             text.split_once("Commands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or_default());
-        // A command stands two to the right; what is further tells about it.
+        // Commands are indented by two; deeper lines describe them.
         let names = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
         for name in names.filter(|name| !name.is_empty() && *name != "help") {
             open.push([&words[..], &[name.to_string()]].concat());

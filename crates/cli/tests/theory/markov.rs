@@ -1,10 +1,10 @@
-//! `forebay theory markov`: the worked numbers of RED+Tail's model, and what it refuses.
+//! `forebay theory markov`: worked numbers of RED+Tail's model, and refusals.
 
 use crate::common::Place;
 use serde_json::Value;
 
-/// The paper's network with a buffer that the widest distribution does not fill: 6 Mb/s, 1000-byte packets, 64 ms,
-/// 1.403307 of them on the wire.
+/// The paper's network with a buffer that the widest distribution does not fill: 6 Mb/s, 1000-byte packets, 64 ms, of
+/// which 1.403307 packets are on the wire.
 const TAIL: &str = include_str!("../data/tail.toml");
 
 fn place(name: &str) -> Place {
@@ -20,7 +20,7 @@ fn results(place: &Place, words: &[&str]) -> Vec<Value> {
     json["results"].as_array().unwrap().clone()
 }
 
-/// To six tenths of the last digit that is printed.
+/// Equal to within 0.6 of the last printed digit.
 fn printed(row: &Value, name: &str, want: &str) {
     let decimals = want.split_once('.').map_or(0, |(_, after)| after.len());
     let digit = 10f64.powi(-(decimals as i32));
@@ -59,7 +59,7 @@ fn the_worked_numbers() {
         let row = &results(&place, &words)[0];
         printed(row, "q_mean_pkts", mean);
         printed(row, "q_std_pkts", std);
-        // At two round trips f' is -1: the straight line does not settle.
+        // At two round trips f' is -1: the linear map does not settle.
         assert_eq!((&row["stable"], row["linear_std_pkts"].is_null()), (&(step != "2rtt").into(), step == "2rtt"));
         if step != "2rtt" {
             printed(row, "linear_std_pkts", linear);
@@ -81,7 +81,7 @@ fn markov_needs_p_except_for_laws() {
     for part in ["S (6.1)", "linear", "\npi preset=ns2 q_ref=100  ", "yes"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Where p is given only a discipline's own buffer makes a difference.
+    // With p given, only the discipline's own buffer has an effect.
     let aqms = ["--aqm", "pi", "--aqm", "droptail", "--aqm", "droptail hard_limit=150p"];
     let rows = results(&place, &[&["--p", "0.014"], &aqms[..]].concat());
     assert_eq!(rows[0]["q_mean_pkts"], rows[1]["q_mean_pkts"]);

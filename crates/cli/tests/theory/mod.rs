@@ -1,4 +1,4 @@
-//! `forebay theory` through the program: what it prints, what it leaves out, what it refuses.
+//! `forebay theory` through the program: output, omissions and refusals.
 
 mod markov;
 
@@ -31,7 +31,7 @@ fn stability_of_the_example_of_the_design_rule() {
     let place = place("theory-stability");
     let found = &results(&place, &["stability", "loop.toml"])[0];
     assert_eq!(found["stable"], true);
-    // W = R C/N, p = 2/W^2; the crossover that the rule designs for.
+    // W = R C/N, p = 2/W^2; the crossover is the design point of the rule.
     assert!(near(&found["window_pkts"], 15.375, 0.05) && near(&found["p_rest"], 0.00846, 5e-5), "{found}");
     assert!(near(&found["crossover_rad_per_s"], 0.53, 0.02), "{found}");
     let text = place.run(&["theory", "stability", "loop.toml", "--aqm", "codel", "--aqm", "rem b=200"]).good();
@@ -65,7 +65,7 @@ fn fluid_and_linear_loop_agree() {
     }
 }
 
-/// Two classes of a link of 10 Mb/s that hears their round trips: the first has a third of it.
+/// Two classes of a 10 Mb/s link that measures their round trips; the first has a third of the rate.
 const CLASSES: &str = include_str!("../data/classes.toml");
 
 #[test]
@@ -73,13 +73,13 @@ fn classes_may_share_a_queue() {
     let place = place("theory-classes");
     place.write("classes.toml", CLASSES);
     let found = |aqm: &str| results(&place, &["stability", "classes.toml", "--aqm", aqm])[0].clone();
-    // W = phi C R/N and p = 2/W^2 for each class; Q + sum of B/alpha stays what it was with Q = 0.
+    // W = phi C R/N and p = 2/W^2 for each class; Q + sum of B/alpha is the same as with Q = 0.
     let calm = found("msvb phi=0.34/0.66 alpha=0.1 b_init=45p b_cap=60p");
     let [q, rtt_ms] = ["q_rest_pkts", "rtt_ms"].map(|key| calm[key].as_f64().unwrap());
     let passes =
         [(0.34, 30.0), (0.66, 60.0)].map(|(phi, flows)| 1.0 - 2.0 * f64::powi(flows / (phi * 1.25 * rtt_ms), 2));
     assert!((q * (1.0 + passes.iter().sum::<f64>() / 0.1) / 900.0 - 1.0).abs() < 1e-6, "{calm}");
-    // A threshold that would pass its largest, of the class with the smaller p, rests there.
+    // A threshold that would exceed its maximum stays there: that of the class with the smaller p.
     let fewer = ["--set", "flows.few.count=20", "--aqm", "msvb phi=0.34/0.66 alpha=0.1 b_cap=45p"];
     let capped = &results(&place, &[&["stability", "classes.toml"], &fewer[..]].concat())[0];
     let [q, rtt_ms] = ["q_rest_pkts", "rtt_ms"].map(|key| capped[key].as_f64().unwrap());
@@ -117,7 +117,7 @@ fn trajectories_and_distributions_are_drawn() {
 fn edges_of_a_loop() {
     let place = place("theory-critical");
     let found = &results(&place, &["stability", "loop.toml", "--critical"])[0];
-    // Fewer flows, longer round trips and faster links all raise the gain.
+    // Fewer flows, longer round trips and faster links increase the gain.
     let edge = |key: &str| found[key].as_f64().unwrap();
     assert!((4.0..20.0).contains(&edge("critical_flows")), "{found}");
     assert!(edge("critical_base_rtt_factor") > 1.5 && edge("critical_rate_mbps") > 20.0, "{found}");
@@ -176,11 +176,11 @@ fn disciplines_without_a_model_are_refused() {
     assert!(some.lines().any(|line| line.starts_with("droptail ")) && some.contains("codel: no model of"), "{some}");
     let some = &results(&place, &[&mmpp[1..], &["--aqm", "droptail"]].concat())[0];
     assert_eq!((&some["queues"][0]["label"], &some["without"][1]["label"]), (&"droptail".into(), &"red".into()));
-    // An answer is printed, and what has none is named.
+    // A result is printed, and disciplines without a model are named.
     let some = place.run(&["theory", "stability", "loop.toml", "--aqm", "codel", "--aqm", "pi q_ref=200"]).good();
     assert!(some.stdout.contains("codel: no model of this discipline"), "{}", some.stdout);
     assert!(some.stdout.lines().any(|line| line.starts_with("pi q_ref=200 ")), "{}", some.stdout);
-    // A loop that has no rest is an answer too, with a row of its own.
+    // A loop without equilibrium is a result too, with its own row.
     let crowd = ["theory", "stability", "loop.toml", "--aqm", "pi q_ref=200", "--set", "flows.ftp.count=5000"];
     let none = place.run(&crowd).good();
     assert!(none.stdout.lines().any(|line| line.starts_with("pi q_ref=200 ") && line.contains(" - ")), "{none:?}");
@@ -242,7 +242,7 @@ fn stability_map_over_flows_and_round_trips() {
     assert!(near(&sides["y"]["values"][0], 0.04) && near(&sides["y"]["values"][15], 1.0), "{sides}");
     let stable = document["results"][0]["stable"].as_array().unwrap();
     assert_eq!((stable.len(), stable[0].as_array().unwrap().len()), (16, 16));
-    // What is stable with a long round trip is so with a short one.
+    // A loop that is stable with a long round trip is stable with a short one.
     let count = |row: &Value| row.as_array().unwrap().iter().filter(|cell| **cell == true).count();
     assert!(count(&stable[0]) >= count(&stable[15]), "{stable:?}");
 }

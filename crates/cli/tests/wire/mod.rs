@@ -1,6 +1,5 @@
-//! Three network namespaces in a row, client, router and server, and TCP through them.
-//!
-//! The tests' own program is client and server too: started again with a role in its environment.
+//! Three network namespaces in a row (client, router, server) with TCP through them. The test program is also client
+//! and server, started with a role in its environment.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,21 +13,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// The device under test, in the router, towards the server.
+/// The device under test: the router's, towards the server.
 pub(crate) const DEVICE: &str = "out";
 const SERVER: &str = "10.98.2.2:5201";
 const ROLE: &str = "FOREBAY_TEST_ROLE";
 
-/// One rig at a time: they share the machine's processors.
+/// One rig at a time, as rigs share the processors.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// The namespaces; they go with it.
+/// The namespaces, removed on drop.
 pub(crate) struct Rig {
     names: [String; 3],
     _one: MutexGuard<'static, ()>,
 }
 
-/// Runs a program; what it said, if it failed.
+/// Runs a program. An error is its output.
 pub(crate) fn run(words: &str) -> Result<String, String> {
     let mut split = words.split(' ');
     let program = split.next().unwrap_or_default();
@@ -38,7 +37,7 @@ pub(crate) fn run(words: &str) -> Result<String, String> {
 }
 
 impl Rig {
-    /// The namespaces, or what is lacking for them.
+    /// The namespaces, or what is missing for them.
     pub(crate) fn new() -> Result<Self, String> {
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
@@ -52,7 +51,7 @@ impl Rig {
         }
         let names = ["c", "r", "s"].map(|role| format!("fb{}{role}", std::process::id()));
         let rig = Self { names, _one: one };
-        // A kernel without namespaces or veth is one thing, a rig that does not stand another.
+        // A kernel without namespaces or veth is a skip; any other error is a failure.
         match rig.build() {
             Err(lacking) if lacking.starts_with("ip netns add") || lacking.starts_with("ip link add") => Err(lacking),
             Err(fault) => panic!("{fault}"),
@@ -76,7 +75,7 @@ impl Rig {
         ] {
             run(&format!("ip -n {name} addr add {address} dev {device}"))?;
             run(&format!("ip -n {name} link set {device} up"))?;
-            // One packet of the kernel is one on the wire.
+            // Without GSO, a packet of the kernel is a packet on the wire.
             run(&format!("nsenter --net=/run/netns/{name} ethtool -K {device} tso off gso off gro off"))?;
         }
         run(&format!("ip -n {c} route add default via 10.98.1.2"))?;
@@ -85,7 +84,7 @@ impl Rig {
         for name in [c, s] {
             self.set(name, "tcp_ecn", "1")?;
             self.set(name, "tcp_congestion_control", "reno")?;
-            // A tail loss probe sends again what was never lost.
+            // A tail loss probe would retransmit packets that were not lost.
             self.set(name, "tcp_early_retrans", "0")?;
         }
         Ok(())
@@ -105,32 +104,32 @@ impl Rig {
             .and_then(|status| if status.success() { Ok(()) } else { Err(format!("{key}={value}")) })
     }
 
-    /// A program in a namespace: 0 the client's, 1 the router's, 2 the server's.
+    /// A program in a namespace: 0 is the client's, 1 the router's, 2 the server's.
     pub(crate) fn within(&self, place: usize, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.names[place])).arg(program.as_ref()).stdin(Stdio::null());
         command
     }
 
-    /// `forebay` in the router.
+    /// `forebay` in the router's namespace.
     pub(crate) fn forebay(&self, words: &[&str]) -> Command {
         let mut command = self.within(1, env!("CARGO_BIN_EXE_forebay"));
         command.args(words);
         command
     }
 
-    /// The same, until it has ended.
+    /// As `forebay`; waits until it has ended.
     pub(crate) fn ended(&self, words: &[&str]) -> Output {
         self.forebay(words).output().unwrap()
     }
 
-    /// What it prints as a document.
+    /// The JSON document that it prints.
     pub(crate) fn document(&self, words: &[&str]) -> Value {
         let out = self.ended(&[words, &["--json"]].concat());
         serde_json::from_slice(&out.stdout).unwrap_or_else(|error| panic!("{words:?}: {error}: {out:?}"))
     }
 
-    /// A counter of the kernel's in a namespace: `netstat IpExt InCEPkts`.
+    /// A counter of the kernel in a namespace: `netstat IpExt InCEPkts`.
     pub(crate) fn counter(&self, place: usize, file: &str, group: &str, name: &str) -> u64 {
         let out = self.within(place, "cat").arg(format!("/proc/net/{file}")).output().unwrap();
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -140,13 +139,13 @@ impl Rig {
         at.and_then(|at| values.split(' ').nth(at)?.parse().ok()).unwrap_or_else(|| panic!("no {group} {name}"))
     }
 
-    /// What tc(8) says of the device.
+    /// Output of tc(8) about the device.
     pub(crate) fn qdisc(&self) -> String {
         let out = self.within(1, "tc").args(["qdisc", "show", "dev", DEVICE]).output().unwrap();
         String::from_utf8_lossy(&out.stdout).trim().to_string()
     }
 
-    /// What it says of filters at the device's egress.
+    /// Filters at the device's egress, by tc(8).
     pub(crate) fn filters(&self) -> String {
         let out = self.within(1, "tc").args(["filter", "show", "dev", DEVICE, "egress"]).output().unwrap();
         String::from_utf8_lossy(&out.stdout).trim().to_string()
@@ -163,12 +162,12 @@ impl Rig {
         Load { ends: vec![role(0, format!("client {flows} {secs}")), server] }
     }
 
-    /// Whatever is left of attachments to this rig's devices, in words.
+    /// Remains of attachments to this rig's devices, as text.
     pub(crate) fn left(&self) -> Vec<String> {
         let begun = Instant::now();
         loop {
             let left = self.left_now();
-            // The kernel frees what nobody holds a little later.
+            // The kernel frees unreferenced objects a little later.
             if left.is_empty() || begun.elapsed() > Duration::from_secs(2) {
                 return left;
             }
@@ -178,14 +177,14 @@ impl Rig {
 
     fn left_now(&self) -> Vec<String> {
         let mut left = Vec::new();
-        // Other network namespaces are none of our business.
+        // Other network namespaces do not count.
         let netns = fs::metadata(format!("/run/netns/{}", self.names[1])).map(|found| found.ino()).unwrap_or_default();
         let (mut ours, mut others) = (0, 0);
         for entry in
             ["/run/forebay", "/sys/fs/bpf/forebay"].iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten()
         {
             let name = entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).unwrap_or_default();
-            // The lock and the note about the file system are nobody's attachment.
+            // The lock and the note about the file system belong to no attachment.
             if !name.contains('@') {
                 continue;
             }
@@ -222,7 +221,7 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        // After a test that broke off: it says that there is nothing otherwise.
+        // After a test that failed; the test itself checks that nothing is left.
         let _ = self.forebay(&["detach", DEVICE]).output();
         for name in &self.names {
             let _ = run(&format!("ip netns del {name}"));
@@ -230,13 +229,13 @@ impl Drop for Rig {
     }
 }
 
-/// Transfers that go on.
+/// Transfers in progress.
 pub(crate) struct Load {
     ends: Vec<Child>,
 }
 
 impl Load {
-    /// Until every byte has come and been acknowledged.
+    /// Waits until every byte has been acknowledged.
     pub(crate) fn finish(mut self) {
         for end in &mut self.ends {
             assert!(end.wait().unwrap().success());
@@ -253,7 +252,7 @@ impl Drop for Load {
     }
 }
 
-/// What this program is when it was started by [`Rig::load`]; nothing otherwise.
+/// The role of this program if it was started by [`Rig::load`]; otherwise it does nothing.
 pub(crate) fn play() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let words: Vec<&str> = role.split(' ').collect();
@@ -285,7 +284,7 @@ pub(crate) fn play() {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// Sends for so long, and then waits for the other end to have it all.
+/// Sends for this time, then waits until the other end has received everything.
 fn give(mut server: TcpStream, secs: u64) {
     let (begun, block) = (Instant::now(), [0u8; 16384]);
     while begun.elapsed() < Duration::from_secs(secs) {

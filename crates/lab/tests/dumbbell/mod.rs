@@ -1,21 +1,21 @@
-//! What tests of whole scenarios share: a dumbbell around some flows, read and run.
+//! A dumbbell around some flows, read and run, for tests of complete scenarios.
 
 use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::record::RunRecord;
 use forebay_lab::scenario::{Case, InputError, Overrides};
 
-/// A dumbbell as the file has it, but for its flows.
+/// A dumbbell as in a file, without flows.
 pub(crate) struct Dumbbell<'a> {
-    /// `duration` and what else stands at the head.
+    /// `duration` and other keys of the top level.
     pub(crate) head: &'a str,
-    /// What is in the tables of its links.
+    /// Keys of the tables of its links.
     pub(crate) bottleneck: &'a str,
     pub(crate) access: &'a str,
     pub(crate) egress: &'a str,
 }
 
-/// 1 Mb/s with room for 10 packets, for a second.
+/// 1 Mb/s with a buffer of 10 packets, for one second.
 pub(crate) const SLOW: Dumbbell<'static> = Dumbbell {
     head: "duration = \"1s\"",
     bottleneck: "rate = \"1mbit\", delay = \"10ms\", queue = \"10p\"",

@@ -1,4 +1,4 @@
-//! The papers' claim files: complete, consistent with their scenarios, and answerable.
+//! The papers' claim files: complete, consistent with their scenarios, and decidable.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn aaqm_has_every_fixed_id_once() {
     assert_eq!(ids, fixed);
 }
 
-/// Of a verdict other than reproduced the report says why; at length the paper's README does.
+/// The report gives the reason of every verdict other than reproduced; the paper's README has the details.
 #[test]
 fn every_failed_claim_has_a_reason() {
     for paper in PAPERS {
@@ -98,7 +98,7 @@ fn times_needs_less_than() {
     }
 }
 
-/// Without runs every check must still find its contenders and axes, and fail because there are no runs.
+/// Without runs every check still finds its contenders and axes, and fails because there are no runs.
 #[test]
 fn every_check_names_what_its_scenario_compares() {
     for paper in PAPERS {
@@ -115,7 +115,7 @@ fn every_check_names_what_its_scenario_compares() {
             for (i, scenario) in section.scenarios().enumerate() {
                 let (_, text) = paper.scenarios.iter().find(|(name, _)| name == scenario).unwrap();
                 let plan = Plan::new(load::parse(scenario, text, &Overrides::default()).unwrap(), 1, 1);
-                // Other scenarios may lack an axis, and have the subject alone.
+                // Other scenarios may lack an axis, or have only one contender.
                 let own = i == 0;
                 let point = if own { section.point.clone() } else { Point::new() };
                 let runs = Runs::new(&plan, &[], false).at(&point);
@@ -135,7 +135,7 @@ fn no_runs_no_answer(runs: &Runs, claim: &Claim, subject: &str) {
     }
 }
 
-/// A misspelt quantity must not pass for a result.
+/// A misspelt quantity must not give a verdict.
 #[test]
 fn an_unknown_quantity_is_an_error() {
     let record = dumbbell::run(vec![dumbbell::case(&SLOW.with("[[flows]]\nkind = \"ftp\"")).unwrap()]);

@@ -1,4 +1,4 @@
-//! What happened to classes over time: recorded where it is asked for, the same sums as the run's, drawn in its report.
+//! Series of classes: recorded on request, equal in sum to the run's counters, and drawn in the report.
 
 use std::fs;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn class_columns_end_at_the_totals() {
         assert_eq!(last("class.0.dropped_pkts") + last("class.2.dropped_pkts"), of("loss_ratio") * of("offered_pkts"));
         assert_eq!(last("class.2.delivered_bytes"), last("class.2.delivered_pkts") * 1500.0, "{label}");
         assert_eq!(last("class.9.offered_pkts"), 0.0, "{label}: there is no class 9");
-        // 25 packets a second from the fifth second on.
+        // 25 packets per second from the fifth second on.
         assert_eq!(of("growth(class.2.offered_pkts)@0..5"), 0.0, "{label}");
         assert!((of("growth(class.2.offered_pkts)@6..9") - 75.0).abs() <= 1.0, "{label}");
         let (mean, longest) = (of("mean(class.2.sojourn_ms)"), of("class.2.sojourn_ms.max"));

@@ -1,4 +1,4 @@
-//! Figures, tables, seeds and the index of made-up papers, from their files to the pages.
+//! Figures, tables, seeds and the index of invented papers, from their files to the pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ columns = [{ label = "one", digits = 1 }, { label = "two", digits = 1 }]
 rows = [{ label = "weight", given = [1, 2.5], printed = [1, 2.4] }]
 "#;
 
-/// Papers of a test live as long as the program.
+/// A paper of a test is never freed.
 fn paper(name: &'static str, text: &str) -> &'static Paper {
     let claims = Box::leak(text.to_string().into_boxed_str());
     Box::leak(Box::new(Paper { name, summary: "", claims, scenarios: &[("s", SCENARIO)] }))
@@ -209,7 +209,7 @@ fn every_kind_of_figure_has_lines_ranges_whiskers() {
     assert_eq!(figure(&page, "Fig. 5")["rules"][0], json!({ "axis": "y", "at": 0.1, "label": "a tenth" }));
     assert_eq!(points(figure(&page, "Fig. 6"), 0).last().unwrap(), &(20.0, 1.0));
 
-    // In Mb/s, of a link with 1; a packet is 12 kb.
+    // In Mb/s, of a link of 1 Mb/s; a packet has 12 kb.
     let rates = points(figure(&page, "Fig. 7"), 0);
     assert_eq!(rates.iter().map(|p| p.0).collect::<Vec<_>>(), [1.002, 2.001, 3.0]);
     assert!(rates.iter().all(|p| (0.5..=1.013).contains(&p.1)), "{rates:?}");
@@ -342,7 +342,7 @@ fn wrong_exhibits_are_refused() {
     }
 }
 
-/// What the papers' own files draw must be there to be drawn.
+/// The data of every figure of the papers exist.
 #[test]
 fn papers_draw_what_their_scenarios_compare() {
     for paper in PAPERS {
@@ -373,7 +373,7 @@ fn papers_draw_what_their_scenarios_compare() {
     }
 }
 
-/// What a table says was given, row by row, and what else the scenario has: its text, and its contenders in full.
+/// The given values of a table, row by row; the text of the scenario; and its contenders with all parameters.
 fn given_beside_scenario(paper: &str, table: &str, scenario: &str) -> (Vec<Vec<f64>>, &'static str, Vec<String>) {
     let paper = PAPERS.iter().find(|one| one.name == paper).unwrap();
     let file = claim_file::parse(paper.claims).unwrap();
@@ -384,7 +384,7 @@ fn given_beside_scenario(paper: &str, table: &str, scenario: &str) -> (Vec<Vec<f
     (rows.map(|row| row.given).collect(), text, compared.collect())
 }
 
-/// Table II of the RED+Tail paper is what its scenario has, not measured: the two must not drift apart.
+/// Table II of the RED+Tail paper lists settings, not results: it must agree with the scenario.
 #[test]
 fn parameters_of_table_ii_are_in_the_scenario() {
     let (given, scenario, compared) = given_beside_scenario("red-tail", "Table II", "mixed");
@@ -407,7 +407,7 @@ fn parameters_of_table_ii_are_in_the_scenario() {
     has(other, format!("beta={}", ared[4]));
 }
 
-/// The same of Table 2 of the MSVB paper.
+/// The same for Table 2 of the MSVB paper.
 #[test]
 fn parameters_of_table_2_are_in_the_scenario() {
     let (given, scenario, compared) = given_beside_scenario("msvb", "Table 2", "weighted");
@@ -422,7 +422,7 @@ fn parameters_of_table_2_are_in_the_scenario() {
     has(format!("phi={}", words(&given[2])));
 }
 
-/// A claim says why only where it does not hold: on the index, in the report and in `claims.json`.
+/// Only a claim that does not hold has a reason: on the index, in the report and in `claims.json`.
 #[test]
 fn claims_that_do_not_hold_say_why() {
     let dir = folder("why");
@@ -469,7 +469,7 @@ fn index_has_every_paper_with_claims_and_links() {
     assert!(!html.contains("<script") && !html.contains("http://") && !html.contains("https://"));
     assert_eq!(page(&dir), dir.join("index.html"), "report DIR builds it again");
 
-    // Another batch adds to it; what is no index is left alone.
+    // A further batch adds to it; other files are left alone.
     report::record_index(&dir, "quick", &[("four", "fourth".to_string())], &Origin::default(), &Wait::NEVER).unwrap();
     assert!(
         fs::read_to_string(report::build_index(&dir, &Wait::NEVER).unwrap())

@@ -1,4 +1,4 @@
-//! Run directories, claims, exhibits and reports: what is left on disk, and what it says.
+//! Run directories, claims, exhibits and reports: files and their content.
 
 mod claims;
 mod class_columns;

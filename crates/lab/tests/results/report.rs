@@ -1,4 +1,4 @@
-//! What the report says of which link.
+//! The report assigns results to the right links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn page(name: &str, topology: &str) -> Value {
     data(&fs::read_to_string(build(&dir)).unwrap())
 }
 
-/// The directory of two runs of each over this network; with a title and labels, if there are any.
+/// A directory with two runs of each contender over this network, with title and labels if given.
 fn runs(name: &str, topology: &str, title: &str, labels: &str) -> PathBuf {
     seeds(name, topology, title, labels, 2)
 }
@@ -61,7 +61,7 @@ fn seeds(name: &str, topology: &str, title: &str, labels: &str, seeds: u64) -> P
     dir
 }
 
-/// What the page's script draws.
+/// The data that the page's script draws.
 fn data(html: &str) -> Value {
     serde_json::from_str(between(html, "id=\"forebay-data\">", "</script>")).unwrap()
 }
@@ -107,10 +107,11 @@ fn dumbbell_has_one_link_without_a_name() {
     assert!(!all.contains("link ") && !all.contains("wire"), "{all}");
 }
 
-/// Ends the element that it stands in, be it a title, a script or an attribute, and begins one of its own.
+/// Closes the element around it (a title, a script or an attribute), and opens another one.
 const HOSTILE: &str = "</script></title><!--\"'><img src=x onerror=alert(1)><script>alert(2)</script>&lt;";
 
-/// A directory with that in every free text of its scenario and of `meta.json`; names are letters, digits, - and _.
+/// A directory with that text in every free text of its scenario and of `meta.json`. Names are letters, digits, - and
+/// _.
 fn hostile(name: &str) -> PathBuf {
     let quoted = Value::from(HOSTILE).to_string();
     let dir = runs(name, BELL, &format!("title = {quoted}"), &format!("labels = [{quoted}, \"fine\"]"));
@@ -166,7 +167,7 @@ fn page_runs_only_its_script_and_escapes_texts() {
     }
 }
 
-/// What an emulator says of its timing.
+/// Timing as recorded by an emulator.
 fn timing(valid: bool) -> Value {
     let late = |p50: f64| json!({ "mean": p50, "std": 0.5, "p50": p50, "p99": 7.25, "max": 31.5 });
     let faults = if valid { json!([]) } else { json!(["1.2 % of packets down were more than 5 ms late"]) };
@@ -174,7 +175,7 @@ fn timing(valid: bool) -> Value {
             "missed_pkts": 3, "refused_pkts": 4, "cpu_seconds": 1.5, "wall_seconds": 3.0 })
 }
 
-/// Changes what `meta.json` says.
+/// Changes `meta.json`.
 fn change_meta(dir: &Path, change: impl FnOnce(&mut Value)) {
     let path = dir.join("meta.json");
     let mut meta: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -216,7 +217,7 @@ fn kernel_run_is_named_with_its_timing() {
 fn real_and_simulated_runs_are_distinguished() {
     let dir = seeds("mixed", BELL, "", "labels = [\"droptail (kernel)\", \"droptail (simulated)\"]", 2);
     let run = |seed: u64, valid| json!({ "label": "droptail (kernel)", "seed": seed, "attempts": 3, "timing": timing(valid) });
-    // A third seed is of an earlier command that asked for more.
+    // The third seed is from an earlier command with more seeds.
     fs::write(dir.join("timing.json"), json!([run(1, true), run(2, false), run(3, false)]).to_string()).unwrap();
     let page = drawn(&dir);
     assert_eq!(page["real"]["valid"], false);

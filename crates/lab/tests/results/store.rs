@@ -1,4 +1,4 @@
-//! Run directories and reproductions on disk: whose they are, what counts, what is kept.
+//! Run directories and reproductions on disk: ownership, valid runs, kept files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn text() -> String {
         .with("[[flows]]\nkind = \"ftp\"\nname = \"ftp\"\n[compare]\naqm = [\"droptail\", \"raqm q0=5\"]")
 }
 
-/// An empty place of its own for each test.
+/// A separate empty folder for each test.
 fn place(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("store-{name}"));
     let _ = fs::remove_dir_all(&dir);
@@ -66,8 +66,8 @@ fn a_report_reads_what_the_plan_covers() {
     assert_eq!(seeds_on_disk(&dir), [1, 1], "a file that was never whole");
 }
 
-/// No thread goes ahead to runs that are not due yet: what is left of an interrupted batch is its beginning, and no
-/// thread keeps for itself what an idle one could do.
+/// Threads take runs in order: an interrupted batch has finished its first runs, and no thread reserves runs that an
+/// idle one could do.
 #[test]
 fn order_of_runs_does_not_depend_on_threads() {
     let dir = place("order");
@@ -182,7 +182,7 @@ fn tables_hold_every_run_in_order_however_many() {
     assert_eq!(series.iter().filter(|row| !row.contains("raqm.p: null")).count(), samples / 2, "droptail has no p");
 }
 
-/// Reproduces the theorems named, which takes no simulation.
+/// Reproduces the named theorems, which need no simulation.
 fn reproduce(dir: &Path, level: Level, revision: &str, ids: &[&str]) -> Result<Vec<ClaimResult>, ReproduceError> {
     let paper = papers::find("raqm").unwrap();
     let reproduction = Reproduction::new(paper, level, |id| ids.contains(&id)).unwrap().with_revision(revision);

@@ -1,4 +1,4 @@
-//! Several writers of one run directory, what killed ones leave behind, and files that are no files.
+//! Several writers of one run directory, remains of killed writers, and paths that are not regular files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,7 +38,7 @@ fn names(dir: &Path) -> BTreeSet<String> {
     dir.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// Seeds by the summary, the metadata and the table: what contradicts itself if two writers have mixed.
+/// Seeds by the summary, the metadata and the table: they differ if two writers have mixed their files.
 fn seeds(dir: &Path) -> [usize; 3] {
     let count =
         |name: &str, key: &str| disk::read_json::<Value>(&dir.join(name)).unwrap()[key].as_array().unwrap().len();
@@ -118,7 +118,7 @@ fn joined_workers_write_with_the_owner() {
     assert_eq!(batch::run(&plan, &owner, &Control::silent(&stop)).unwrap().runs.len(), 8);
 }
 
-/// Files as somebody may plant them where others may write.
+/// Files that another user may plant in a shared folder.
 #[cfg(unix)]
 mod planted {
     use super::*;
@@ -130,7 +130,7 @@ mod planted {
         let dir = place("links");
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("victim"), "precious").unwrap();
-        // The name that was used once: predictable.
+        // A temporary name of earlier versions, which was predictable.
         symlink("victim", dir.join(format!("report.html.{}.tmp", std::process::id()))).unwrap();
         symlink("victim", dir.join("report.html")).unwrap();
         disk::write_whole(&dir.join("report.html"), b"page").unwrap();

@@ -1,4 +1,4 @@
-//! Axes that change nothing, and arguments that contradict one another: refused where they stand.
+//! Axes that change nothing, and contradictory arguments, are refused with their place.
 
 use forebay_lab::load;
 use forebay_lab::scenario::{Case, InputError, Overrides};
@@ -71,7 +71,7 @@ fn discipline_of_another_link_is_an_axis() {
     }
 }
 
-/// Two values which give identical runs: the cases would say the same thing under two labels.
+/// Two values that give identical runs: two cases would show the same results under two labels.
 #[test]
 fn an_axis_that_changes_nothing_is_refused() {
     let named = alone().replace("raqm q0=50", "raqm q0={q}");
@@ -115,7 +115,7 @@ fn an_axis_that_changes_nothing_is_refused() {
     assert_eq!(read(EXAMPLE, &[], &["report.reference=20p,50p"], &[]).unwrap().len(), 2, "settling is another");
 }
 
-/// Whichever way the path is written.
+/// In every notation of the path.
 #[test]
 fn key_set_and_varied_is_refused_or_fixed() {
     for (set, vary) in [
@@ -145,7 +145,7 @@ fn key_set_and_varied_is_refused_or_fixed() {
     assert!(error.accepts.contains("does not overlap topology.access.delays, which varies"), "{error}");
 }
 
-/// `*` in a path is every item of a list.
+/// `*` in a path means every item of a list.
 #[test]
 fn one_value_for_every_item_of_a_list() {
     let two = format!("{EXAMPLE}\n[[flows]]\nkind = \"ftp\"\nname = \"other\"\ncount = 7\n");
@@ -191,7 +191,7 @@ fn disciplines_come_from_one_place() {
     assert_eq!(labels, ["codel", "codel"], "the file's own give way, and so does their axis");
 }
 
-/// What a case is called does not depend on how its value was given, and is one line.
+/// The name of a case does not depend on how its value was given, and has one line.
 #[test]
 fn a_case_is_called_by_its_value() {
     let points = |text: &str, sets: &[&str], vary: &[&str]| {
@@ -208,7 +208,7 @@ fn a_case_is_called_by_its_value() {
     assert_eq!(points(EXAMPLE, &[], &["title=\"1..2/3\",b"]), ["1..2/3", "b"], "a text in quotes is no range");
 }
 
-/// They would break tables, or speak to the terminal.
+/// They would break tables, or contain control sequences of the terminal.
 #[test]
 fn control_characters_are_in_no_name() {
     for (set, key) in [

@@ -1,4 +1,4 @@
-//! Bad input: one message with file, line, key, what was found, what is accepted, the nearest name.
+//! Invalid input: one message with file, line, key, what was found, what is accepted, and the nearest name.
 
 use std::fs;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ fn refused(text: &str, sets: &[&str], aqm: &[&str]) -> InputError {
     load::parse("scenario.toml", text, &overrides).expect_err(text)
 }
 
-/// The message and the JSON are the parts of the error, nothing lost and nothing added.
+/// Message and JSON contain exactly the parts of the error.
 fn check_surfaces(error: &InputError) {
     let message = error.to_string();
     assert_eq!(message.lines().count(), 1, "{message}");
@@ -142,7 +142,7 @@ fn limits_across_keys_hold_for_arguments_too() {
     }
 }
 
-/// Ends a run as soon as it has begun.
+/// Ends a run immediately.
 struct Enough;
 
 impl Observer for Enough {
@@ -151,7 +151,7 @@ impl Observer for Enough {
     }
 }
 
-/// The engine's agenda has 131,072 places. A pair of hosts of which one acknowledges late takes four.
+/// The engine's agenda has 131,072 places. A pair of hosts with delayed acknowledgements takes four.
 #[test]
 fn too_many_hosts_for_the_agenda_are_refused() {
     let group =
@@ -219,7 +219,7 @@ fn an_empty_file_lacks_its_version() {
     }
 }
 
-/// A directory of this test's own, with these files.
+/// A separate directory with these files.
 fn folder(name: &str, files: &[(&str, &[u8])]) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&path).unwrap();

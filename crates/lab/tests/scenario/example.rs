@@ -1,4 +1,4 @@
-//! The published example and the words of the format, read, varied, overridden and written back.
+//! The published example and every key of the format: read, varied, overridden and written back.
 
 use std::sync::Arc;
 
@@ -298,7 +298,7 @@ fn limits_across_keys_are_themselves_accepted() {
         only(EXAMPLE, sets);
     }
     only(EVERYTHING, &["flows.cbr.rate=8gbit", "flows.mice.arrivals=9990/s", "flows.bulk.count=800"]);
-    // No flow, no packet: the group of 1000-byte datagrams is empty.
+    // Without flows there are no packets: the group of 1000-byte datagrams is empty.
     only(EVERYTHING, &["topology.bottleneck.queue=500b"]);
 }
 

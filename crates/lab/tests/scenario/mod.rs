@@ -1,4 +1,4 @@
-//! Scenario files: what is read, refused, written and published of them.
+//! Scenario files: reading, refusing, writing, and the published schema.
 
 mod axes;
 mod bad;

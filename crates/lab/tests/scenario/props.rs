@@ -1,4 +1,4 @@
-//! No text, however mangled, makes the reader panic; whatever it takes survives being written.
+//! No text makes the reader panic; what it accepts is written and read back unchanged.
 
 use forebay_lab::load;
 use forebay_lab::scenario::{Case, InputError, Overrides};
@@ -10,7 +10,7 @@ const EVERYTHING: &str = include_str!("../data/everything.toml");
 const LOT: &str = include_str!("../data/everything-lot.toml");
 const GRAPH: &str = include_str!("../data/everything-graph.toml");
 
-/// Words that bring a mangled file closer to an edge than random letters would.
+/// Tokens that bring a random file closer to a limit than random letters would.
 const WORDS: &[&str] = &[
     "\"",
     "\"\"\"",
@@ -119,7 +119,7 @@ fn read(text: &str, sets: Vec<String>, aqm: Vec<String>) -> Result<Vec<Case>, In
     load::parse("s.toml", text, &Overrides { sets, aqm, ..Overrides::default() })
 }
 
-/// Reads, and holds what comes of it to the promises: one line of complaint, or an exact round trip.
+/// Reads a text and checks the result: an error on one line, or an exact round trip.
 fn check(outcome: Result<Vec<Case>, InputError>) -> Result<(), TestCaseError> {
     match outcome {
         Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1),

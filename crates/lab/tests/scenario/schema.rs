@@ -1,4 +1,4 @@
-//! The published schema and the reader know the same keys and the same bounds.
+//! The published schema and the reader have the same keys and bounds.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ const EVERYTHING: &str = include_str!("../data/everything.toml");
 const LOT: &str = include_str!("../data/everything-lot.toml");
 const GRAPH: &str = include_str!("../data/everything-graph.toml");
 
-/// As much of JSON Schema as ours uses.
+/// The part of JSON Schema that our schema uses.
 fn valid(schema: &Value, value: &Value) -> bool {
     let rules = schema.as_object().unwrap();
     rules.iter().all(|(rule, arg)| match rule.as_str() {
@@ -54,12 +54,12 @@ fn document(text: &str) -> Value {
     serde_json::to_value(text.parse::<toml::Table>().unwrap()).unwrap()
 }
 
-/// `path`, and the kind of the table if it has one: keys of different kinds of flows stay apart.
+/// `path`, with the kind of the table if it has one: keys of different kinds of flows are different.
 fn of_kind(path: &str, kind: Option<&Value>) -> String {
     kind.map_or(path.to_string(), |kind| format!("{path}<{}>", kind.as_str().unwrap_or_default()))
 }
 
-/// Every key that the schema names, with the path of its tables.
+/// Every key of the schema, with the path of its tables.
 fn keys(schema: &Value, path: &str, out: &mut BTreeSet<String>) {
     let path = of_kind(path, schema.pointer("/properties/kind/const"));
     for (rule, arg) in schema.as_object().unwrap() {
@@ -78,7 +78,7 @@ fn keys(schema: &Value, path: &str, out: &mut BTreeSet<String>) {
     }
 }
 
-/// Every key that a document has, in the same notation.
+/// Every key of a document, in the same notation.
 fn used(value: &Value, path: &str, out: &mut BTreeSet<String>) {
     let path = of_kind(path, value.get("kind"));
     match value {
@@ -102,7 +102,7 @@ fn the_schema_takes_what_the_reader_takes() {
     }
 }
 
-/// What an access group may say of its receivers.
+/// Keys of an access group about its receivers.
 const OWN_EGRESS: &str = r#"egress = { preset = "wifi", rate = "20mbit", delay = "1ms", queue = "50p" }"#;
 
 const WAN: &str = r#"{ name = "wan", rate = "10mbit", delays = ["9ms"] }"#;
@@ -115,7 +115,7 @@ fn everything_named() -> String {
     EXAMPLE.replace(access, &group)
 }
 
-/// Every distribution, of sizes and of times.
+/// Every distribution of sizes and times.
 const DISTRIBUTIONS: [(&str, &str); 4] = [
     ("{ uniform = [\"1kb\", \"2kb\"] }", "{ uniform = [\"1s\", \"2s\"] }"),
     ("{ exponential = \"1kb\" }", "{ exponential = \"1s\" }"),
@@ -158,7 +158,7 @@ fn the_reader_takes_every_key_of_the_schema() {
         let cases = load::parse("s.toml", EVERYTHING, &overrides).unwrap();
         used(&document(&cases[0].scenario.to_toml()), "", &mut present);
     }
-    // A file is written out as its packets.
+    // The packets of a file are written inline.
     present.extend([".flows<trace>.file", ".flows<rtp>.file"].map(str::to_string));
     present.remove(".vary.duration");
     let differing: Vec<&String> = declared.symmetric_difference(&present).collect();

@@ -1,4 +1,4 @@
-//! Parking lots, graphs, losses and rates that change, from the file to the record of a run.
+//! Parking lots, graphs, losses and changing rates, from the file to the record of a run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use forebay_lab::scenario::{Case, InputError, Overrides};
 const LOT: &str = include_str!("../data/everything-lot.toml");
 const GRAPH: &str = include_str!("../data/everything-graph.toml");
 
-/// Five TCP flows over 10 Mb/s for 10 s; what is asked for goes into the bottleneck.
+/// Five TCP flows over 10 Mb/s for 10 s; the given keys go into the bottleneck.
 fn bell(more: &str, flows: &str) -> String {
     format!(
         r#"
@@ -59,7 +59,7 @@ fn each_studied_link_has_a_summary() {
     assert_eq!(probes, [true, false], "the reverse has pi");
 }
 
-/// A row names the discipline that its link has: the contender where that one is compared, else the link's own.
+/// A row names the discipline of its link: the contender if the link is compared, else the link's own.
 #[test]
 fn a_row_names_the_discipline_of_its_link() {
     let named = |text: &str, contender| {
@@ -86,8 +86,8 @@ fn a_row_names_the_discipline_of_its_link() {
     );
 }
 
-/// A parking lot of one bottleneck with the same name as the dumbbell's is the same network: its reverse, called
-/// otherwise, draws no random numbers.
+/// A parking lot with one bottleneck of the same name is the same network as a dumbbell: its reverse link has another
+/// name, but draws no random numbers.
 #[test]
 fn parking_lot_with_one_bottleneck_equals_dumbbell() {
     let bell = bell(", aqm = \"raqm\"", "");
@@ -123,7 +123,7 @@ fn rates_change_as_scheduled() {
     assert!((4e6..6.2e6).contains(&trace.goodput_bps), "a packet each 2 ms: {}", trace.goodput_bps);
 }
 
-/// All that a trace delivers, over its length: also what comes in its last millisecond.
+/// The mean rate of a trace is all its deliveries, those in its last millisecond included, over its length.
 #[test]
 fn a_trace_without_a_rate_has_its_mean() {
     for (trace, rate) in [("[5]", "2.4mbit"), ("[1, 10, 10, 10]", "4.8mbit"), ("[1000]", "12kbit")] {
@@ -133,7 +133,7 @@ fn a_trace_without_a_rate_has_its_mean() {
     }
 }
 
-/// 100 kb/s carry 312 acknowledgements a second: one for each data packet would allow 3.7 Mb/s of 1500 byte packets.
+/// 100 kb/s carry 312 acknowledgements per second, one per data packet: 3.7 Mb/s of 1500-byte packets.
 #[test]
 fn return_path_may_be_narrower() {
     let more = ", reverse = { rate = \"100kbit\", queue = \"10p\", study = true }";
@@ -209,7 +209,7 @@ fn wrong_parking_lots_and_graphs_are_refused() {
     }
 }
 
-/// Disciplines from the command line take the place of those of the file, at the same links.
+/// Disciplines of the command line replace those of the file, on the same links.
 #[test]
 fn command_line_disciplines_apply_to_compared_links() {
     let words = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
@@ -229,7 +229,7 @@ fn command_line_disciplines_apply_to_compared_links() {
     assert_eq!(read(alone, &[]), (both, words(&["first", "b2", "last"])));
 }
 
-/// Tables and comparisons take the first link of every case: it has to be the same one.
+/// Tables and comparisons use the first link of every case, so it must be the same link.
 #[test]
 fn cases_measure_the_same_links() {
     let vary = |axes: &str| read(&format!("{LOT}\n[vary]\n{axes}\n"));
@@ -250,7 +250,7 @@ fn cases_measure_the_same_links() {
     }
 }
 
-/// Which link is at fault, by the line of its name or of its table.
+/// An error points to the line of the link's name or of its table.
 #[test]
 fn duplicate_link_name_is_refused_at_the_second() {
     let twice =
@@ -270,7 +270,7 @@ fn duplicate_link_name_is_refused_at_the_second() {
     }
 }
 
-/// A class is a byte, and each group and span of bottlenecks that flows cross has hosts of its own.
+/// A class is a byte, and each group and span of bottlenecks has its own hosts.
 #[test]
 fn hosts_of_each_span_have_their_class() {
     let text = LOT.replace("kind = \"ftp\"", "kind = \"ftp\"\nclass = \"host\"");
@@ -290,7 +290,7 @@ fn flow_to_node_without_return_path_is_refused() {
     assert!(error.accepts.contains("a route"), "{error}");
 }
 
-/// The scenarios in `examples`, as far as their title says what to expect of them.
+/// The scenarios in `examples` do what their titles say.
 #[test]
 fn the_examples_run() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
@@ -305,7 +305,7 @@ fn the_examples_run() {
     assert!(mobile.summary.utilisation > 0.5 && mobile.flows.iter().all(|f| f.goodput_bytes > 0));
 }
 
-/// A folder of this test's own with a scenario of this trace.
+/// A separate folder with a scenario of this trace.
 fn with_trace(folder: &str, trace: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder);
     fs::create_dir_all(dir.join("traces")).unwrap();

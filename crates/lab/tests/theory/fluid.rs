@@ -14,11 +14,11 @@ use rayon::prelude::*;
 
 const SCENARIO: &str = include_str!("../../../../examples/fluid.toml");
 const SEEDS: u64 = 6;
-/// Windows below this are repaired by timeouts too often for a model that has none.
+/// Smaller windows are often repaired by timeouts, which the model lacks.
 const SMALL_WINDOW: f64 = 6.0;
-/// Where the linear loop is stable, windows are larger and the rule holds its reference, means agree this well.
+/// Tolerance of the mean queue if the linear loop is stable, windows are larger and the law holds its reference.
 const CLOSE: f64 = 0.1;
-/// The rules that integrate: they hold their reference whatever the model gets wrong about TCP.
+/// Laws with an integrator: they hold their reference whatever the error of the TCP model.
 const INTEGRATE: [&str; 2] = ["pi", "raqm_plus"];
 
 struct Row {
@@ -28,7 +28,7 @@ struct Row {
     course: fluid::Course,
     mean: Interval,
     std: Interval,
-    /// Of the seeds that swing.
+    /// Share of the seeds that oscillate.
     period: Vec<f64>,
 }
 
@@ -49,7 +49,7 @@ impl Row {
         }
     }
 
-    /// Does the model promise a queue that packets can follow?
+    /// Whether the model predicts a queue that packets can follow.
     fn holds_its_reference(&self) -> bool {
         self.linear.stable && self.has_windows() && INTEGRATE.iter().any(|name| self.label.starts_with(name))
     }
@@ -80,7 +80,7 @@ impl Row {
     }
 }
 
-/// How the queue of packets swings, for every seed.
+/// Oscillation of the packet queue for every seed.
 fn packets(case: &Case, contender: usize, warmup: f64) -> Vec<Swing> {
     let plan = Plan::new(vec![case.clone()], 1, SEEDS);
     let jobs: Vec<_> = plan.jobs().into_iter().filter(|job| job.contender == contender).collect();

@@ -26,8 +26,8 @@ fn read(text: &str, sets: &[&str], aqm: &[&str]) -> Case {
     load::parse("model.toml", text, &overrides).unwrap().remove(0)
 }
 
-/// Section D.6 of the notes on the paper has these without a threshold: E[n], W in ms, losses, as printed there. With
-/// one the link's buffer, which the simulator's marker goes by, is the room less the packet in transmission.
+/// Section D.6 of the notes on the paper prints these values without a threshold: E[n], W in ms, losses. With a
+/// threshold, the link's buffer, which the marker uses, is the room less the packet in transmission.
 #[test]
 fn the_preset_is_the_worked_table() {
     let found = mmpp::of(&read(PRESET, &[], &[])).unwrap();
@@ -108,7 +108,7 @@ fn unsupported_scenario_is_refused_with_reason() {
     assert!(others.left_out[0].contains("flows.ftp") && others.queues[0].left_out.is_some());
 }
 
-/// A tenth of the preset's mean times, so that a run sees ten times as many bursts.
+/// A tenth of the preset's mean times, so a run has ten times as many bursts.
 fn faster() -> String {
     let times = [
         ("[\"500ms\", \"500ms\"]", "[\"50ms\", \"50ms\"]"),
@@ -119,8 +119,8 @@ fn faster() -> String {
     times.iter().fold(PRESET.to_string(), |text, (from, to)| text.replacen(from, to, 1))
 }
 
-/// Room, phases, discipline, and seconds of a run: drop-tail, and two with a marker. A full buffer of 100 is so rare
-/// that 20 runs of 800 s had intervals too wide for the rule below.
+/// Room, phases, discipline, and seconds of a run: drop-tail, and two with a marker. With a room of 100 a full buffer
+/// is so rare that 20 runs of 800 s had intervals too wide for the rule below.
 const SYSTEMS: [(u32, u32, &str, u32); 8] = [
     (20, 1, "droptail", 410),
     (20, 2, "droptail", 410),
@@ -131,23 +131,23 @@ const SYSTEMS: [(u32, u32, &str, u32); 8] = [
     (20, 1, "droptail th=0.25", 410),
     (100, 2, "droptail th=0.5", 810),
 ];
-/// Seeds 1 to this.
+/// Number of seeds.
 const SEEDS: u64 = 40;
-/// What the intervals of all systems together may miss, in one test of twenty.
+/// Probability that some interval of all systems misses.
 const ERROR: f64 = 0.05;
-/// Lengths of the queue beyond which it is for less than this part of the time are one.
+/// Queue lengths above that with this probability count as one.
 const RARE: f64 = 1e-3;
 
-/// A figure by the model and in the runs.
+/// A quantity by the model and in the runs.
 struct Cell {
     name: String,
     exact: f64,
     measured: Interval,
-    /// How many figures share its part of the error.
+    /// Number of quantities that share its error probability.
     among: usize,
 }
 
-/// The figures of one run: waiting, wait in ms, busy, loss, losses by class, then the distribution function.
+/// The quantities of one run: waiting, wait in ms, busy, loss, losses by class, then the distribution function.
 fn run(case: &Case, seed: u64, states: usize) -> Vec<f64> {
     let net = lower::network(&case.scenario, &case.scenario.compare[0].spec, seed);
     let outcome = World::new(&net, seed).unwrap().run(&mut ()).unwrap();
@@ -191,9 +191,9 @@ fn cells(room: u32, phases: u32, aqm: &str, seconds: u32) -> Vec<Cell> {
     names.zip(exact).enumerate().map(cell).collect()
 }
 
-/// Fixed before the first comparison: every figure lies within intervals that hold all of them together, each
-/// distribution as one, with 95 % (Bonferroni); half-widths of the plain 95 % intervals are at most 5 % of queue and
-/// wait, and 10 % of a loss. How long runs are, and how many, follows from the widths.
+/// Fixed before the first comparison: every quantity is within intervals that hold all of them together with 95 %
+/// (Bonferroni), each distribution counted as one; half-widths of plain 95 % intervals are at most 5 % of queue and
+/// wait, and 10 % of a loss. Length and number of runs follow from the widths.
 #[test]
 fn simulator_agrees_with_model_for_same_mmpp() {
     let all: Vec<Vec<Cell>> = SYSTEMS.iter().map(|&(room, r, aqm, seconds)| cells(room, r, aqm, seconds)).collect();
@@ -214,7 +214,7 @@ fn simulator_agrees_with_model_for_same_mmpp() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// A recording of 4000 s, as the simulator makes it and as a scenario has it: 2000 long windows. Fixed beforehand: the
+/// A recording of 4000 s, as made by the simulator and as read by a scenario: 2000 long windows. Fixed beforehand:
 /// mean rate within 5 %, rates and times within 25 %.
 #[test]
 fn scenario_fitted_to_recorded_mmpp_is_that_mmpp() {

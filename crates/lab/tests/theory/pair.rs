@@ -3,7 +3,7 @@
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::network::{FlowSpec, HostSpec, LinkSpec, Network, Traffic};
 
-/// Two hosts, a link there and a link back (`links`), and a flow that begins at time 0; `times`: warm-up and duration.
+/// Two hosts, a link in each direction (`links`), and a flow from time 0; `times`: warm-up and duration.
 pub(crate) fn pair(links: Vec<LinkSpec>, traffic: Traffic, packet: u16, [warmup, duration]: [Span; 2]) -> Network {
     let host = |name: &str| HostSpec { name: name.to_string(), jitter: Span::ZERO };
     let flow = FlowSpec {

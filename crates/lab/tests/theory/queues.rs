@@ -10,7 +10,7 @@ const fn system(kind: Kind, rho: f64, room: Option<usize>, services: u64) -> Sys
     System { kind, rho, room, services }
 }
 
-/// Lengths were chosen by the half-widths that 50,000 services have; they fall with the root.
+/// Run lengths follow from the half-widths at 50,000 services, which fall with the square root.
 const SYSTEMS: [System; 14] = [
     system(Kind::Mm, 0.5, Some(4), 200_000),
     system(Kind::Mm, 0.8, Some(8), 200_000),
@@ -25,7 +25,7 @@ const SYSTEMS: [System; 14] = [
     system(Kind::Md, 1.2, Some(20), 50_000),
     system(Kind::Dd, 0.8, None, 100_000),
     system(Kind::Dd, 0.95, None, 100_000),
-    // The interval is 833,333 ns, so that after as many services every phase has come once.
+    // The interval is 833,333 ns, so after as many services every phase has occurred once.
     system(Kind::Dd, 1.2, Some(20), 925_926),
 ];
 
@@ -55,7 +55,7 @@ fn every_system_agrees_with_its_formula() {
     assert!(published == current, "docs/queues.md is stale: cargo xtask queues");
 }
 
-/// Drop-tail as arithmetic and as a discipline: the same packets, the same figures.
+/// Drop-tail computed directly and as a discipline: the same packets, the same quantities.
 #[test]
 fn both_links_are_the_same_queue() {
     for system in SYSTEMS {

@@ -22,7 +22,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// Tolerance, where it holds and why are stated on the page.
+/// The page states the tolerance, where it holds, and why.
 #[test]
 fn formulas_hold_under_their_assumptions() {
     let rows = rows();
@@ -45,7 +45,7 @@ fn formulas_hold_under_their_assumptions() {
     }
 }
 
-/// A sender with another b and one that takes no notice of loss miss every formula that holds for Sack.
+/// A sender with another b, and one that ignores loss, differ from every formula that holds for Sack.
 #[test]
 fn wrong_senders_are_found() {
     let right = Connection { variant: Variant::SACK, delayed: false, loss: 0.002 };

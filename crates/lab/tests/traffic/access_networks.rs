@@ -1,4 +1,4 @@
-//! Last hops by name, from the file to the run.
+//! Presets of access networks, from the file to the run.
 
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
@@ -57,7 +57,7 @@ fn written_keys_override_the_preset() {
     assert_eq!((levels.rate, levels.wire.levels.unwrap().rates.len()), (Rate(2_000_000), 2));
 }
 
-/// The canonical text names no preset: what a run was stays what it was.
+/// The canonical text has no preset: a later change of a preset does not change a stored run.
 #[test]
 fn every_figure_is_written_out() {
     let scenario = read(AAQM, &[]).unwrap().scenario;
@@ -76,7 +76,7 @@ fn every_figure_is_written_out() {
     assert_eq!(read(&one.to_toml(), &[]).unwrap().scenario, one);
 }
 
-/// Both directions of the hop are the egress links, each with rates of its own; nothing else has any.
+/// A preset applies to both directions of the egress links, each with its own rates, and to no other link.
 #[test]
 fn both_directions_of_the_hop_vary_and_lose() {
     let scenario = read(AAQM, &[]).unwrap().scenario;
@@ -93,7 +93,7 @@ fn both_directions_of_the_hop_vary_and_lose() {
     assert_eq!(net.links.iter().filter(|link| link.name.starts_with("egress")).count(), 2 * 12);
 }
 
-/// The bottleneck stays the bottleneck: ten megabits for twelve stations.
+/// The bottleneck remains the bottleneck: 10 Mb/s for twelve stations.
 #[test]
 fn stations_get_their_data_and_seeds_differ() {
     let first = run(&[], 1);

@@ -1,4 +1,4 @@
-//! What flows say of ECN, from the file to the queue: `ecn = "ect0" | "ect1" | true | false`, and `l4s` of DCTCP.
+//! ECN codepoints of flows, from the file to the queue: `ecn = "ect0" | "ect1" | true | false`, and `l4s` of DCTCP.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn run(aqm: &str, flows: &str) -> RunRecord {
     crate::dumbbell::run(read(&text(aqm, flows)).unwrap_or_else(|error| panic!("{flows}: {error}")))
 }
 
-/// The last value of a probe: what there was in all.
+/// The last value of a probe, which is its total.
 fn last(record: &RunRecord, probe: &str) -> f64 {
     let (_, column) = record.series.probes.iter().find(|(name, _)| name == probe).unwrap();
     column.last().unwrap().unwrap()
@@ -92,7 +92,7 @@ fn every_tcp_sends_the_requested_codepoint() {
     }
 }
 
-/// Every kind over UDP, with as much as a tenth of the link.
+/// Every kind of datagrams, at up to a tenth of the link rate.
 const DATAGRAMS: [&str; 9] = [
     "kind = \"cbr\"\nrate = \"4mbit\"",
     "kind = \"cbr\"\nrate = \"4mbit\"\nspacing = \"poisson\"",
@@ -122,7 +122,7 @@ fn datagrams_and_video_have_the_requested_codepoint() {
     }
 }
 
-/// A law's signal marks what is ECN-capable, whichever codepoint it has, and drops the rest.
+/// A signal of a law marks ECN-capable packets of either codepoint, and drops others.
 #[test]
 fn ecn_capable_datagrams_are_marked_others_dropped() {
     let flow = |ecn: &str| run("pi q_ref=20", &format!("[[flows]]\nkind = \"cbr\"\nrate = \"44mbit\"\n{ecn}"));
@@ -135,7 +135,7 @@ fn ecn_capable_datagrams_are_marked_others_dropped() {
     }
 }
 
-/// RFC 6679: a sender of video answers marks as losses.
+/// RFC 6679: a video sender treats marks as losses.
 #[test]
 fn video_answers_marks_as_losses() {
     let flow = |floor: &str, ecn: &str| {
@@ -146,7 +146,8 @@ fn video_answers_marks_as_losses() {
     };
     let (deaf, drops, marks) = (flow("1", "true"), flow("0.1", "false"), flow("0.1", "true"));
     assert!(deaf > 37.0, "a link of 40 Mb/s is full: {deaf}");
-    // One that takes no notice sends 60 Mb/s; those that do go down until few packets meet a signal, drops or marks.
+    // A sender that ignores signals sends 60 Mb/s; the others reduce their rate until few packets are marked or
+    // dropped.
     assert!(marks < 0.9 * deaf && (0.5..2.0).contains(&(marks / drops)), "{deaf} {drops} {marks}");
 }
 
@@ -201,9 +202,9 @@ fn example(aqm: &str, l4s: bool, count: u32) -> RunRecord {
     crate::dumbbell::run(load::file(&file, &overrides).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// What docs/choosing.md says of DCTCP with CUBIC. Its figures are means over five seeds, this is the first one. A fifth either
-/// way is allowed: single seeds are up to 8 % from these means, one of `pie ecn=off` 18 %. DCTCP's waits in the L queue are far
-/// below their bounds, 0.2 and 0.7 ms.
+/// What docs/choosing.md says of DCTCP with CUBIC. Its values are means over five seeds; this is the first seed. 20 %
+/// is allowed: single seeds differ from these means by up to 8 %, one of `pie ecn=off` by 18 %. DCTCP's sojourn times
+/// in the L queue are far below their bounds, 0.2 and 0.7 ms.
 #[test]
 fn dctcp_shares_the_link_as_choosing_says() {
     let near = |found: f64, page: f64, of: &str| assert!((0.8..1.2).contains(&(found / page)), "{of}: {found}, {page}");
@@ -223,7 +224,7 @@ fn dctcp_shares_the_link_as_choosing_says() {
         near(waits(&record, 0).0, cubic, &of);
         let (mean, p99) = waits(&record, 1);
         if l4s {
-            // All that is ECT(1), and nothing else, is in the L queue. Slow start counts here, and not in the ratio.
+            // The L queue has exactly the ECT(1) packets. Slow start counts here, and not in the ratio.
             near(low / (low + classic), page / (1.0 + page), &of);
             assert!(mean < 0.3 && p99 < 1.0, "{of}: {mean} ms, {p99} ms");
         } else {

@@ -1,4 +1,4 @@
-//! Goodput is payload that arrives for the first time within the window, and so never more than the link can carry.
+//! Goodput is payload received for the first time within the window, and never exceeds the link's capacity.
 
 use crate::dumbbell::{Dumbbell, read, run};
 use forebay_lab::record::RunRecord;
@@ -13,8 +13,8 @@ fn with(rate: &str, aqm: &str, flows: &str) -> RunRecord {
     run(read(&bell.with(flows)).unwrap_or_else(|error| panic!("{flows}: {error}")))
 }
 
-/// A buffer of 400 packets that overflows leaves hundreds of packets that wait behind a hole when the warm-up ends. Of what
-/// leaves the link a packet more than its rate may reach the receivers within the window.
+/// An overflowing buffer of 400 packets leaves hundreds of packets behind a hole at the end of the warm-up. At most
+/// one packet more than the link rate reaches the receivers within the window.
 #[test]
 fn goodput_is_at_most_payload_at_capacity() {
     for (rate, bps) in [("50mbit", 50e6), ("100mbit", 100e6)] {

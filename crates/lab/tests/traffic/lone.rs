@@ -1,4 +1,4 @@
-//! A single link that receives the arrivals of a network's link gives the same figures and series as that link.
+//! A single link with the arrivals of a network's link gives the same results and series.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -28,7 +28,7 @@ fn network(link: &str, aqm: &str) -> Network {
     lower::network(&cases[0].scenario, &cases[0].scenario.compare[0].spec, SEED)
 }
 
-/// Its link alone, told of the arrivals of the network's one flow.
+/// The link alone, with the arrivals of the network's one flow.
 fn alone(net: &Network, rows: Rows) -> LinkOutcome {
     let flow = &net.flows[0];
     let Traffic::Datagrams(pattern) = &flow.traffic else { panic!("{:?}", flow.traffic) };
@@ -56,7 +56,7 @@ fn compare(link: &str, aqm: &str) {
         "{aqm} on {link_words}",
         link_words = alone.name
     );
-    // NaN is not itself: what probes do not know is compared by its bits.
+    // NaN differs from itself: probes without a value are compared by their bits.
     let known = |of: &LinkOutcome| {
         let mut of = of.clone();
         of.series.probes.iter_mut().flat_map(|(_, column)| column).for_each(|value| *value = value.to_bits() as f64);
@@ -79,7 +79,7 @@ fn a_link_alone_is_that_of_a_network() {
 fn too_many_rows_are_made_coarser() {
     let net = network("rate = \"10mbit\"", "pi q_ref=20");
     let every = Span::from_millis(1);
-    // 20,000 rows: every other one has to go eight times.
+    // 20,000 rows: every second row is removed eight times.
     let kept = alone(&net, Rows { every, most: Some(101) }).series;
     let coarse = alone(&net, Rows::all(Span::from_nanos(every.nanos() << 8))).series;
     assert_eq!(kept.time_s.len(), 78);

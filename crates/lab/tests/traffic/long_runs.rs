@@ -1,4 +1,4 @@
-//! Runs longer than the series has rows: every second is still covered, and the record survives the disk.
+//! Runs longer than the rows of the series: every second is covered, and the record is read back unchanged.
 
 use crate::dumbbell::{Dumbbell, SLOW, read, run};
 use forebay_lab::record::{Reference, RunRecord};

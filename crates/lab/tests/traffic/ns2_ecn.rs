@@ -1,7 +1,7 @@
 //! RED with ECN on the network of `papers/msvb`, compared with ns-2 (`validation/ns2/red-ecn.tcl`, seeds 1 to 3).
 //!
-//! ns-2 sets CWR on the retransmission of the highest packet sent. With few packets in flight this moves the queue and the drops;
-//! by that rule ours agree.
+//! ns-2 sets CWR on the retransmission of the highest packet sent. With few packets in flight this changes the queue
+//! and the drops; with that rule our results agree.
 
 use forebay_lab::load;
 use forebay_lab::lower;

@@ -1,10 +1,10 @@
-//! Flows with propagation delays of their own, from the file to the run.
+//! Flows with their own propagation delays, from the file to the run.
 
 use crate::dumbbell::{Dumbbell, case, run};
 use forebay_lab::lower;
 use forebay_sim::network::{FlowSpec, Network};
 
-/// Bottleneck and egress take 2 (10 + 1) ms, the links of the hosts 10 ms more.
+/// Bottleneck and egress have a delay of 2 (10 + 1) ms, the links of the hosts 10 ms more.
 fn bell(flows: &str) -> String {
     let bell = Dumbbell {
         head: "duration = \"10s\"",
@@ -20,7 +20,7 @@ fn network(text: &str, seed: u64) -> Network {
     lower::network(&scenario, &scenario.compare[0].spec, seed)
 }
 
-/// What the links of a flow take, there and back, in milliseconds.
+/// Delay of the links of a flow in both directions, in milliseconds.
 fn delay(net: &Network, flow: &FlowSpec) -> f64 {
     let routes = [flow.forward, flow.back].map(|route| &net.routes[route]);
     routes.into_iter().flatten().map(|&link| net.links[link].lane.delay.secs() * 1e3).sum()
@@ -36,7 +36,7 @@ fn fingerprint(text: &str) -> String {
     run(vec![case(text).unwrap()]).summary.fingerprint
 }
 
-/// 1000 uniform numbers from 22 to 240: the mean has the sd 218 / sqrt(12000) = 2; four of them are allowed.
+/// 1000 uniform numbers from 22 to 240: the mean has an sd of 218 / sqrt(12000) = 2; four of them are allowed.
 #[test]
 fn flows_of_one_host_pair_have_different_delays() {
     let text = bell("count = 1000\nrtt = { uniform = [\"22ms\", \"240ms\"] }");
@@ -51,7 +51,8 @@ fn flows_of_one_host_pair_have_different_delays() {
     assert_eq!(few, all[..10], "more flows change nothing for the first ones");
 }
 
-/// A fixed one holds for whoever has it, also against the direction of the bottleneck and with an odd rest.
+/// A fixed RTT applies to every flow of the group, also in the reverse direction, and with an odd number of
+/// nanoseconds.
 #[test]
 fn a_fixed_delay_is_exact() {
     for (flows, ms) in [
@@ -103,7 +104,7 @@ fn the_delay_of_the_hosts_changes_nothing() {
     assert_ne!(fingerprint(&bell(flows)), fingerprint(&bell(&format!("{flows}\nrtt = \"33ms\""))));
 }
 
-/// Who comes again has the links it had.
+/// A flow that starts again uses the same links.
 #[test]
 fn flow_keeps_its_delay_across_windows() {
     let windows = "count = 4\nrtt = { uniform = [\"22ms\", \"90ms\"] }\nactive = [[\"0s\", \"2s\"], [\"4s\", \"end\"]]";

@@ -23,7 +23,7 @@ fn goodputs(record: &RunRecord, group: &str) -> f64 {
     record.flows.iter().filter(|flow| flow.group == group).map(|flow| flow.goodput_bytes as f64 * 8.0 / 50.0).sum()
 }
 
-/// Section 16 of RFC 9260, and what ns-2 begins with.
+/// RFC 9260 section 16, and the initial values of ns-2.
 #[test]
 fn defaults_are_those_of_the_rfc() {
     let flows = &case(&bell("", "[[flows]]\nkind = \"sctp\"")).unwrap().scenario.flows[0];
@@ -45,13 +45,13 @@ fn sctp_fills_a_link_and_shares_with_tcp() {
     let both = "[[flows]]\nkind = \"sctp\"\ncount = 5\n[[flows]]\nkind = \"ftp\"\ntcp = \"sack\"\ndelayed_ack = true\ncount = 5";
     let both = run(&bell("", both));
     let (sctp, sack) = (goodputs(&both, "sctp"), goodputs(&both, "ftp"));
-    // Neither starves: both halve their windows for a loss and gain a packet in about two round trips.
+    // No flow starves: both halve their windows at a loss and gain a packet in about two round trips.
     assert!(sctp + sack > 9e6 && (0.4..2.5).contains(&(sctp / sack)), "{sctp} {sack}");
 }
 
-/// Square-root law with every second packet acknowledged: sqrt(3 / (2 b p)) packets a round trip. Growth by the window's
-/// worth of bytes acknowledged takes no notice of how many acknowledgements that takes, so that b is 1; with losses of half a
-/// hundredth timeouts are rare. A quarter is allowed.
+/// Square-root law with delayed acknowledgements: sqrt(3 / (2 b p)) packets per round trip. SCTP's window grows by
+/// bytes acknowledged, whatever the number of acknowledgements, so b is 1; with a loss ratio of 0.5 % timeouts are
+/// rare. A quarter is allowed.
 #[test]
 fn sctp_window_follows_the_square_root_law() {
     let record = run(&bell(", loss = 0.005", "[[flows]]\nkind = \"sctp\"\ncount = 5").replace("10mbit", "100mbit"));

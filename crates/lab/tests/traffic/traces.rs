@@ -1,4 +1,4 @@
-//! Recorded packets in a scenario: read from its folder, kept with the results, replayed at their times.
+//! Recorded packets in a scenario: read from its folder, stored with the results, replayed at their times.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use forebay_lab::scenario::{Case, InputError, Overrides};
 use forebay_sim::network::Traffic;
 use forebay_sim::source::Pattern;
 
-/// A folder of this test's own with a scenario of these flows.
+/// A separate folder with a scenario of these flows.
 fn scenario(folder: &str, flows: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     fs::create_dir_all(&dir).unwrap();
@@ -68,7 +68,7 @@ fn classes_of_a_trace_are_counted_separately() {
     let summary = run(cases.clone()).summary;
     let classes: Vec<u8> = summary.classes.iter().map(|class| class.class).collect();
     assert_eq!(classes, [2, 7]);
-    // A round of 30 ms has two packets of class 2 and one of class 7.
+    // A period of 30 ms has two packets of class 2 and one of class 7.
     for (class, bits) in summary.classes.iter().zip([16_000.0, 1600.0]) {
         let expected = 2.0 * bits / 0.03;
         assert!((class.received_bps / expected - 1.0).abs() < 0.01, "{class:?}");

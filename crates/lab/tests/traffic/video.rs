@@ -1,4 +1,4 @@
-//! Video in a scenario: lists of frames, read from its folder and kept with the results, and generated frames.
+//! Video in a scenario: lists of frames, read from its folder and stored with the results, and generated frames.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn text(flows: &str) -> String {
 fn frame_list_is_read_and_kept_with_results() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("video-kept");
     fs::create_dir_all(&dir).unwrap();
-    // In the order of coding: the P frame before the B frames that need it.
+    // In coding order: a P frame before the B frames that need it.
     fs::write(dir.join("v.txt"), "# No. type ms bytes\n1 I 0 3000\n2 P 120 1000\n3 B 40 100\n4 B 80 100\n").unwrap();
     let path = dir.join("scenario.toml");
     let flows = "[[flows]]\nkind = \"rtp\"\nfile = \"v.txt\"\npacket = 1040";
@@ -38,10 +38,11 @@ fn frame_list_is_read_and_kept_with_results() {
     assert_eq!((flow.sent_pkts, flow.goodput_bytes, flow.received_bytes), (6, 4200, 4200 + 6 * 40));
 }
 
-/// A group of 12 frames has a mean of 12 * 2500 bytes for 500 kb/s; its sd is 0.31 times the root of the sum of squares
-/// of the means 5, 2, 2, 2 and 8 of 1 in units of 30000/19: 0.31 * 6.7 * 1579 = 3300 bytes, 11 %. Of 5 * 416 groups the
-/// mean has an sd of 0.24 %; four of them and a group too few or too many in each flow, 1/416, are allowed. A packet of at
-/// most 1282 bytes has 40 of headers: between a 1242th and, with an incomplete one for each frame, 40 bytes a frame more.
+/// A group of 12 frames has a mean of 12 * 2500 bytes for 500 kb/s. Its sd is 0.31 times the root of the sum of
+/// squares of the means 5, 2, 2, 2 and 8 of 1 in units of 30000/19: 0.31 * 6.7 * 1579 = 3300 bytes, 11 %. The mean of
+/// 5 * 416 groups has an sd of 0.24 %; allowed are four of them, and one group more or less in each flow, 1/416. A
+/// packet of at most 1282 bytes has a header of 40: from 1/1242 of the payload to, with an incomplete packet per
+/// frame, 40 bytes per frame more.
 #[test]
 fn generated_frames_have_their_rate() {
     let flows =
@@ -54,7 +55,8 @@ fn generated_frames_have_their_rate() {
     assert_eq!(record.summary.loss_ratio, 0.0);
 }
 
-/// Ten streams of 2 Mb/s over 10 Mb/s: those that listen lose less than those that do not, half.
+/// Ten streams of 2 Mb/s over 10 Mb/s: senders that follow receiver reports lose at most half as much as those that do
+/// not.
 #[test]
 fn streams_share_a_link_that_is_too_narrow() {
     let lost = |floor: &str| {

@@ -1,9 +1,9 @@
-//! Telephony in a scenario: the rate of its codecs, and what their packets meet, by class.
+//! Calls in a scenario: rates of the codecs; delay, jitter and loss by class.
 
 use crate::dumbbell::{Dumbbell, read};
 use forebay_lab::record::RunSummary;
 
-/// What a link of this rate shows of these flows.
+/// The summary of a link of this rate with these flows.
 fn run(rate: &str, flows: &str) -> RunSummary {
     let bell = Dumbbell {
         head: "duration = \"600s\"",

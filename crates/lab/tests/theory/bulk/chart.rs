@@ -1,4 +1,4 @@
-//! `docs/pictures/throughput.svg`: send rate against loss, both by powers of ten.
+//! `docs/pictures/throughput.svg`: send rate against loss on logarithmic axes.
 
 use std::fmt::Display;
 
@@ -16,11 +16,11 @@ const BOTTOM: f64 = 430.0;
 /// Left edges of the two panels, and their width.
 const LEFTS: [f64; 2] = [60.0, 470.0];
 const ACROSS: f64 = 370.0;
-/// The axes: loss from left to right, packets per second from bottom to top.
+/// Ranges of the axes: loss, packets per second.
 const LOSS: (f64, f64) = (0.0008, 0.125);
 const RATE: (f64, f64) = (4.0, 600.0);
 
-/// The chart: formulas as lines, connections as points with their intervals, full where some formula holds.
+/// The chart: formulas as lines, connections as points with their intervals, filled if some formula holds.
 pub(crate) fn chart(rows: &[Row]) -> String {
     let mut out = Svg::new(WIDTH, HEIGHT, &[]);
     for (delayed, left) in [false, true].into_iter().zip(LEFTS) {
@@ -85,7 +85,7 @@ fn y(rate: f64) -> f64 {
     BOTTOM - (BOTTOM - TOP) * share(rate, RATE)
 }
 
-/// How far along a logarithmic axis; not by the platform's logarithm, which would make another chart.
+/// Position on a logarithmic axis. The platform's logarithm would give another chart on another platform.
 fn share(value: f64, (from, to): (f64, f64)) -> f64 {
     libm::log(value / from) / libm::log(to / from)
 }
@@ -101,7 +101,7 @@ fn stroke(formula: Formula) -> Vec<(&'static str, &'static dyn Display)> {
     look.into_iter().chain(dashes.map(|dashes| ("stroke-dasharray", dashes))).collect()
 }
 
-/// Outline around 0, 0 and colour of a variant.
+/// Outline around (0, 0) and colour of a variant.
 fn look(variant: Variant) -> (&'static str, &'static str) {
     match variant.word() {
         "reno" => ("M-3.5-3.5H3.5V3.5H-3.5Z", "#b3541e"),

@@ -1,4 +1,4 @@
-//! The connection and its path, and how the simulator runs them.
+//! The connection and its path, and their simulation.
 
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
@@ -12,23 +12,22 @@ use rayon::prelude::*;
 
 use crate::theory::pair::pair;
 
-/// Two ways of this make the round trip; what a window takes to leave, 4 us a packet, is below a hundredth of it.
+/// The round trip is twice this; transmission of a window, 4 us per packet, adds less than 1 %.
 const DELAY: Span = Span::from_millis(50);
-/// RFC 6298's least timeout. Round trips last 100 to 200 ms, the latter with a held acknowledgement, so that
-/// none calls for more: it is T0.
+/// Minimum timeout of RFC 6298. Round trips last 100 to 200 ms (with a delayed acknowledgement), so it is T0.
 const RTO: Span = Span::from_millis(1000);
 
 /// A bulk connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Connection {
     pub(crate) variant: Variant,
-    /// Does the receiver acknowledge every second packet only?
+    /// Whether the receiver acknowledges every second packet.
     pub(crate) delayed: bool,
-    /// Chance of each data packet to be lost on the wire, p.
+    /// Probability p that a data packet is lost on the wire.
     pub(crate) loss: f64,
 }
 
-/// What is measured.
+/// Measurements.
 pub(crate) struct Figures {
     /// Packets per second, retransmissions included.
     pub(crate) rate: Interval,
@@ -37,7 +36,7 @@ pub(crate) struct Figures {
 }
 
 impl Connection {
-    /// As the formulas see it.
+    /// In the terms of the formulas.
     pub(crate) fn path(&self) -> Path {
         let per_ack = if self.delayed { 2.0 } else { 1.0 };
         Path { rtt: (DELAY * 2).secs(), rto: RTO.secs(), per_ack, window: f64::INFINITY }
@@ -59,14 +58,14 @@ impl Connection {
             let plain = Lane::plain(Rate(1_000_000_000), DELAY, Limit::Packets(1_000_000));
             Lane { conditions: Conditions { loss, ..Conditions::default() }, ..plain }.link(name, 500)
         };
-        // Timeouts leave few packets to many seconds, and differ more.
+        // With timeouts many seconds have few packets, and runs differ more.
         let duration = Span::from_secs(1500.0 * (self.loss / 0.01).max(1.0));
         let links = vec![link("there", Some(LossModel::Bernoulli(self.loss))), link("back", None)];
         pair(links, Traffic::Tcp(self.options()), 500, [Span::ZERO, duration])
     }
 
-    /// Limited transmit is younger than the formulas; their timeouts double up to 64 T0. BBR, which takes no
-    /// notice of loss, would fill the link but for the receiver's window; no other comes near it.
+    /// The formulas are older than limited transmit; their timeouts double up to 64 T0. Without the receiver's window
+    /// BBR, which ignores loss, would fill the link; no other control comes near it.
     fn options(&self) -> TcpOptions {
         TcpOptions {
             variant: self.variant,

@@ -1,11 +1,11 @@
-//! The formulas, and where what they take for granted holds.
+//! The formulas, and where their assumptions hold.
 
 use forebay_sim::tcp::Variant;
 use forebay_theory::tcp::{approximate, full, square_root};
 
 use super::connection::Connection;
 
-/// What each thing that a formula takes for granted may do to the rate where it is said to hold.
+/// Largest effect on the rate of one violated assumption where a formula is said to hold.
 const SLIGHT: f64 = 0.05;
 
 /// A formula for the send rate.
@@ -37,13 +37,13 @@ impl Formula {
         rate(&connection.path(), connection.loss)
     }
 
-    /// Do its assumptions hold? As the page says, from the papers alone: no figure of a simulation is in this.
+    /// Whether its assumptions hold, as stated on the page: from the papers alone, without results of the simulation.
     pub(crate) fn holds(self, connection: &Connection) -> bool {
         let (path, p) = (connection.path(), connection.loss);
         let peak = (8.0 / (3.0 * path.per_ack * p)).sqrt();
-        // Windows grow evenly: whole packets lack half of one, on average, in 3/4 of the peak.
+        // The formulas assume continuous growth; whole packets lack half a packet on average, of 3/4 of the peak.
         let whole_packets = 0.5 / (0.75 * peak);
-        // The chance that a loss ends in a timeout, as the formula and as the connection has it.
+        // Probability that a loss causes a timeout, by the formula and of the connection.
         let supposed = if self == Self::SquareRoot { 0.0 } else { 3.0 / peak };
         let real = if connection.variant == Variant::RENO { p * (peak + 1.0) } else { p };
         let between_losses = path.rtt * path.per_ack * peak / 2.0;

@@ -1,4 +1,4 @@
-//! One bulk connection over a path that loses packets at random, measured over seeds and compared with its formulas.
+//! One bulk connection over a path with random losses, measured over seeds and compared with its formulas.
 
 pub(crate) mod chart;
 pub(crate) mod connection;

@@ -1,4 +1,4 @@
-//! The comparison as rows, and the rows as `docs/throughput.md`.
+//! Rows of the comparison, and `docs/throughput.md` from them.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use super::formula::Formula;
 
 /// Runs of each connection.
 const SEEDS: u64 = 16;
-/// How far a formula may lie from the measured mean where its assumptions hold.
+/// Largest distance of a formula from the measured mean where its assumptions hold.
 pub(crate) const TOLERANCE: f64 = 0.1;
 
-/// A connection and what is measured of it.
+/// A connection and its measurements.
 pub(crate) struct Row {
     pub(crate) connection: Connection,
     pub(crate) measured: Figures,
@@ -23,7 +23,7 @@ impl Row {
         Self { connection, measured: connection.measured(SEEDS) }
     }
 
-    /// Measured rate over the formula's, less one.
+    /// Measured rate / formula - 1.
     pub(crate) fn excess(&self, formula: Formula) -> f64 {
         self.measured.rate.mean / formula.rate(&self.connection) - 1.0
     }

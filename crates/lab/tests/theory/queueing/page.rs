@@ -1,4 +1,4 @@
-//! The comparison as rows, and the rows as `docs/queues.md`.
+//! Rows of the comparison, and `docs/queues.md` from them.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::system::{Figures, Kind, System};
 
 /// Seeds of each system.
 const SEEDS: u64 = 40;
-/// What the intervals of the whole page may miss, at most, in one page of twenty.
+/// Probability that some interval of the page misses.
 const ERROR: f64 = 0.05;
 /// Columns in addition to the distribution.
 pub(crate) const COLUMNS: [&str; 4] = ["waiting", "wait", "loss", "busy"];
@@ -25,19 +25,19 @@ impl Cell {
         Self { exact, measured: Interval::of(&runs.iter().map(figure).collect::<Vec<_>>()) }
     }
 
-    /// How far theory lies from the mean, in half-widths of an interval of `error` instead of 5 %.
+    /// Distance of theory from the mean, in half-widths of an interval with this `error` instead of 5 %.
     pub(crate) fn miss(&self, error: f64) -> f64 {
         let wider = t(error, self.measured.n) / t(0.05, self.measured.n);
         (self.measured.mean - self.exact).abs() / (self.measured.half * wider)
     }
 
-    /// Has it a distribution at all? What must be zero has none.
+    /// Whether it has a distribution; a value that must be zero has none.
     pub(crate) fn random(&self) -> bool {
         self.measured.half > 0.0
     }
 }
 
-/// One system: four figures, and its distribution function at each state that is not rare.
+/// One system: four quantities, and its distribution function at each state that is not rare.
 pub(crate) struct Row {
     pub(crate) system: System,
     pub(crate) cells: [Cell; 4],
@@ -47,7 +47,7 @@ pub(crate) struct Row {
 impl Row {
     pub(crate) fn new(system: System) -> Self {
         let exact = system.exact();
-        // A clockwork differs from seed to seed by its phase alone.
+        // A deterministic system differs between seeds only by its phase.
         let runs = system.measured(if system.kind == Kind::Dd { 2 } else { SEEDS });
         let cells = [
             Cell::of(exact.queue, &runs, |f| f.queue),
@@ -60,8 +60,8 @@ impl Row {
         Self { system, cells, states: (0..System::states(&exact)).map(state).collect() }
     }
 
-    /// The state that theory and simulation disagree most about, in half-widths of a band that holds the
-    /// whole distribution function but for `error`.
+    /// The state with the largest difference between theory and simulation, in half-widths of a band that contains the
+    /// complete distribution function except with probability `error`.
     pub(crate) fn worst(&self, error: f64) -> Option<(usize, f64)> {
         let each = error / self.states.len() as f64;
         let misses = self.states.iter().map(|cell| cell.miss(each)).enumerate();
@@ -69,17 +69,17 @@ impl Row {
     }
 }
 
-/// The two-sided point of Student's t for `n` samples, exceeded with probability `error`.
+/// Two-sided quantile of Student's t for `n` samples, exceeded with probability `error`.
 fn t(error: f64, n: usize) -> f64 {
     StudentsT::new(0.0, 1.0, (n - 1) as f64).unwrap().inverse_cdf(1.0 - error / 2.0)
 }
 
-/// What a figure or a distribution may miss on its own, if all together are to miss [`ERROR`] (Bonferroni).
+/// Error probability of one quantity or distribution, so that all together have [`ERROR`] (Bonferroni).
 pub(crate) fn error_each(rows: &[Row]) -> f64 {
     ERROR / (figures(rows).count() + rows.iter().filter(|row| !row.states.is_empty()).count()) as f64
 }
 
-/// Every random figure of the systems that are.
+/// Every quantity of the random systems.
 pub(crate) fn figures(rows: &[Row]) -> impl Iterator<Item = (&Row, &'static str, &Cell)> {
     let systems = rows.iter().filter(|row| row.system.kind != Kind::Dd);
     let all = systems.flat_map(|row| COLUMNS.iter().zip(&row.cells).map(move |(name, cell)| (row, *name, cell)));

@@ -1,4 +1,4 @@
-//! The systems: what theory says of each, and how the simulator runs it.
+//! The systems: theory and simulation of each.
 
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
@@ -11,18 +11,18 @@ use rayon::prelude::*;
 
 use crate::theory::pair::pair;
 
-/// Mean packet: of exponential lengths in whole bytes the squared coefficient of variation is 1 - 1/4000,
-/// which takes an eighth of a thousandth off a queue; none in a million is cut at 65,535 bytes.
+/// Mean packet. Exponential lengths in whole bytes have a squared coefficient of variation of 1 - 1/4000, which
+/// shortens a queue by 0.0125 %; less than one in a million exceeds 65,535 bytes.
 const PACKET: u16 = 4000;
-/// 4000 bytes at this rate take a millisecond, a byte a whole number of nanoseconds.
+/// 4000 bytes take one millisecond, and a byte a whole number of nanoseconds.
 const RATE: Rate = Rate(32_000_000);
 const SERVICE: Span = Span::from_millis(1);
-/// Room of a system that is to lose nothing: as many packets as never come together.
+/// Buffer of a system without losses: more packets than ever wait.
 const PLENTY: usize = 1_000_000;
-/// States rarer than this, and all beyond, are one: too few visits for a t interval.
+/// States rarer than this, and those above, count as one: a t interval needs more visits.
 const RARE: f64 = 1e-3;
 
-/// Who waits for what.
+/// Arrivals and service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Poisson arrivals, exponential lengths.
@@ -38,13 +38,13 @@ pub(crate) enum Kind {
 pub(crate) struct System {
     pub(crate) kind: Kind,
     pub(crate) rho: f64,
-    /// K: the most packets in the system, the one in transmission counted; `None` is unlimited.
+    /// K: largest number of packets in the system, the one in transmission included; `None`: unlimited.
     pub(crate) room: Option<usize>,
-    /// How many service times each run lasts, the first tenth discarded.
+    /// Length of a run in service times; the first tenth is discarded.
     pub(crate) services: u64,
 }
 
-/// What is compared, by theory or of one run; times in service times, queues without the packet in
+/// The compared quantities, by theory or of one run. Times in service times; queues without the packet in
 /// transmission.
 #[derive(Clone, Debug)]
 pub(crate) struct Figures {
@@ -67,7 +67,7 @@ impl System {
         self.room.map_or(letters.to_string(), |room| format!("{letters}/{room}"))
     }
 
-    /// What theory says; no distribution of the clockwork D/D/1.
+    /// The quantities by theory; D/D/1 has no distribution.
     pub(crate) fn exact(&self) -> Figures {
         let rho = self.rho;
         match (self.kind, self.room) {
@@ -89,7 +89,7 @@ impl System {
         }
     }
 
-    /// The queue lengths whose distribution function is compared: all but the last, and no rare ones.
+    /// The queue lengths at which the distribution function is compared: all but the last and rare ones.
     pub(crate) fn states(exact: &Figures) -> usize {
         let mut beyond = 1.0;
         let common = exact.shares.iter().take_while(|share| {
@@ -99,7 +99,7 @@ impl System {
         common.count()
     }
 
-    /// One link between two hosts, under drop-tail as arithmetic or as a discipline.
+    /// One link between two hosts, with drop-tail computed directly or as a discipline.
     pub(crate) fn network(&self, managed: bool) -> Network {
         let every = Span::from_secs(SERVICE.secs() / self.rho);
         let pattern = match self.kind {
@@ -117,14 +117,13 @@ impl System {
         pair(links, Traffic::Datagrams(pattern), PACKET, [SERVICE * (self.services / 10), duration])
     }
 
-    /// The figures of each seed, 1 to `seeds`.
+    /// The quantities for the seeds 1 to `seeds`.
     pub(crate) fn measured(&self, seeds: u64) -> Vec<Figures> {
         let net = self.network(false);
         (1..=seeds).into_par_iter().map(|seed| of_run(&run(&net, seed))).collect()
     }
 }
 
-/// Runs it.
 pub(crate) fn run(net: &Network, seed: u64) -> Outcome {
     World::new(net, seed).unwrap().run(&mut ()).unwrap()
 }
