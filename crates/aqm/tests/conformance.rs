@@ -1,4 +1,4 @@
-//! The conformance suite over the whole registry, and the faults that it must find.
+//! The conformance suite over the complete registry, and the faults that it must find.
 
 use forebay_aqm::base::adapters::Fifo;
 use forebay_aqm::base::cx::Cx;
@@ -14,7 +14,7 @@ use forebay_aqm::testing::settings::random_settings;
 use forebay_aqm::testing::{Order, Promises, Watch, check_aqm};
 use forebay_aqm::{AnyDiscipline, ENTRIES, Spec};
 
-/// Random parameter sets for each line of the registry.
+/// Random parameter sets for each entry of the registry.
 const CASES: u64 = 1000;
 
 fn check(spec: &Spec, seed: u64) {
@@ -48,7 +48,7 @@ fn check_random_parameters(entry: &Entry) {
     }
 }
 
-/// With `FOREBAY_ONLY=red` that discipline alone.
+/// With `FOREBAY_ONLY=red` only that discipline.
 fn check_rung(rung: Rung) {
     let only = std::env::var("FOREBAY_ONLY").ok();
     let asked = |entry: &&Entry| entry.rung == rung && only.as_ref().is_none_or(|only| only == entry.name);
@@ -73,7 +73,7 @@ fn every_queue_conforms() {
     check_rung(Rung::Queue);
 }
 
-/// No opinion; the baseline that each faulty design below departs from in one way.
+/// Accepts everything; each faulty design below differs from it in one way.
 struct Plain;
 impl Aqm for Plain {}
 
@@ -92,7 +92,7 @@ fn a_plain_fifo_conforms() {
 
 #[test]
 fn finds_a_changed_order() {
-    /// Two lists filled in turn, emptied at random.
+    /// Two lists filled alternately, emptied at random.
     struct Shuffled(u16);
     impl Discipline for Shuffled {
         fn lists(&self) -> usize {

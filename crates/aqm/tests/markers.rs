@@ -1,5 +1,5 @@
-//! What every marker must do, whatever its parameters: 1000 random ones each, on links and sources that are bursty,
-//! idle for ten seconds or stand still, with packets from 1 byte to 64 KB.
+//! Properties of every marker with any parameters: 1000 random sets each, on links and sources that are bursty, idle
+//! for ten seconds or frozen in time, with packets from 1 byte to 64 KB.
 
 use forebay_aqm::base::markers::{BUCKET_KEYS, LARGEST_BURST, MARKERS};
 use forebay_aqm::base::packet::Colour;
@@ -14,7 +14,7 @@ use forebay_aqm::{AnyDiscipline, Spec};
 const CASES: u64 = 1000;
 /// Packets of each source.
 const PACKETS: usize = 200;
-/// Bits of a byte times nanoseconds of a second: what makes the sums below exact.
+/// Bits of a byte times nanoseconds of a second: the unit that makes the sums below exact.
 const PARTS: u128 = 8_000_000_000;
 
 #[test]
@@ -36,8 +36,8 @@ fn magnitude(from: f64, to: f64, rng: &mut Rng) -> f64 {
     from * (to / from).powf(rng.uniform())
 }
 
-/// A threshold of up to eight values in front of drop-tail, with a buffer of its own or the link's: the suite's rules,
-/// among them conservation, no mark without permission, order, and two runs alike.
+/// A threshold of up to eight values in front of drop-tail, with the discipline's buffer or the link's: rules of the
+/// suite, such as conservation, no mark without permission, order, and reproducibility.
 fn check_threshold(rng: &mut Rng, seed: u64) {
     let share = |rng: &mut Rng| match rng.below(10) {
         0 => 0.0,
@@ -63,13 +63,13 @@ fn check_threshold(rng: &mut Rng, seed: u64) {
     outcome.unwrap_or_else(|e| panic!("{text}: {e}"));
 }
 
-/// What arrives at a token bucket.
+/// Arrivals at a token bucket.
 struct Source {
     name: &'static str,
     lengths: &'static [u32],
-    /// Mean time between packets, as a share of what the rate takes for the longest of them.
+    /// Mean time between packets, as a fraction of the transmission time of the longest at this rate.
     gap: f64,
-    /// Packets between two silences of ten seconds.
+    /// Packets between two pauses of ten seconds.
     silence: usize,
 }
 
@@ -85,7 +85,7 @@ const SOURCES: &[Source] = &[
     Source { name: "extreme lengths and silences", lengths: &[1, 65_535], silence: 25, ..USUAL },
 ];
 
-/// A bucket of random rate and burst, twice the same.
+/// Two equal buckets of random rate and burst.
 fn check_bucket(source: &Source, rng: &mut Rng, seed: u64) {
     let (least, most) = BUCKET_KEYS[0].range;
     let rate = Rate(magnitude(least, most, rng).round() as u64);
@@ -125,13 +125,14 @@ struct Books {
     burst: u128,
     at: Instant,
     packets: usize,
-    /// From now and then a packet on: the burst, and what came since, less what was IN; exactly, in parts of a byte.
+    /// From now and then a packet on: the burst and the tokens since, less the IN packets; exactly, in fractions of a
+    /// byte.
     allowed: Vec<u128>,
     level: f64,
 }
 
 impl Books {
-    /// Bytes by which tokens in floats may be off: a few roundings of up to 1e9 bytes.
+    /// Allowed error of floating-point tokens in bytes: a few roundings of up to 1e9 bytes.
     const ROUNDING: f64 = 1e-6;
 
     fn new(rate: Rate, burst: u64) -> Self {
@@ -139,8 +140,8 @@ impl Books {
         Self { rate, burst, at: Instant::ZERO, packets: 0, allowed: Vec::new(), level: burst as f64 }
     }
 
-    /// After a packet: the tokens are at most the burst and add up; OUT only without enough tokens; over any time IN is at
-    /// most what burst and rate allow.
+    /// After a packet: the tokens are at most the burst and add up; OUT only without enough tokens; over any time the
+    /// IN bytes are at most what burst and rate allow.
     fn enter(&mut self, len: u32, now: Instant, colour: Colour, level: f64) -> Result<(), String> {
         let earned = u128::from(now.since(self.at).nanos()) * self.rate;
         self.allowed.iter_mut().for_each(|allowed| *allowed += earned);

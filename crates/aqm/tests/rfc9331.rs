@@ -1,14 +1,14 @@
-//! DualPI2 and Curvy RED against section 5 of RFC 9331, which RFC 9332 section 2.5.1 binds them to: what any network
-//! node with L4S does.
+//! DualPI2 and Curvy RED compared with section 5 of RFC 9331, which RFC 9332 section 2.5.1 requires: rules for any
+//! network node with L4S.
 //!
-//! Not the algorithm's business: bursts that the link below makes (section 5.5).
+//! Not part of the algorithm: bursts from the link below (section 5.5).
 
 use crate::coupled::{BOTH, KINDS, N, at, based, near, order, packet, queue, signals};
 use forebay_aqm::Spec;
 use forebay_aqm::base::packet::{Ecn, Packet};
 use forebay_aqm::base::rng::Rng;
 
-/// The two halves of a DualQ's kinds, and how each leaves if one of each arrives.
+/// The classic and the L4S codepoints, and the codepoint of each packet on departure.
 fn first_two(words: &str, class: u8) -> Vec<u32> {
     let mut queue = queue(words);
     for (slot, ecn) in (0..).zip(KINDS) {
@@ -31,7 +31,8 @@ fn rfc9331_5_1_ect1_is_for_l4s() {
 fn rfc9331_5_1_ce_is_for_l4s() {
     for name in BOTH {
         assert!(first_two(name, 0)[..2].contains(&3), "{name}");
-        // From 0.05 on classic packets are dropped instead of marked; here p is 0.09. A CE packet cannot be marked again.
+        // From 0.05 on classic packets are dropped instead of marked; here p is 0.09. A CE packet cannot be marked
+        // again.
         assert_eq!(signals(&format!("{} p_cmax=0.05", based(name, 0.3)), Ecn::Ce, 0), (0, 0), "{name}: as ECT(1)");
     }
 }
@@ -141,8 +142,8 @@ fn rfc9331_5_2_k_is_2() {
 /// RFC 9331 section 5.2 (MUST): congestion of L4S traffic is signalled as soon as possible.
 #[test]
 fn rfc9331_5_2_the_onset_of_congestion_is_signalled_at_once() {
-    // After ten seconds of silence, and with no update of p' in between: nothing is smoothed. Figure 4's recur lets
-    // the first of a row of certain marks pass.
+    // After ten idle seconds without an update of p' in between: nothing is smoothed. recur of Figure 4 lets the first
+    // packet of a row of certain marks pass.
     for (words, passed) in [("dualpi2", 1), ("dualpi2 toss=random", 0), ("curvy_red t=1ms", 0), ("curvy_red", 0)] {
         let mut queue = queue(words);
         (0..10).for_each(|_| queue.arrive(packet(Ecn::Ect1, 0), at(10_000.0)));
@@ -234,7 +235,7 @@ fn rfc9331_5_4_1_2_excluded_packets_are_not_marked_as_classic() {
     }
 }
 
-/// The helper that the rows above stand on: the words make the base probability that they name.
+/// Checks the helper of the tests above: the settings give the base probability that they name.
 #[test]
 fn base_probability_is_the_requested_one() {
     for name in BOTH {

@@ -1,7 +1,7 @@
-//! DualPI2 and Curvy RED against the text of RFC 9332: what it asks of any DualQ Coupled AQM.
+//! DualPI2 and Curvy RED compared with the text of RFC 9332: requirements for any DualQ Coupled AQM.
 //!
-//! Comments of the form "RFC 9332 section X.Y (MUST, SHOULD or MAY): ..." make the table of what is covered; "may",
-//! "should" and "recommended" count as well.
+//! Comments of the form "RFC 9332 section X.Y (MUST, SHOULD or MAY): ..." are the source of the coverage table; "may",
+//! "should" and "recommended" count too.
 //!
 //! Left out: RFC 9332 section 2.5.2.2 (SHOULD): arrivals and overflows of each queue: one buffer, counted together.
 //! Left out: RFC 9332 section 2.5.2.2 (SHOULD): a 99th percentile of delay of each queue: the lab has that of all packets.
@@ -16,7 +16,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::units::{Bytes, Link, Rate};
 use forebay_aqm::{AnyDiscipline, Spec};
 
-/// `words` with `more` in place of what they say of the same settings.
+/// `words` with the settings of `more` in place of the same ones.
 fn with(words: &str, more: &str) -> String {
     let key = |word: &str| word.split('=').next().map(str::to_string);
     let kept = words.split_whitespace().filter(|word| more.split_whitespace().all(|other| key(other) != key(word)));
@@ -67,7 +67,7 @@ fn rfc9332_2_5_1_has_two_queues_each_with_an_aqm() {
 #[test]
 fn rfc9332_2_5_1_marks_in_the_l_queue() {
     for name in BOTH {
-        // A stay of 20 ms is far beyond the ramp or step. CE is there already with the others.
+        // A sojourn time of 20 ms is far above the ramp or step. Some packets arrive with CE.
         let (marked, dropped) = signals(name, Ecn::Ect1, 0);
         assert!(marked >= u64::from(N) - 2 && dropped == 0, "{name}: {marked} {dropped}");
         assert_eq!(signals(name, Ecn::Ce, 0), (0, 0), "{name}");
@@ -85,7 +85,7 @@ fn rfc9332_2_5_1_prefers_the_l_queue() {
     }
 }
 
-/// How many L packets pass a classic one while L packets keep coming, one a ms with two waiting.
+/// Number of L packets sent before a classic one while an L packet arrives every ms and two wait.
 fn passed_by(words: &str) -> usize {
     let mut queue = queue(words);
     let arrive = |queue: &mut Queue<AnyDiscipline>, ms| queue.arrive(packet(Ecn::Ect1, 0), at(ms));
@@ -104,7 +104,7 @@ fn passed_by(words: &str) -> usize {
 #[test]
 fn rfc9332_2_5_1_does_not_starve_the_classic_queue() {
     for name in BOTH {
-        // Section 4.2.2: with a weight of 1/16 a head waits for 15 packets at most, with a time shift for 50 ms.
+        // Section 4.2.2: with a weight of 1/16 a head waits for at most 15 packets, with a time shift for 50 ms.
         let wrr = passed_by(&format!("{name} scheduler=wrr weight=0.0625"));
         assert!((14..=16).contains(&wrr), "{name}: {wrr}");
         let fifo = passed_by(&format!("{name} scheduler=ts-fifo tshift=50ms"));
@@ -149,7 +149,7 @@ fn rfc9332_2_5_1_own_aqm_never_lowers_the_coupled_marking() {
         .into_iter()
         .zip([["min_th=10ms range=20ms", "min_th=1ms range=0s th_len=0"], ["t=10ms t_range=20ms", "t=1ms t_range=0s"]])
     {
-        // Its own AQM asks for nothing, for half, for everything.
+        // The L queue's own AQM requests no mark, half, all.
         for (asks, more) in [(0.0, ""), (0.5, half), (1.0, all)] {
             for p in [0.1, 0.4] {
                 let words = with(&based(name, p), more);
@@ -187,7 +187,7 @@ fn rfc9332_2_5_1_1_ect0_in_the_l_queue_is_marked_as_classic() {
         let words = format!("{} l_class=7", based(name, 0.2));
         let (marked, dropped) = signals(&words, Ecn::Ect0, 7);
         assert!(near(marked, 0.04) && dropped == 0, "{words}: {marked}");
-        // The L queue's own AQM asks for half of the scalable packets: a square over k^2 of the classic ones.
+        // The L queue's own AQM requests half of the scalable packets: a square over k^2 of the classic ones.
         let ramp = ["min_th=10ms range=20ms", "t=10ms t_range=20ms"][usize::from(name == "curvy_red")];
         let (marked, dropped) = signals(&with(&words, ramp), Ecn::Ect0, 7);
         assert!(near(marked, 0.0625) && dropped == 0, "{words}: {marked}");
@@ -243,7 +243,7 @@ fn rfc9332_2_5_1_1_overload_drops_ecn_capable_packets_of_both_kinds() {
     }
 }
 
-/// Overload caused in the L queue alone drops there too, and ends with it: Appendix A.2.
+/// Overload caused by the L queue alone drops there too, and ends with it: Appendix A.2.
 #[test]
 fn overload_of_l_queue_alone_starts_and_ends() {
     for name in BOTH {
@@ -290,7 +290,7 @@ fn rfc9332_2_5_2_1_needs_no_configuration() {
     }
 }
 
-/// p' at the first update of DualPI2, after `ms` with a packet waiting since 0, and when that update was.
+/// p' at the first update of DualPI2, after `ms` with a packet waiting since 0, and the time of that update.
 fn first_update(words: &str) -> (f64, f64) {
     let mut queue = queue(words);
     queue.arrive(packet(Ecn::NotEct, 0), at(0.0));
@@ -361,7 +361,7 @@ fn rfc9332_2_5_2_1_the_operating_point_is_a_time() {
 #[test]
 fn rfc9332_2_5_2_1_the_bound_on_priority_relates_delays() {
     for name in BOTH {
-        // A weight of 1 : w makes a classic packet wait w times as long, a time shift so much longer.
+        // With a weight of 1 : w a classic packet waits w times as long, with a time shift longer by that time.
         let wrr = |w: f64| passed_by(&format!("{name} scheduler=wrr weight={}", 1.0 / (w + 1.0)));
         assert!([3, 7, 31].into_iter().all(|w| wrr(w as f64).abs_diff(w) <= 1), "{name}");
         let fifo = |ms| passed_by(&format!("{name} scheduler=ts-fifo tshift={ms}ms"));
@@ -377,7 +377,7 @@ fn rfc9332_2_5_2_1_p_cmax_may_be_configured() {
         // p' = 0.3: a classic probability of 0.09, on either side of p_cmax.
         assert!(matches!(heard(0.3, 0.08, Ecn::Ect0), (0, dropped) if near(dropped, 0.09)), "{name}");
         assert!(matches!(heard(0.3, 0.1, Ecn::Ect0), (marked, 0) if near(marked, 0.09)), "{name}");
-        // Not of L4S packets: Figure 7 asks their coupled probability, 0.6 and then 1, whatever p_cmax.
+        // Not of L4S packets: Figure 7 uses their coupled probability, 0.6 and then 1, whatever p_cmax.
         assert!(matches!(heard(0.3, 0.08, Ecn::Ect1), (marked, 0) if near(marked, 0.6)), "{name}");
         for p_cmax in [0.08, 0.9] {
             let (marked, dropped) = heard(0.6, p_cmax, Ecn::Ect1);
@@ -431,7 +431,7 @@ fn rfc9332_2_5_2_2_each_queue_can_be_monitored() {
 #[test]
 fn rfc9332_4_2_2_the_classic_weight_is_a_sixteenth() {
     for name in BOTH {
-        // Both queues are never empty: of 1600 packets 100 are classic ones.
+        // Neither queue is ever empty: of 1600 packets 100 are classic.
         let mut queue = queue(&format!("{name} scheduler=wrr ecn=off"));
         (0..3200).for_each(|n| queue.arrive(packet([Ecn::Ect1, Ecn::NotEct][n % 2], 0), at(0.0)));
         let classic = (0..1600).filter_map(|_| queue.depart(at(0.0))).filter(|sent| sent.ecn == Ecn::NotEct).count();
@@ -452,7 +452,7 @@ fn rfc9332_4_2_2_the_classic_weight_is_not_too_small() {
 /// RFC 9332 section A.1 (SHOULD): the target of the classic queue is 15 ms.
 #[test]
 fn rfc9332_a_1_the_target_is_15_ms() {
-    // p' stays where it is if the delay stays at the target, and moves if it is a millisecond off.
+    // p' stays if the delay stays at the target, and moves if it is a millisecond off.
     let moved = |ms: f64| {
         let words = "dualpi2 beta=0 alpha=1 tupdate=1ms";
         let mut queue = queue(words);
@@ -470,7 +470,7 @@ fn rfc9332_a_1_the_target_is_15_ms() {
 /// RFC 9332 section A.1 (SHOULD): the gains are alpha = 0.1 Tupdate/RTT_max^2 and beta = 0.3/RTT_max.
 #[test]
 fn rfc9332_a_1_gains_follow_from_the_largest_rtt() {
-    // Two updates, the second with the delay unchanged: it is the integral part alone.
+    // Two updates, the second with the delay unchanged: only the integral part.
     for (words, alpha, beta) in [
         ("dualpi2", 0.15, 3.0),
         ("dualpi2 tupdate=16ms", 0.16, 3.0),

@@ -1,4 +1,4 @@
-//! What tc(8) says, as tc has it: the lines of the manual pages, and every word of each discipline.
+//! Arguments of tc(8): examples of the manual pages, and every argument of each discipline.
 
 use forebay_aqm::base::tc::Tail;
 use forebay_aqm::{ENTRIES, Spec};
@@ -7,7 +7,7 @@ fn canonical(text: &str) -> String {
     Spec::parse(text).unwrap_or_else(|e| panic!("{text}: {e:?}")).canonical()
 }
 
-/// Our line and the command of tc for it.
+/// Our parameters and the tc command for them.
 const LINES: [(&str, &str); 36] = [
     (
         "codel limit 1000 target 4ms interval 60ms noecn",
@@ -33,7 +33,7 @@ const LINES: [(&str, &str); 36] = [
     ),
     ("dualpi2 coupling_factor 4 overflow", "dualpi2 preset=linux k=4 overload=delay"),
     ("dualpi2 min_qlen_step 5 step_thresh 800", "dualpi2 preset=linux min_th=800us th_len=5"),
-    // Of packets those that stay behind are counted, of th_len the one that leaves too.
+    // Packets counts those that remain, th_len also the one that leaves.
     ("dualpi2 step_thresh 5p min_qlen_step 0", "dualpi2 preset=linux min_th=0s th_len=6"),
     ("dualpi2 step_thresh 5pkts min_qlen_step 9", "dualpi2 preset=linux min_th=0s th_len=9"),
     ("dualpi2 max_rtt 120ms", "dualpi2 preset=linux rtt_max=120ms target=20ms tupdate=auto alpha=auto beta=auto"),
@@ -44,7 +44,7 @@ const LINES: [(&str, &str); 36] = [
     ),
     ("fq_codel flows 65536 quantum 64", "fq_codel preset=linux flows=65536 quantum=256b"),
     ("fq_pie flows 65536 quantum 300", "fq_pie preset=linux flows=65536 quantum=300b"),
-    // tc-red(8), the example of its manual page: it is ARED that adapts.
+    // The example of tc-red(8) adapts, so it is ARED.
     (
         "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn adaptive bandwidth 10Mbit",
         "ared preset=linux hard_limit=400000b min_th=30000b max_th=90000b mean_packet=1000b burst=55 ecn=on",
@@ -58,7 +58,7 @@ const LINES: [(&str, &str); 36] = [
         "choke limit 1000 min 83 max 250 burst 90 bandwidth 10mbit ecn",
         "choke preset=linux hard_limit=1000p min_th=83p max_th=250p burst=90 ecn=on",
     ),
-    // What is 0 to tc is not said.
+    // Values that are 0 in tc are not set.
     ("dualpi2 max_rtt 0 step_thresh 0 limit 0 target 0", "dualpi2 preset=linux"),
     ("codel limit 0 target 0.9 interval 0", "codel preset=linux"),
     ("pie alpha 0 beta 0 tupdate 0s limit 0", "pie preset=linux"),
@@ -66,7 +66,7 @@ const LINES: [(&str, &str); 36] = [
     ("fq_codel flows 0 quantum 0 drop_batch 0 memory_limit 32Mb", "fq_codel preset=linux"),
     ("sfb limit 0 max 0 target 0", "sfb preset=linux hard_limit=1000p"),
     ("red limit 400000 avpkt 1000 min 0 max 0 burst 0", "red preset=linux hard_limit=400000b mean_packet=1000b"),
-    // Other bases, cases, units and percentages.
+    // Other number bases, cases, units and percentages.
     ("codel limit 0x3E8 target 5MS interval 0.1Sec", "codel preset=linux hard_limit=1000p"),
     ("fq_codel flows 02000 target 5000.9 limit 10240p", "fq_codel preset=linux"),
     ("bfifo limit 80KBIT", "droptail ecn=off hard_limit=10240b"),
@@ -83,7 +83,7 @@ fn tc_commands_have_the_meaning_of_tc() {
     }
 }
 
-/// What cannot be had is refused, in the words that were written, and with the reason.
+/// Unsupported arguments are refused as written, with the reason.
 #[test]
 fn unsupported_tc_options_are_refused() {
     for (text, why) in [
@@ -113,7 +113,7 @@ fn unsupported_tc_options_are_refused() {
     assert_eq!(near.as_deref(), Some("did you mean pfifo?"));
 }
 
-/// A word that sets no parameter, or none that there is, would be found out by nobody else.
+/// An argument that sets no parameter, or an unknown one, would not be noticed elsewhere.
 #[test]
 fn every_argument_sets_its_parameter() {
     for entry in ENTRIES {

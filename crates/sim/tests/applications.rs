@@ -1,5 +1,4 @@
-//! Applications over connections: how long files take where that can be worked out by hand, and that an application's
-//! rate is the connection's.
+//! Applications over connections: completion times computed by hand, and the rate of an application.
 
 use crate::common::{case1, dumbbell, run};
 use forebay_aqm::base::time::{Instant, Span};
@@ -11,7 +10,7 @@ use forebay_sim::outcome::EndToEnd;
 use forebay_sim::source::Pattern;
 use forebay_sim::tcp::{TcpOptions, Variant};
 
-/// Three links of 10 Mb/s and 10 ms: a packet of 500 bytes takes 0.4 ms to each, one of 40 bytes 0.032 ms.
+/// Three links of 10 Mb/s and 10 ms: a packet of 500 bytes takes 0.4 ms on each, one of 40 bytes 0.032 ms.
 const DATA: f64 = 0.0312;
 const ACK: f64 = 0.030_096;
 
@@ -24,7 +23,7 @@ const FILES: Files = Files {
     handshake: false,
 };
 
-/// `count` connections of this application, without jitter, all beginning at 0.
+/// `count` connections of this application, without jitter, all starting at 0.
 fn network(count: usize, secs: u64, options: TcpOptions, work: &Work) -> Network {
     let mut net = case1(&dumbbell("droptail", 1000, Span::ZERO), count, secs, options, 1);
     net.warmup = Span::ZERO;
@@ -44,7 +43,8 @@ fn takes(files: Files, secs: f64) {
     let class = outcome(files, TcpOptions::default());
     let took = class.completion_s.expect("files have come");
     assert!((took.mean - secs).abs() < 1e-6 && took.std < 1e-6, "{took:?}");
-    // The first comes at 0, then one after each pause and, without a request, the last acknowledgement's way.
+    // The first file starts at 0, the others after each pause and, without a request, the way of the last
+    // acknowledgement.
     let cycle = secs + 1.0 + if files.request.is_some() { 0.0 } else { ACK };
     assert_eq!(class.files, (20.0 / cycle).ceil() as u64 - u64::from((20.0 % cycle) < secs));
 }
@@ -57,7 +57,7 @@ fn one_packet_file_takes_the_path_delay() {
     takes(Files { size: Draw::Constant(501.0), ..FILES }, DATA + 0.0004);
 }
 
-/// A handshake is a round trip of packets of 40 bytes: before the data, or before the request.
+/// A handshake is a round trip of packets of 40 bytes before the data or the request.
 #[test]
 fn a_handshake_takes_a_round_trip() {
     takes(Files { handshake: true, ..FILES }, 2.0 * ACK + DATA);
@@ -65,7 +65,7 @@ fn a_handshake_takes_a_round_trip() {
     takes(Files { handshake: true, request: Some(500), ..FILES }, 2.0 * ACK + DATA + DATA);
 }
 
-/// Only the first of two files has it, where the connection stays.
+/// On a persistent connection only the first of two files has it.
 #[test]
 fn persistent_connection_has_one_handshake() {
     for request in [None, Some(40)] {
@@ -76,7 +76,7 @@ fn persistent_connection_has_one_handshake() {
     }
 }
 
-/// Where the SYN or its answer was sent more than once, the connection begins with one packet (RFC 5681 section 3.1). Here the
+/// If the SYN or its answer was retransmitted, the connection starts with one packet (RFC 5681 section 3.1). Here the
 /// timer is shorter than the round trip.
 #[test]
 fn lost_syn_means_initial_window_of_one_packet() {
@@ -100,9 +100,9 @@ fn a_new_connection_begins_with_slow_start() {
     takes(Files { size: Draw::Constant(3500.0), ..FILES }, 2.0 * (DATA + ACK) + DATA);
 }
 
-/// The first file, of 2 + 4 + 1 packets, leaves a window of 5: it grows no more once the file and not the window limits
-/// what is outstanding (RFC 7661). The second file takes 5 + 2. Silent for a second, longer than the timeout of 200 ms,
-/// a connection begins with the restart window all the same, unless that is switched off.
+/// The first file, of 2 + 4 + 1 packets, leaves a window of 5: it does not grow while the file, not the window, limits
+/// the packets outstanding (RFC 7661). The second file takes 5 + 2. After an idle second, longer than the timeout of
+/// 200 ms, a connection starts with the restart window, unless that is disabled.
 #[test]
 fn persistent_connection_keeps_its_window() {
     let files = Files { size: Draw::Constant(3500.0), fresh: false, count: Some(2), ..FILES };
@@ -136,10 +136,10 @@ fn every_file_completes_despite_losses() {
 
 #[test]
 fn paced_writes_arrive_at_their_rate() {
-    // 100 packets a second, far below what the window allows; and 5000, of which the link takes half.
+    // 100 packets per second, far below what the window allows; and 5000, of which the link carries half.
     for (every, secs, low, high) in [(10_000, 50, 4990, 5001), (200, 20, 49_000, 50_000)] {
         let work = Work::Written(Pattern::Constant { every: Span::from_micros(every) });
-        // More than the path holds, without the losses of an endless slow start.
+        // More than the path holds, without the losses of an unlimited slow start.
         let options = TcpOptions { window: Some(300), ..TcpOptions::default() };
         let flow = run(&network(1, secs, options, &work), 1).flows.remove(0);
         assert!((low..=high).contains(&flow.delivered_pkts), "{}", flow.delivered_pkts);

@@ -1,5 +1,5 @@
-//! Links that lose packets or change their rate: nothing else is lost or invented, no shortcut or meter changes the
-//! run.
+//! Links that lose packets or change their rate: all packets are accounted for, and fast paths and meters do not
+//! change the run.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ fn lossy(aqm: &str, secs: u64) -> Network {
     net
 }
 
-/// Makes `net` send datagrams, one each `every`, that end 10 s before the run does, so that every one of them has
-/// met its fate; measured on every link from the beginning.
+/// Gives `net` datagrams, one every `every`, that end 10 s before the run, so that each is delivered, dropped or lost;
+/// measured on every link from the beginning.
 fn count_all(net: &mut Network, every: Span) {
     for flow in &mut net.flows {
         flow.traffic = Traffic::Datagrams(Pattern::Constant { every });
@@ -36,7 +36,7 @@ fn count_all(net: &mut Network, every: Span) {
     net.links.iter_mut().for_each(|link| link.lane.study = true);
 }
 
-/// Packets dropped by queues, and lost on wires, of a run where all of them were sent, dropped or lost.
+/// Packets dropped by queues and lost on wires in a run in which all packets were delivered, dropped or lost.
 fn fates(outcome: &Outcome) -> (u64, u64) {
     let dropped = outcome.links.iter().map(|link| link.dropped_early + link.dropped_overflow).sum();
     let lost = outcome.links.iter().map(|link| link.lost_pkts).sum();
@@ -59,8 +59,8 @@ fn packets_sent_equal_arrived_plus_dropped_plus_lost() {
     }
 }
 
-/// The bottleneck loses (0.01 * 0.9 + 0.2 * 0.001) / 0.21 = 0.0438 of the packets, in bursts.
-/// Some 23,000 packets with the variance of a chain that loses all or nothing: sd 0.0043; tolerance 4 of them.
+/// The bottleneck loses (0.01 * 0.9 + 0.2 * 0.001) / 0.21 = 0.0438 of the packets, in bursts. About 23,000 packets,
+/// with the variance of a chain that loses all or nothing, have an sd of 0.0043; four of them are allowed.
 #[test]
 fn meter_measures_the_loss_rate() {
     for aqm in ["droptail", "raqm"] {
@@ -85,7 +85,7 @@ fn losses_do_not_depend_on_shortcuts_or_meters() {
     }
     assert_eq!(fast.fingerprint, run(&slow, 1).fingerprint);
     let mut watched = net.clone();
-    // A host's own link has serialization jitter only where it is passed ahead of time, so it is not watched.
+    // A host's own link has serialization jitter only if it is computed ahead of time, so it is not under study.
     let others = |name: &str| !name.starts_with("access/") && !name.starts_with("egress-back/");
     watched.links.iter_mut().for_each(|link| link.lane.study = others(&link.name));
     assert_eq!(fast.fingerprint, run(&watched, 1).fingerprint);
@@ -111,7 +111,7 @@ fn steps(steps: &[(u64, u64)]) -> Arc<Schedule> {
     Arc::new(Schedule::steps(steps.iter().map(|&(ms, rate)| (at(ms), Rate(rate))).collect()).unwrap())
 }
 
-/// Irregular opportunities, some together, one pause of 200 ms, 5.4 Mb/s on average.
+/// Irregular delivery opportunities, some at the same time, one pause of 200 ms, 5.4 Mb/s on average.
 fn trace() -> Arc<Schedule> {
     let lines: String = (0..450u64).map(|i| format!("{}\n", (i * i * 7 / 4000 + i).min(800) + 200)).collect();
     Arc::new(Schedule::Trace(Trace::parse(&lines).unwrap()))
@@ -121,7 +121,7 @@ fn outage() -> Arc<Schedule> {
     steps(&[(0, 10_000_000), (3000, 2_000_000), (6000, 0), (8000, 0), (9000, 30_000_000), (9500, 333_333)])
 }
 
-/// RAQM case 1 with a bottleneck of changing rate, both ways.
+/// RAQM case 1 with a bottleneck of changing rate, in both directions.
 fn changing(aqm: &str, schedule: &Arc<Schedule>, secs: u64) -> Network {
     let mut net = lossy(aqm, secs);
     net.links[..2].iter_mut().for_each(|link| link.lane.conditions.schedule = Some(schedule.clone()));
@@ -156,7 +156,7 @@ fn rate_schedule_agrees_for_arithmetic_and_discipline() {
     }
 }
 
-/// The bottleneck's own buffer is small enough to lose packets while the link is down.
+/// The bottleneck's buffer is small enough to overflow while the link is down.
 #[test]
 fn packets_are_conserved_while_rate_changes() {
     for schedule in [outage(), trace()] {
@@ -168,8 +168,8 @@ fn packets_are_conserved_while_rate_changes() {
     }
 }
 
-/// More is sent than either schedule carries, so that a drop-tail link is always busy and delivers all the bits of
-/// its schedule: within one packet at either end of the window.
+/// The offered load exceeds both schedules, so a drop-tail link is always busy and delivers all bits of its schedule,
+/// except for one packet at either end of the window.
 #[test]
 fn a_busy_link_delivers_what_its_schedule_carries() {
     for schedule in [steps(&[(0, 8_000_000), (7000, 3_000_000), (12_000, 9_000_000)]), trace()] {
@@ -187,8 +187,8 @@ fn a_busy_link_delivers_what_its_schedule_carries() {
     }
 }
 
-/// A link whose rate is drawn between 2 and 6 Mb/s carries 4 Mb/s in the mean: of 400 s and moves every 100 ms, correlated
-/// over a few of them, a twentieth is allowed. Each link, and each seed, has rates of its own.
+/// A link with random rates between 2 and 6 Mb/s has a mean of 4 Mb/s: over 400 s with changes every 100 ms,
+/// correlated over a few of them, 5 % is allowed. Each link and each seed has its own rates.
 #[test]
 fn random_rates_have_their_mean() {
     let mut net = case1(&dumbbell("droptail", 100, Span::from_micros(10)), 20, 400, TcpOptions::default(), 1);

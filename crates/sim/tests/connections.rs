@@ -1,5 +1,5 @@
-//! Ten thousand random connections over a path that loses, marks, delays and overtakes: what the RFCs want of every sender,
-//! whatever happens to it.
+//! Ten thousand random connections over a path with losses, marks, delays and reordering: requirements of the RFCs for
+//! every sender.
 //!
 //! `FOREBAY_SEEDS=20000..90000 cargo test -p forebay-sim --test all connections` tries others.
 

@@ -1,4 +1,4 @@
-//! The engine's promises: same input same run, fast paths equal slow ones, no phase effects.
+//! Invariants of the engine: reproducible runs, fast paths equal slow ones, no phase effects.
 
 use crate::common::{case1, drop_ratio, dumbbell, run};
 use forebay_aqm::base::time::{Instant, Span};
@@ -36,7 +36,7 @@ fn arithmetic_drop_tail_equals_the_discipline() {
     }
 }
 
-/// Arithmetic knows the buffer and nothing else: an option of drop-tail must not be lost on it.
+/// The fast path knows only the buffer: options of drop-tail must not be lost there.
 #[test]
 fn drop_tail_with_options_is_a_discipline() {
     let go = |aqm, limit| run(&case1(&dumbbell(aqm, limit, JITTER), 40, 20, TcpOptions::default(), 1), 1);
@@ -47,8 +47,8 @@ fn drop_tail_with_options_is_a_discipline() {
     assert_ne!(go("droptail front=on", 100).fingerprint, plain.fingerprint);
 }
 
-/// A server that never sends of its own answers ahead of time. One more flow, from every server and too
-/// late to begin, takes that away and must change nothing.
+/// A server that sends only acknowledgements answers ahead of time. A further flow from every server, which starts too
+/// late to send, disables this and must change nothing.
 #[test]
 fn answers_ahead_of_time_equal_answers_by_event() {
     let end = Instant::ZERO + Span::from_millis(30_000);
@@ -120,10 +120,10 @@ fn rows_of_classes_add_up_to_the_run() {
     }
 }
 
-/// An exact clock with equal rates lets one host's packets always arrive just after a departure: it takes
-/// the whole link. A microsecond of processing jitter suffices against it, and nothing depends on its size
-/// up to one packet time (400 us). Measured over ten seeds, the mean of 60 s has an sd of 0.7 packets, the drop
-/// ratio one of 2.5 %; the tolerances are 4 sd of a difference of two of them: 3 packets rounded down, 15 %.
+/// With an exact clock and equal rates, one host's packets always arrive just after a departure, and it takes the
+/// complete link. A microsecond of processing jitter prevents this, and results do not depend on its size up to one
+/// packet time (400 us). Over ten seeds the mean of 60 s has an sd of 0.7 packets, the drop ratio one of 2.5 %; the
+/// tolerances are 4 sd of a difference of two of them: 3 packets (rounded down), 15 %.
 #[test]
 fn results_do_not_depend_on_size_of_jitter() {
     let at = |jitter| {
@@ -144,10 +144,10 @@ fn results_do_not_depend_on_size_of_jitter() {
     assert!(*most > 9 * shares.iter().sum::<u64>() / 10, "without jitter one host locks the others out: {shares:?}");
 }
 
-/// With diverse round trips a host's own line queues; its packets then leave exactly one packet time apart
-/// unless the link has serialization jitter too. One host would take the link whatever the jitter before its queue. Measured
-/// over ten seeds the mean of 60 s is 67 packets with an sd of 1.8 at most, so 7 packets are 4 sd; locked
-/// out, it is 100.
+/// With diverse round trips packets queue at a host's own link, and then leave exactly one packet time apart, unless
+/// the link has serialization jitter too. One host would take the bottleneck whatever the jitter before its queue.
+/// Over ten seeds the mean of 60 s is 67 packets with an sd of at most 1.8, so 7 packets are 4 sd; without
+/// serialization jitter it is 100.
 #[test]
 fn backlogged_host_does_not_lock_out_others() {
     let ms = Span::from_millis;
@@ -185,7 +185,7 @@ fn goodput_never_exceeds_what_the_link_sent() {
     let received: u64 = outcome.flows.iter().map(|f| f.received_bytes).sum();
     let sent: u64 = outcome.flows.iter().map(|f| f.sender.sent).sum();
     let delivered: u64 = outcome.flows.iter().map(|f| f.delivered_pkts).sum();
-    // 2500 packets a second, which are 20 ms on their way behind the link.
+    // 2500 packets per second, which take 20 ms behind the link.
     assert!(received <= (outcome.links[0].delivered_pkts + 50) * 500 && goodput * 500 == received * 460);
     assert!(delivered <= outcome.links[0].served_pkts && outcome.links[0].served_pkts <= sent);
 }
@@ -198,7 +198,7 @@ fn more_packets_than_can_be_numbered_are_refused() {
     let check = |secs| case1(&bell, 1, secs, TcpOptions::default(), 1).check();
     assert!(check(171).is_ok());
     assert!(check(172).unwrap_err().0.contains("32-bit"));
-    // What is outstanding when the run ends has numbers too.
+    // Packets in flight at the end of the run have numbers too.
     bell.access_rate = Rate(u64::from(u32::MAX - 1000) * 8 * 500);
     assert!(case1(&bell, 1, 1, TcpOptions::default(), 1).check().unwrap_err().0.contains("32-bit"));
 }

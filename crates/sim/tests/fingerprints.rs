@@ -1,5 +1,5 @@
-//! Runs whose fingerprints are on record: debug, release, other machines and instruction sets, and later versions must
-//! agree. `FOREBAY_BLESS=1` rewrites them.
+//! Runs with recorded fingerprints. Debug and release builds, other machines and instruction sets, and later versions
+//! must agree. `FOREBAY_BLESS=1` rewrites them.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ fn marked(aqm: &str, variant: Variant) -> Network {
     case1(&dumbbell(aqm, 100, Span::from_micros(10)), 20, 20, options, 1)
 }
 
-/// Bursts of losses, and a rate that goes up and down.
+/// Bursts of losses, and a changing rate.
 fn weather() -> Network {
     let mut net = network("raqm", Variant::SACK);
     let step = |secs: u64, rate| (Instant::ZERO + Span::from_millis(1000 * secs), Rate(rate));
@@ -45,7 +45,7 @@ fn weather() -> Network {
     net
 }
 
-/// One number for the random networks of these seeds: every topology, source, transport, loss and marker.
+/// One fingerprint for the random networks of these seeds: every topology, source, transport, loss and marker.
 fn networks(seeds: std::ops::Range<u64>) -> u64 {
     let of = |seed| run(&crate::scenario::network(seed), seed).fingerprint;
     seeds.map(of).fold(0, |all: u64, one| all.rotate_left(1) ^ one)

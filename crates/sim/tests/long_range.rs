@@ -1,8 +1,8 @@
-//! Many Pareto on/off sources together have the Hurst parameter of theory, and the mean rate of one times their number.
+//! Many Pareto on/off sources have the Hurst parameter of theory, and the sum of their mean rates.
 //!
-//! The measure is the aggregated variance: over blocks of length T the variance of what comes in a block grows as
-//! T^(2H). Deviations are taken from the true mean, so that the estimate of a variance has no bias. What to expect was
-//! worked out before the first run:
+//! The method is aggregated variance: the variance of the arrivals in a block of length T grows as T^(2H). Deviations
+//! are from the true mean, so that the variance estimate has no bias. The expected values were computed before the
+//! first run:
 //!
 //! - H = (3 - shape)/2 = 0.75 for shape 1.5 is the limit for long blocks (Taqqu, Willinger and Sherman 1997). The exact
 //!   variance of the on time in a block, the inverse of 2 R(s)/s^2 with R(s) = (1/s - 2 (1 - f(s))/(mean s^2 (1 + f(s))))/4
@@ -21,7 +21,7 @@ use forebay_sim::source::{Pattern, Source};
 const SOURCES: usize = 64;
 const RUNS: u64 = 32;
 const SECS: usize = 8192;
-/// The shortest blocks, in seconds, and how many of them make the longest.
+/// Length of the shortest blocks in seconds, and how many of them make the longest.
 const BLOCK: usize = 32;
 const LONGEST: usize = 16;
 
@@ -40,7 +40,7 @@ fn blocks(pattern: &Pattern, run: u64) -> Vec<f64> {
     blocks
 }
 
-/// The Hurst parameter, and the mean rate over that of theory.
+/// The Hurst parameter, and the mean rate as a fraction of theory.
 fn measured(pattern: &Pattern) -> (f64, f64) {
     let expected = 2.0 * (SOURCES * BLOCK) as f64;
     let (mut short, mut long, mut sum) = (0.0, 0.0, 0.0);
@@ -55,7 +55,7 @@ fn measured(pattern: &Pattern) -> (f64, f64) {
     (h, sum / expected / (RUNS as usize * SECS / BLOCK) as f64)
 }
 
-/// Half a second each, with a packet each quarter of a second while on: two packets a second.
+/// States of half a second on average; a packet every quarter of a second while on: two packets per second.
 const EVERY: Span = Span::from_millis(250);
 const STATE: Span = Span::from_millis(500);
 

@@ -1,5 +1,5 @@
-//! Twenty thousand random small networks, every topology, discipline, loss and schedule: nothing is lost or invented,
-//! nothing overtakes, nothing happens twice differently.
+//! Twenty thousand random small networks with every topology, discipline, loss and schedule: all packets are accounted
+//! for, order is kept, and runs are reproducible.
 //!
 //! `FOREBAY_SEEDS=20000..90000 cargo test -p forebay-sim --test all random_networks` tries others.
 
@@ -27,7 +27,7 @@ fn run(net: &Network, seed: u64) -> Outcome {
     World::new(net, seed).unwrap().run(&mut ()).unwrap()
 }
 
-/// Holds `check` against each seed; what fails says how to have it again.
+/// Runs `check` with each seed; a failure prints the command that repeats it.
 fn try_all(test: &str, seeds: impl Iterator<Item = u64>, check: impl Fn(u64)) {
     let failed: Vec<u64> = seeds.filter(|&seed| catch_unwind(AssertUnwindSafe(|| check(seed))).is_err()).collect();
     if let Some(first) = failed.first() {
@@ -38,8 +38,8 @@ fn try_all(test: &str, seeds: impl Iterator<Item = u64>, check: impl Fn(u64)) {
     }
 }
 
-/// In these builds every link also keeps books, checked at each packet, and the end of every run those of the
-/// whole network: `crates/sim/src/world/audit.rs`.
+/// In these builds every link counts packets independently and checks the counters at each packet; the end of a run
+/// checks those of the complete network: `crates/sim/src/world/audit.rs`.
 #[test]
 fn counts_add_up() {
     try_all("counts_add_up", seeds(), |seed| {
@@ -64,7 +64,7 @@ fn check_link(net: &Network, spec: &LinkSpec, link: &LinkOutcome) {
         assert_eq!(link.offered_pkts, gone + waiting as u64, "offered = delivered + dropped + waiting");
         assert_eq!(link.delivered_pkts, link.served_pkts);
     } else {
-        // What left in the window may have come before.
+        // Packets sent within the window may have arrived before it.
         assert!(link.offered_pkts <= gone + waiting as u64 && gone as f64 <= link.offered_pkts as f64 + limit);
     }
     assert!(link.lost_pkts <= link.served_pkts && (link.lost_pkts == 0 || spec.lane.conditions.loss.is_some()));
@@ -97,7 +97,7 @@ fn the_same_twice() {
     });
 }
 
-/// Drop-tail as arithmetic and as a discipline, in one scenario of ten: those that drew drop-tail.
+/// Drop-tail computed directly and as a discipline, in one scenario of ten: those that drew drop-tail.
 #[test]
 fn the_same_by_arithmetic_and_by_discipline() {
     try_all("the_same_by_arithmetic_and_by_discipline", seeds(), |seed| {
@@ -112,10 +112,10 @@ fn the_same_by_arithmetic_and_by_discipline() {
     });
 }
 
-/// Links that are passed and hosts that answer ahead of time, compared with the same ones by event: a link under study, or a
-/// server that has something to send of its own (here, too late to begin), takes that away. Ties between hosts would
-/// be broken by the event order, so delays and starts are made odd; a host's link has jitter only ahead of time, so
-/// there is no jitter.
+/// Links and hosts that are computed ahead of time, compared with the same ones by event. A link under study, or a
+/// server with its own data to send (here too late), is not computed ahead. Ties between hosts would be broken by the
+/// event order, so delays and starts are odd numbers; a host's link has jitter only ahead of time, so there is no
+/// jitter.
 #[test]
 fn the_same_ahead_of_time_and_by_event() {
     try_all("the_same_ahead_of_time_and_by_event", seeds().step_by(10), |seed| {

@@ -1,4 +1,4 @@
-//! Video over RTP: reports are packets on the way back, and the sender follows them.
+//! Video over RTP: receiver reports are packets on the reverse path, and the sender follows them.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use forebay_sim::tcp::TcpOptions;
 
 const SECS: u64 = 180;
 
-/// One stream of frames of 5000 bytes each 40 ms, in five packets of 1040 bytes each: 1.04 Mb/s. Its bottleneck has
+/// One stream with a frame of 5000 bytes every 40 ms, in five packets of 1040 bytes: 1.04 Mb/s. Its bottleneck has
 /// this rate.
 fn network(rate: u64, floor: f64) -> Network {
     let mut bell = dumbbell("droptail", 20, Span::ZERO);
@@ -38,23 +38,23 @@ fn rtp_on_free_link_loses_nothing() {
     let flow = &outcome.flows[0];
     assert!((ALL..=ALL + 5).contains(&flow.sender.sent) && flow.sender.sent - flow.delivered_pkts <= 10, "{flow:?}");
     let reports = &outcome.links.iter().find(|link| link.name == "reverse").unwrap();
-    // One each 0.9 s, the first within that time.
+    // One every 0.9 s, the first within that time.
     assert_eq!(reports.offered_pkts, SECS * 10 / 9);
     let class = &outcome.classes[0];
     assert!(class.owd_s.as_ref().unwrap().max < 0.04, "reports are no data");
 }
 
-/// A link of 0.5 Mb/s carries a share of 0.48. The sender goes up by 0.05 a report until more than 2 % are lost, which is
-/// at latest in the second report above 0.50, and as the buffer of 20 packets, 0.33 s, has to fill first perhaps in the
-/// one after: it turns below 0.48 + 0.05 * 3 = 0.63, down to at least 0.8 * 0.48 = 0.38 after one report. A second one in
-/// a row, while the buffer is still full, may take it to 0.31.
+/// A link of 0.5 Mb/s carries a share of 0.48. The sender increases its share by 0.05 per report until more than 2 %
+/// are lost. This happens in the second report above 0.50 or, as the buffer of 20 packets (0.33 s) must fill first, in
+/// the one after: so it turns below 0.48 + 0.05 * 3 = 0.63, down to at least 0.8 * 0.48 = 0.38. A second report in a
+/// row with losses, while the buffer is still full, may reduce it to 0.31.
 #[test]
 fn sender_follows_the_rate_of_narrow_link() {
     let flow = &run(&network(500_000, 0.1), 1).flows[0];
     let bytes = flow.received_bytes as f64 / (SECS as f64 * 62_500.0);
     assert!(bytes > 0.31 / 0.48, "the link is used: {bytes}");
     let lost = 1.0 - flow.delivered_pkts as f64 / flow.sender.sent as f64;
-    // Between 0.31 and 0.63 at most (0.63 - 0.48)/0.63 are lost; one that does not listen loses half.
+    // Between 0.31 and 0.63, at most (0.63 - 0.48)/0.63 are lost; a sender that ignores reports loses half.
     assert!(lost < 0.24, "{lost}");
     let deaf = &run(&network(500_000, 1.0), 1).flows[0];
     assert!(1.0 - deaf.delivered_pkts as f64 / deaf.sender.sent as f64 > 0.5);
@@ -62,8 +62,8 @@ fn sender_follows_the_rate_of_narrow_link() {
 
 #[test]
 fn sender_rate_is_at_least_its_floor() {
-    // Frames of 2000 bytes, in two packets, in the second half: it takes a while until a loss behind a queue of 3.3 s is
-    // seen, and four reports more to go down.
+    // Frames of 2000 bytes (two packets) in the second half: a loss behind a queue of 3.3 s is reported late, and the
+    // reduction takes four more reports.
     let half = Span::from_millis(500 * SECS);
     let mut net = network(50_000, 0.4);
     let all = run(&net, 1).flows[0].sender.sent;

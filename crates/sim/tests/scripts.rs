@@ -1,4 +1,4 @@
-//! Scripted conversations with one end of a connection, each about one rule of an RFC: see `scripts/README.md`.
+//! Scripts for one end of a connection, each about one rule of an RFC: see `scripts/README.md`.
 
 use std::fs;
 use std::path::Path;

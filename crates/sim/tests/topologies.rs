@@ -1,4 +1,5 @@
-//! Parking lots and graphs: the dumbbell is a special case of both, long ways get less, narrow ways back hurt.
+//! Parking lots and graphs: the dumbbell is a special case of both; long routes get less; narrow reverse links reduce
+//! throughput.
 
 use crate::common::{Dumbbell, case1, dumbbell, run};
 use forebay_aqm::base::packet::Ecn;
@@ -10,7 +11,7 @@ use forebay_sim::outcome::Outcome;
 use forebay_sim::parking_lot::{Bottleneck, Crossing, Direction, ParkingLot};
 use forebay_sim::tcp::TcpOptions;
 
-/// `n` bottlenecks like that of RAQM case 1, through traffic over all of them, cross traffic over each.
+/// `n` bottlenecks like that of RAQM case 1, with through traffic over all of them and cross traffic over each.
 fn lot(aqm: &str, n: usize) -> ParkingLot {
     let one = dumbbell(aqm, 100, Span::from_micros(10)).lot();
     let bottleneck = |i: usize| Bottleneck {
@@ -28,7 +29,7 @@ fn lot(aqm: &str, n: usize) -> ParkingLot {
     }
 }
 
-/// `each` flows on each crossing for 60 s, of which the first 10 s do not count.
+/// `each` flows on each crossing for 60 s, without statistics of the first 10 s.
 fn network(lot: &ParkingLot, each: usize) -> Network {
     let mut net = lot.network(Span::from_millis(60_000), Span::from_millis(10_000), Span::from_millis(1000));
     for crossing in 0..lot.crossings.len() {
@@ -63,8 +64,8 @@ fn goodput(outcome: &Outcome, group: u32) -> u64 {
     outcome.flows.iter().filter(|f| f.group == group).map(|f| f.goodput_bytes).sum()
 }
 
-/// Through traffic meets losses and delays at every bottleneck and so gets less than the cross traffic at any of
-/// them, and less the more there are; yet the bottlenecks stay busy (Floyd 1991, "Connections with multiple congested
+/// Through traffic has losses and delays at every bottleneck. So it gets less than the cross traffic at any of them,
+/// and less the more there are, while the bottlenecks stay busy (Floyd 1991, "Connections with multiple congested
 /// gateways").
 #[test]
 fn through_traffic_gets_less_with_more_bottlenecks() {
@@ -83,7 +84,7 @@ fn through_traffic_gets_less_with_more_bottlenecks() {
     }
 }
 
-/// Who crosses the second bottleneck alone shares it with the through traffic and meets none of the first.
+/// Traffic over the second bottleneck only shares it with the through traffic, and has no losses at the first.
 #[test]
 fn cross_traffic_uses_only_the_links_it_crosses() {
     let lot = lot("droptail", 3);
@@ -94,7 +95,8 @@ fn cross_traffic_uses_only_the_links_it_crosses() {
     assert!(offered[0] == 0 && offered[1] > 1000 && offered[2] == 0, "{offered:?}");
 }
 
-/// Without jitter, whose numbers are named after hosts, a dumbbell of one pair of hosts is a line of four nodes.
+/// Without jitter, whose random numbers depend on names of hosts, a dumbbell with one pair of hosts is a line of four
+/// nodes.
 #[test]
 fn a_graph_can_spell_the_dumbbell() {
     for aqm in ["droptail", "raqm", "red"] {
@@ -130,8 +132,8 @@ fn a_graph_can_spell_the_dumbbell() {
     }
 }
 
-/// A way back that carries 0.5 % of the way there in bits, and acknowledgements of 8 % of a data packet: they and not
-/// the data fill their link, arrive slower, and get lost, so that the bottleneck idles (Lakshman and Madhow 1997).
+/// A reverse path with 0.5 % of the forward rate, and acknowledgements of 8 % of a data packet: the acknowledgements
+/// fill their link, are delayed and lost, so the bottleneck idles (Lakshman and Madhow 1997).
 #[test]
 fn narrow_return_path_limits_forward_rate() {
     let at = |rate: u64, limit: u32| {
@@ -144,7 +146,7 @@ fn narrow_return_path_limits_forward_rate() {
     let [there, back] = narrow.links.as_slice() else { panic!("both ways are measured") };
     assert!(back.utilisation > 0.9 && back.dropped_overflow > 100, "{back:?}");
     assert!(wide.links[0].utilisation > 0.95 && wide.links[1].dropped_overflow == 0);
-    // 50 kb/s are 156 acknowledgements a second; those that get through speak for the lost ones too.
+    // 50 kb/s are 156 acknowledgements per second; those received acknowledge the packets of lost ones too.
     let data_per_ack = there.delivered_pkts as f64 / back.delivered_pkts as f64;
     assert!(there.utilisation < 0.9 && data_per_ack > 1.5, "{} {data_per_ack}", there.utilisation);
 }

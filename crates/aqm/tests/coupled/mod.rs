@@ -1,4 +1,4 @@
-//! What the tests of RFC 9331 and RFC 9332 share: DualQ Coupled AQMs at a base probability that is asked for.
+//! Helpers of the tests of RFC 9331 and RFC 9332: DualQ Coupled AQMs at a given base probability.
 
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Packet};
@@ -35,8 +35,8 @@ pub(crate) fn probe(queue: &Queue<AnyDiscipline>, words: &str, name: &str) -> f6
     queue.discipline().probe(index.expect("a probe of that name"))
 }
 
-/// The words for a base probability p' = `p` when packets of either queue have waited for 20 ms, and no AQM of the L
-/// queue's own.
+/// Settings for a base probability p' = `p` when packets of either queue have waited for 20 ms, without an AQM of the
+/// L queue.
 pub(crate) fn based(name: &str, p: f64) -> String {
     match name {
         "dualpi2" => format!("dualpi2 target=10ms tupdate=20ms beta=0 alpha={} min_th=1000s", p / 0.010),
@@ -44,7 +44,8 @@ pub(crate) fn based(name: &str, p: f64) -> String {
     }
 }
 
-/// `N` packets arrive at 0 and leave at 20 ms, when `words` make the base probability; marked, and dropped early.
+/// `N` packets arrive at 0 and leave at 20 ms, when `words` give the base probability. Returns the marks and early
+/// drops.
 pub(crate) fn signals(words: &str, ecn: Ecn, class: u8) -> (u64, u64) {
     let mut queue = queue(words);
     (0..N).for_each(|_| queue.arrive(packet(ecn, class), at(0.0)));
@@ -56,7 +57,7 @@ pub(crate) fn signals(words: &str, ecn: Ecn, class: u8) -> (u64, u64) {
     (tally.marked.pkts, tally.dropped_early.pkts)
 }
 
-/// Within five standard deviations of `N` tosses.
+/// Within five standard deviations of a binomial number of `N` trials.
 pub(crate) fn near(count: u64, p: f64) -> bool {
     let expected = f64::from(N) * p;
     (count as f64 - expected).abs() <= 5.0 * (expected * (1.0 - p)).sqrt() + 1.0

@@ -63,7 +63,6 @@ pub(crate) fn case1(bell: &Dumbbell, count: usize, secs: u64, options: TcpOption
     net
 }
 
-/// Runs it.
 pub(crate) fn run(net: &Network, seed: u64) -> Outcome {
     World::new(net, seed).unwrap().run(&mut ()).unwrap()
 }

@@ -15,10 +15,10 @@ use forebay_sim::tcp::sender::{Send, Sender};
 use rules::Rules;
 use setting::Setting;
 
-/// Long enough for a connection that waits for its timer with every packet.
+/// Long enough for a connection that waits for a timeout with every packet.
 const PATIENCE: Span = Span::from_millis(100_000_000);
 
-/// An acknowledgement arrives at most this many acknowledgements late.
+/// Largest number of acknowledgements by which a repeated one is late.
 const LATE: usize = 20;
 
 enum Event {
@@ -36,9 +36,9 @@ pub(crate) struct Connection {
     /// By time and order of insertion.
     events: BTreeMap<(u64, u64), Event>,
     serial: u64,
-    /// When the last packet arrives that is on its way there, and back.
+    /// Arrival of the last packet in flight, in each direction.
     last_arrival: [u64; 2],
-    /// The latest acknowledgements with their blocks, some of which arrive once more.
+    /// The latest acknowledgements with their blocks, some of which are delivered again.
     arrived: VecDeque<(Ack, Blocks)>,
     repeats: Rng,
     rules: Rules,
@@ -66,7 +66,7 @@ impl Connection {
         new
     }
 
-    /// Everything handed over is acknowledged in the end.
+    /// All data is acknowledged in the end.
     pub(crate) fn run(mut self) {
         let total = self.setting.burst * self.setting.bursts;
         while self.sender.acknowledged() < total {
@@ -116,7 +116,7 @@ impl Connection {
         }
     }
 
-    /// Now and then an acknowledgement that came before comes again: late, if more is acknowledged by now.
+    /// Sometimes delivers an earlier acknowledgement again; it is old if more is acknowledged by now.
     fn repeat(&mut self) {
         if self.arrived.len() > LATE {
             self.arrived.pop_front();
@@ -151,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// When what leaves now arrives; acknowledgements keep their order.
+    /// Arrival time of a packet sent now; acknowledgements keep their order.
     fn arrival(&mut self, way: usize) -> u64 {
         let [least, more] = self.setting.delay;
         let mut at = self.now.nanos() + least + self.rng.below(more);

@@ -1,4 +1,4 @@
-//! What every sender keeps to, checked with all that happens to it.
+//! Requirements for every sender, checked at every event.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +9,24 @@ use forebay_sim::tcp::{TcpOptions, Variant};
 
 use super::setting::Setting;
 
-/// What was seen of a sender.
+/// State observed of a sender.
 pub(crate) struct Rules {
     options: TcpOptions,
-    /// The shortest round trip that there is.
+    /// The shortest possible round trip.
     least_rtt: u64,
-    /// One beyond the last packet sent, and what the application has handed over.
+    /// Number after the last packet sent, and number of packets that the application has written.
     high: u32,
     pub(crate) offered: u32,
-    /// Echoes of acknowledgements up to here are answered.
+    /// ECN-Echo in acknowledgements up to here has been answered.
     answered_until: u32,
-    /// The threshold fell last when this was outstanding; for a mark: nothing has been lost since.
+    /// Packets outstanding at the last reduction of the threshold; for a mark: nothing has been lost since.
     reduced_until: u32,
     marked_until: u32,
-    /// A mark at a window of one: nothing new leaves now.
+    /// A mark at a window of one packet: no new packet may be sent now.
     waits: bool,
-    /// How often packets were sent again since the last timeout or the beginning of the last recovery.
+    /// Number of retransmissions of each packet since the last timeout or the start of the last recovery.
     again: BTreeMap<u32, u32>,
-    /// When the timer expired last, after how long, if nothing has come since.
+    /// Time and length of the last timeout, if nothing has been received since.
     expired: Option<(Instant, Span)>,
 }
 
@@ -54,12 +54,12 @@ impl Rules {
         self.options.variant.profile().recovery.is_selective()
     }
 
-    /// Those that ns-2 has keep some of its habits.
+    /// Controls that ns-2 has follow it in some cases.
     fn follows_ns2(&self) -> bool {
         self.options.variant.profile().follows_ns2
     }
 
-    /// An acknowledgement has come.
+    /// An acknowledgement is received.
     pub(crate) fn ack(&mut self, before: &Sender, after: &Sender, ack: Ack) {
         self.expired = None;
         self.check_measurements(after);
@@ -73,14 +73,14 @@ impl Rules {
             (self.answered_until, self.marked_until) = (self.high, 0);
         }
         if after.ssthresh() < before.ssthresh() {
-            // DCTCP answers a loss after a mark, which may have reduced only a little.
+            // DCTCP reacts to a loss after a mark, which may have reduced the window only a little.
             let twice = self.is(Variant::CUBIC) && after.acknowledged() < self.reduced_until;
             assert!(!twice, "RFC 3168 section 6.1.2: one reduction in a window of data");
             self.reduced_until = self.high;
         }
     }
 
-    /// An acknowledgement of less than is acknowledged already has come: only its blocks count (RFC 6675 section 5).
+    /// An old acknowledgement is received: only its blocks count (RFC 6675 section 5).
     pub(crate) fn late(&mut self, before: &Sender, after: &Sender, ack: Ack) {
         assert_eq!(after.acknowledged(), before.acknowledged(), "RFC 793 section 3.9: it acknowledges nothing");
         assert!(after.in_flight() <= before.in_flight(), "nothing comes back into the network");
@@ -96,10 +96,10 @@ impl Rules {
         let ece = ack.ece && self.options.ecn_capable();
         let cut = after.counts().ecn_cuts > before.counts().ecn_cuts;
         let recovers = after.counts().fast_retransmits > before.counts().fast_retransmits;
-        // A partial acknowledgement opens NewReno's closed window, as in ns-2.
+        // A partial acknowledgement opens NewReno's closed window (RFC 6582 section 3.2).
         let opens = self.is(Variant::NEWRENO) && old < 1.0 && new == 1.0;
         assert!(!ece || new <= old || opens, "RFC 3168 section 6.1.2: an echo does not raise the window");
-        // RFC 9260 section 7.2.3: four packets after a loss, also where there were fewer.
+        // RFC 9260 section 7.2.3: four packets after a loss, even if there were fewer.
         let most = if self.is(Variant::SCTP) { old.max(4.0) } else { old };
         assert!(!recovers || new <= most, "nor does a loss");
         let acked = ack.next.saturating_sub(before.acknowledged());
@@ -108,12 +108,13 @@ impl Rules {
         assert!(!cut || ack.next > self.answered_until || self.follows_ns2(), "and the others are not");
         if cut {
             (self.answered_until, self.marked_until) = (self.high, self.high);
-            // Without selective acknowledgements limited transmit and recovery may still release a packet.
+            // Without selective acknowledgements, limited transmit and recovery may still release a packet.
             self.waits = old <= 1.0 && self.is_selective();
         }
     }
 
-    /// A loss in a window that was reduced for a mark leaves the threshold; to ns-2 the packet with CWR is of that window.
+    /// A loss in a window that was reduced for a mark does not change the threshold; in ns-2 the packet with CWR
+    /// belongs to that window.
     fn check_threshold(&self, before: &Sender, after: &Sender) {
         let una = after.acknowledged();
         let marked = self.marked_until > 0 && una < self.marked_until + u32::from(self.follows_ns2());
@@ -122,7 +123,7 @@ impl Rules {
         assert!(stays, "RFC 3168 section 6.1.2: the threshold stays in a marked window");
     }
 
-    /// Whatever is measured is a round trip (Karn's algorithm, RFC 6298 section 3).
+    /// Every measurement is a round trip (Karn's algorithm, RFC 6298 section 3).
     fn check_measurements(&self, sender: &Sender) {
         let srtt = sender.rtt().precise().nanos();
         // Integer arithmetic rounds down.
@@ -135,7 +136,7 @@ impl Rules {
         assert!(sender.marked_share().is_none_or(|alpha| (0.0..=1.0).contains(&alpha)), "alpha is a share");
     }
 
-    /// A deadline has come.
+    /// A deadline expires.
     pub(crate) fn timer(&mut self, now: Instant, before: &Sender, after: &Sender) {
         self.waits = false;
         if after.counts().timeouts == before.counts().timeouts {
@@ -155,7 +156,7 @@ impl Rules {
         (self.answered_until, self.reduced_until, self.marked_until) = (self.high, self.high, 0);
     }
 
-    /// A packet leaves.
+    /// A packet is sent.
     pub(crate) fn sends(&mut self, sender: &Sender, send: Send) {
         let una = sender.acknowledged();
         let new = send.seq == self.high;
@@ -175,7 +176,7 @@ impl Rules {
         }
     }
 
-    /// Nothing more leaves for now.
+    /// Nothing more can be sent now.
     pub(crate) fn pauses(&mut self, sender: &Sender) {
         self.waits = false;
         let (outstanding, runs) = (self.high > sender.acknowledged(), sender.deadline().is_some());

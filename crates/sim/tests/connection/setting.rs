@@ -1,4 +1,4 @@
-//! What a random connection is.
+//! Parameters of a random connection.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Span;
@@ -12,11 +12,11 @@ pub(crate) struct Setting {
     pub(crate) loss: f64,
     pub(crate) ack_loss: f64,
     pub(crate) mark: f64,
-    /// One way: the constant part, and the largest random addition.
+    /// One-way delay: constant part, and largest random addition.
     pub(crate) delay: [u64; 2],
-    /// May a packet overtake another?
+    /// Whether packets may be reordered.
     pub(crate) overtakes: bool,
-    /// How many packets the application hands over at a time, how often, and how long it waits in between, in ns.
+    /// Packets per write, number of writes, and pause between them in ns.
     pub(crate) burst: u32,
     pub(crate) bursts: u32,
     pub(crate) pause: u64,

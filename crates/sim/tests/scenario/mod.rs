@@ -1,4 +1,4 @@
-//! Small networks at random: a pure function of the seed.
+//! Random small networks: a pure function of the seed.
 
 mod shapes;
 
@@ -18,10 +18,11 @@ use forebay_sim::tcp::{Ns2Rules, TcpOptions, Variant};
 
 use shapes::Shape;
 
-/// Packets that the bottleneck can send in a run, about: enough for losses, marks, timeouts, recovery.
+/// Approximate number of packets that the bottleneck can send in a run: enough for losses, marks, timeouts and
+/// recovery.
 const PACKETS: f64 = 250.0;
 
-/// Draws.
+/// Random choices.
 struct Dice(Rng);
 
 impl Dice {
@@ -30,7 +31,7 @@ impl Dice {
         lo + self.0.below(hi - lo + 1)
     }
 
-    /// A number in lo..hi, its logarithm uniform: all sizes are equally likely.
+    /// A number in lo..hi with a uniform logarithm.
     fn scale(&mut self, lo: f64, hi: f64) -> f64 {
         lo * libm::exp(self.0.uniform() * libm::log(hi / lo))
     }
@@ -44,7 +45,7 @@ impl Dice {
         if self.once_in(4) { Span::ZERO } else { self.span(1e-6, 1e-3) }
     }
 
-    /// True once in `n` times.
+    /// True with probability 1/n.
     fn once_in(&mut self, n: u64) -> bool {
         self.0.below(n) == 0
     }
@@ -53,20 +54,20 @@ impl Dice {
         Spec::parse(ENTRIES[self.0.below(ENTRIES.len() as u64) as usize].name).unwrap()
     }
 
-    /// A buffer of a few packets, seldom of one or of very many; in bytes now and then, then for one at least.
+    /// A buffer of a few packets, rarely of one or of very many; sometimes in bytes, then for at least one packet.
     fn limit(&mut self, packet: u16) -> Limit {
         let packets = if self.once_in(10) { 10_000 } else { self.scale(1.0, 60.0) as u32 };
         if self.once_in(5) { Limit::Bytes(u64::from(packets) * u64::from(packet)) } else { Limit::Packets(packets) }
     }
 }
 
-/// The network of `seed`, to be run with the same.
+/// The network of `seed`, to be run with the same seed.
 pub(crate) fn network(seed: u64) -> Network {
     let mut dice = Dice(Rng::stream(seed, "scenario"));
     let packet = dice.whole(41, 1500) as u16;
     let rate = Rate(dice.scale(2e5, 2e8) as u64);
     let shape = Shape::draw(&mut dice, rate, packet);
-    // A multiple of 4 ns, so that the last of four samples sees the end.
+    // A multiple of 4 ns, so that the last of four samples is at the end.
     let service = rate.time_for(u32::from(packet)).secs();
     let duration = Span::from_nanos(Span::from_secs((PACKETS * service).clamp(0.05, 10.0)).nanos() / 4 * 4);
     let warmup = if dice.once_in(2) { Span::ZERO } else { Span::from_secs(duration.secs() * dice.0.uniform() * 0.5) };
@@ -114,7 +115,7 @@ fn answered(mut traffic: Traffic, bytes: u16) -> Traffic {
     traffic
 }
 
-/// Datagrams, seldom video.
+/// Datagrams, rarely video.
 fn datagrams_or_video(dice: &mut Dice, service: f64) -> Traffic {
     if !dice.once_in(4) {
         return Traffic::Datagrams(pattern(dice, service));
@@ -140,7 +141,7 @@ fn applications(dice: &mut Dice, net: &mut Network, service: f64) {
     }
 }
 
-/// Files of some packets, seldom of many, with pauses of some packet times; or packets one by one.
+/// Files of some packets, rarely of many, with pauses of some packet times; or single packets.
 fn work(dice: &mut Dice, packet: u16, service: f64) -> Work {
     if dice.once_in(4) {
         return Work::Written(pattern(dice, service));
@@ -161,7 +162,7 @@ fn work(dice: &mut Dice, packet: u16, service: f64) -> Work {
     })
 }
 
-/// Token buckets that some of the flows share.
+/// Token buckets shared by some of the flows.
 fn markers(dice: &mut Dice, net: &mut Network, rate: Rate) {
     let count = dice.whole(0, 2) as usize;
     net.markers.extend((0..count).map(|_| MarkerSpec {
@@ -208,7 +209,8 @@ fn pattern(dice: &mut Dice, service: f64) -> Pattern {
     }
 }
 
-/// A few items of these sizes at about this interval, some at once, played from anywhere, once or round after round.
+/// Some items of these sizes at about this interval, some at the same time, replayed from any position, once or
+/// repeatedly.
 fn replay(dice: &mut Dice, every: Span, (least, most): (u64, u64)) -> Replay {
     let mut at = Span::ZERO;
     let mut item = || {

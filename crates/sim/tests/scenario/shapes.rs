@@ -1,4 +1,4 @@
-//! Topologies at random: parking lots, of which the dumbbell is one, and graphs; what their wires do.
+//! Random topologies: parking lots, of which the dumbbell is one, and graphs; losses and schedules of their links.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Shape {
     }
 }
 
-/// Half to twenty times `rate`.
+/// 0.5 to 20 times `rate`.
 fn relative(dice: &mut Dice, rate: Rate) -> Rate {
     Rate((rate.0 as f64 * dice.scale(0.5, 20.0)) as u64)
 }
@@ -117,7 +117,7 @@ fn crossing(dice: &mut Dice, enter: usize, leave: usize, rate: Rate, packet: u16
     }
 }
 
-/// A ring, so that there is a way from everywhere to everywhere, and some more links.
+/// A ring, so that every node can reach every other, and some further links.
 fn graph(dice: &mut Dice, rate: Rate, packet: u16) -> Graph {
     let n = dice.whole(2, 6);
     let ring: Vec<(u64, u64)> = (0..n).map(|i| (i, (i + 1) % n)).collect();
@@ -140,7 +140,7 @@ fn graph(dice: &mut Dice, rate: Rate, packet: u16) -> Graph {
     }
 }
 
-/// In one network of two, losses on some links and schedules on others.
+/// In every second network, losses on some links and schedules on others.
 pub(super) fn spoil(dice: &mut Dice, net: &mut Network) {
     if dice.once_in(2) {
         return;
@@ -170,7 +170,7 @@ fn loss(dice: &mut Dice) -> LossModel {
     LossModel::GilbertElliott { p, r, bad, good: if dice.once_in(2) { 0.0 } else { dice.scale(1e-4, 1e-2) } }
 }
 
-/// A few steps around the link's rate, down now and then, or a trace of about that rate.
+/// Some steps around the link's rate, sometimes down, or a trace of about that rate.
 fn schedule(dice: &mut Dice, rate: Rate, duration: Span) -> Schedule {
     if dice.once_in(2) {
         let steps = dice.whole(1, 5);

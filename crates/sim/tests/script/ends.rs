@@ -1,4 +1,4 @@
-//! The end of a connection that a script talks to, and its clock.
+//! The end of a connection that a script tests, and its clock.
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;
@@ -12,7 +12,7 @@ use forebay_sim::tcp::sender::{Send, Sender};
 use super::path::Path;
 use super::words::{number, options, range, show_range, span};
 
-/// What a script has built up.
+/// State of a script.
 #[derive(Default)]
 pub(crate) struct Stage {
     pub(crate) now: Instant,
@@ -20,7 +20,7 @@ pub(crate) struct Stage {
     receiver: Option<Receiver>,
     options: TcpOptions,
     pub(crate) path: Option<Path>,
-    /// Sent and not yet expected by the script.
+    /// Packets sent and not yet expected by the script.
     sent: Vec<Send>,
 }
 
@@ -33,7 +33,7 @@ impl Stage {
         self.sender.as_mut().ok_or_else(|| "no sender yet".to_string())
     }
 
-    /// `sender`, `receiver` and `path`; was it one of them?
+    /// Runs `sender`, `receiver` or `path`; `false`: the line is none of them.
     pub(crate) fn set_up(&mut self, verb: &str, words: &[&str]) -> Result<bool, String> {
         match verb {
             "sender" => {
@@ -54,7 +54,7 @@ impl Stage {
         self.sent.extend(sender.flat_map(|sender| std::iter::from_fn(|| sender.poll(now))));
     }
 
-    /// An event at the sender; was it one?
+    /// Runs an event at the sender; `false`: the line is not an event.
     pub(crate) fn send(&mut self, pause: Span, verb: &str, words: &[&str]) -> Result<bool, String> {
         self.sender()?;
         match verb {
@@ -86,7 +86,7 @@ impl Stage {
             }
             _ => return Ok(false),
         }
-        // What a path carries, its next run sends.
+        // Packets on a path are sent by its next run.
         if self.path.is_none() {
             self.poll();
         }
@@ -115,7 +115,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The clock goes on to `deadline`, `after TIME` if the script says so.
+    /// Advances the clock to `deadline`, which must be `after TIME` if the script says so.
     fn reach(&mut self, deadline: Instant, words: &[&str]) -> Result<(), String> {
         let after = deadline.since(self.now);
         if let ["after", wanted] = words
@@ -127,7 +127,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Everything sent since the last line is what this one says: `RANGE[/cwr]...`, `nothing` or `*`.
+    /// Checks that the packets sent since the last line are `RANGE[/cwr]...`, `nothing` or `*`.
     pub(crate) fn expect_sends(&mut self, wanted: &str) -> Result<(), String> {
         self.sender()?;
         self.poll();
@@ -142,7 +142,7 @@ impl Stage {
         if wanted == "*" || sent == expected { Ok(()) } else { Err(format!("sent {sent}, not {expected}")) }
     }
 
-    /// `data SEQ [ce] [cwr]` or `timer` at the receiver, and its answer.
+    /// `data SEQ [ce] [cwr]` or `timer` at the receiver, and its acknowledgement.
     pub(crate) fn receive(&mut self, pause: Span, verb: &str, words: &[&str], wanted: &str) -> Result<(), String> {
         self.now += pause;
         let mut answers = Vec::new();

@@ -7,7 +7,7 @@ mod words;
 
 use ends::Stage;
 
-/// Runs a script; what is wrong, with its place, if it does not hold.
+/// Runs a script. An error is the failed check with its line.
 pub(crate) fn run(name: &str, text: &str) -> Result<(), String> {
     let mut stage = Stage::default();
     for (number, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! A path between a sender and a receiver of its own: one queue, one delay.
+//! A path between a sender and a receiver: one queue, one delay.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use forebay_sim::tcp::sender::{Send, Sender};
 use super::words::{number, range, setting, span};
 
 enum Event {
-    /// A packet leaves the queue and reaches the receiver; with its mark.
+    /// A packet leaves the queue and reaches the receiver, perhaps marked.
     Data(Send, Ecn),
-    /// An acknowledgement reaches the sender, half of the round trip later.
+    /// An acknowledgement reaches the sender, half a round trip later.
     Ack(Ack, Blocks),
 }
 
 pub(crate) struct Path {
     receiver: Receiver,
-    /// Packets per second; none: no queue.
+    /// Packets per second; `None`: no queue.
     rate: Option<f64>,
     rtt: Span,
-    /// Packets that may wait.
+    /// Buffer in packets.
     queue: u32,
-    /// Packets that wait when one is marked.
+    /// Packets waiting above which a packet is marked.
     mark_above: Option<u32>,
     /// Packets to lose the first time they are sent.
     lose: Vec<u32>,
@@ -56,7 +56,7 @@ impl Path {
         Ok(path)
     }
 
-    /// `rate=100/s rtt=20ms queue=10p mark_above=5p lose=7-8,12`; the longest queue is measured again from now.
+    /// `rate=100/s rtt=20ms queue=10p mark_above=5p lose=7-8,12`; resets the longest queue.
     pub(crate) fn change(&mut self, words: &[&str]) -> Result<(), String> {
         self.longest = 0;
         let packets = |value: &str| number(value.strip_suffix('p').unwrap_or(value));
@@ -83,7 +83,7 @@ impl Path {
         self.longest
     }
 
-    /// `run TIME` or `run until PHASE within TIME`; the time at the end.
+    /// `run TIME` or `run until PHASE within TIME`; returns the time at the end.
     pub(crate) fn run(&mut self, sender: &mut Sender, from: Instant, words: &[&str]) -> Result<Instant, String> {
         let (phase, limit) = match words {
             [limit] => (None, from + span(limit)?),

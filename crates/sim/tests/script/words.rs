@@ -1,4 +1,4 @@
-//! The words of a script: times, packet numbers, options.
+//! Words of a script: times, packet numbers, options.
 
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::Span;
@@ -19,7 +19,7 @@ pub(crate) fn range(word: &str) -> Result<Block, String> {
     Ok(Block { start: number(first)?, end: number(last)? + 1 })
 }
 
-/// As [`range`] reads it.
+/// Writes a range as [`range`] reads it.
 pub(crate) fn show_range(block: Block) -> String {
     if block.end - block.start == 1 { block.start.to_string() } else { format!("{}-{}", block.start, block.end - 1) }
 }
@@ -37,7 +37,7 @@ fn flag(value: &str) -> Result<bool, String> {
     }
 }
 
-/// The variant and the options of `sender` and `receiver`.
+/// The control and the options of `sender` and `receiver`.
 pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
     let (&variant, settings) = words.split_first().ok_or("which TCP?")?;
     let variant = Variant::parse(variant).ok_or_else(|| format!("no such TCP: {variant}"))?;

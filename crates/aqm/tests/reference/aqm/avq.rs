@@ -1,6 +1,6 @@
-//! AVQ, as ns-2.35 has it: `Vq::enque` with `checkPacketForECN`, `markPacketForECN` and `dropPacketForECN`.
+//! AVQ, as in ns-2.35: `Vq::enque` with `checkPacketForECN`, `markPacketForECN` and `dropPacketForECN`.
 //!
-//! Different from ns-2 on purpose: the virtual buffer is not the real one; a packet that cannot be marked is dropped
+//! Deliberate differences from ns-2: the virtual buffer is not the real one; a packet that cannot be marked is dropped
 //! also where others are marked; a drop at a full buffer counts as overflow whatever the virtual queue says.
 
 use crate::reference::harness::*;
@@ -98,7 +98,7 @@ impl Listing for Vq {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let (qib, limit_in) = (dice.pick(&UNITS), dice.pick(&UNITS));

@@ -1,7 +1,7 @@
 //! BLUE, as its authors' code for ns has it: `enque`, `deque`, `increment_pmark` and `decrement_pmark`; and with the
 //! one freeze time and the queue length L of the paper.
 //!
-//! Different from that code on purpose: u < p for its u <= p; a full buffer is looked at before p; the buffer holds
+//! Deliberate differences from that code: u < p for its u <= p; a full buffer is looked at before p; the buffer holds
 //! its limit, not one less.
 
 use crate::reference::harness::*;
@@ -89,7 +89,7 @@ impl Listing for Blue {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let (increment, two) = (dice.scale(1e-3, 0.5), dice.odds(0.5));
     let decrement = increment * dice.scale(0.05, 2.0);

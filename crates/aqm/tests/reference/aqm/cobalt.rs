@@ -236,7 +236,7 @@ impl Listing for Cobalt {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let (p, words) = Params::random(dice, trace);
     let (buffer, seen) = Default::default();

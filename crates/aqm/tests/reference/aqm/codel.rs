@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use crate::reference::harness::*;
 
-/// What a run is configured with.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// Nanoseconds.
@@ -220,7 +220,7 @@ impl Listing for CoDel {
 }
 
 impl Settings {
-    /// At random, with the words for them.
+    /// Random settings with their text.
     pub(crate) fn random(dice: &mut Dice, trace: &Trace) -> (Self, String) {
         let (target, interval) = match trace.grid {
             true => dice.pick(&[(5, 100), (5, 20), (10, 10)]),
@@ -244,7 +244,7 @@ impl Settings {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let (set, words) = Settings::random(dice, trace);
     let (buffer, seen, vars, maxpacket) = Default::default();

@@ -1,6 +1,6 @@
-//! Drop-tail, as ns-2.35 has it: `enque` with and without `drop_front_`.
+//! Drop-tail, as in ns-2.35: `enque` with and without `drop_front_`.
 //!
-//! Different from ns-2 on purpose: the buffer holds its limit, not one less; from the front as many packets are
+//! Deliberate differences from ns-2: the buffer holds its limit, not one less; from the front as many packets are
 //! dropped as are needed, and only the arrival if it is longer than the buffer.
 
 use crate::reference::harness::*;
@@ -45,7 +45,7 @@ impl Listing for DropTail {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let (net, drop_front) = (trace.net, dice.odds(0.5));
     let (buffer, victims, seen) = Default::default();

@@ -92,7 +92,7 @@ fn caps(dice: &mut Dice, room: f64, unit: Unit) -> (String, [f64; CLASSES]) {
     (text, std::array::from_fn(|class| given[class % given.len()]))
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let (alpha_text, alpha) = per_class(dice, 0.05, 1.5);

@@ -1,12 +1,12 @@
 //! PI2: the decisions of the authors' module sch_pi2 (`drop_early`), in floating point and with p' for its k p', and
 //! those of RFC 9332 Figures 4, 7 and 8 for one queue.
 //!
-//! The square is taken by two numbers, both below p'. Not to the letter: RFC 9332 lets `recur` add k p' above 1.
+//! The square is taken by two numbers, both below p'. Differs from the text: RFC 9332 lets `recur` add k p' above 1.
 
 use crate::reference::harness::*;
 use crate::reference::shared::drain_time::DrainTime;
 
-/// What a run is configured with.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// Nanoseconds.
@@ -177,7 +177,7 @@ impl Listing for Pi2 {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let k = dice.pick(&[2.0, 2.0, 1.0, 4.0, 0.5]);
     let scalable = dice.pick(&["off", "l4s", "l4s", "ect"]);

@@ -1,6 +1,6 @@
 //! PIE: RFC 8033 Appendix A and, where `Settings` ask for it, Appendix B.
 //!
-//! Not to the letter: whether to sleep is asked at updates with a known delay (Appendix B asks at arrivals, and
+//! Differs from the text: whether to sleep is asked at updates with a known delay (Appendix B asks at arrivals, and
 //! would never stay awake). Added from Linux's sch_pie.c: `linux_burst`, `linux_spare`, `boost`, `bytemode`, and that
 //! a departure that leaves nothing behind makes the delay 0.
 
@@ -15,7 +15,7 @@ pub(crate) enum Low {
     Half,
 }
 
-/// What a run is configured with.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// Nanoseconds.
@@ -360,7 +360,7 @@ fn settings(dice: &mut Dice, trace: &Trace) -> Settings {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let set = settings(dice, trace);
     let low = |low| match low {
@@ -398,7 +398,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     (words, Box::new(Pie::new(trace.net, set)))
 }
 
-/// Branches that must be met, also below FQ-PIE.
+/// Branches that the traces must take, also below FQ-PIE.
 pub(crate) const BRANCHES: [&str; 23] = [
     "spared by a short delay",
     "spared by a short queue",

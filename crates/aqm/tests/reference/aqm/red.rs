@@ -1,7 +1,7 @@
-//! RED, as ns-2.35 has it: `enque` with `estimator`, `calculate_p`, `modify_p` and `drop_early`, and the two ways in
+//! RED, as in ns-2.35: `enque` with `estimator`, `calculate_p`, `modify_p` and `drop_early`, and the two ways in
 //! which it adapts max_p. The paper's own listing and the kernel's are in `red/paper.rs` and `red/linux.rs`.
 //!
-//! Different from ns-2 on purpose: one uniform is drawn at every arrival and u < p signals, for its
+//! Deliberate differences from ns-2: one uniform is drawn at every arrival and u < p signals, for its
 //! u <= p where needed; an automatic threshold keeps clear of the given one; idle time may be left out; max_p may be
 //! adapted at other times, within its bounds, and then takes the gentle part with it.
 
@@ -488,7 +488,7 @@ pub(crate) fn settings(dice: &mut Dice, trace: &Trace) -> (String, Settings) {
     (words, set)
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let (words, set) = settings(dice, trace);
     let idle = dice.odds(0.9);

@@ -1,6 +1,6 @@
-//! RIO, as ns-2.35 has it: `enque` with its two halves, `drop_in_early` and `drop_out_early`.
+//! RIO, as in ns-2.35: `enque` with its two halves, `drop_in_early` and `drop_out_early`.
 //!
-//! Different from ns-2 on purpose: one uniform is drawn at every arrival and u < p signals; unless `quirk`, an OUT
+//! Deliberate differences from ns-2: one uniform is drawn at every arrival and u < p signals; unless `quirk`, an OUT
 //! arrival is averaged too, a forced drop resets its count, and idle time begins at the first poll of the empty queue.
 
 use crate::reference::harness::*;

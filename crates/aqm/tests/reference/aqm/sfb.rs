@@ -1,6 +1,6 @@
-//! SFB, as Linux has it: `sfb_enqueue`, `sfb_dequeue`, `sfb_swap_slot` and `sfb_rate_limit`.
+//! SFB, as in Linux: `sfb_enqueue`, `sfb_dequeue`, `sfb_swap_slot` and `sfb_rate_limit`.
 //!
-//! Different from Linux on purpose: probabilities are real numbers, times nanoseconds, one uniform is drawn at every
+//! Deliberate differences from Linux: probabilities are real numbers, times nanoseconds, one uniform is drawn at every
 //! arrival; the hash is the library's, which Linux does not prescribe. Each waiting packet carries its two hashes.
 
 use std::collections::VecDeque;
@@ -245,7 +245,7 @@ fn bounds(dice: &mut Dice) -> (u32, u32, String) {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let rehash_interval = if dice.odds(0.2) { 0 } else { dice.upto(2, 2000) * MS };

@@ -138,7 +138,7 @@ impl Listing for Sio {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let (cap_given, floor_given) = (dice.odds(0.7), dice.odds(0.3));

@@ -87,7 +87,7 @@ impl Listing for Svb {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let (alpha, phi) = (dice.between(0.05, 1.5), dice.pick(&[1.0, 1.0, 0.9, 0.5]));

@@ -1,4 +1,4 @@
-//! The same packets through the library and a listing: the same verdict on each, the same order, the same state.
+//! The same packets through the library and a listing: the same verdicts, order and state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ struct Pair<'a> {
     queue: Queue<AnyDiscipline>,
     listing: Box<dyn Listing>,
     chance: Rng,
-    /// Slots of packets that came with CE: to mark those changes nothing, and is not counted.
+    /// Slots of packets that arrived with CE: marking them changes nothing, and is not counted.
     ce: BTreeSet<u32>,
     /// Index of each compared probe.
     probes: Vec<usize>,
@@ -86,7 +86,7 @@ impl<'a> Pair<'a> {
         sent
     }
 
-    /// Runs the timers due up to `now`, ticks before whatever else happens then.
+    /// Runs the timers due up to `now`, before other events of that time.
     fn tick(&mut self, now: u64) {
         loop {
             let due = self.queue.next_tick().map(Instant::nanos);
@@ -110,7 +110,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Sends `trace` through both until all is gone; a link that falls idle asks again at the next arrival.
+/// Sends `trace` through both until both are empty; an idle link polls again at the next arrival.
 fn drive(pair: &mut Pair, trace: &Trace, dice: &mut Dice) {
     let mut free_at: Option<u64> = None;
     let mut arrivals = trace.arrivals.iter().peekable();
@@ -141,7 +141,7 @@ fn drive(pair: &mut Pair, trace: &Trace, dice: &mut Dice) {
 
 pub(crate) type Case = fn(&mut Dice, &Trace) -> (String, Box<dyn Listing>);
 
-/// All traces of one discipline; `branches` of its listing must have been taken often enough.
+/// All traces of one discipline; each branch in `branches` of its listing must have been taken often enough.
 pub(crate) fn differ(name: &str, case: Case, branches: &[&str]) {
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in 0..TRACES {

@@ -1,4 +1,4 @@
-//! What a listing is made of, and what it answers.
+//! Types of a listing, and its results.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,15 +16,15 @@ pub(crate) struct Pkt {
     pub(crate) pair: u32,
     pub(crate) udp: bool,
     pub(crate) ect: bool,
-    /// ECT(1) or CE: of the L queue (RFC 9331).
+    /// ECT(1) or CE: for the L queue (RFC 9331).
     pub(crate) l4s: bool,
     pub(crate) ect1: bool,
-    /// OUT of its profile.
+    /// Out of profile.
     pub(crate) out: bool,
     pub(crate) tstamp: u64,
 }
 
-/// What became of an arrival.
+/// Fate of an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Queued,
@@ -33,14 +33,14 @@ pub(crate) enum Outcome {
     Overflow,
 }
 
-/// What a departure brought: who was dropped on the way, and who was sent, marked or not.
+/// Result of a departure: packets dropped, and the packet sent, marked or not.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Departure {
     pub(crate) dropped: Vec<u32>,
     pub(crate) sent: Option<(u32, bool)>,
 }
 
-/// What the rule says of a packet before the buffer is asked.
+/// The rule's decision about a packet before the buffer is checked.
 #[derive(PartialEq)]
 pub(crate) enum Fate {
     Pass,
@@ -56,7 +56,7 @@ pub(crate) enum Unit {
     Bytes,
 }
 
-/// The link in front of which a listing sits.
+/// The link of a listing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Net {
     /// Bits per second.
@@ -75,7 +75,7 @@ impl Net {
         if unit == Unit::Bytes { per_sec } else { per_sec / self.mean_pktsize as f64 }
     }
 
-    /// What the buffer holds.
+    /// Content of the buffer.
     pub(crate) fn room(&self, unit: Unit) -> f64 {
         let (limit, mean) = (self.limit as f64, self.mean_pktsize as f64);
         match (self.limit_in, unit) {
@@ -85,7 +85,7 @@ impl Net {
         }
     }
 
-    /// The queue with these packets and bytes has no room for one more.
+    /// Whether a queue with these packets and bytes has no room for one more.
     pub(crate) fn full(&self, (pkts, bytes): (u64, u64), arriving: &Pkt) -> bool {
         match self.limit_in {
             Unit::Pkts => pkts >= self.limit,
@@ -121,7 +121,7 @@ impl Buffer {
         net.full(self.backlog(), pkt)
     }
 
-    /// What every listing ends with: drop if full, else mark or drop if told to, else enqueue.
+    /// The end of every listing: drop if full, else mark or drop if requested, else enqueue.
     pub(crate) fn finish(&mut self, net: &Net, pkt: Pkt, signal: bool) -> Outcome {
         let outcome = if self.full(net, &pkt) {
             Outcome::Overflow
@@ -138,13 +138,13 @@ impl Buffer {
         outcome
     }
 
-    /// A departure that nothing is judged at.
+    /// A departure without a decision.
     pub(crate) fn plain_deque(&mut self) -> Departure {
         Departure { dropped: vec![], sent: self.q.pop_front().map(|pkt| (pkt.id, false)) }
     }
 }
 
-/// How often each branch worth testing was taken.
+/// How often each relevant branch was taken.
 #[derive(Default)]
 pub(crate) struct Seen(pub(crate) BTreeMap<&'static str, u64>);
 
@@ -159,31 +159,31 @@ pub(crate) trait Listing {
     /// An arrival.
     fn enque(&mut self, pkt: Pkt, now: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome;
 
-    /// Waiting packets dropped on account of the latest arrival, in their order.
+    /// Waiting packets dropped because of the latest arrival, in order.
     fn victims(&mut self) -> Vec<u32> {
         vec![]
     }
 
-    /// What the library sends at the departure that comes next. It decides between two packets that the
-    /// listing holds equal, up to rounding, and nothing else.
+    /// The library's packet at the next departure. It only decides between two packets that are equal for the listing,
+    /// up to rounding.
     fn break_tie(&mut self, _sent: Option<u32>) {}
 
-    /// The link wants a packet.
+    /// The link requests a packet.
     fn deque(&mut self, now: u64, uniform: &mut dyn FnMut() -> f64) -> Departure;
 
-    /// When its timer is due.
+    /// When its timer expires.
     fn next_timer(&self) -> Option<u64> {
         None
     }
 
-    /// Its timer is due.
+    /// Its timer has expired.
     fn timer(&mut self) {}
 
-    /// Its variables: the library's name for the probe, the value, and the size below which rounding
-    /// rather than the value is compared.
+    /// Its variables: the library's name of the probe, the value, and the size below which rounding instead of the
+    /// value is compared.
     fn shown(&self) -> Vec<(&'static str, f64, f64)>;
 
-    /// The relative difference that is allowed; this much where library and listing add in the same order.
+    /// The allowed relative difference; this value if library and listing add in the same order.
     fn rounding(&self) -> f64 {
         1e-12
     }
@@ -195,7 +195,7 @@ pub(crate) trait Listing {
     fn backlog(&self) -> (u64, u64);
 }
 
-/// Methods of a [`Listing`] that most write alike: `usual!(seen, backlog = buffer)`, each with the field it is about.
+/// Methods that are equal in most [`Listing`]s: `usual!(seen, backlog = buffer)`, each with the field that it uses.
 macro_rules! usual {
     ($($method:ident $(= $field:ident)?),+) => { $( usual!(@$method $($field)?); )+ };
     (@seen) => {

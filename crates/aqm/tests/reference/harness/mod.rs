@@ -1,4 +1,4 @@
-//! What every comparison shares: packets, buffers and random settings, and the drive through both sides.
+//! Helpers of every comparison: packets, buffers, random settings, and the run through both sides.
 
 #[macro_use]
 mod listing;

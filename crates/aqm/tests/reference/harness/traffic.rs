@@ -5,7 +5,7 @@ use forebay_aqm::base::rng::Rng;
 
 use super::listing::{Net, SECOND, Unit};
 
-/// Packets offered by one trace, at least.
+/// Smallest number of packets offered by one trace.
 const ARRIVALS: usize = 3000;
 
 /// A millisecond.
@@ -37,10 +37,10 @@ impl Dice {
     }
 }
 
-/// Who arrives when, in front of which link.
+/// Arrivals, and the link.
 pub(crate) struct Trace {
     pub(crate) net: Net,
-    /// Everything happens at multiples of half a millisecond, a packet takes one.
+    /// All events are at multiples of half a millisecond, and a packet takes one.
     pub(crate) grid: bool,
     pub(crate) arrivals: Vec<(u64, Packet)>,
     pub(crate) departures_first: bool,
@@ -63,7 +63,7 @@ fn net(dice: &mut Dice, grid: bool) -> Net {
     Net { bandwidth, limit, limit_in, mean_pktsize, setbit: dice.odds(0.5) }
 }
 
-/// Random traffic: steady, bursts at one instant, regular, long overload, silences of up to 10 s between.
+/// Random traffic: steady, bursts at one time, regular, long overload, pauses of up to 10 s between.
 pub(crate) fn trace(dice: &mut Dice) -> Trace {
     let grid = dice.odds(0.25);
     let net = net(dice, grid);
@@ -99,8 +99,8 @@ pub(crate) fn trace(dice: &mut Dice) -> Trace {
     Trace { net, grid, arrivals, departures_first: dice.odds(0.5), service }
 }
 
-/// A packet of one of `flows`: three flows to a pair, every seventh of them UDP, every second out of its profile,
-/// one of a class beyond the 32 of MSVB.
+/// A packet of one of `flows`: three flows per pair, every seventh packet UDP, every second out of its profile, one of
+/// a class above the 32 of MSVB.
 fn packet(dice: &mut Dice, slot: u32, size: Option<u32>, flows: u64, ect: f64) -> Packet {
     let flow = dice.0.below(flows) as u32;
     let class = if flow == 12 { 40 } else { (flow % 13) as u8 };

@@ -75,7 +75,7 @@ impl Listing for Aaqm {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let dt = if trace.grid { dice.pick(&[1, 10, 50]) * MS } else { dice.scale(1e6, 3e8) as u64 };
     let aaqm = Aaqm {

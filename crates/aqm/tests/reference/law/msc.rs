@@ -84,7 +84,7 @@ impl Listing for Msc {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let qref_in = dice.pick(&UNITS);
     let msc = Msc {

@@ -1,4 +1,4 @@
-//! PI, as ns-2.35 has it: `calculate_p` by a timer, `drop_early` at arrivals; and the gains of Hollot et al.,
+//! PI, as in ns-2.35: `calculate_p` by a timer, `drop_early` at arrivals; and the gains of Hollot et al.,
 //! section V.
 
 use crate::reference::harness::*;
@@ -87,7 +87,7 @@ fn gains(dice: &mut Dice, net: &Net, w: f64) -> (String, f64, f64) {
     (format!("preset=tuned n={n} rtt={ms}ms w_g={word}"), a, b)
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace, qib: Unit) -> (String, Box<dyn Listing>) {
     let w: f64 = if trace.grid { dice.pick(&[100.0, 200.0, 1000.0]) } else { dice.scale(1.0, 500.0) };
     let (gains, a, b) = gains(dice, &trace.net, w);

@@ -9,7 +9,7 @@ pub(crate) enum Basis {
     Accepted,
 }
 
-/// What a run is configured with.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// None: queue-independent.
@@ -140,7 +140,7 @@ impl Listing for Raqm {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let q0_in = dice.pick(&UNITS);
     let q0 = threshold(dice, &trace.net, q0_in, 1.0, 60.0).max(1.0);

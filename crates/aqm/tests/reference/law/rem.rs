@@ -1,6 +1,6 @@
-//! REM, as ns-2.35 has it: `run_updaterule` by a timer, drops in `enque`, marks in `deque`.
+//! REM, as in ns-2.35: `run_updaterule` by a timer, drops in `enque`, marks in `deque`.
 //!
-//! Different from ns-2 on purpose: the buffer holds its limit, not one less; packets that cannot be
+//! Deliberate differences from ns-2: the buffer holds its limit, not one less; packets that cannot be
 //! marked are dropped on arrival also where others are marked.
 
 use crate::reference::harness::*;
@@ -78,7 +78,7 @@ impl Listing for Rem {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace, qib: bool) -> (String, Box<dyn Listing>) {
     let own_mean = !qib && dice.odds(0.3);
     let pktsize = if own_mean { dice.pick(&[500, 1000]) } else { trace.net.mean_pktsize };

@@ -1,7 +1,7 @@
-//! CHOKe, as Linux has it (`choke_enqueue`, `red_calc_qavg`, `red_mark_probability`) in floating point, and with the
+//! CHOKe as in Linux (`choke_enqueue`, `red_calc_qavg`, `red_mark_probability`) in floating point, and with the
 //! equations of RED in its place, as the paper says.
 //!
-//! Different from Linux on purpose: no holes, so that any waiting packet is drawn with the same probability; idle times
+//! Deliberate differences from Linux: no holes, so that any waiting packet is drawn with the same probability; idle times
 //! are not tabulated, avg - min_th is not cut to whole packets; two uniforms at every arrival.
 
 use crate::reference::harness::*;
@@ -161,7 +161,7 @@ fn thresholds(dice: &mut Dice, net: &Net) -> (String, Unit, f64, f64) {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let (net, cached) = (trace.net, dice.odds(0.5));
     let (thresholds, unit, qth_min, qth_max) = thresholds(dice, &net);

@@ -1,13 +1,13 @@
 //! Curvy RED: RFC 9332 Figures 9 and 10; with `overload`, what Appendix B says of Appendix A.2's, where p_C is what
 //! classic packets meet and p_Cmax where the coupled probability becomes 1.
 //!
-//! Not to the letter: lq.time() and cq.time() are those of the packet in hand. Random numbers are drawn for every
+//! Differs from the text: lq.time() and cq.time() are those of the packet in hand. Random numbers are drawn for every
 //! packet judged, 2U of them, and the L queue looks at the first U.
 
 use crate::reference::harness::*;
 use crate::reference::shared::dual::{Dual, Sharing};
 
-/// What a run is configured with; times in nanoseconds.
+/// Settings of a run; times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     g_c: u32,
@@ -155,7 +155,7 @@ impl Listing for CurvyRed {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let wrr = dice.odds(0.3);
     let (sharing, shared) = Sharing::random(dice, wrr);

@@ -132,7 +132,7 @@ impl Listing for Drr {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let (classes, mut words) = Classes::random(dice, "buckets", &[1, 2, 5, 16, 1024]);
     let ns2 = dice.odds(0.3);

@@ -1,12 +1,12 @@
 //! DualPI2: RFC 9332 Figures 2, 3, 5, 7 and 8; for `roll` and `min_backlog`, Linux's sch_dualpi2.c.
 //!
-//! Not to the letter: p_CL is at most 1 where `recur` adds it (Figure 7, line 8h), and lq.time() and lq.len() are
+//! Differs from the text: p_CL is at most 1 where `recur` adds it (Figure 7, line 8h), and lq.time() and lq.len() are
 //! those of the packet in hand. What Figure 7 leaves out (section 2.5.1.1): packets in the queue of the other kind.
 
 use crate::reference::harness::*;
 use crate::reference::shared::dual::{Dual, Sharing};
 
-/// What a run is configured with; times in nanoseconds.
+/// Settings of a run; times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     target: u64,
@@ -200,7 +200,7 @@ fn pi(dice: &mut Dice, grid: bool, target: u64) -> (u64, f64, f64, String) {
     (tupdate, alpha, beta, format!("tupdate={tupdate}ns alpha={alpha} beta={beta}"))
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let target = if trace.grid { 5 * MS } else { dice.scale(1e6, 5e7) as u64 };
     let (tupdate, alpha, beta, pi) = pi(dice, trace.grid, target);

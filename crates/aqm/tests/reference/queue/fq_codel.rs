@@ -48,7 +48,7 @@ impl Classes {
         (((z >> 32) * u64::from(self.flows_cnt)) >> 32) as usize
     }
 
-    /// At random, with the words for it; `name` is what the number of flows is called, which is one of `counts`.
+    /// Random settings with their text; `name` is the parameter for the number of flows, which is one of `counts`.
     pub(crate) fn random(dice: &mut Dice, name: &str, counts: &[u32]) -> (Self, String) {
         let flows_cnt = dice.pick(counts);
         let (by_pair, exact, fixed) = (dice.odds(0.3), dice.odds(0.3), dice.odds(0.5));
@@ -204,7 +204,7 @@ impl Listing for FqCodel {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let (mut codel, codel_words) = Settings::random(dice, trace);

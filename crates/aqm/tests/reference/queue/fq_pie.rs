@@ -135,7 +135,7 @@ fn settings(dice: &mut Dice, trace: &Trace) -> Settings {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let set = settings(dice, trace);

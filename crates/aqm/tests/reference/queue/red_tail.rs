@@ -253,7 +253,7 @@ fn red(dice: &mut Dice, unit: Unit, thresholds: (f64, f64), (p_l, p_u): (f64, f6
     (set, format!("p_l={p_l} p_u={p_u} {words}"))
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let units = [Unit::Bytes, Unit::Bytes, Unit::Pkts];

@@ -96,7 +96,7 @@ impl Listing for Wrr {
     }
 }
 
-/// Random settings: the words that the library reads, and the listing set up the same way.
+/// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let classes = dice.pick(&[1, 2, 3, 10, 32]);

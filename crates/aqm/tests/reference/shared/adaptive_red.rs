@@ -1,11 +1,11 @@
-//! Adaptive RED as ns-2 writes it (its 0.5 s counted from every step, or by a timer), and the dynamic thresholds of
-//! RED+Tail's section V: queue 2 of RED+Tail, and a discipline by itself.
+//! Adaptive RED as in ns-2 (its 0.5 s counted from every step, or by a timer), and the dynamic thresholds of
+//! RED+Tail's section V: queue 2 of RED+Tail, and a separate discipline.
 
 use crate::reference::aqm::red::Clock;
 use crate::reference::harness::*;
 use crate::reference::shared::spacing::spaced;
 
-/// What a run is configured with.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) unit: Unit,
@@ -27,7 +27,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The numbers of the papers.
+    /// Constants of the papers.
     pub(crate) fn usual(unit: Unit, (th_min, th_max): (f64, f64), (p_l, p_u): (f64, f64)) -> Self {
         let (gamma, w_p, alpha, beta, max_p, w_q) = (0.05, 0.02, 0.01, 0.9, 0.1, 0.0);
         let (interval, clock) = (500_000_000, Clock::Step);
@@ -35,7 +35,7 @@ impl Settings {
     }
 }
 
-/// Branches that must be met.
+/// Branches that the traces must take.
 pub(crate) const BRANCHES: [&str; 8] = [
     "max_p down",
     "max_p up",
@@ -47,7 +47,7 @@ pub(crate) const BRANCHES: [&str; 8] = [
     "forced",
 ];
 
-/// Its variables, by their names in ns-2.
+/// Its variables, with their names in ns-2.
 pub(crate) struct Adaptive {
     net: Net,
     set: Settings,
@@ -108,7 +108,7 @@ impl Adaptive {
         self.v_ave = v_ave;
     }
 
-    /// The link found nothing in queue 2.
+    /// The link found queue 2 empty.
     pub(crate) fn emptied(&mut self, now: u64) {
         if !self.idle {
             self.idle = true;
@@ -163,7 +163,7 @@ impl Adaptive {
         self.th_max = self.th_min + d;
     }
 
-    /// None: not to be dropped; Some(false): may be marked instead; Some(true): may not.
+    /// None: not dropped; Some(false): may be marked instead; Some(true): must be dropped.
     pub(crate) fn verdict(&mut self, queue: &Buffer, now: u64, u: f64, seen: &mut Seen) -> Option<bool> {
         let w = self.q_w;
         let qlen = queue.length(self.set.unit);

@@ -12,7 +12,8 @@ pub(crate) struct DrainTime {
 }
 
 impl DrainTime {
-    /// `size` bytes left, and `waiting` remain. Returns how long a measurement took that ends with it, in nanoseconds.
+    /// `size` bytes have left, and `waiting` remain. Returns the duration in nanoseconds of a measurement that ends
+    /// with it.
     pub(crate) fn process(
         &mut self,
         size: u32,

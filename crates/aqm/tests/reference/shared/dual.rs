@@ -4,7 +4,7 @@
 
 use crate::reference::harness::*;
 
-/// How the next queue is chosen, and who belongs where.
+/// How the next queue is chosen, and the classification.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sharing {
     wrr: bool,
@@ -14,12 +14,12 @@ pub(crate) struct Sharing {
     tshift: u64,
     l_class: Option<u8>,
     c_class: Option<u8>,
-    /// False: RFC 9331 section 5.1, L4S treatment is disabled.
+    /// False: L4S treatment is disabled (RFC 9331 section 5.1).
     l4s: bool,
 }
 
 impl Sharing {
-    /// Random ones, with the words for them. Weights are sums of powers of 2, so that credits are exact.
+    /// Random settings with their text. Weights are sums of powers of 2, so that credits are exact.
     pub(crate) fn random(dice: &mut Dice, wrr: bool) -> (Self, String) {
         let (wc, tshift) = (dice.pick(&[0.0625, 0.25, 0.5, 0.0, 1.0]), dice.pick(&[0, 1_000_000, 20_000_000]));
         let class = |dice: &mut Dice| dice.odds(0.2).then(|| dice.upto(0, 12) as u8);
@@ -88,7 +88,7 @@ impl Dual {
         queue.q.front().map_or(0, |head| now - head.tstamp) as f64 / SECOND
     }
 
-    /// True: lq. None: nothing waits.
+    /// True: lq. None: no packet waits.
     pub(crate) fn scheduler(&mut self, now: u64, seen: &mut Seen) -> Option<bool> {
         if self.cq.q.is_empty() && self.lq.q.is_empty() {
             self.reset();
@@ -121,7 +121,7 @@ impl Dual {
         }
     }
 
-    /// Disabled, L4S leaves ECT(1) to be treated as Not-ECT.
+    /// With L4S disabled, ECT(1) is treated as Not-ECT.
     pub(crate) fn ecn(&self, pkt: &Pkt) -> bool {
         self.net.setbit && pkt.ect && (self.set.l4s || !pkt.ect1)
     }

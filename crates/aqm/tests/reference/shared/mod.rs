@@ -1,4 +1,4 @@
-//! Parts that several listings are made of.
+//! Parts that several listings share.
 
 pub(crate) mod adaptive_red;
 pub(crate) mod drain_time;

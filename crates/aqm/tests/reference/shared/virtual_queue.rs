@@ -1,8 +1,9 @@
-//! What SVB and MSVB do alike with an arrival, once the virtual queue `qv` has it and the threshold `bv` has moved.
+//! The common part of SVB and MSVB at an arrival, after the virtual queue `qv` has counted it and the threshold `bv`
+//! has moved.
 
 use crate::reference::harness::*;
 
-/// Branches that must be met.
+/// Branches that the traces must take.
 pub(crate) const BRANCHES: [&str; 7] = [
     "at the cap",
     "at the floor",
@@ -24,7 +25,7 @@ pub(crate) fn probability(qv: f64, bv: f64, seen: &mut Seen) -> f64 {
     p
 }
 
-/// Whether `qv` and `bv` go back to what they were before the arrival: dropped, and only what enters counts.
+/// Whether `qv` and `bv` are restored to before the arrival: it was dropped, and only accepted packets count.
 pub(crate) fn restored(outcome: Outcome, offered: bool, seen: &mut Seen) -> bool {
     let dropped = matches!(outcome, Outcome::Early | Outcome::Overflow);
     seen.note("dropped and restored", dropped && !offered);

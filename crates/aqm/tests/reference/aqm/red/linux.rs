@@ -1,7 +1,7 @@
-//! RED as Linux has it: `red_enqueue` of sch_red.c, `red_action`, `red_calc_qavg` and `red_adaptative_algo` of red.h,
+//! RED as in Linux: `red_enqueue` of sch_red.c, `red_action`, `red_calc_qavg` and `red_adaptative_algo` of red.h,
 //! and what tc makes of its arguments.
 //!
-//! Different from the kernel on purpose: numbers are exact instead of scaled integers, an idle average decays by
+//! Deliberate differences from the kernel: numbers are exact instead of scaled integers, an idle average decays by
 //! (1-W)^m instead of a table's shifts, and a burst that tc refuses is that of qth_min.
 
 use super::auto;
