@@ -1,10 +1,10 @@
-//! Figures of runs, and when two means of them agree: for the comparisons with other simulators.
+//! Quantities of runs, and tests of whether two means agree, for comparisons with other simulators.
 
 use forebay_lab::quantity;
 use forebay_lab::record::RunRecord;
 use forebay_lab::stats::{self, t95};
 
-/// A measured quantity, and the tolerance between ours and the other simulator's, fixed before the first run.
+/// A measured quantity, and the tolerance between us and the other simulator, fixed before the first run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quantity {
     pub(crate) name: &'static str,
@@ -29,7 +29,7 @@ const RATIO: Tolerance = Tolerance { share: 0.10, amount: 0.0 };
 const UTILISATION: Tolerance = Tolerance { share: 0.0, amount: 0.005 };
 
 const USE: &str = "utilisation";
-/// How many quantities there are.
+/// Number of quantities.
 pub(crate) const COUNT: usize = 5;
 pub(crate) const QUANTITIES: [Quantity; COUNT] = [
     Quantity { name: "mean queue", column: "mean_queue", ours: "queue_pkts.mean", digits: 1, tolerance: Some(QUEUE) },
@@ -42,7 +42,7 @@ pub(crate) const QUANTITIES: [Quantity; COUNT] = [
 /// The quantities of one run.
 pub(crate) type Run = [f64; COUNT];
 
-/// Our own figures of a recorded run.
+/// Our quantities of a recorded run.
 pub(crate) fn of(record: &RunRecord) -> Result<Run, String> {
     let mut run = Run::default();
     for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
@@ -51,7 +51,7 @@ pub(crate) fn of(record: &RunRecord) -> Result<Run, String> {
     Ok(run)
 }
 
-/// The other simulator's, from a line of a table with this head.
+/// The other simulator's quantities, from a line of a table with this head.
 pub(crate) fn read(head: &str, line: &str) -> Result<Run, String> {
     let fields: Vec<&str> = line.split(',').collect();
     let mut run = Run::default();
@@ -62,7 +62,7 @@ pub(crate) fn read(head: &str, line: &str) -> Result<Run, String> {
     Ok(run)
 }
 
-/// Arguments of a driver: its options, and the columns of the figures as their values.
+/// Arguments of a driver: its options, with the columns that name the run as values.
 pub(crate) fn arguments(options: &[&str], columns: &str) -> Vec<String> {
     options.iter().zip(columns.split(',')).flat_map(|(option, value)| [option.to_string(), value.to_string()]).collect()
 }
@@ -100,12 +100,12 @@ impl Runs {
         (other.mean(quantity) - self.mean(quantity)).abs()
     }
 
-    /// Does the mean of `ours` lie within the tolerance around this one?
+    /// Whether the mean of `ours` is within the tolerance around this one.
     pub(crate) fn allows(&self, ours: &Self, quantity: usize) -> bool {
         self.allowed(quantity).is_none_or(|allowed| self.distance(ours, quantity) <= allowed)
     }
 
-    /// The quantities of `ours` whose means lie outside the tolerances around these.
+    /// The quantities of `ours` whose means are outside the tolerances around these.
     pub(crate) fn outside(&self, ours: &Self) -> Vec<usize> {
         (0..COUNT).filter(|quantity| !self.allows(ours, *quantity)).collect()
     }
@@ -118,19 +118,19 @@ impl Runs {
         t95(freedom) * (variance * (1.0 / self.0.len() as f64 + 1.0 / other.0.len() as f64)).sqrt()
     }
 
-    /// Does the 95 % interval of the difference from `ours` overlap the tolerance?
+    /// Whether the 95 % interval of the difference from `ours` overlaps the tolerance.
     pub(crate) fn may_agree(&self, ours: &Self, quantity: usize) -> bool {
         let tells = self.0.len() + ours.0.len() > 2;
         let reach = |allowed| self.distance(ours, quantity) <= allowed + self.uncertainty(ours, quantity);
         tells && self.allowed(quantity).is_none_or(reach)
     }
 
-    /// Are there too few runs, for some quantity, to decide whether an equal simulator is within the tolerance?
+    /// Whether, for some quantity, there are too few runs to decide if an equal simulator is within the tolerance.
     pub(crate) fn are_too_few(&self) -> bool {
         (0..COUNT).any(|q| self.allowed(q).is_some_and(|allowed| self.uncertainty(self, q) > allowed))
     }
 
-    /// Do the two means differ significantly: does the 95 % interval of their difference exclude 0?
+    /// Whether the 95 % interval of the difference of the means excludes 0.
     pub(crate) fn is_apart(&self, other: &Self, quantity: usize) -> bool {
         self.distance(other, quantity) > self.uncertainty(other, quantity)
     }

@@ -1,4 +1,4 @@
-//! What is compared: the rows, each with its name in ns-2 and its scenario of ours.
+//! The rows of the comparison, each with its name in ns-2 and our scenario.
 
 use std::fmt;
 
@@ -19,13 +19,13 @@ struct Discipline {
     ours: &'static str,
     /// Packets that ns-2's queue holds at a limit of 100.
     holds: u32,
-    /// Can it mark?
+    /// Whether it can mark.
     marks: bool,
-    /// Is it the discipline before it in other units? Then it runs with one TCP, and not in case 3.
+    /// Whether it is the discipline before it in other units. Then it runs with one TCP, and not in case 3.
     is_variant: bool,
 }
 
-/// To compare another discipline of `case.tcl`, add it here; `cargo xtask validate-ns2` then makes its figures.
+/// To compare another discipline of `case.tcl`, add it here; `cargo xtask validate-ns2` then measures its figures.
 const DISCIPLINES: [Discipline; 9] = [
     Discipline { marks: false, ..of("DropTail", "droptail", 99) },
     of("RED", "red preset=ns2 min_th=25 max_th=75 max_p=0.1 bytes=off", 100),
@@ -115,7 +115,7 @@ pub(super) fn with_faster_lines() -> Vec<Row> {
 }
 
 impl Row {
-    /// Case 3, for its diverse round trips, runs only without ECN and without SACK.
+    /// Case 3, which is about diverse round trips, runs only without ECN and without SACK.
     fn is_compared(&self) -> bool {
         let Discipline { marks, is_variant, .. } = self.discipline;
         let diverse = self.case.number != 3 || !self.ecn && self.tcp.0 != "Sack1" && !is_variant;
@@ -128,7 +128,8 @@ impl Row {
         self.flows == FLOWS[0]
     }
 
-    /// Three seeds did not decide whether ours differs from ns-2: our runs differed by more than the tolerance.
+    /// Three seeds could not show whether ours differs from ns-2, because our runs differed by more than the
+    /// tolerance.
     pub(super) fn is_asked_again(&self) -> bool {
         self.columns() == "2,ARED,1,Newreno,400"
     }
@@ -139,19 +140,19 @@ impl Row {
         format!("{},{},{},{},{flows}", case.number, discipline.ns2, u8::from(*ecn), tcp.0)
     }
 
-    /// The arguments of `case.tcl` that make it.
+    /// The arguments of `case.tcl` for it.
     pub(super) fn arguments(&self) -> Vec<String> {
         figures::arguments(&["-case", "-aqm", "-ecn", "-tcp", "-n"], &self.columns())
     }
 
-    /// The rules of ns-2 that can make a difference to it: one alone, then together.
+    /// The rules of ns-2 that can affect it: one alone, then together.
     pub(super) fn rules(&self) -> Vec<Ns2Rules> {
         let (sack1, cwr) = (self.tcp.0 == "Sack1", self.ecn);
         let all = [(true, false), (false, true), (true, true)].map(|(sack1, cwr)| Ns2Rules { sack1, cwr });
         all.into_iter().filter(|rules| (sack1 || !rules.sack1) && (cwr || !rules.cwr)).collect()
     }
 
-    /// `runs` seeds of our scenario, with lines of this rate.
+    /// `runs` seeds of our scenario, with clients' links of this rate.
     pub(super) fn plan(&self, runs: u64, lines: &str) -> Result<Plan, String> {
         let Self { case, discipline, ecn, tcp, flows } = self;
         let sets = vec![

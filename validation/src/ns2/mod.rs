@@ -1,7 +1,7 @@
 //! `cargo xtask validate-ns2`: our simulator compared with ns-2 on the same network, as `docs/validation.md`.
 //!
-//! With ns-2 installed its figures are measured again by the driver under `validation/ns2`; otherwise the
-//! committed figures are used. Our simulator always runs.
+//! With ns-2 installed, the driver under `validation/ns2` measures its figures again; otherwise the committed figures
+//! are used. Our simulator always runs.
 
 mod grid;
 mod ours;
@@ -17,7 +17,7 @@ use ours::Wanted;
 use crate::figures::Runs;
 use runner::program;
 
-/// Number of seeds of a row at first, and if these are too few; `theirs::Figures::seeds` decides.
+/// Number of seeds of a row: usual, and if these are too few; `theirs::Figures::seeds` decides.
 const SEEDS: [usize; 2] = [3, 10];
 
 /// Runs our simulator, and ns-2 if it is installed, and writes the page.
@@ -56,9 +56,9 @@ pub fn page() -> Result<(), String> {
 struct Comparison {
     row: Row,
     ours: Runs,
-    /// Ours by rules of ns-2, if a quantity is outside its tolerance and the row has these rules.
+    /// Ours with rules of ns-2, if a quantity is outside its tolerance and the row has these rules.
     by_rules: Vec<(Ns2Rules, Runs)>,
-    /// ns-2 with the processing jitter that our hosts have.
+    /// ns-2 with the processing jitter of our hosts.
     jittered: Runs,
     /// ns-2 without jitter.
     plain: Runs,
@@ -69,13 +69,13 @@ struct Comparison {
 /// A row with the clients' links at twice the rate of the bottleneck.
 struct Faster {
     ours: Runs,
-    /// By all the rules of ns-2 that the row has; equal to `ours` if it has none.
+    /// With all rules of ns-2 that the row has; equal to `ours` without any.
     by_rules: Runs,
     /// With jitter.
     ns2: Runs,
 }
 
-/// Every row: ns-2's committed figures, and ours of today.
+/// Every row: ns-2's committed figures, and new runs of ours.
 fn compare() -> Result<Vec<Comparison>, String> {
     let ns2 = theirs::Figures::read()?;
     let wanted = grid::rows().into_iter().zip(&ns2.jittered).map(|(row, runs)| Wanted::plain(row, runs.0.len()));
@@ -107,7 +107,7 @@ fn run_with_faster_lines(rows: &mut [Comparison]) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the rows outside once more, by the rules of ns-2 that could be the reason.
+/// Runs the rows that are outside again, with the rules of ns-2 that could be the reason.
 fn run_by_rules(rows: &mut [Comparison]) -> Result<(), String> {
     let mut wanted = Vec::new();
     for (at, Comparison { row, ours, jittered, plain, .. }) in rows.iter().enumerate() {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_with_more_seeds_are_those_that_need_them() {
+    fn rows_have_the_seeds_that_they_need() {
         let ns2 = theirs::Figures::read().unwrap();
         for (at, row) in grid::rows().iter().enumerate() {
             let seeds = [ns2.jittered[at].0.len(), ns2.plain[at].0.len()];
@@ -136,9 +136,9 @@ mod tests {
         }
     }
 
-    /// A row that leaves the tolerances, comes back or has another reason makes the committed page stale.
+    /// A row that leaves or enters the tolerances, or has another reason, makes the committed page stale.
     #[test]
-    fn ours_agree_with_ns2_but_where_it_is_known_why_not() {
+    fn ours_agree_with_ns2_except_for_known_reasons() {
         let rows = compare().unwrap();
         let committed = program::read(page::FILE).unwrap();
         assert!(committed == page::page(&rows).unwrap(), "{} is stale: cargo xtask validate-ns2", page::FILE);

@@ -1,4 +1,4 @@
-//! Our own runs of a row, by the RFCs or by some of ns-2's rules.
+//! Our runs of a row, by the RFCs or with rules of ns-2.
 
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::{lower, record};
@@ -10,17 +10,17 @@ use rayon::prelude::*;
 use super::grid::Row;
 use crate::figures::{self, Run, Runs};
 
-/// Lines at the rate of the bottleneck, and at twice that: `-access 20e6` of `case.tcl`.
+/// Rate of the clients' links: that of the bottleneck, and twice that (`-access 20e6` of `case.tcl`).
 const EQUAL: &str = "10mbit";
 pub(super) const FASTER: &str = "20mbit";
 
-/// What is to be run.
+/// Runs to make.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) row: Row,
     pub(super) seeds: usize,
     pub(super) rules: Ns2Rules,
-    /// Rate of the clients' lines.
+    /// Rate of the clients' links.
     pub(super) lines: &'static str,
 }
 
@@ -30,7 +30,7 @@ impl Wanted {
     }
 }
 
-/// All of it on all cores, in the same order.
+/// Runs all of it on all cores; results are in the same order.
 pub(super) fn run(wanted: &[Wanted]) -> Result<Vec<Runs>, String> {
     let plans = wanted.iter().map(|wanted| wanted.row.plan(wanted.seeds as u64, wanted.lines));
     let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
@@ -45,7 +45,7 @@ pub(super) fn run(wanted: &[Wanted]) -> Result<Vec<Runs>, String> {
     Ok(all)
 }
 
-/// As `Plan::run`, but that the senders may have rules that no scenario has.
+/// As `Plan::run`, but senders may have rules that scenarios cannot set.
 fn one(plan: &Plan, job: Job, rules: Ns2Rules) -> Result<Run, String> {
     let case = &plan.cases[job.case];
     let contender = &case.scenario.compare[job.contender];

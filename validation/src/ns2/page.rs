@@ -31,7 +31,7 @@ pub(super) fn page(rows: &[Comparison]) -> Result<String, String> {
     page!("validation.md.jinja", values)
 }
 
-/// A row with its quantities, ours, ns-2's with jitter and plain ns-2's in each, and what is outside.
+/// A row with its quantities (ours, ns-2 with jitter, plain ns-2), and which are outside.
 fn cells(row: &Comparison) -> Vec<String> {
     let mut cells = vec![row.row.cells(), row.ours.0.len().to_string()];
     for (quantity, about) in QUANTITIES.iter().enumerate() {
@@ -47,7 +47,7 @@ fn figure(runs: &Runs, quantity: usize) -> String {
     format!("{:.*}", QUANTITIES[quantity].digits, runs.mean(quantity))
 }
 
-/// How many rows lie within, and how many outside for each reason.
+/// Number of rows within the tolerances, and outside for each reason.
 fn summary(rows: &[Comparison]) -> Table {
     let of = |side: &Side| {
         let reasons = |row| side.outside(row).into_iter().flat_map(|(_, reasons)| reasons).collect();
@@ -60,7 +60,7 @@ fn summary(rows: &[Comparison]) -> Table {
     SIDES.iter().map(of).collect()
 }
 
-/// Everything that is outside for rules of ns-2, on either side, with our figures by these rules.
+/// Quantities outside because of rules of ns-2, in either comparison, with our figures under these rules.
 fn evidence(rows: &[Comparison]) -> Table {
     let mut out = Table::new();
     for row in rows {
@@ -77,7 +77,7 @@ fn evidence(rows: &[Comparison]) -> Table {
     out
 }
 
-/// The rows that were run with faster lines.
+/// The rows with faster links.
 fn faster_lines(rows: &[Comparison]) -> Table {
     let mut out = Table::new();
     for (row, faster) in rows.iter().filter_map(|row| Some((row, row.faster.as_ref()?))) {
@@ -90,7 +90,7 @@ fn faster_lines(rows: &[Comparison]) -> Table {
     out
 }
 
-/// Everything that is outside and not explained, with our figures by each of ns-2's rules there are for the row.
+/// Quantities outside without an explanation, with our figures under each rule of ns-2 that the row has.
 fn open(rows: &[Comparison]) -> Table {
     let mut out = Table::new();
     for (row, side) in rows.iter().flat_map(|row| SIDES.map(|side| (row, side))) {

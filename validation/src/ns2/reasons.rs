@@ -1,4 +1,4 @@
-//! Why a row is outside the tolerances, as far as the runs confirm it.
+//! Why a row is outside the tolerances: reasons that the runs confirm.
 
 use forebay_sim::tcp::Ns2Rules;
 
@@ -7,11 +7,11 @@ use crate::figures::Runs;
 
 use Reason::{Cwr, Lines, Noise, Open, Sack, Ties};
 
-/// One of the two simulators that ours is compared with.
+/// ns-2 with or without jitter, with which ours is compared.
 pub(super) struct Side {
     pub(super) name: &'static str,
     pub(super) ns2: fn(&Comparison) -> &Runs,
-    /// Do simultaneous arrivals from links of equal rates affect it?
+    /// Whether simultaneous arrivals from links of equal rates affect it.
     pub(super) has_ties: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum Reason {
     Ties,
     /// ns-2's `Sack1` is not RFC 6675: our sender with its rules agrees.
     Sack,
-    /// ns-2 sends CWR with one retransmission too many: our sender agrees if it does the same.
+    /// ns-2 sends CWR with one retransmission too many: our sender agrees if it does so too.
     Cwr,
     /// The clients' links have the rate of the bottleneck: with faster links ours agrees.
     Lines,
@@ -62,28 +62,28 @@ pub(super) fn words(reasons: &[Reason]) -> String {
     reasons.iter().map(|reason| reason.word()).collect::<Vec<_>>().join(", ")
 }
 
-/// Our runs with those of ns-2's rules that are among `reasons`.
+/// Our runs with the rules of ns-2 that are among `reasons`.
 pub(super) fn by_rules<'a>(row: &'a Comparison, reasons: &[Reason]) -> Option<&'a Runs> {
     let wanted: Vec<Reason> = [Sack, Cwr].into_iter().filter(|reason| reasons.contains(reason)).collect();
     row.by_rules.iter().find(|(rules, _)| Reason::of_rules(*rules) == wanted).map(|(_, runs)| runs)
 }
 
-/// Our runs by each of ns-2's rules that the row was run with, and which these are.
+/// Our runs with each set of ns-2's rules that the row has.
 pub(super) fn all_by_rules(row: &Comparison) -> impl Iterator<Item = (String, &Runs)> {
     row.by_rules.iter().map(|(rules, runs)| (words(&Reason::of_rules(*rules)), runs))
 }
 
 impl Side {
-    /// The quantities of a row that lie outside the tolerances, and why.
+    /// The quantities of a row that are outside the tolerances, with the reasons.
     pub(super) fn outside(&self, row: &Comparison) -> Vec<(usize, Vec<Reason>)> {
         let outside = (self.ns2)(row).outside(&row.ours);
         outside.into_iter().map(|quantity| (quantity, of(self, row, quantity))).collect()
     }
 }
 
-/// Why the row is outside in `quantity` on this side: the first reason that the runs confirm. One reason is tried
-/// before two. The second of two is always the ties: a difference between ours and ns-2 with jitter affects plain ns-2
-/// too.
+/// Why the row is outside in `quantity` in this comparison: the first reason that the runs confirm. Single reasons are
+/// tried before pairs. The second of a pair is always simultaneous arrivals: a difference between ours and ns-2 with
+/// jitter affects plain ns-2 too.
 pub(super) fn of(side: &Side, row: &Comparison, quantity: usize) -> Vec<Reason> {
     let Comparison { ours, jittered, .. } = row;
     let ns2 = (side.ns2)(row);
@@ -123,8 +123,8 @@ fn is_noise(ns2: &Runs, ours: &Runs, quantity: usize) -> bool {
     ns2.0.len() == SEEDS[1] && !ns2.is_apart(ours, quantity)
 }
 
-/// Does jitter move ns-2's own figure towards ours significantly, and by more than the tolerance or by at least half of
-/// the difference?
+/// Whether jitter moves ns-2's own figure towards ours significantly, and by more than the tolerance or by at least
+/// half of the difference.
 fn ties_explain(row: &Comparison, ours: &Runs, quantity: usize) -> bool {
     let Comparison { jittered, plain, .. } = row;
     let way = ours.mean(quantity) - plain.mean(quantity);
@@ -141,8 +141,8 @@ mod tests {
 
     const SACK1: Ns2Rules = Ns2Rules { sack1: true, cwr: false };
 
-    /// Reasons against ns-2 with jitter and against plain ns-2, of drop ratios in thousandths with a deviation of 0.3: ours,
-    /// ours by `Sack1`'s rules, ns-2's two.
+    /// Reasons in both comparisons, of drop ratios in thousandths with a deviation of 0.3: ours, ours with `Sack1`'s
+    /// rules, ns-2 with and without jitter.
     fn found(seeds: u32, drops: [f64; 4]) -> [String; 2] {
         let run = |drops: f64, i: u32| Run::from([80.0, 1e-3 * drops + 1e-4 * f64::from(i), 0.0, 1.0, 1.0]);
         let [ours, by_rules, jittered, plain] = drops.map(|drops| Runs((0..seeds).map(|i| run(drops, i)).collect()));
@@ -152,18 +152,18 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_what_the_runs_bear_out() {
+    fn a_reason_is_confirmed_by_runs() {
         for (drops, [with_jitter, plain]) in [
             ([30.0, 30.0, 30.2, 30.2], ["noise", "noise"]),
             ([30.0, 30.0, 30.0, 40.0], ["noise", "ties"]),
             ([40.0, 30.0, 30.0, 30.0], ["SACK", "SACK"]),
             ([50.0, 35.0, 35.0, 30.0], ["SACK", "SACK, ties"]),
             ([30.0, 30.0, 30.2, 40.0], ["noise", "ties"]),
-            // Its rules make no difference, or not enough, or too much.
+            // Its rules have no effect, or too little, or too much.
             ([40.0, 40.0, 30.0, 30.0], ["open", "open"]),
             ([50.0, 40.0, 30.0, 30.0], ["open", "open"]),
             ([40.0, 20.0, 30.0, 30.0], ["open", "open"]),
-            // Jitter takes ns-2's figure away from ours, or hardly moves it.
+            // Jitter moves ns-2's figure away from ours, or hardly at all.
             ([30.0, 30.0, 40.0, 35.0], ["open", "open"]),
             ([33.0, 33.0, 30.5, 30.0], ["open", "open"]),
         ] {

@@ -10,12 +10,12 @@ use super::grid::{Row, rows, with_faster_lines};
 use crate::figures::{self, Runs};
 use runner::program;
 
-/// A file, and the options of `case.tcl` that its runs have beyond those of their rows.
+/// A file, and the options of `case.tcl` for its runs in addition to those of their rows.
 type File = (&'static str, &'static [&'static str]);
 
-/// Every row. Our hosts take as long for a packet as those of the first.
+/// Every row. The first has the processing times of our hosts.
 const FILES: [File; 2] = [("figures-jitter.csv", &["-jitter", "10e-6"]), ("figures.csv", &["-jitter", "0"])];
-/// Some rows, with jitter and faster lines.
+/// Some rows, with jitter and faster links.
 const LINES: File = ("figures-access.csv", &["-jitter", "10e-6", "-access", "20e6"]);
 const FOLDER: &str = "validation/ns2";
 
@@ -23,13 +23,13 @@ const FOLDER: &str = "validation/ns2";
 pub(super) struct Figures {
     /// With the processing jitter that our hosts have.
     pub(super) jittered: Vec<Runs>,
-    /// As ns-2 is.
+    /// Without jitter.
     pub(super) plain: Vec<Runs>,
 }
 
 impl Figures {
-    /// The seeds that row number `at` needs: more with few flows, and where the first ones cannot tell whether an
-    /// equal simulator keeps the tolerances. ns-2's own runs decide, before ours are looked at, but for one row.
+    /// Number of seeds of row `at`: more with few flows, and if the first seeds cannot show whether an equal simulator
+    /// is within the tolerances. ns-2's own runs decide this, before ours are compared, except for one row.
     pub(super) fn seeds(&self, at: usize, row: &Row) -> usize {
         let [few, more] = SEEDS;
         let unclear = |runs: &Runs| runs.first(few).are_too_few();
@@ -37,7 +37,7 @@ impl Figures {
         if few_flows || unclear(&self.jittered[at]) || unclear(&self.plain[at]) { more } else { few }
     }
 
-    /// What the committed files hold.
+    /// Reads the committed files.
     pub(super) fn read() -> Result<Self, String> {
         let [jittered, plain] = FILES.map(|(name, _)| read(name, &rows()));
         Ok(Self { jittered: jittered?, plain: plain? })
@@ -53,7 +53,7 @@ pub(super) fn is_installed() -> bool {
     program::find(&["ns"]).is_some()
 }
 
-/// Runs ns-2 on all cores and renews the files of every row.
+/// Runs ns-2 on all cores and rewrites the files of every row.
 pub(super) fn renew() -> Result<(), String> {
     let rows = rows();
     let [few, more] = SEEDS;
@@ -75,12 +75,12 @@ pub(super) fn renew() -> Result<(), String> {
     renew_faster()
 }
 
-/// The same for those with faster lines.
+/// Rewrites the file of the rows with faster links.
 pub(super) fn renew_faster() -> Result<(), String> {
     write(LINES, &simulate(&with_faster_lines(), LINES, 1..=SEEDS[1])?)
 }
 
-/// For each row a line of figures for each of `seeds`.
+/// One line per row and seed.
 fn simulate(rows: &[Row], (name, options): File, seeds: RangeInclusive<usize>) -> Result<Vec<Vec<String>>, String> {
     println!("ns-2 {}: {FOLDER}/{name}", options.join(" "));
     let one = |row: &Row, seed: usize| case(&row.arguments(), &[&["-seed", &seed.to_string()], options].concat());
@@ -103,7 +103,7 @@ fn read(name: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
     parse(&program::read(&format!("{FOLDER}/{name}"))?, rows).map_err(|what| format!("{FOLDER}/{name}: {what}"))
 }
 
-/// The runs of every row; each has to have some, by seed from 1 on, and nothing else may be there.
+/// The runs of every row, by seed from 1 on. An error: a row has no runs, or the file has another row.
 fn parse(text: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default();
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_holds_every_row_and_no_other() {
+    fn a_file_has_exactly_the_rows() {
         let file = |seeds: &str| {
             let line = |row: &Row| seeds.chars().map(|s| format!("{},{s},70,0.03,0,1,0.99\n", row.columns())).collect();
             let lines: Vec<String> = rows().iter().map(line).collect();

@@ -1,4 +1,5 @@
-//! TCP through a bottleneck: the rows, our scenario of each, and ns-3's figures, which `validation/ns3/case.py` makes.
+//! TCP through a bottleneck: the rows, our scenario of each, and ns-3's figures, which `validation/ns3/case.py`
+//! writes.
 
 use std::fmt;
 
@@ -14,7 +15,7 @@ pub(super) const FILE: &str = "validation/ns3/figures.csv";
 pub(super) const COLUMNS: &str = "base,aqm,ecn,tcp,flows,seed,mean_queue,utilisation,drop_ratio,mark_ratio,goodput";
 pub(super) const SEEDS: u64 = 5;
 
-/// A word of `case.py` and ours for the same.
+/// An argument of `case.py`, and our setting.
 type Pair = (&'static str, &'static str);
 
 // `--aqm`. ns-3's sizes are without the 2 bytes of PPP: three packets are less than its MinBytes of 1500.
@@ -39,7 +40,7 @@ pub(super) struct Row {
     flows: u32,
 }
 
-/// Every row, in the order of the page: the disciplines first, then what shows why some lie outside.
+/// Every row, in the order of the page: the disciplines first, then rows that show why some are outside.
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     let both = |base, aqm| [10, 40].map(|flows| Row { base, aqm, ecn: false, tcp: SACK, flows });
@@ -72,7 +73,7 @@ impl Row {
         format!("{base},{},{},{},{flows}", aqm.0, u8::from(*ecn), tcp.0)
     }
 
-    /// The arguments of `case.py` that make it.
+    /// The arguments of `case.py` for it.
     pub(super) fn arguments(&self, seed: u64) -> Vec<String> {
         let options = ["--base", "--aqm", "--ecn", "--tcp", "--flows", "--seed"];
         figures::arguments(&options, &format!("{},{seed}", self.columns()))
@@ -98,13 +99,13 @@ impl Row {
         Ok(runs)
     }
 
-    /// The smallest timeout: shorter than the round trip only to show what that does.
+    /// Minimum timeout; below the round trip only to show the effect.
     fn min_rto(&self) -> &'static str {
         if self.base > 200 && self.tcp != EARLY { "1s" } else { "200ms" }
     }
 
     fn plan(&self) -> Result<Plan, String> {
-        // 20 ms each way are the bottleneck's and the servers'.
+        // The bottleneck and the servers have 20 ms in each direction.
         let sets = vec![
             format!("topology.access.delays=[\"{}ms\"]", (self.base - 40) / 2),
             format!("flows.ftp.tcp={}", self.tcp.1),

@@ -1,7 +1,7 @@
 //! `cargo xtask validate-ns3`: PIE, CoDel and FQ-CoDel compared with ns-3, as `docs/validation-ns3.md`.
 //!
-//! With ns-3 installed its figures are measured again by the drivers under `validation/ns3`; otherwise the committed
-//! figures are used. Our simulator always runs.
+//! With ns-3 installed, the drivers under `validation/ns3` measure its figures again; otherwise the committed figures
+//! are used. Our simulator always runs.
 
 mod closed;
 mod open;
@@ -43,7 +43,7 @@ pub fn run() -> Result<(), String> {
 
 type Compared = (Vec<Comparison<closed::Row>>, Vec<open::Compared>);
 
-/// Every row: ns-3's committed figures, and ours of today.
+/// Every row: ns-3's committed figures, and new runs of ours.
 fn compare() -> Result<Compared, String> {
     let figures = program::read(closed::FILE)?;
     let row = |row: closed::Row| Ok::<_, String>(Comparison { row, ours: row.ours()?, ns3: row.ns3(&figures)? });
@@ -61,7 +61,7 @@ fn python() -> Option<OsString> {
     program::works(try_it).then_some(python)
 }
 
-/// Runs ns-3 on all cores and renews both files.
+/// Runs ns-3 on all cores and rewrites both files.
 fn renew(python: &OsString) -> Result<(), String> {
     println!("ns-3: {} and {}", closed::FILE, open::FILE);
     let rows = closed::rows();
@@ -86,9 +86,9 @@ fn line(python: &OsString, script: &str, arguments: &[String]) -> Result<String,
 mod tests {
     use super::*;
 
-    /// The page is current, and the rows outside the tolerances are exactly those that are listed.
+    /// The page is current, and exactly the listed rows are outside the tolerances.
     #[test]
-    fn ours_agree_with_ns3_but_where_it_is_known_why_not() {
+    fn ours_agree_with_ns3_except_for_known_reasons() {
         let (closed, open) = compare().unwrap();
         assert_eq!(outside::faults(&closed, &open), [""; 0]);
         let committed = program::read(page::FILE).unwrap();
@@ -97,7 +97,7 @@ mod tests {
 
     /// `rules.patch` still applies: the lines that it removes exist.
     #[test]
-    fn rules_of_ns3_can_be_put_in() {
+    fn patch_with_rules_of_ns3_applies() {
         let patch = program::read("validation/ns3/rules.patch").unwrap();
         let mut source = String::new();
         for line in patch.lines() {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn files_hold_every_row_and_no_other() {
+    fn files_have_exactly_the_rows() {
         let lines = |file| program::read(file).unwrap().lines().count();
         assert_eq!(lines(closed::FILE), 1 + closed::rows().len() * closed::SEEDS as usize);
         assert_eq!(lines(open::FILE), 1 + open::CASES.iter().map(|case| case.seeds().count()).sum::<usize>());

@@ -1,6 +1,6 @@
-//! Open loop: a discipline of ours and the same one of ns-3 receive the same packets at the same times.
+//! Open loop: our discipline and ns-3's receive the same packets at the same times.
 //!
-//! The sources do not react to drops, so the two can be compared drop by drop. `validation/ns3/open.py` makes ns-3's.
+//! The sources do not react to drops, so the two can be compared drop by drop. `validation/ns3/open.py` runs ns-3.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 
 use crate::figures::{self, Runs};
 
-/// The columns that name a case, and those that follow.
+/// The columns of the file.
 pub(super) const COLUMNS: &str = "aqm,arrivals,limit,seed,offered,dropped,mean_queue,gaps";
 pub(super) const FILE: &str = "validation/ns3/open.csv";
 /// Seeds of PIE, which drops at random.
@@ -32,7 +32,7 @@ pub(super) struct Case {
     limit: u32,
 }
 
-/// When packets come, as in `open.py`.
+/// Arrival times, as in `open.py`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrivals {
     /// One flow at 1.2 times the rate.
@@ -138,12 +138,12 @@ impl Case {
         format!("{},{},{},{seed}", self.aqm, self.arrivals, self.limit)
     }
 
-    /// The arguments of `open.py` that make it.
+    /// The arguments of `open.py` for it.
     pub(super) fn arguments(&self, seed: u64) -> Vec<String> {
         figures::arguments(&["--aqm", "--arrivals", "--limit", "--seed"], &self.columns(seed))
     }
 
-    /// Both sides; ns-3's from the committed `text`.
+    /// Both outcomes; ns-3's from the committed `text`.
     pub(super) fn compare(self, text: &str) -> Result<Compared, String> {
         let spec = Spec::parse(self.spec()).map_err(|e| format!("{e:?}"))?;
         let arrivals = self.arrivals.all();
@@ -167,7 +167,7 @@ impl fmt::Display for Case {
 }
 
 impl Compared {
-    /// The outcomes as runs, of which means can be taken.
+    /// The outcomes as runs, for means.
     pub(super) fn runs(side: &[Outcome]) -> Runs {
         let ratio = |run: &Outcome| run.drops as f64 / run.offered as f64;
         Runs(side.iter().map(|run| [run.mean_queue, ratio(run), 0.0, 0.0, 0.0]).collect())
@@ -203,7 +203,7 @@ fn read(line: &str) -> Option<Outcome> {
     (gaps == "-" || dropped.len() == drops).then_some(Outcome { offered, drops, dropped, mean_queue })
 }
 
-/// A queue under `spec` and a link that sends the next packet as soon as the last has left.
+/// A queue under `spec`, and a link that sends the next packet as soon as the last has left.
 fn serve(spec: &Spec, limit: Limit, arrivals: &[(u64, u32)], seed: u64) -> Outcome {
     let link = Link { rate: RATE, limit, mean_packet: Bytes(u64::from(BYTES)) };
     let mut queue = spec.queue(link, Rng::stream(seed, "open"));
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn packets_wait_for_a_server_of_400_us() {
         let spec = Spec::parse("droptail").unwrap();
-        // Three at once for two places: one is served, two wait, the fourth finds no room.
+        // Three at once for two places: one is sent, two wait, the fourth is dropped.
         let out = serve(&spec, Limit::Packets(2), &[(10, 0), (11, 0), (12, 0), (13, 0), (900_000, 0)], 1);
         assert_eq!((out.offered, out.drops, out.dropped), (5, 1, vec![3]));
         // From 11 and from 12 until 400 010 and 800 010 ns, and the last from 900 000 until 1 200 010.

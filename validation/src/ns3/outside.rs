@@ -19,7 +19,7 @@ const EARLY: &str = "early timeouts";
 /// ns-3's PIE holds p at 0 during its burst allowance.
 const BURST: &str = "burst allowance";
 
-/// Quantities that several rows have outside.
+/// Quantities that are outside in several rows.
 const QUEUE: &[&str] = &["mean queue"];
 const DROPS: &[&str] = &["drop ratio"];
 const USE: &[&str] = &["utilisation"];
@@ -27,7 +27,7 @@ const QUEUE_DROPS: &[&str] = &["mean queue", "drop ratio"];
 const DROPS_USE: &[&str] = &["drop ratio", "utilisation"];
 const ALL: &[&str] = &["mean queue", "drop ratio", "utilisation"];
 
-/// Rows, the quantities that they have outside, and why.
+/// Rows, the quantities that are outside, and why.
 const LIST: &[(&str, &[&str], &str)] = &[
     ("FqCoDel many 1000", QUEUE, OWN_QUEUE),
     ("FqCoDel-1 many 1000", QUEUE, OWN_QUEUE),
@@ -50,13 +50,13 @@ const LIST: &[(&str, &[&str], &str)] = &[
     ("240 ms CoDel Sack-200ms 40", DROPS_USE, EARLY),
 ];
 
-/// The reason why this quantity of the row is expected outside.
+/// The reason why this quantity of the row is outside, if that is expected.
 pub(super) fn reason(row: &str, quantity: usize) -> Option<&'static str> {
     let (_, quantities, reason) = LIST.iter().find(|(name, ..)| *name == row)?;
     quantities.contains(&QUANTITIES[quantity].name).then_some(reason)
 }
 
-/// Where the list and the rows differ, and where a reason does not hold.
+/// Differences between the list and the rows, and reasons that do not hold.
 pub(super) fn faults(closed: &[Comparison<closed::Row>], open: &[open::Compared]) -> Vec<String> {
     let closed = closed.iter().map(|row| (row.row.to_string(), row.ours.clone(), row.ns3.clone()));
     let open =
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_exact() {
+    fn finds_rows_missing_from_the_list() {
         let runs = |queue: f64| Runs(vec![[queue, 0.02, 0.0, 1.0, 1.0]; 2]);
         let faults = |name, queue| row_faults(name, &runs(queue), &runs(50.0)).join("; ");
         assert_eq!(faults("no such", 51.0), "");

@@ -37,7 +37,7 @@ mod tests {
     use super::fill;
 
     #[test]
-    fn lines_of_blocks_leave_no_trace() {
+    fn template_blocks_leave_no_lines() {
         let rows = serde_json::json!({ "rows": [["a|b", 1.0], ["c", 2.5]] });
         let text =
             fill("x\n{% for row in rows %}\n| {{ row[0]|cell }} | {{ row[1]|fixed(2) }} |\n{% endfor %}\ny\n", &rows);

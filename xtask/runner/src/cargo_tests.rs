@@ -1,8 +1,8 @@
-//! Running `cargo test` and counting what became of each test: passed, failed or skipped, one of them.
+//! Runs `cargo test` and counts each test as passed, failed or skipped.
 //!
-//! The harness knows nothing of a test that ends early because the machine lacks something: it says `ok`. Such a test writes a
-//! record, `PROGRAM TAB TEST TAB REASON`, to the file that `FOREBAY_SKIPS` names (`crates/cli/tests/skips`), and counts as
-//! skipped in place of passed, once, whatever the number of its records.
+//! The harness prints `ok` for a test that returns early because the machine lacks something. Such a test appends a
+//! line `PROGRAM TAB TEST TAB REASON` to the file that `FOREBAY_SKIPS` names (`crates/cli/tests/skips`), and counts as
+//! skipped once, whatever its number of lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::program;
 use crate::tally::Tally;
 
-/// What cargo and its test programs have said so far.
+/// State of the output of cargo and its test programs.
 #[derive(Default)]
 struct Ear {
-    /// The file name of the program that runs, while it has not said how it ended.
+    /// File name of the running program, until it prints its result.
     program: Option<String>,
-    /// Names below the last line `failures:`; what tests write to the terminal does not disturb that list.
+    /// Names below the last line `failures:`; other output of tests does not disturb that list.
     listed: Option<Vec<String>>,
     /// The tests that the harness counts as passed, by program.
     passed: BTreeMap<String, u64>,
@@ -28,7 +28,7 @@ struct Ear {
 }
 
 impl Ear {
-    /// Takes one line; false for what nobody needs to see: tests that passed.
+    /// Reads one line; returns whether to print it. Lines of passed tests are not printed.
     fn hear(&mut self, line: &str) -> bool {
         if let Some(program) = started(line) {
             self.broken_off();
@@ -61,12 +61,12 @@ impl Ear {
         self.summaries += 1;
     }
 
-    /// The next program begins, or all have ended.
+    /// The next program starts, or all have ended.
     fn broken_off(&mut self) {
         self.failures.extend(self.program.take().map(|program| format!("{program} broke off")));
     }
 
-    /// Each test that has a record counts as skipped in place of passed; one that failed stays a failure.
+    /// Counts each passed test with a record as skipped; a failed test stays a failure.
     fn leave_out(&mut self, records: &str) {
         let mut reasons: BTreeMap<[&str; 2], Vec<&str>> = BTreeMap::new();
         for record in records.lines() {
@@ -80,7 +80,7 @@ impl Ear {
                 continue;
             }
             why.dedup();
-            // Without what cargo adds to its name.
+            // Without the hash that cargo adds to the name.
             let name = format!("{}::{test}", program.rsplit_once('-').map_or(program, |(name, _)| name));
             match self.passed.get_mut(program).filter(|passed| **passed > 0) {
                 Some(passed) => {
@@ -93,7 +93,7 @@ impl Ear {
     }
 }
 
-/// The file name of the test program that cargo starts: `Running tests/a.rs (target/debug/deps/a-0f)`, `Doc-tests a`.
+/// The file name of the test program that starts: `Running tests/a.rs (target/debug/deps/a-0f)`, `Doc-tests a`.
 fn started(line: &str) -> Option<&str> {
     if let Some(library) = line.strip_prefix("   Doc-tests ") {
         return Some(library);
@@ -102,21 +102,21 @@ fn started(line: &str) -> Option<&str> {
     path.rsplit(['/', '\\']).next()
 }
 
-/// Runs `command`, some `cargo test`, shows what it says except for tests that passed, and counts its tests.
+/// Runs `command`, a `cargo test`, prints its output except for passed tests, and counts the tests.
 pub fn run(mut command: Command, tally: &mut Tally) {
-    // Some run at the same time as others.
+    // A unique name: several run at the same time.
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let skips = program::build_dir().join(format!("skips-{}-{call}.txt", std::process::id()));
     command.env("FOREBAY_SKIPS", &skips);
     count(command, || fs::read_to_string(&skips).unwrap_or_default(), tally);
-    // There is none, as a rule.
+    // Usually the file does not exist.
     let _ = fs::remove_file(&skips);
 }
 
-/// Runs it; `records` are those of the tests that were skipped.
+/// As [`run`]; `records` is the file of skipped tests.
 fn count(mut command: Command, records: impl FnOnce() -> String, tally: &mut Tally) {
-    // Lines as they are read above.
+    // Plain output, as parsed above.
     command.env("CARGO_TERM_COLOR", "never").env("CARGO_TERM_VERBOSE", "false").env("CARGO_TERM_QUIET", "false");
     let mut ear = Ear::default();
     let outcome = program::stream(command, |line| {
@@ -140,7 +140,7 @@ fn count(mut command: Command, records: impl FnOnce() -> String, tally: &mut Tal
     }
 }
 
-/// The tests that `command`, some `cargo test`, would run.
+/// The tests that `command`, a `cargo test`, would run.
 pub fn names(mut command: Command) -> Result<Vec<String>, String> {
     command.args(["--list", "--format", "terse"]);
     let out = program::said(command)?;
@@ -174,7 +174,7 @@ mod tests {
             // Several reasons, and tests of one name in two programs.
             ("one-0a\ta\tno tcx\none-0a\ta\tno nft\n", "3 passed, 0 failed, 2 skipped", "one::a: no tcx; no nft"),
             ("two-0b\ta\twhy\none-0a\ta\twhy\n", "2 passed, 0 failed, 3 skipped", "one::a: why"),
-            // Records of no test.
+            // Records of unknown tests.
             ("other-0c\ta\twhy\n", "4 passed, 1 failed, 1 skipped", ""),
             ("a line of another form\n", "4 passed, 1 failed, 1 skipped", ""),
             ("two-0b\ta\twhy\ntwo-0b\tx\twhy\n", "3 passed, 1 failed, 2 skipped", ""),

@@ -1,4 +1,4 @@
-//! What every task of `cargo xtask` uses: other programs, and the count of passed tests.
+//! Shared by all tasks of `cargo xtask`: other programs, and the count of passed tests.
 
 pub mod cargo_tests;
 pub mod program;

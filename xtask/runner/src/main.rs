@@ -1,8 +1,9 @@
-//! `cargo xtask`: tests one discipline or congestion control itself, and starts the program `xtask` for the rest.
+//! `cargo xtask`: runs the tests of one discipline or congestion control, and starts the program `xtask` for other
+//! tasks.
 //!
-//! `xtask` depends on the laboratory, which takes a minute to build after an edit of a discipline. This program depends
-//! on nothing. It builds `xtask` with the features of the whole workspace, so that `cargo test --workspace` reuses every
-//! crate.
+//! `xtask` depends on the laboratory, which takes a minute to build after an edit of a discipline. This program has no
+//! dependencies. It builds `xtask` with the features of the complete workspace, so that `cargo test --workspace`
+//! reuses every crate.
 
 mod one;
 
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
     }
     match program::cargo(&["build", "--workspace", "--bin", "xtask"]).status() {
         Ok(status) if status.success() => {}
-        // cargo has said why.
+        // cargo has printed the reason.
         Ok(_) => return ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: cargo: {error}");

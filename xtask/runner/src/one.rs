@@ -7,10 +7,10 @@ use runner::cargo_tests;
 use runner::program;
 use runner::tally::Tally;
 
-/// What a name stands for.
+/// Subject of a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Subject {
-    /// A discipline or marker, with the module that has its unit tests: for a variant, that of its base.
+    /// A discipline or marker, with the module of its unit tests: for a variant, that of its base.
     Discipline {
         /// Its name in scenario files.
         name: String,
@@ -21,7 +21,7 @@ pub(crate) enum Subject {
     Control,
 }
 
-/// The discipline, marker or control of this name. Known by its files, because this program does not link the registry.
+/// The discipline, marker or control of this name, found by its files: this program does not link the registry.
 pub(crate) fn subject(name: &str) -> Option<Subject> {
     let is_file = |path: String| program::root().join(path).is_file();
     let is_word = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
@@ -36,7 +36,7 @@ pub(crate) fn subject(name: &str) -> Option<Subject> {
     is_file(format!("crates/sim/src/tcp/control/{name}.rs")).then_some(Subject::Control)
 }
 
-/// The discipline that the variant `name` is a preset of: `NAME: BASE "PRESET"` in the registry.
+/// The base of the variant `name`: `NAME: BASE "PRESET"` in the registry.
 fn base<'a>(registry: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = registry.split_once("variants {")?;
     let (_, rest) = rest.split_once(&format!("{name}: "))?;
@@ -53,7 +53,8 @@ pub(crate) fn run(subject: &Subject, tally: &mut Tally) {
     }
 }
 
-/// Unit tests and published listing of a discipline, golden trace and conformance of it alone, and the RFCs that name it.
+/// Runs the unit tests and published listing of a discipline, its golden trace and conformance, and the RFCs that name
+/// it.
 fn discipline(name: &str, module: &str, tally: &mut Tally) {
     let mut tests = program::cargo(&["test", "-p", "forebay-aqm", "--lib", "--test=all", "--"]);
     tests.args([&format!("::{module}::"), "golden::", "conformance::every_"]).args(rfcs(module));

@@ -1,4 +1,4 @@
-//! Running other programs, knowing which of them there are, and the files of the checkout.
+//! Other programs: whether they exist, and running them; files of the checkout.
 
 use std::env;
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a program under a time limit is looked at.
+/// Polling interval of a program with a time limit.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The root of the checkout: the nearest folder with Cargo.lock above the manifest of the running crate.
@@ -24,36 +24,36 @@ pub fn build_dir() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
-/// The cargo that runs us.
+/// The cargo that started this program.
 pub fn cargo_program() -> PathBuf {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into()).into()
 }
 
-/// The cargo that runs us, in the root of the checkout, with these words.
+/// The cargo that started this program, in the root of the checkout, with these arguments.
 pub fn cargo(words: &[&str]) -> Command {
     let mut cargo = at_root(cargo_program());
     cargo.args(words);
     cargo
 }
 
-/// A program that starts in the root of the checkout.
+/// A program, to be started in the root of the checkout.
 pub fn at_root(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root()).stdin(Stdio::null());
     command
 }
 
-/// Lets `command` find the cargo that runs us first.
+/// Puts the folder of this cargo first into the PATH of `command`.
 pub fn with_cargo(command: &mut Command) {
     let own = cargo_program().parent().map(Path::to_path_buf).filter(|folder| folder.is_dir());
     let path = env::var_os("PATH").unwrap_or_default();
-    // A folder with a colon in its name cannot stand in PATH, and does not now.
+    // A folder with a colon in its name cannot be in PATH.
     if let Ok(path) = env::join_paths(own.into_iter().chain(env::split_paths(&path))) {
         command.env("PATH", path);
     }
 }
 
-/// The same for when nobody else wants the processor (sched(7), SCHED_IDLE), where chrt(1) is.
+/// `command` with idle priority (sched(7), SCHED_IDLE), if chrt(1) is installed.
 pub fn idle(command: Command) -> Command {
     let Some(chrt) = find(&["chrt"]) else { return command };
     let mut idle = at_root(chrt);
@@ -63,19 +63,19 @@ pub fn idle(command: Command) -> Command {
     idle
 }
 
-/// Does `command` run and succeed? What it says is thrown away.
+/// Whether `command` succeeds. Its output is discarded.
 pub fn works(mut command: Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// The first of `names` that stands in a folder of PATH.
+/// The first of `names` that is in a folder of PATH.
 pub fn find(names: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     let places = names.iter().flat_map(|name| env::split_paths(&path).map(move |folder| folder.join(name)));
     places.into_iter().find(|place| place.is_file())
 }
 
-/// Runs `command`, handing each line of its stdout and stderr to `line`, in the order in which they were written.
+/// Runs `command` and calls `line` with each line of stdout and stderr, in the order of writing.
 pub fn stream(mut command: Command, mut line: impl FnMut(&str)) -> Result<ExitStatus, String> {
     let (reader, writer) = std::io::pipe().map_err(|error| error.to_string())?;
     let second = writer.try_clone().map_err(|error| error.to_string())?;
@@ -84,7 +84,7 @@ pub fn stream(mut command: Command, mut line: impl FnMut(&str)) -> Result<ExitSt
         .stderr(second)
         .spawn()
         .map_err(|error| format!("cannot start {}: {error}", name(&command)))?;
-    // It holds the writing ends, and the pipe ends only when all of them are closed.
+    // It holds the writing ends; the pipe ends when all of them are closed.
     drop(command);
     let (mut reader, mut bytes) = (BufReader::new(reader), Vec::new());
     while reader.read_until(b'\n', &mut bytes).is_ok_and(|n| n > 0) {
@@ -94,7 +94,7 @@ pub fn stream(mut command: Command, mut line: impl FnMut(&str)) -> Result<ExitSt
     child.wait().map_err(|error| error.to_string())
 }
 
-/// Runs `command`, shows what it says, and wants it to succeed.
+/// Runs `command` and prints its output; it must succeed.
 pub fn shown(command: Command) -> Result<(), String> {
     let name = name(&command);
     let status = stream(command, |line| println!("{line}"))?;
@@ -105,7 +105,7 @@ fn name(command: &Command) -> String {
     Path::new(command.get_program()).display().to_string()
 }
 
-/// What `command` says on stdout; it must succeed; stderr goes where ours goes.
+/// The stdout of `command`, which must succeed; stderr is inherited.
 pub fn said(mut command: Command) -> Result<String, String> {
     let name = name(&command);
     let out = command.stderr(Stdio::inherit()).output().map_err(|error| format!("cannot start {name}: {error}"))?;
@@ -113,7 +113,7 @@ pub fn said(mut command: Command) -> Result<String, String> {
     if out.status.success() { Ok(text) } else { Err(format!("{name}: {}: {}", out.status, last_lines(&text, 5))) }
 }
 
-/// How a program ended, and what it said.
+/// Exit status and output of a program.
 pub struct Ended {
     /// Exit status.
     pub status: ExitStatus,
@@ -123,7 +123,7 @@ pub struct Ended {
     pub complaints: String,
 }
 
-/// Runs `command` to its end, however it ends; killed after `limit`.
+/// Runs `command` to its end, successful or not; kills it after `limit`.
 pub fn ended_within(mut command: Command, limit: Duration) -> Result<Ended, String> {
     let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| format!("cannot start {}: {error}", name(&command)))?;
@@ -134,7 +134,7 @@ pub fn ended_within(mut command: Command, limit: Duration) -> Result<Ended, Stri
             Some(status) => break status,
             None if begun.elapsed() < limit => thread::sleep(LOOK),
             None => {
-                // It may have ended just now: then there is nothing left to end.
+                // It may have ended in the meantime.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("did not end within {} s", limit.as_secs()));
@@ -145,7 +145,7 @@ pub fn ended_within(mut command: Command, limit: Duration) -> Result<Ended, Stri
     Ok(Ended { status, out: text(out), complaints: text(complaints) })
 }
 
-/// Gives the stdout of `command`; what else it says is only told if it fails. Killed after `limit`.
+/// The stdout of `command`, which must succeed; an error has the end of its output. Kills it after `limit`.
 pub fn output_within(command: Command, limit: Duration) -> Result<String, String> {
     let Ended { status, out, complaints } = ended_within(command, limit)?;
     let why = || if complaints.trim().is_empty() { &out } else { &complaints };
@@ -156,13 +156,13 @@ pub fn output_within(command: Command, limit: Duration) -> Result<String, String
 fn reader(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What a broken pipe held so far is all there is.
+        // What was read before an error is the result.
         let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// Runs words in `dir` as a shell does: they must succeed, and say something.
+/// Runs a shell command in `dir`; it must succeed and print something.
 pub fn shell(words: &str, dir: &Path) -> Result<(), String> {
     let mut shell = at_root("sh");
     shell.arg("-c").arg(words).current_dir(dir);
@@ -175,7 +175,7 @@ pub fn last_lines(text: &str, n: usize) -> String {
     lines[lines.len().saturating_sub(n)..].join("\n")
 }
 
-/// `outcome` of something done to `path`, which an error names.
+/// Adds `path` to an error of `outcome`.
 pub fn at<T>(path: &Path, outcome: std::io::Result<T>) -> Result<T, String> {
     outcome.map_err(|error| format!("{}: {error}", path.display()))
 }
@@ -188,7 +188,7 @@ pub fn empty(dir: &Path) -> Result<(), String> {
     at(dir, fs::create_dir_all(dir))
 }
 
-/// A folder of our own below the build directory, new and empty.
+/// A new and empty folder below the build directory.
 pub fn scratch(name: &str) -> Result<PathBuf, String> {
     let dir = build_dir().join("xtask").join(format!("{name}-{}", std::process::id()));
     empty(&dir).map(|()| dir)
@@ -223,14 +223,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_in_order_and_the_status_last() {
+    fn streams_lines_in_order_and_returns_status() {
         let mut lines = Vec::new();
         let status = stream(script("echo one; echo two >&2; echo three; exit 3"), |line| lines.push(line.to_string()));
         assert_eq!((lines.join(" "), status.unwrap().code()), ("one two three".to_string(), Some(3)));
     }
 
     #[test]
-    fn what_hangs_is_ended_and_failures_are_quoted() {
+    fn kills_after_the_limit_and_quotes_failures() {
         let limit = Duration::from_millis(200);
         assert_eq!(output_within(script("exec sleep 60"), limit), Err("did not end within 0 s".to_string()));
         let minute = Duration::from_secs(60);

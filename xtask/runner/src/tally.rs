@@ -1,9 +1,9 @@
-//! Counts of passed, failed and skipped checks, by stage, and the last line of a task.
+//! Counts of passed, failed and skipped checks by stage, and the last line of a task.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// The counts so far, and the words for what needs attention.
+/// The counts, and the messages of failures and skips.
 #[derive(Clone, Default)]
 pub struct Tally {
     passed: u64,
@@ -22,17 +22,17 @@ impl Tally {
         self.passed += n;
     }
 
-    /// One check did not hold.
+    /// One check failed.
     pub fn fail(&mut self, what: impl Into<String>) {
         self.failures.push(what.into());
     }
 
-    /// One check could not be made, for this reason.
+    /// One check was skipped, for this reason.
     pub fn skip(&mut self, what: impl Into<String>) {
         self.skips.push(what.into());
     }
 
-    /// One check, held or not.
+    /// One check, passed or failed.
     pub fn check(&mut self, name: &str, outcome: Result<(), String>) {
         match outcome {
             Ok(()) => self.pass(),
@@ -40,14 +40,14 @@ impl Tally {
         }
     }
 
-    /// Adds what another tally counted.
+    /// Adds the counts of another tally.
     pub fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failures.extend(other.failures);
         self.skips.extend(other.skips);
     }
 
-    /// Runs one stage, announced before and summed up after.
+    /// Runs one stage; prints its title before and its result after.
     pub fn stage(&mut self, name: &str, what: &str, run: impl FnOnce(&mut Self)) {
         println!("\n== {name}: {what}");
         let (begun, mut own) = (Instant::now(), Self::default());
@@ -68,7 +68,7 @@ impl Tally {
         self.passed == 0 && self.failures.is_empty() && self.skips.is_empty()
     }
 
-    /// What became of a stage: `ok` only where at least half of its checks were made.
+    /// Result of a stage: `ok` only if at least half of its checks ran.
     fn word(&self) -> &'static str {
         match (self.failed(), self.passed) {
             (true, _) => "FAILED",
@@ -78,7 +78,7 @@ impl Tally {
         }
     }
 
-    /// The names again, the last line, and the exit code.
+    /// Prints failures and skips again and the last line; returns the exit code.
     pub fn finish(&self) -> ExitCode {
         println!();
         self.skips.iter().for_each(|what| println!("skipped  {what}"));
@@ -87,12 +87,12 @@ impl Tally {
         if self.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 
-    /// Did any check not hold?
+    /// Whether any check failed.
     pub fn failed(&self) -> bool {
         !self.failures.is_empty()
     }
 
-    /// What was skipped, and why.
+    /// The skipped checks with their reasons.
     #[cfg(test)]
     pub fn skips(&self) -> &[String] {
         &self.skips
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_is_ok_where_most_checks_were_made() {
+    fn a_stage_is_ok_if_most_checks_ran() {
         for (tally, word) in [
             (of(1, 0, 0), "ok"),
             (of(2, 0, 2), "ok"),

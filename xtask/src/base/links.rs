@@ -1,6 +1,6 @@
 //! Links of Markdown.
 
-/// `text` with each link to a file replaced by `to`; where that gives none, its words alone.
+/// `text` with each link to a file replaced by `to`; if that is `None`, by the words of the link.
 pub(crate) fn map(text: &str, to: impl Fn(&str) -> Option<String>) -> String {
     let mut parts = text.split("](");
     let mut out = parts.next().unwrap_or_default().to_string();
@@ -16,7 +16,7 @@ pub(crate) fn map(text: &str, to: impl Fn(&str) -> Option<String>) -> String {
     out
 }
 
-/// `link` as seen from `folder`.
+/// `link` relative to `folder`.
 pub(crate) fn join(folder: &str, link: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in link.split('/') {

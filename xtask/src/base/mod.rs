@@ -1,4 +1,4 @@
-//! What every task uses: other programs, the files of the checkout, the count of passed checks.
+//! Shared by all tasks: other programs, the files of the checkout, the count of passed checks.
 
 pub(crate) mod links;
 pub(crate) mod rules;

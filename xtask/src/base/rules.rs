@@ -1,10 +1,9 @@
-//! Where the rule of a discipline, a marker or a part is.
+//! Finds the source file of a discipline, a marker or a shared part.
 
 use crate::base::tree::Tree;
 
-/// The crate of the disciplines.
 const CRATE: &str = "crates/aqm/src/";
-/// Its folders with rules: those of disciplines, and those of shared parts.
+/// Its folders with rules.
 const FOLDERS: [&str; 5] = ["law/", "aqm/", "queue/", "parts/", "base/"];
 
 /// The file of the rule called `name`.
@@ -17,7 +16,7 @@ pub(crate) fn file<'a>(tree: &'a Tree, name: &str) -> Option<&'a str> {
     FOLDERS.iter().find_map(|folder| tree.rust().map(|file| file.path.as_str()).find(|path| is_it(path, folder)))
 }
 
-/// The module that a file of the crate is, as its tests are called.
+/// The module path of a file, with which the names of its tests begin.
 pub(crate) fn module(file: &str) -> Option<String> {
     Some(file.strip_prefix(CRATE)?.strip_suffix(".rs")?.replace('/', "::"))
 }
@@ -27,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_is_found_in_whatever_folder() {
+    fn finds_a_rule_in_any_folder() {
         let tree = Tree::of(&[
             ("crates/aqm/src/aqm/backlog/red.rs", ""),
             ("crates/aqm/src/aqm/backlog/ared.rs", ""),

@@ -1,6 +1,6 @@
-//! What the stages of `cargo xtask test` are called.
+//! Names of the stages of `cargo xtask test`.
 
-/// The stages in their order.
+/// In their order.
 pub(crate) const STAGES: [&str; 15] = [
     "tidy",
     "lints",

@@ -1,18 +1,18 @@
-//! The files of the checkout, read once, and what is left of Rust without comments and strings.
+//! The files of the checkout, read once; Rust files also without comments and strings.
 
 use std::fs;
 use std::process::Stdio;
 
 use crate::base::program;
 
-/// Folders that are never part of the project, for checkouts without git.
+/// Folders to leave out in a checkout without git.
 const FOREIGN: [&str; 5] = [".git", ".venv", "node_modules", "runs", "target"];
 
 /// One text file.
 pub(crate) struct File {
-    /// From the root, with `/`.
+    /// Relative to the root, with `/`.
     pub(crate) path: String,
-    /// As it is.
+    /// Unchanged.
     pub(crate) text: String,
     /// Rust with comments and the inside of strings blanked; empty for other files.
     pub(crate) code: String,
@@ -25,7 +25,7 @@ impl Tree {
     /// The text files among [`paths`].
     pub(crate) fn read() -> Result<Self, String> {
         let root = program::root();
-        // What is deleted but still tracked, and what is no text, is none of our business.
+        // Files that are deleted but still tracked, and files that are not text, are left out.
         let read = |path: String| fs::read_to_string(root.join(&path)).ok().map(|text| File::new(path, text));
         Ok(Self(paths()?.into_iter().filter_map(read).collect()))
     }
@@ -75,7 +75,7 @@ impl File {
     }
 }
 
-/// Every file of the checkout, text or not: what git tracks or would track; without git, what lies there.
+/// Every file of the checkout, text or not: what git tracks or would track; without git, every file.
 pub(crate) fn paths() -> Result<Vec<String>, String> {
     let mut git = program::at_root("git");
     git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).stderr(Stdio::null());
@@ -94,7 +94,7 @@ pub(crate) fn paths() -> Result<Vec<String>, String> {
     Ok(paths)
 }
 
-/// `text`, some Rust, with comments and the inside of strings and characters turned into blanks; lines stay.
+/// Rust with comments and the contents of strings and characters replaced by blanks; the number of lines stays.
 pub(crate) fn blank(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut in_word) = (text, false);
@@ -104,14 +104,14 @@ pub(crate) fn blank(text: &str) -> String {
             out.push(first);
         }
         out.extend(rest[..length].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
-        // The letters before a raw string are a part of it.
+        // The prefix of a raw string belongs to it.
         in_word = length == 0 && (first.is_alphanumeric() || first == '_') && !matches!(first, 'b' | 'c');
         rest = &rest[length.max(first.len_utf8())..];
     }
     out
 }
 
-/// How long the comment, string or character is that `text` begins with; a lifetime is none of them.
+/// Length of the comment, string or character at the start of `text`; a lifetime is none of them.
 fn hidden(text: &str, in_word: bool) -> Option<usize> {
     let up_to = |end: &str, from: usize| text[from..].find(end).map_or(text.len(), |at| from + at + end.len());
     let mut chars = text.chars();
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_strings_become_blanks_and_lines_stay() {
+    fn comments_and_strings_become_blanks() {
         for (text, want) in [
             ("a // {\nb", "a     \nb"),
             ("a /* { /* } */ \n */ b", "a              \n    b"),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_closes_ends_with_the_file() {
+    fn unclosed_strings_end_with_the_file() {
         for text in ["a \"b", "a /* b", "a r#\"b\"", "'\\"] {
             assert_eq!(blank(text).chars().count(), text.chars().count(), "{text}");
         }

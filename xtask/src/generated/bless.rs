@@ -1,9 +1,9 @@
-//! `cargo xtask bless`: what the program does now becomes what it should do. Look at the diff.
+//! `cargo xtask bless`: records current results as the expected ones. Review the diff.
 
 use super::verdicts;
 use crate::base::program;
 
-/// What blessing may change.
+/// Files that may change.
 const BLESSED: [&str; 8] = [
     "crates/aqm/golden",
     "crates/sim/tests/fingerprints.txt",
@@ -14,7 +14,7 @@ const BLESSED: [&str; 8] = [
     FLUID.files[0],
     verdicts::EXPECTED,
 ];
-/// Tests that write what they otherwise compare: package, module.
+/// Tests that write their expected files: package, module.
 const WRITERS: [[&str; 2]; 6] = [
     ["forebay-aqm", "golden::"],
     ["forebay-sim", "fingerprints::"],
@@ -31,13 +31,13 @@ pub(crate) const FLUID: Page = Page { test: "fluid::", files: &["docs/fluid.md"]
 pub(crate) const THROUGHPUT: Page =
     Page { test: "throughput::", files: &["docs/throughput.md", "docs/pictures/throughput.svg"] };
 
-/// A page that a module of the laboratory's tests writes, with its chart if it has one.
+/// A page that a test of the laboratory writes, with its chart if it has one.
 pub(crate) struct Page {
     test: &'static str,
     files: &'static [&'static str],
 }
 
-/// Renews golden traces, fingerprints, schema, pages and quick verdicts, and shows what that changed.
+/// Rewrites golden traces, fingerprints, schema, pages and quick verdicts, and shows the changed files.
 pub(crate) fn run() -> Result<(), String> {
     for writer in WRITERS {
         write(writer)?;
@@ -54,7 +54,7 @@ pub(crate) fn run() -> Result<(), String> {
     program::shown(diff)
 }
 
-/// Renews one page alone.
+/// Rewrites one page.
 pub(crate) fn page(page: &Page) -> Result<(), String> {
     write(["forebay-lab", page.test])?;
     println!("{}", page.files.join("\n"));

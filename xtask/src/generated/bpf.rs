@@ -1,7 +1,7 @@
-//! The BPF program of `forebay attach`: compiled from its source, and whether the object in the repository is that.
+//! The BPF program of `forebay attach`: compiles it, and checks that the committed object belongs to its source.
 //!
-//! Users need no clang: the object is in the repository. Another version of clang makes other instructions, so only this
-//! one says whether both belong together.
+//! Users need no clang: the object is in the repository. Other versions of clang generate other instructions, so the
+//! check needs this version.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +27,7 @@ struct Tools {
     objdump: PathBuf,
 }
 
-/// Those of the one version, or what is lacking.
+/// The tools of this version, or what is missing.
 fn tools() -> Result<Tools, String> {
     let find = |name: &str, package: &str| {
         let found = program::find(&[&format!("{name}-{CLANG}"), name]).filter(|file| is_version(file));
@@ -59,12 +59,12 @@ fn headers() -> Option<&'static str> {
 
 fn compile(tools: &Tools, object: &Path) -> Result<(), String> {
     let mut clang = Command::new(&tools.clang);
-    // From its own folder: the names of places would be part of the object.
+    // Compiled in its own folder, because names of folders become part of the object.
     clang.current_dir(program::root().join(FOLDER));
     clang.args(["-O2", "-g", "-target", "bpf", "-mcpu=v2", "-Wall", "-Werror", "-ffile-compilation-dir=."]);
     clang.args(["-c", SOURCE, "-o"]);
     clang.arg(object).args(headers().map(|folder| format!("-I{folder}")));
-    // Debian keeps the kernel's headers of each architecture apart.
+    // Debian has separate kernel headers for each architecture.
     clang.arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH));
     program::shown(clang)?;
     let mut strip = Command::new(&tools.strip);
@@ -80,11 +80,10 @@ mod skips;
 mod tests {
     use super::*;
 
-    /// What makes a program of an object: instructions, which of them name a map, maps, types, where fields of the kernel are
-    /// read, licence.
+    /// The sections that define the program: instructions, their relocations, maps, types, CO-RE relocations, licence.
     const SECTIONS: [&str; 6] = ["classifier", ".relclassifier", ".maps", ".BTF", ".BTF.ext", "license"];
 
-    /// What objdump shows of these sections of an object; whether other bytes are the same depends on the compiler's build.
+    /// objdump's output for these sections. Other bytes depend on the build of the compiler.
     fn sections(tools: &Tools, object: &Path) -> String {
         let mut objdump = Command::new(&tools.objdump);
         objdump.arg("-s").args(SECTIONS.map(|name| format!("--section={name}"))).arg(object);
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_object_is_that_of_its_source() {
+    fn the_object_belongs_to_its_source() {
         let tools = match tools() {
             Ok(tools) => tools,
             Err(lacking) => return super::skips::skip(lacking),
@@ -110,7 +109,7 @@ mod tests {
         let (now, before) = (sections(&tools, &made), sections(&tools, &committed));
         assert!(SECTIONS.iter().all(|name| before.contains(&format!("Contents of section {name}:"))), "{before}");
         assert!(now == before, "{OBJECT} is not what {SOURCE} makes: run cargo xtask bpf");
-        // A changed instruction is seen.
+        // A changed instruction is found.
         let mut bytes = std::fs::read(&committed).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;

@@ -1,7 +1,7 @@
-//! `docs/rfc-coverage.md`: the requirements of RFCs that are tests, from the tests' own words.
+//! `docs/rfc-coverage.md`: requirements of RFCs with the tests that check them, from comments of the tests.
 //!
-//! A test that stands for one says so: `/// RFC 8033 section 4.2 (MUST): what it requires.` What no test stands for is
-//! named with the reason in the head of a file: `//! Left out: RFC 8033 section 5.2 (MAY): what, and why not.`
+//! A test names its requirement: `/// RFC 8033 section 4.2 (MUST): text.` A requirement without a test is named with
+//! the reason in the head of a file: `//! Left out: RFC 8033 section 5.2 (MAY): text.`
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ pub(super) const PAGE: &str = "docs/rfc-coverage.md";
 const WORDS: [&str; 3] = ["MUST", "SHOULD", "MAY"];
 const LEFT_OUT: &str = "Left out: RFC ";
 
-/// A requirement and the test that stands for it, or the file that leaves it out.
+/// A requirement with its test, or with the file that leaves it out.
 #[derive(Debug, PartialEq)]
 struct Requirement {
     rfc: u32,
@@ -38,7 +38,7 @@ fn requirements(file: &File) -> Vec<Requirement> {
     found
 }
 
-/// What the head of a file leaves out, each with its reason, as it stands there.
+/// The requirements that the head of a file leaves out, with their reasons.
 fn left_out(file: &File) -> Vec<String> {
     let (mut found, mut open) = (Vec::<String>::new(), false);
     for line in file.text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim) {
@@ -55,7 +55,7 @@ fn left_out(file: &File) -> Vec<String> {
     found
 }
 
-/// `RFC 8033 section 4.2 (MUST): text`, perhaps after `Left out: `.
+/// Reads `RFC 8033 section 4.2 (MUST): text`, also after `Left out: `.
 fn read(words: &str, test: String) -> Option<Requirement> {
     let words = words.trim();
     let words = words.strip_prefix("Left out: ").unwrap_or(words);
@@ -85,12 +85,12 @@ fn ours(tree: &Tree) -> impl Iterator<Item = &File> {
     tree.rust().filter(|file| file.path.starts_with("crates/"))
 }
 
-/// `5.10` comes after `5.9`.
+/// Numbers of a section, so that 5.10 is after 5.9.
 fn numbers(section: &str) -> Vec<u32> {
     section.split('.').map(|part| part.parse().unwrap_or(u32::MAX)).collect()
 }
 
-/// What is left out in a form that the page cannot read.
+/// Lines of requirements left out that the page cannot read.
 pub(super) fn unread(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
     for file in ours(tree) {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_its_reason() {
+    fn omissions_have_a_reason() {
         let head = "//! Tests.\n//!\n//! Left out: RFC 8033 section 5.10 (MAY): this | that,\n//! for a reason.\n\
                     //! Left out: RFC 8033 section 5.9 (SHOULD): another.\n//!\n//! No more.\n\n\
                     //! Left out: RFC 1 section 1 (MAY): not in the head.\n";

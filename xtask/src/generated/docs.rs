@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: every page that is written from the code, and whether those in the repository are current.
+//! `cargo xtask docs`: every page that is written from the code, and a check that the committed ones are current.
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
@@ -29,7 +29,7 @@ pub(crate) fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// Every page with its path, but for that of licences, which asks cargo.
+/// Every page with its path, except that of licences, which needs cargo.
 fn pages(tree: &Tree) -> Result<Vec<(String, String)>, String> {
     let readme = tree.get(README).ok_or_else(|| format!("{README} is missing"))?;
     let mut pages = book::pages(tree)?;
@@ -54,7 +54,7 @@ pub(crate) fn findings(tree: &Tree) -> Vec<String> {
     stale.chain(book::strays(tree, &pages)).chain(coverage::unread(tree)).collect()
 }
 
-/// The families of the README's list: what they are, and the folder of `crates/aqm/src` that has them.
+/// The families of the README's list: description, and folder of `crates/aqm/src`.
 const FAMILIES: [[&str; 2]; 5] = [
     ["control laws, which set a drop probability once a period", "law/"],
     ["AQMs that act on the backlog", "aqm/backlog/"],
@@ -63,7 +63,7 @@ const FAMILIES: [[&str; 2]; 5] = [
     ["disciplines that own their queues: several queues, one per flow, or drops from within a queue", "queue/"],
 ];
 
-/// `readme` with the list of today's registry, by family.
+/// `readme` with the list of the current registry, by family.
 fn renewed(tree: &Tree, readme: &str) -> Result<String, String> {
     let missing = |marker: &str| format!("{README}: no line '{marker}'");
     let (before, rest) = readme.split_once(BEGIN).ok_or_else(|| missing(BEGIN))?;

@@ -1,4 +1,4 @@
-//! Other simulators on the cases of `forebay bench`: ns-2 where it is installed, and what was measured of others before.
+//! Speed of other simulators on the cases of `forebay bench`: ns-2 if installed, and earlier measurements of others.
 
 use crate::base::program;
 
@@ -10,14 +10,14 @@ const CASES: [(&str, &str); 4] = [
     ("10g-n1000", "-case faster -n 1000 -limit 10000 -stop 2 -warmup 0.01"),
 ];
 
-/// Packets per CPU second of simulators that are not run here, in the order of the cases: on two virtual Xeon cores
-/// of 2.6 GHz, medians of five runs (ns-3: one to three), with set-up.
+/// Packets per CPU second of simulators that are not run here, in the order of the cases: on two virtual Xeon cores of
+/// 2.6 GHz, medians of five runs (ns-3: one to three), with set-up.
 pub(crate) const ELSEWHERE: [(&str, [Option<f64>; 4]); 2] = [
     ("csg-htsim", [Some(1.04e6), Some(0.83e6), Some(0.84e6), Some(0.77e6)]),
     ("ns-3, optimised build", [Some(49e3), Some(42e3), Some(25e3), None]),
 ];
 
-/// How fast ns-2's event loop was in one case.
+/// Speed of ns-2's event loop in one case.
 #[derive(Clone)]
 pub(crate) struct Peer {
     pub(crate) case: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Peer {
     pub(crate) packets_per_second: f64,
 }
 
-/// One run of each case; none if ns-2 is not there.
+/// One run of each case; empty without ns-2.
 pub(crate) fn ns2() -> Result<Vec<Peer>, String> {
     if program::find(&["ns"]).is_none() {
         return Ok(Vec::new());

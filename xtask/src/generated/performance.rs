@@ -14,7 +14,7 @@ use pages::page;
 
 /// Number of measurements; the page shows the median.
 const ROUNDS: usize = 3;
-/// What the standard cases should reach, in packets per CPU second.
+/// Goals of the standard cases, in packets per CPU second.
 const GOALS: [(&str, f64); 4] = [("raqm-1-n40", 8e6), ("raqm-1-n400", 6e6), ("1g-n1000", 6e6), ("10g-n1000", 4e6)];
 const PAGE: &str = "docs/performance.md";
 const CHART: &str = "docs/pictures/scaling.svg";
@@ -24,7 +24,7 @@ const NARROW: &str = "100m-n";
 /// Between these numbers of flows the cost of a packet should at most double.
 const SPAN: (f64, f64) = (10.0, 10_000.0);
 
-/// How many flows a case of this family has.
+/// Number of flows of a case of this family.
 fn flows(row: &SimRow, family: &str) -> Option<f64> {
     row.case.strip_prefix(family)?.parse().ok()
 }
@@ -93,7 +93,7 @@ fn both(what: &'static str, words: &str) -> Result<Cores, String> {
         let mut batch = program::cargo(&["run", "--release", "--quiet", "--"]);
         batch.args(words.split(' ')).args(["--quiet", "--jobs", threads]);
         batch.arg("-o").arg(&place);
-        // What is there already would not be run again.
+        // Results that exist would not be simulated again.
         let _ = std::fs::remove_dir_all(&place);
         let begin = Instant::now();
         program::said(batch)?;
@@ -130,7 +130,7 @@ fn page(round: &Round) -> Result<String, String> {
     };
     let case = |row: &SimRow| {
         let goal = GOALS.iter().find(|(case, _)| *case == row.case).map(|(_, goal)| goal * 1e-6);
-        // The cases of RAQM have a warm-up, in which what is offered does not count.
+        // The cases of RAQM have a warm-up, in which offered packets are not counted.
         let offered = flows(row, WIDE).or(flows(row, NARROW)).map(|_| ns_per_offered(row));
         let rate = row.packets as f64 / row.cpu_seconds * 1e-6;
         let memory = row.peak_rss_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20));
@@ -183,7 +183,7 @@ const CURVES: [Curve; 3] = [
 ];
 
 impl Curve {
-    /// Flows and nanoseconds.
+    /// Number of flows and nanoseconds.
     fn points(&self, rows: &[SimRow]) -> Vec<(f64, f64)> {
         let point = |row: &SimRow| Some((flows(row, self.family)?, (self.ns)(row)));
         let mut points: Vec<_> = rows.iter().filter_map(point).collect();

@@ -1,4 +1,4 @@
-//! `docs/scenario.md`: the keys of a scenario file, from the schema that the reader itself is made of.
+//! `docs/scenario.md`: the keys of a scenario file, from its JSON schema.
 
 use serde_json::{Value, json};
 
@@ -22,13 +22,13 @@ pub(super) fn page() -> Result<String, String> {
     page!("scenario.md.jinja", values)
 }
 
-/// A kind's word and its table.
+/// Name and table of a kind.
 type Kind<'a> = (&'a str, &'a Value);
 
-/// Tables that stand in many places and are the same everywhere: told once.
+/// Tables that are the same wherever they occur: described once.
 const SHARED: [&str; 5] = ["loss", "rate_levels", "reverse", "size", "think"];
 
-/// Kinds of flows: keys of all, keys of those over TCP, and keys of a single kind.
+/// Kinds of flows: keys of all kinds, keys of those over TCP, and keys of one kind.
 fn all_flows(flows: &[Kind<'_>]) -> Value {
     let Some((_, first)) = flows.first() else { return json!({}) };
     let is_of_all = |key: &str, kinds: &[&str]| {
@@ -47,10 +47,10 @@ fn all_flows(flows: &[Kind<'_>]) -> Value {
     json!({ "all": rows(first, &all), "tcp": rows(first, &tcp), "over_tcp": OVER_TCP, "flows": kinds })
 }
 
-/// Kinds of flows that are TCP's.
+/// Kinds of flows over TCP.
 const OVER_TCP: [&str; 4] = ["ftp", "web", "short-tcp", "file"];
 
-/// The kinds among which a table chooses, each with its word.
+/// The alternatives of a table, each with the value of `kind`.
 fn kinds(choice: &Value) -> Vec<Kind<'_>> {
     let all = choice["oneOf"].as_array().into_iter().flatten();
     all.filter_map(|one| Some((one.pointer("/properties/kind/const")?.as_str()?, one))).collect()
@@ -60,7 +60,7 @@ fn about(value: &Value) -> String {
     cell(value["description"].as_str().unwrap_or_default())
 }
 
-/// The first table below `within` that stands as `key`.
+/// The first table below `within` with the name `key`.
 fn table_called<'a>(key: &str, within: &'a Value) -> Option<&'a Value> {
     let keys = within["properties"].as_object().into_iter().flatten();
     keys.clone()
@@ -68,7 +68,7 @@ fn table_called<'a>(key: &str, within: &'a Value) -> Option<&'a Value> {
         .or_else(|| keys.flat_map(|(_, value)| tables(value)).find_map(|(_, table)| table_called(key, table)))
 }
 
-/// Every table that may stand there, with what its place adds to the path: `[]` for one of a list.
+/// Every table that a key accepts, with its suffix of the path: `[]` for an item of a list.
 fn tables(value: &Value) -> Vec<(&'static str, &Value)> {
     if value["properties"].is_object() {
         return vec![("", value)];
@@ -78,7 +78,7 @@ fn tables(value: &Value) -> Vec<(&'static str, &Value)> {
     choices.flat_map(tables).chain(listed).collect()
 }
 
-/// Key, what it takes and what it is: a row for each wanted key of a table, and for those of tables in it.
+/// Key, accepted values and description: a row for each wanted key of a table and of the tables in it.
 type Rows = Vec<[String; 3]>;
 
 fn rows(table: &Value, wanted: &dyn Fn(&str) -> bool) -> Rows {
@@ -96,7 +96,7 @@ fn below(out: &mut Rows, prefix: &str, table: &Value, wanted: &dyn Fn(&str) -> b
         let shared = !inner.is_empty() && SHARED.contains(&key.as_str());
         let more = if shared { format!(" See [`{key}`](#{key}).") } else { String::new() };
         out.push([path.clone(), accepts(value), format!("{}{needed}{more}", about(value))]);
-        // Where one of several tables may stand, a key that they share has one row.
+        // If a key accepts several tables, a key that they share has one row.
         let mut told: Vec<(&str, &Value)> = Vec::new();
         for (place, table) in inner.into_iter().filter(|_| !shared) {
             let new = |key: &str| told.iter().all(|(name, value)| *name != key || **value != table["properties"][key]);
@@ -108,7 +108,7 @@ fn below(out: &mut Rows, prefix: &str, table: &Value, wanted: &dyn Fn(&str) -> b
     }
 }
 
-/// What may stand there, in a few words.
+/// The accepted values in a few words.
 fn accepts(value: &Value) -> String {
     if let Some(word) = value["const"].as_str() {
         return format!("`\"{word}\"`");
@@ -119,7 +119,7 @@ fn accepts(value: &Value) -> String {
     }
     for choice in ["anyOf", "oneOf"] {
         if let Some(all) = value[choice].as_array() {
-            // The name of an axis in braces may stand everywhere.
+            // The name of an axis in braces is accepted everywhere.
             let all: Vec<String> = all.iter().filter(|one| one["pattern"].is_null()).map(accepts).collect();
             let mut once = all.clone();
             once.dedup();
@@ -137,7 +137,7 @@ fn accepts(value: &Value) -> String {
         Some("string") => "text".to_string(),
         Some("array") => format!("list: {}", accepts(&value["items"])),
         Some("object") => "table".to_string(),
-        // Text with a unit, or a bare number where there is none.
+        // Text with a unit, or a number without one.
         _ => "quantity".to_string(),
     }
 }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_stand_is_said_in_words() {
+    fn accepted_values_are_described() {
         assert_eq!(accepts(&json!({ "type": "integer", "minimum": 1, "maximum": 9 })), "1 to 9");
         assert_eq!(
             accepts(&json!({ "anyOf": [{ "enum": ["a", "b"] }, { "type": "string", "pattern": "x" }] })),
@@ -175,7 +175,7 @@ mod tests {
         choices.iter().flat_map(|choice| kinds(choice)).for_each(|(_, table)| keys("", table, &mut all));
         assert!(all.len() > 500 && all.iter().any(|(key, ..)| key == "links[].one_way"), "{}", all.len());
         for (key, ..) in all.iter().filter(|(key, ..)| key != "kind") {
-            // What tables that may stand in one place share has one row.
+            // A key that alternative tables share has one row.
             let row = |key: &str| page.contains(&format!("\n| `{key}` |"));
             assert!(row(key) || row(&key.replace("[].", ".")), "{key}");
         }

@@ -9,7 +9,7 @@ use pages::{cell, page};
 
 const PAGE: &str = "docs/verdicts.md";
 
-/// The page from what `forebay reproduce --full --json` printed: into this file, or now.
+/// Writes the page from the output of `forebay reproduce --full --json`: that in this file, or of a new run.
 pub(crate) fn run(printed: Option<&str>) -> Result<(), String> {
     let text = match printed {
         Some(file) => fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?,
@@ -40,7 +40,7 @@ fn page(document: &Value) -> Result<String, String> {
     page!("verdicts.md.jinja", json!({ "claims": claims.iter().map(row).collect::<Vec<_>>() }))
 }
 
-/// What decided: the first check that did not hold, or else the first.
+/// The decisive check: the first that does not hold, else the first.
 fn decided(checks: &Value, verdict: &str) -> String {
     let checks = checks.as_array().map_or(&[][..], Vec::as_slice);
     let failed = checks.iter().find(|check| check["outcome"] != "holds");
@@ -63,7 +63,7 @@ fn short(x: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
-/// The settings under which the verdict is another one.
+/// The variants with another verdict.
 fn others(variants: &Value, verdict: &str) -> String {
     let variants = variants.as_array().map_or(&[][..], Vec::as_slice);
     let other = |variant: &&Value| variant["verdict"] != verdict;
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_has_what_decided_and_who_disagrees() {
+    fn rows_have_decisive_check_and_differing_variants() {
         let check = |what: &str, value: f64, outcome: &str| {
             json!({ "what": what, "value": value, "low": value - 0.5, "high": value + 0.5, "n": 30,
                     "bound": ">= 10", "outcome": outcome })

@@ -1,4 +1,4 @@
-//! The papers' quick reproductions, and the verdicts on record for them.
+//! The papers' quick reproductions, and their recorded verdicts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::base::tally::Tally;
 use crate::base::{program, tree};
 
-/// The verdicts on record: id to verdict, a file for each paper. A pattern for git.
+/// The recorded verdicts: id to verdict, one file per paper. A pattern for git.
 pub(crate) const EXPECTED: &str = "papers/*/expected-quick.json";
 /// Verdicts by id, in the order of the paper's claims.
 type Verdicts = Map<String, Value>;
@@ -32,16 +32,16 @@ pub(crate) fn reproduce(paper: &str, profile: &str, dir: &Path) -> Result<Verdic
     parse(&program::said(program::idle(command))?)
 }
 
-/// Builds the program that runs them, so that it is there when they begin; what goes wrong they will say.
+/// Builds the program for the reproductions; they report an error of the build.
 pub(crate) fn prepare() {
     let build = program::cargo(&["build", "--release", "--quiet"]);
     let _ = program::output_within(program::idle(build), LONGEST_BUILD);
 }
 
-/// However slow the machine.
+/// Enough for a slow machine.
 const LONGEST_BUILD: Duration = Duration::from_secs(1200);
 
-/// Reproduces every paper in its own folder below `dir`, and compares with the verdicts on record.
+/// Reproduces every paper in its folder below `dir`, and compares with the recorded verdicts.
 pub(crate) fn check(dir: &Path, tally: &mut Tally) {
     match papers() {
         Err(what) => tally.fail(what),
@@ -49,7 +49,7 @@ pub(crate) fn check(dir: &Path, tally: &mut Tally) {
     }
 }
 
-/// Reproduces one paper, and compares with the verdicts on record.
+/// Reproduces one paper, and compares with the recorded verdicts.
 pub(crate) fn check_one(paper: &str, profile: &str, dir: &Path, tally: &mut Tally) {
     match reproduce(paper, profile, dir) {
         Ok(found) => compare(paper, &found, tally),
@@ -57,7 +57,7 @@ pub(crate) fn check_one(paper: &str, profile: &str, dir: &Path, tally: &mut Tall
     }
 }
 
-/// Id and verdict of every claim in what `reproduce --json` prints.
+/// Id and verdict of every claim in the output of `reproduce --json`.
 fn parse(document: &str) -> Result<Verdicts, String> {
     let document: Value =
         serde_json::from_str(document).map_err(|error| format!("stdout is not one JSON document: {error}"))?;
@@ -66,7 +66,7 @@ fn parse(document: &str) -> Result<Verdicts, String> {
     claims.iter().map(|claim| verdict(claim).ok_or_else(|| format!("a claim without id or verdict: {claim}"))).collect()
 }
 
-/// Each id is one check: it must have the verdict on record.
+/// One check per id: the verdict equals the recorded one.
 fn compare(paper: &str, found: &Verdicts, tally: &mut Tally) {
     let path = expected(paper);
     let recorded = program::read(&path)
@@ -92,7 +92,7 @@ fn compare_with(recorded: &Verdicts, found: &Verdicts, tally: &mut Tally) {
     lost.for_each(|id| tally.fail(format!("{id}: has a verdict on record and was not tried")));
 }
 
-/// Puts `verdicts` of `paper` on record.
+/// Records `verdicts` of `paper`.
 pub(crate) fn record(paper: &str, verdicts: &Verdicts) -> Result<(), String> {
     let text = serde_json::to_string_pretty(verdicts).map_err(|error| error.to_string())?;
     program::write(&expected(paper), &(text + "\n"))
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_that_change_appear_or_disappear_are_failures() {
+    fn changed_new_and_lost_verdicts_are_failures() {
         let known = [("X-1", "reproduced"), ("X-2", "refuted")];
         let changed = [("X-1", "reproduced"), ("X-2", "reproduced")];
         for (recorded, found, line) in [

@@ -1,7 +1,7 @@
 //! The deliberate faults of `crates/aqm/mutants/*.txt`.
 //!
-//! A block a fault: what it is, perhaps `@ file`, the lines as they stand (`- `) and with the fault (`+ `),
-//! perhaps `= why nobody could see it`. Blank lines part the blocks.
+//! One block per fault, separated by blank lines: its description, optionally `@ file`, the lines of the source (`- `)
+//! and with the fault (`+ `), optionally `= why it has no effect`.
 
 use std::collections::BTreeSet;
 
@@ -13,22 +13,22 @@ use crate::base::rules;
 use crate::base::tree::Tree;
 
 const FOLDER: &str = "crates/aqm/mutants/";
-/// Smallest number of faults of a file.
+/// Fewest faults of a file.
 pub(super) const LEAST: usize = 5;
 
 /// One deliberate fault.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fault {
     pub(super) discipline: String,
-    /// What is wrong, in words.
+    /// Description.
     pub(super) words: String,
     /// The discipline's own file.
     pub(super) own: String,
-    /// The file it is in.
+    /// The file with the fault.
     pub(super) file: String,
     from: Vec<String>,
     to: Vec<String>,
-    /// Why nobody could see it.
+    /// Why it has no effect.
     pub(super) equivalent: Option<String>,
 }
 
@@ -54,11 +54,11 @@ impl Fault {
         Ok(fault)
     }
 
-    /// `text` with the fault. The lines to replace must stand there once; how far they are indented does not count.
+    /// `text` with the fault. The lines to replace must occur once; indentation does not count.
     pub(super) fn apply(&self, text: &str) -> Result<String, String> {
         let lines: Vec<&str> = text.lines().collect();
         let fits = |at: &usize| match &self.from[..] {
-            // A part of a line will do, if there is one line to find.
+            // A single line to replace may be part of a line.
             [part] => lines[*at].contains(part.as_str()),
             from => lines[*at..].len() >= from.len() && lines[*at..].iter().zip(from).all(|(a, b)| a.trim() == b),
         };
@@ -74,7 +74,7 @@ impl Fault {
     }
 }
 
-/// Every fault of every file, and what is wrong with the files.
+/// All faults of all files, and errors in the files.
 pub(super) fn all(tree: &Tree) -> Result<Vec<Fault>, String> {
     let mut faults = Vec::new();
     for file in tree.files() {
@@ -92,14 +92,14 @@ pub(super) fn all(tree: &Tree) -> Result<Vec<Fault>, String> {
     Ok(faults)
 }
 
-/// A lint: there are enough faults of each discipline and marker, and each fits the source.
+/// The rule `mutants`: each discipline and marker has enough faults, and each fits the source.
 pub(crate) fn findings(tree: &Tree) -> Vec<String> {
     let faults = match all(tree) {
         Ok(faults) => faults,
         Err(what) => return vec![what],
     };
     let files = tree.files().filter_map(|file| file.path.strip_prefix(FOLDER)?.strip_suffix(".txt"));
-    // What has no file has no faults; a variant is a set of parameters.
+    // A variant is a set of parameters, and has no file.
     let markers = MARKERS.iter().filter(|marker| tree.get(marker.code).is_some()).map(|marker| marker.rule());
     let names: BTreeSet<&str> = files.chain(disciplines(tree)).chain(markers).collect();
     let counts = names.into_iter().map(|name| (name, faults.iter().filter(|fault| fault.discipline == name).count()));
@@ -107,7 +107,7 @@ pub(crate) fn findings(tree: &Tree) -> Vec<String> {
     few.map(|(name, count)| format!("{FOLDER}{name}.txt has {count} faults of at least {LEAST}")).collect()
 }
 
-/// Every discipline of the registry whose source is here.
+/// Every discipline of the registry with a source file here.
 fn disciplines(tree: &Tree) -> impl Iterator<Item = &str> {
     let here = |entry: &&Entry| rules::file(tree, entry.name).is_some();
     ENTRIES.iter().filter(|entry| entry.variant_of.is_none()).filter(here).map(|entry| entry.name)
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_ambiguous_or_changes_nothing() {
+    fn refuses_ambiguous_faults_and_those_without_effect() {
         for block in ["a\n- a\n+ b", "none\n- zzz\n+ b"] {
             assert!(
                 fault(block).unwrap().apply(CODE).is_err_and(|what| what.contains("does not stand once")),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_too_few_faults_and_those_that_do_not_fit() {
+    fn finds_too_few_and_unfitting_faults() {
         let five = "a\n- b + c\n+ b - c\n\n".repeat(5);
         let x = "crates/aqm/mutants/x.txt";
         for (files, want) in [
@@ -153,7 +153,7 @@ mod tests {
             (vec![(FILE, CODE), (x, "a\n- b + c\n+ b - c")], "has 1 faults"),
             (vec![(FILE, CODE), (x, "a\n- b * c\n+ b - c")], "does not stand once"),
             (vec![("crates/aqm/mutants/y.txt", "")], "no rule"),
-            // A part may have a file; a discipline and a marker must.
+            // A shared part may have a file; a discipline and a marker must.
             (vec![("crates/aqm/src/parts/y.rs", CODE), ("crates/aqm/mutants/y.txt", &five)], ""),
             (vec![("crates/aqm/src/aqm/backlog/red.rs", CODE)], "mutants/red.txt has 0 faults of at least 5"),
             (vec![("crates/aqm/src/parts/token_bucket.rs", CODE)], "mutants/token_bucket.txt has 0 faults"),

@@ -1,9 +1,9 @@
-//! `cargo xtask mutants`: deliberate faults in every discipline, and whether the tests find them.
+//! `cargo xtask mutants`: puts deliberate faults into every discipline, and checks that the tests find them.
 //!
-//! Compiling takes longer than testing. So each round puts one fault into every discipline at once and asks only
-//! the tests of each discipline about it: its unit tests, its transcription, its golden trace. Disciplines that use
-//! each other's files never share a round. What these tests let pass meets all tests of the crate, alone. All of them
-//! take 15 minutes and more, so this is a task and not a stage of the tests.
+//! Compiling takes longer than testing. So each round has one fault in every discipline, and runs only the tests of
+//! each discipline: unit tests, transcription, golden trace. Disciplines that use each other's files are not in the
+//! same round. A fault that these tests do not find is tried alone with all tests of the crate. All faults take 15
+//! minutes or more, so this is a task and not a stage of the tests.
 
 mod fault;
 mod trial;
@@ -25,7 +25,7 @@ pub(crate) fn run(names: &[&str]) -> std::process::ExitCode {
     tally.finish()
 }
 
-/// Every fault is found, or shown to be no fault.
+/// Checks that every fault is found, or marked as equivalent.
 fn try_all(tally: &mut Tally, names: &[&str]) -> Result<(), String> {
     let tree = Tree::read()?;
     let mut faults = fault::all(&tree)?;
@@ -67,7 +67,7 @@ fn try_all(tally: &mut Tally, names: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Faults that can be tried at once: no discipline has, in what it is made of, a file with another's fault.
+/// Chooses faults for one round: no discipline uses a file with a fault of another.
 fn rounds<'a>(faults: &'a [Fault], tree: &Tree) -> Vec<Vec<&'a Fault>> {
     let own: BTreeMap<&str, BTreeSet<String>> =
         faults.iter().map(|fault| (fault.discipline.as_str(), made_of(&fault.own, tree))).collect();
@@ -83,12 +83,12 @@ fn rounds<'a>(faults: &'a [Fault], tree: &Tree) -> Vec<Vec<&'a Fault>> {
     rounds
 }
 
-/// What is there for everybody.
+/// Folders that every discipline uses.
 fn is_base(file: &str) -> bool {
     file.contains("/base/")
 }
 
-/// `file` and the disciplines and parts that it names, and those that they name.
+/// `file`, and the disciplines and parts that it names, directly or not.
 fn made_of(file: &str, tree: &Tree) -> BTreeSet<String> {
     let (mut all, mut left) = (BTreeSet::new(), vec![file.to_string()]);
     let modules: Vec<(String, &str)> = tree
@@ -108,7 +108,7 @@ fn made_of(file: &str, tree: &Tree) -> BTreeSet<String> {
     all
 }
 
-/// Does `line` name `module` itself, and not one whose name only begins like it?
+/// Whether `line` names `module`, not a longer name.
 fn names(line: &str, module: &str) -> bool {
     let next = |rest: &str| rest.chars().next();
     line.match_indices(module)
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_has_a_fault_a_discipline_and_no_neighbours() {
+    fn rounds_have_one_fault_per_independent_discipline() {
         let files = [
             ("crates/aqm/src/aqm/backlog/red.rs", "a\n"),
             ("crates/aqm/src/aqm/backlog/ared.rs", "use crate::aqm::backlog::red::Red;\nx\n"),

@@ -1,4 +1,4 @@
-//! A copy of `forebay-aqm` to put faults into, and its test programs.
+//! A copy of `forebay-aqm` for faults, and its test programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +13,16 @@ use super::fault::Fault;
 use crate::base::tree::Tree;
 use crate::base::{program, rules};
 
-/// A fault that makes a test program run for so long has been found.
+/// A test program that runs this long has found the fault.
 const PATIENCE: Duration = Duration::from_secs(120);
 const CRATE: &str = "crates/aqm/";
 
 pub(super) struct Trial {
     root: PathBuf,
-    /// Files as they are without a fault, by path.
+    /// Files without faults, by path.
     sources: BTreeMap<String, String>,
     faulty: Vec<String>,
-    /// Test programs by the name of their target.
+    /// Test programs by target.
     programs: BTreeMap<String, PathBuf>,
 }
 
@@ -52,7 +52,7 @@ impl Trial {
         program::at(&path, fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)))
     }
 
-    /// Puts these faults in, takes earlier ones out, and builds the test programs.
+    /// Applies these faults, removes earlier ones, and builds the test programs.
     pub(super) fn build(&mut self, faults: &[&Fault]) -> Result<(), String> {
         for path in std::mem::take(&mut self.faulty) {
             self.write(&path, &self.sources[&path])?;
@@ -76,12 +76,12 @@ impl Trial {
 
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        // Cargo's own variables would speak of the checkout, not of the copy.
+        // Cargo's own variables would refer to the checkout, not to the copy.
         command.current_dir(&self.root).stdin(Stdio::null()).env_remove("CARGO_MANIFEST_DIR");
         command
     }
 
-    /// Do the tests of the discipline or part of this fault fail?
+    /// Whether the tests of this fault's discipline or part fail.
     pub(super) fn finds(&self, Fault { discipline, own, .. }: &Fault) -> Result<bool, String> {
         let module = rules::module(own).ok_or_else(|| format!("{own} is no file of forebay-aqm"))?;
         Ok(self.fails("forebay_aqm", &[&format!("{module}::")], None)?
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_copy_has_one_member_and_the_same_rules() {
+    fn the_copy_has_one_member_and_the_same_lints() {
         let table: Table = toml::from_str(&alone(&program::read("Cargo.toml").unwrap()).unwrap()).unwrap();
         assert_eq!(table["workspace"]["members"].as_array().map(Vec::len), Some(1));
         assert!(table["workspace"].get("lints").is_some() && table.get("profile").is_some());

@@ -1,7 +1,6 @@
-//! `cargo xtask release`: the program with its manual and completions, and the wheel, the same bytes when they are built
-//! again on the same system.
-//!
-//! What is known to differ is taken out: paths of the machine, the order and times of files in archives, names of users.
+//! `cargo xtask release`: an archive with the program, its manual and completions, and the wheel. A second build on
+//! the same system gives the same bytes: archives have no paths of the machine, fixed times and order of files, and no
+//! names of users.
 
 mod site;
 
@@ -15,19 +14,19 @@ use site::Site;
 
 const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "docs/licences.md"];
 const SHELLS: [(&str, &str); 3] = [("bash", "forebay"), ("zsh", "_forebay"), ("fish", "forebay.fish")];
-/// A shorter path is a word like others.
+/// Shorter paths are not searched for: they are also ordinary words.
 const SHORTEST: usize = 3;
 
 /// An artefact's name and its checksum.
 type Sums = Vec<(String, String)>;
 
-/// Builds everything; with `twice` once more in another folder, with another folder for cargo, to see that nothing differs.
+/// Builds everything; with `twice` again in another folder with another cargo home, and compares.
 pub(crate) fn run(twice: bool) -> Result<(), String> {
     let home = program::build_dir().join("released");
     let python = tools(&home.join("tools"))?;
     let cargo = site::cargo_home()?;
     let first = Site::of_last_commit(&home.join("once"), &cargo)?;
-    // A blank, so that nothing is cut there. Laid out now: commits that come later are in neither.
+    // The path has a blank, to test quoting. Both copies are made now, so that they have the same commits.
     let place = home.join("once more");
     let second = twice.then(|| first.again(&place, &site::other_cargo_home(&cargo, &place)?)).transpose()?;
     let sums = build(&first, &python)?;
@@ -46,7 +45,7 @@ pub(crate) fn run(twice: bool) -> Result<(), String> {
     first.clear()
 }
 
-/// The interpreter of an environment with the maturin that `python/requirements.txt` names.
+/// The interpreter of an environment with the version of maturin in `python/requirements.txt`.
 fn tools(place: &Path) -> Result<PathBuf, String> {
     let python = program::find(&["python3"]).ok_or("there is no python3 for the wheel")?;
     let own = environment(&python, place)?;
@@ -56,7 +55,7 @@ fn tools(place: &Path) -> Result<PathBuf, String> {
     Ok(own)
 }
 
-/// Builds, packs, and looks at what was packed; each artefact with its sum.
+/// Builds, packs and checks both artefacts; returns their checksums.
 fn build(site: &Site, python: &Path) -> Result<Sums, String> {
     let mut cargo = program::cargo(&["build", "--release", "--locked", "-p", "forebay"]);
     site.builds(&mut cargo);
@@ -103,7 +102,7 @@ fn wheel(site: &Site, python: &Path) -> Result<PathBuf, String> {
     wheel_in(&site.out())
 }
 
-/// Takes both apart again, as users do, and runs the program; where they lie.
+/// Unpacks both, as users do, and runs the program; returns their folder.
 fn unpack(site: &Site, archive: &Path, wheel: &Path, python: &Path) -> Result<PathBuf, String> {
     let place = site.unpacked().join("as users have it");
     program::empty(&place)?;
@@ -115,7 +114,7 @@ fn unpack(site: &Site, archive: &Path, wheel: &Path, python: &Path) -> Result<Pa
     [tar, zip, forebay].into_iter().try_for_each(shown).map(|()| place)
 }
 
-/// No file below `place` has one of `folders` in its bytes, as the beginning of a path.
+/// Checks that no file below `place` contains a path below one of `folders`.
 fn speaks_of_none(place: &Path, folders: &[PathBuf]) -> Result<(), String> {
     let paths = folders.iter().map(|folder| folder.to_string_lossy().trim_end_matches('/').to_string());
     let words = paths.filter(|path| path.len() >= SHORTEST).map(|path| path + "/");
@@ -129,7 +128,7 @@ fn speaks_of_none(place: &Path, folders: &[PathBuf]) -> Result<(), String> {
     }
 }
 
-/// What is not the same in both, by name.
+/// Names of artefacts that differ or are in one list only.
 fn differing(one: &Sums, other: &Sums) -> Vec<String> {
     let alone = one.iter().filter(|sum| !other.contains(sum)).chain(other.iter().filter(|sum| !one.contains(sum)));
     let mut names: Vec<String> = alone.map(|(name, _)| name.clone()).collect();
@@ -153,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_or_stands_in_one_only_is_named() {
+    fn names_files_that_differ_or_are_missing() {
         let sums = |all: &[(&str, &str)]| all.iter().map(|(n, s)| (n.to_string(), s.to_string())).collect::<Sums>();
         let one = sums(&[("a.tar.gz", "1"), ("b.whl", "2")]);
         assert!(differing(&one, &one).is_empty());
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_in_any_file_is_found_and_named() {
+    fn finds_paths_in_any_file() {
         let place = program::scratch("paths").unwrap();
         let folders = [PathBuf::from("/some/body"), PathBuf::from("/")];
         assert!(speaks_of_none(&place, &folders).is_err(), "nothing was looked at");

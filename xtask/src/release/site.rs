@@ -1,4 +1,4 @@
-//! Where a release is built: a copy of the last commit, a target folder, and the environment that keeps both out of it.
+//! A folder to build a release in: a copy of the last commit, a target folder, and the environment of the build.
 
 use std::env;
 use std::fs;
@@ -7,16 +7,15 @@ use std::process::Command;
 
 use crate::base::program::{self, at, shown};
 
-/// A folder of its own for one build.
 pub(super) struct Site {
     home: PathBuf,
     cargo: PathBuf,
-    /// Seconds since 1970 that files in archives bear.
+    /// Time of files in archives, in seconds since 1970.
     pub(super) epoch: String,
 }
 
 impl Site {
-    /// A clone. Changes that are not committed are left out, with a message.
+    /// Clones the last commit. Uncommitted changes are left out, with a message.
     pub(super) fn of_last_commit(home: &Path, cargo: &Path) -> Result<Self, String> {
         let git = |words: &[&str]| {
             let mut git = program::at_root("git");
@@ -35,7 +34,7 @@ impl Site {
         shown(clone).map(|()| site)
     }
 
-    /// The same sources elsewhere.
+    /// Copies the sources to another folder.
     pub(super) fn again(&self, home: &Path, cargo: &Path) -> Result<Self, String> {
         let site = Self { home: home.to_path_buf(), cargo: cargo.to_path_buf(), epoch: self.epoch.clone() };
         site.empty()?;
@@ -43,7 +42,7 @@ impl Site {
     }
 
     fn empty(&self) -> Result<(), String> {
-        // The other folder for cargo may already exist.
+        // The folder of the cargo home may exist already.
         for old in [self.source(), self.target()] {
             let _ = fs::remove_dir_all(old);
         }
@@ -62,48 +61,48 @@ impl Site {
         self.target().join("release").join("forebay")
     }
 
-    /// Where the artefacts go.
+    /// Folder of the artefacts.
     pub(super) fn out(&self) -> PathBuf {
         self.home.join("artefacts")
     }
 
-    /// Where they are put together, and taken apart again.
+    /// Folder to pack and unpack in.
     pub(super) fn unpacked(&self) -> PathBuf {
         self.home.join("unpacked")
     }
 
-    /// `command` from the sources, as cargo that leaves this machine out of what it builds.
+    /// Runs `command` in the sources; cargo then writes no path of this machine into its output.
     pub(super) fn builds(&self, command: &mut Command) {
         let map = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-        // Paths may have blanks: flags are parted by the character that is made for it.
+        // Paths may contain blanks: flags are separated by a special character.
         let flags = [map(&self.cargo, "/cargo"), map(&self.target(), "/target"), map(&self.source(), "/forebay")];
         command.current_dir(self.source()).env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
         command.env("CARGO_HOME", &self.cargo).env("CARGO_TARGET_DIR", self.target());
         command.env("SOURCE_DATE_EPOCH", &self.epoch);
     }
 
-    /// Folders of this machine of which no artefact may speak.
+    /// Folders of this machine whose paths must not be in an artefact.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let mut all = vec![program::root(), program::build_dir(), self.home.clone(), self.cargo.clone()];
         all.extend(cargo_home().ok().into_iter().chain(env::var_os("HOME").map(PathBuf::from)));
         all
     }
 
-    /// Leaves the artefacts alone.
+    /// Removes everything except the artefacts.
     pub(super) fn clear(&self) -> Result<(), String> {
         let folders = [self.source(), self.target(), self.unpacked()];
         folders.iter().try_for_each(|folder| at(folder, fs::remove_dir_all(folder)))
     }
 }
 
-/// The folder in which cargo keeps what it has fetched.
+/// Cargo's home.
 pub(super) fn cargo_home() -> Result<PathBuf, String> {
     let own = || env::var_os("HOME").map(|user| Path::new(&user).join(".cargo"));
     env::var_os("CARGO_HOME").map(PathBuf::from).or_else(own).ok_or_else(|| "neither CARGO_HOME nor HOME is set".into())
 }
 
-/// The same crates under another path, so that nothing is fetched again. Copies: through a link rustc sees both paths, one
-/// as its working folder and one as that of its sources, and writes other debug information.
+/// The same crates under another path, so that nothing is fetched again. They are copied: with a link, rustc sees both
+/// paths, and writes different debug information.
 pub(super) fn other_cargo_home(cargo: &Path, home: &Path) -> Result<PathBuf, String> {
     let other = home.join("cargo");
     program::empty(&other)?;
@@ -123,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_with_blanks_stay_whole() {
+    fn paths_may_contain_blanks() {
         let site = Site { home: "/a b".into(), cargo: "/c d".into(), epoch: "0".into() };
         let mut command = Command::new("cargo");
         site.builds(&mut command);

@@ -9,7 +9,7 @@ use crate::base::program;
 use pages::page;
 
 const PAGE: &str = "docs/licences.md";
-/// For crates that have to be fetched.
+/// Time limit to fetch crates.
 const LONGEST: Duration = Duration::from_secs(120);
 
 pub(crate) fn write() -> Result<(), String> {

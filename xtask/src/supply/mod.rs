@@ -1,4 +1,4 @@
-//! What comes from elsewhere: its licences, where it comes from, and whether anything bad is known of it.
+//! Dependencies: their licences, their sources, and known vulnerabilities.
 
 pub(crate) mod licences;
 
@@ -10,30 +10,30 @@ use serde_json::Value;
 use crate::base::program::{self, Ended};
 use crate::base::tally::Tally;
 
-/// For each program. A network that says nothing would keep the other tests waiting.
+/// Time limit of each program, for a network that does not answer.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Words by which cargo-deny says that it has no network.
+/// Parts of cargo-deny's messages without a network.
 const NO_NETWORK: [&str; 4] = ["failed to fetch", "Could not resolve", "unable to update", "timed out"];
 const AUDIT: [&str; 8] =
     ["--format", "json", "--progress-spinner", "off", "--disable-pip", "--no-deps", "-r", "python/requirements.txt"];
 
-/// What a list of known faults says of what we use.
+/// Known vulnerabilities of our dependencies.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Clean,
     Faults(String),
-    /// And why there is none.
+    /// No result, with the reason.
     None(String),
 }
 
-/// Licences, bans and sources need no network; the lists of known faults do.
+/// Licences, bans and sources need no network; lists of vulnerabilities do.
 pub(crate) fn check(tally: &mut Tally) {
     let manifests = licences::manifests();
     match &manifests {
         Ok(manifests) => {
             tally.check("docs/licences.md has the licence of every crate", licences::is_current(manifests));
         }
-        // Anything else that is wrong with the manifests is wrong.
+        // Every other error is a failure.
         Err(why) if !NO_NETWORK.iter().any(|words| why.contains(words)) => tally.fail(format!("licences: {why}")),
         Err(why) => tally.skip(format!("licences: not every crate is here, and none can be fetched: {why}")),
     }
@@ -55,7 +55,7 @@ pub(crate) fn check(tally: &mut Tally) {
     }
 }
 
-/// A list that cannot be reached says nothing, either way.
+/// A list that cannot be fetched is a skip.
 fn take(what: &str, answer: Answer, tally: &mut Tally) {
     match answer {
         Answer::Clean => tally.pass(),
@@ -64,7 +64,7 @@ fn take(what: &str, answer: Answer, tally: &mut Tally) {
     }
 }
 
-/// What cargo-deny says of advisories.
+/// cargo-deny's result on advisories.
 fn crates(deny: Command) -> Answer {
     match program::ended_within(deny, LONGEST) {
         Ok(ended) if ended.status.success() => Answer::Clean,
@@ -84,13 +84,13 @@ fn packages(audit: Command) -> Answer {
     let last = program::last_lines(&ended.complaints, 1);
     match (report(&ended.out), ended.status.code()) {
         (Some(answer), _) => answer,
-        // It has neither found anything nor got to the end: without a network that is a Python exception.
+        // Exit status 1 without a report: a Python exception because there is no network.
         (None, Some(1)) => Answer::None(last),
         (None, _) => Answer::Faults(last),
     }
 }
 
-/// What pip-audit found. It calls a package that no list knows a success; that says nothing of the package.
+/// pip-audit's report. It counts a package that is in no list as a success, although nothing is known of it.
 fn report(text: &str) -> Option<Answer> {
     let document: Value = serde_json::from_str(text).ok()?;
     let packages = document["dependencies"].as_array().filter(|all| !all.is_empty())?;
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_that_no_list_knows_is_no_success() {
+    fn unknown_packages_are_no_success() {
         assert_eq!(of(&[CLEAN]), Some(Answer::Clean));
         assert_eq!(of(&[CLEAN, FAULTY, UNKNOWN]), Some(Answer::Faults("b: PYSEC-1, CVE-2".into())));
         let unknown = of(&[CLEAN, UNKNOWN]);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn no_network_is_no_answer_and_a_wrong_call_is_a_fault() {
+    fn a_missing_network_skips_and_a_wrong_call_fails() {
         let shell = |script: &str| packages(program::script(script));
         assert_eq!(shell("echo ConnectionError >&2; exit 1"), Answer::None("ConnectionError".into()));
         assert_eq!(shell("echo usage >&2; exit 2"), Answer::Faults("usage".into()));

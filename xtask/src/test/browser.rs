@@ -1,7 +1,7 @@
 //! Opens a report in headless Chromium at the width of a desktop and of a phone.
 //!
-//! The report stands in a frame of exact width, so that its own script, its counts of errors and charts, and
-//! whether it scrolls sideways can be read from the page around it.
+//! The report is in a frame of exact width. A page around it reads the errors and charts that the report's script
+//! counts, and whether the report scrolls sideways.
 
 use std::fs;
 use std::path::Path;
@@ -19,9 +19,9 @@ const WIDTHS: [u32; 2] = [1280, 390];
 /// Smallest number of charts in a reproduction of a paper.
 const CHARTS: u32 = 20;
 const LIMIT: Duration = Duration::from_secs(120);
-/// A page of made-up figures, and what must and must not be found once it is drawn.
+/// A page of invented results, and what must and must not be in it once it is drawn.
 const DRAWING: &str = include_str!("drawing.json");
-/// Nothing is fetched, remembered or shown.
+/// Flags of Chromium: no network, no profile, no window.
 const FLAGS: [&str; 11] = [
     "--headless",
     "--no-sandbox",
@@ -31,13 +31,13 @@ const FLAGS: [&str; 11] = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    // The page around the report may look into it.
+    // The page around the report may read it.
     "--allow-file-access-from-files",
     "--virtual-time-budget=10000",
     "--dump-dom",
 ];
 
-/// Each width is one check; without a browser one skip.
+/// One check per width; one skip without a browser.
 pub(crate) fn check(report: &Path, scratch: &Path, tally: &mut Tally) {
     let Some(browser) = program::find(&NAMES) else {
         return tally.skip("no browser to open the report with: install the package chromium");
@@ -52,7 +52,7 @@ pub(crate) fn check(report: &Path, scratch: &Path, tally: &mut Tally) {
     tally.check("ticks, whiskers, columns and empty data of made-up figures", drawing(&browser, scratch));
 }
 
-/// Draws the made-up page and looks for what must be in it.
+/// Draws the invented page and searches for what must be in it.
 fn drawing(browser: &Path, scratch: &Path) -> Result<(), String> {
     let data: Value = serde_json::from_str(DRAWING).map_err(|error| format!("drawing.json: {error}"))?;
     let path = scratch.join("drawing.html");
@@ -60,7 +60,7 @@ fn drawing(browser: &Path, scratch: &Path) -> Result<(), String> {
     program::at(&path, fs::write(&path, page))?;
     let dom = dump(browser, &path, &scratch.join("profile-drawing"))?;
     let texts = |key: &str| data[key].as_array().into_iter().flatten().filter_map(Value::as_str);
-    // What the page was made from stands in it too.
+    // The data of the page are in it too.
     let (before, after) = dom.split_once("id=\"forebay-data\"").ok_or("an empty page")?;
     let drawn = [before, after.split_once("</script>").map_or("", |(_, rest)| rest)].concat();
     if let Some(lost) = texts("must").find(|what| !drawn.contains(what)) {
@@ -72,7 +72,7 @@ fn drawing(browser: &Path, scratch: &Path) -> Result<(), String> {
     }
 }
 
-/// The page as it is once its script has run.
+/// The page after its script has run.
 fn dump(browser: &Path, page: &Path, profile: &Path) -> Result<String, String> {
     let page = program::at(page, fs::canonicalize(page))?;
     let mut command = Command::new(browser);
@@ -80,7 +80,7 @@ fn dump(browser: &Path, page: &Path, profile: &Path) -> Result<String, String> {
     program::output_within(command, LIMIT)
 }
 
-/// What the browser makes of the page around `report`; what is to be known about it are attributes of its first element.
+/// The browser's result for the page around `report`, in the attributes of its first element.
 fn look(browser: &Path, report: &Path, scratch: &Path, width: u32) -> Result<String, String> {
     let frame = scratch.join(format!("frame-{width}.html"));
     let report = program::at(report, fs::canonicalize(report))?;

@@ -1,15 +1,15 @@
-//! The fuzzers' targets on the stable toolchain: what cargo-fuzz has found, and a minute of mutations.
+//! Fuzz targets on the stable toolchain: inputs that cargo-fuzz found, and a minute of mutations.
 
 use crate::base::program;
 use crate::base::tally::Tally;
 
-/// For all targets together.
+/// Seconds for all targets together.
 const SECS: &str = "60";
 const TARGETS: [&str; 6] = ["scenario", "tc", "params", "traces", "claims", "queue"];
 
 /// One check for each target.
 pub(crate) fn check(tally: &mut Tally) {
-    // With the features of the workspace: built alone it would build its dependencies a second time.
+    // With the features of the workspace: building it alone would build its dependencies again.
     let build = program::cargo(&["build", "--quiet", "--workspace", "--bin", "forebay-fuzz"]);
     if let Err(why) = program::shown(build) {
         return tally.fail(why);

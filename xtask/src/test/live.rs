@@ -14,15 +14,15 @@ use pages::page;
 const PAGE: &str = "docs/sim-to-real.md";
 const SCENARIO: &str = "examples/real.toml";
 
-/// The modules of the program's tests that need packets of the kernel: links, devices.
+/// Modules of the program's tests with packets of the kernel: links, devices.
 pub(super) const MODULES: [&str; 2] = ["kernel_link::", "kernel_device::"];
 
-/// Those of `forebay attach`; each says what it needs.
+/// Tests of `forebay attach`; each skips itself if it lacks something.
 pub(crate) fn devices(tally: &mut Tally) {
     cargo_tests::run(tests(MODULES[1]), tally);
 }
 
-/// The tests that need what `forebay doctor` looks for; a skip that names what is missing, where something is.
+/// Tests of what `forebay doctor` checks; a skip that names what is missing.
 pub(crate) fn links(tally: &mut Tally) {
     let build = program::cargo(&["build", "--workspace", "--quiet", "--bin", "forebay"]);
     if !program::works(build) {
@@ -44,12 +44,12 @@ pub(crate) fn links(tally: &mut Tally) {
     cargo_tests::run(tests(MODULES[0]), tally);
 }
 
-/// One test after the other, for they share this machine's processors; `--workspace`, as what they stand on has been built.
+/// One test at a time, because they share the processors; `--workspace`, because that is built already.
 fn tests(module: &str) -> Command {
     program::cargo(&["test", "--workspace", "--test", "all", "--", "--test-threads=1", module])
 }
 
-/// What is missing for something, in words.
+/// What is missing, as text.
 fn missing(document: &Value, serves: &str) -> String {
     let all = document["findings"].as_array().into_iter().flatten();
     let ours = all.filter(|one| one["for"] == serves && one["ok"] != true);
@@ -60,7 +60,7 @@ fn missing(document: &Value, serves: &str) -> String {
 
 /// Runs the example on the kernel and in the simulator, and writes the page.
 pub(crate) fn page() -> Result<(), String> {
-    // Not one of its own each time: what is there already is not run again.
+    // A fixed folder: finished runs are not repeated.
     let scratch = program::build_dir().join("real");
     let mut command =
         program::cargo(&["run", "--release", "--quiet", "--", "run", SCENARIO, "--on", "kernel", "--runs", "1", "-o"]);
@@ -85,7 +85,7 @@ pub(crate) fn page() -> Result<(), String> {
 const QUEUE: f64 = 0.3;
 const PACKETS: f64 = 10.0;
 const SIGNALS: f64 = 2.0;
-/// Signals that are rarer than this are none.
+/// Signal ratios below this count as 0.
 const RARE: f64 = 1e-5;
 
 fn agree(queues: [f64; 2], signals: [f64; 2]) -> [bool; 2] {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agreement_is_relative_but_for_what_is_small() {
+    fn agreement_is_relative_except_for_small_values() {
         assert_eq!(agree([100.0, 131.0], [0.01, 0.005]), [true, true]);
         assert_eq!(agree([100.0, 150.0], [0.01, 0.0049]), [false, false]);
         assert_eq!(agree([1.0, 9.0], [0.0, 1e-5]), [true, true]);

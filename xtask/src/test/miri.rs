@@ -1,7 +1,7 @@
 //! `cargo xtask miri`: tests near the unsafe code under Miri, an interpreter that finds undefined behaviour.
 //!
-//! Of the crates only forebay-live has unsafe code, and most of that is one system call each, which Miri does not know.
-//! What it can judge is the rest: messages that are taken apart and put together, counters, words shared with BPF.
+//! Only forebay-live has unsafe code, and most of it is single system calls, which Miri does not support. Miri checks
+//! the rest: parsing and building of messages, counters, memory shared with BPF.
 
 use std::process::{Command, ExitCode};
 
@@ -21,7 +21,7 @@ const BEYOND: [(&str, &str); 5] = [
 const CALLS: [&str; 4] =
     ["sys::attach_process", "sys::interfaces", "sys::process", "sys::netlink::tests::over_a_socket"];
 
-/// With its own last line.
+/// Runs the tests and prints the totals.
 pub(crate) fn run() -> ExitCode {
     let mut tally = Tally::default();
     tally.stage("miri", "forebay-live's tests under Miri", check);
@@ -45,7 +45,7 @@ fn check(tally: &mut Tally) {
     for name in BEYOND.iter().map(|(name, _)| name).chain(&CALLS) {
         test.args(["--skip", name]);
     }
-    // Some tests write files of their own.
+    // Some tests write files.
     test.env("MIRIFLAGS", "-Zmiri-disable-isolation");
     cargo_tests::run(test, tally);
     let calls = CALLS.map(|name| (name, "system calls"));
@@ -56,7 +56,7 @@ fn check(tally: &mut Tally) {
     }
 }
 
-/// The cargo that has Miri; ours is pinned to a stable one.
+/// A nightly cargo with Miri; ours is pinned to a stable one.
 fn nightly() -> Command {
     let mut command = program::at_root("rustup");
     command.args(["run", "nightly", "cargo"]);

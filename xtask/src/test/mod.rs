@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test there is, in stages; a stage that fails does not stop the next.
+//! `cargo xtask test`: all tests in stages; a stage that fails does not stop the next.
 
 mod browser;
 mod fuzz;
@@ -23,21 +23,21 @@ use crate::base::tally::Tally;
 use crate::generated::{book, verdicts};
 use crate::{supply, tidy};
 
-/// The stages that are wanted, and the last line.
+/// Runs the wanted stages and prints the totals.
 pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
     let mut tally = Tally::default();
     stages(&mut tally, wanted);
     tally.finish()
 }
 
-/// The tests of one paper.
+/// Runs the tests of one paper.
 pub(crate) fn paper(name: &str) -> ExitCode {
     let mut tally = Tally::default();
     tally.stage(name, "its tests", |tally| one::paper(name, tally));
     tally.finish()
 }
 
-/// The checks that fail most often.
+/// Runs the checks that fail most often.
 pub(crate) fn fast() -> ExitCode {
     let mut tally = Tally::default();
     tally.stage("tidy", "rules of the repository, format", tidy::rules);
@@ -46,7 +46,7 @@ pub(crate) fn fast() -> ExitCode {
     tally.finish()
 }
 
-/// The stages that are wanted.
+/// Runs the wanted stages.
 fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     let scratch = match program::scratch("test") {
         Ok(scratch) => scratch,
@@ -60,7 +60,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     };
     let mut stage = |name: &str, what: &str, run: &dyn Fn(&mut Tally)| {
         debug_assert!(STAGES.contains(&name), "{name}");
-        // The browser opens what `reproduce` has made.
+        // The browser opens a report of `reproduce`.
         if wanted(name) || name == "reproduce" && wanted("browser") {
             tally.stage(name, what, run);
         }
@@ -110,8 +110,8 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     clean(&scratch, tally.failed());
 }
 
-/// Begins to build the package, and then the program if that is wanted. It uses what the tests leave of the processors, and must
-/// not disturb those who keep time: a compiler is in the kernel for milliseconds, which not every kernel interrupts.
+/// Builds the Python package, and then the program if wanted, with idle priority. This must end before tests that
+/// measure time: a compiler is in the kernel for milliseconds, which not every kernel interrupts.
 fn prepare(program: bool) -> JoinHandle<Result<python::Ready, String>> {
     std::thread::spawn(move || {
         let ready = python::prepare();
@@ -122,11 +122,11 @@ fn prepare(program: bool) -> JoinHandle<Result<python::Ready, String>> {
     })
 }
 
-/// Stages that need packets of the kernel, and one that runs at the same time.
+/// Stages with packets of the kernel, and one that runs at the same time.
 fn packets(stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: bool) {
     stage("live", "real packets through emulated links, one test after the other", &live::links);
-    // Minutes of both processors, which a device's packets leave idle most of the time and whose clocks, unlike those of a link,
-    // it does not disturb: numbers alone, nothing of the kernel.
+    // Pure computation for minutes on both processors. It disturbs the timing of links, but not of devices, which
+    // leave the processors idle most of the time.
     let compared = compare.then(|| std::thread::spawn(|| separately(with_peers)));
     stage("attach", "real packets through a device under a law", &live::devices);
     let compared = joined(compared);
@@ -146,17 +146,17 @@ fn joined(thread: Option<JoinHandle<Tally>>) -> Tally {
     thread.map_or_else(Tally::default, |thread| thread.join().unwrap_or_else(|_| broken()))
 }
 
-/// What the tests are called that simulate the cases of other simulators, for minutes.
+/// Prefix of the tests that simulate cases of other simulators, for minutes.
 const PEERS: &str = "ours_agree_with_";
 
-/// Those tests, when nobody else wants the processor.
+/// Those tests, with idle priority.
 fn with_peers(tally: &mut Tally) {
-    // With the features of the workspace: built alone it would build its dependencies a second time.
+    // With the features of the workspace: building it alone would build its dependencies again.
     let command = program::cargo(&["test", "--workspace", "--lib", PEERS]);
     cargo_tests::run(program::idle(command), tally);
 }
 
-/// Results of a failed run stay for a look.
+/// Results of a failed run are kept for inspection.
 fn clean(scratch: &Path, failed: bool) {
     if failed {
         println!("\nwhat the stages wrote is in {}", scratch.display());

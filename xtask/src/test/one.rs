@@ -12,7 +12,7 @@ pub(crate) fn is_paper(name: &str) -> bool {
     verdicts::papers().unwrap_or_default().iter().any(|paper| paper == name)
 }
 
-/// Tests of claims, and the quick reproduction of a paper.
+/// Runs the tests of claims, and the quick reproduction of a paper.
 pub(super) fn paper(name: &str, tally: &mut Tally) {
     cargo_tests::run(program::cargo(&["test", "-p", "forebay-lab", "--lib", "--test=all", "--", "claims"]), tally);
     match program::scratch("paper") {
@@ -24,7 +24,7 @@ pub(super) fn paper(name: &str, tally: &mut Tally) {
     }
 }
 
-/// Unit tests, golden traces, conformance and fingerprints.
+/// Runs unit tests, golden traces, conformance and fingerprints.
 pub(super) fn fast(tally: &mut Tally) {
     cargo_tests::run(program::cargo(&["test", "--workspace", "--lib", "--no-fail-fast"]), tally);
     let mut tests = program::cargo(&["test", "--workspace", "--test=all", "--no-fail-fast", "--"]);

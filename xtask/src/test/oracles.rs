@@ -1,14 +1,14 @@
-//! SciPy and python-control once more: `validation/theory/oracle.py` against the figures on record.
+//! Runs `validation/theory/oracle.py` (SciPy, python-control) and compares with the recorded values.
 
 use crate::base::program;
 use crate::base::tally::Tally;
 
 const SCRIPT: &str = "validation/theory/oracle.py";
 const RECORD: &str = include_str!("../../../validation/theory/oracle.txt");
-/// Two figures that agree to this part are the same: other versions solve and round a little differently.
+/// Allowed relative difference: other versions solve and round slightly differently.
 const SAME: f64 = 1e-5;
 
-/// One check for each line of the record; one skip where the packages are not there.
+/// One check per line of the record; one skip without the packages.
 pub(crate) fn check(tally: &mut Tally) {
     let python = |words: &[&str]| {
         let mut python = program::at_root("python3");
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_the_same_but_for_the_last_digits() {
+    fn lines_may_differ_in_the_last_digits() {
         assert!(same("queue a 1.000000000e0 2e-3", "queue a 1.000000001e0 2e-3").is_ok());
         for other in ["queue a 1.0001 2e-3", "queue b 1 2e-3", "queue a 1", ""] {
             assert!(same("queue a 1.000000000e0 2e-3", other).is_err(), "{other}");

@@ -1,16 +1,16 @@
-//! What became of each test of pytest: passed, failed or skipped, one of them. `outcomes.py` writes it down.
+//! Results of pytest, one per test: passed, failed or skipped. `outcomes.py` writes them.
 
 use std::collections::BTreeMap;
 
 use crate::base::tally::Tally;
 
-/// Counts lines `outcome TAB test TAB why`; `ended_well` is whether pytest's exit status says so.
+/// Counts lines `outcome TAB test TAB why`; `ended_well`: pytest's exit status is 0.
 pub(super) fn tell(outcomes: &str, ended_well: bool, tally: &mut Tally) {
     let mut worst: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     for line in outcomes.lines() {
         let mut parts = line.splitn(3, '\t');
         let (outcome, test, why) = (parts.next(), parts.next().unwrap_or("?"), parts.next().unwrap_or_default());
-        // What passed and broke down afterwards has failed.
+        // A test that passes and then fails in its teardown has failed.
         let known = worst.entry(test).or_insert(("passed", ""));
         match outcome {
             Some("passed") => {}

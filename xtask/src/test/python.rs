@@ -1,4 +1,4 @@
-//! The Python package: a wheel, a fresh environment with nothing else but numpy, and its tests in a full one.
+//! The Python package: a wheel, a fresh environment with only numpy, and its tests in a full one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::base::tally::Tally;
 /// The largest wheel, in bytes.
 const LARGEST: u64 = 15_000_000;
 
-/// What the tests stand on.
+/// Packages of the tests.
 pub(crate) struct Ready {
     python: PathBuf,
     home: PathBuf,
@@ -21,8 +21,7 @@ pub(crate) struct Ready {
     wheel: Result<PathBuf, String>,
 }
 
-/// Makes the environment and builds the wheel; why there can be none. It takes minutes, in which others may work: the compiler
-/// uses what they leave.
+/// Makes the environment and builds the wheel, or returns why not. It takes minutes, at idle priority.
 pub(crate) fn prepare() -> Result<Ready, String> {
     let python = program::find(&["python3"]).ok_or("there is no python3")?;
     let home = program::build_dir().join("python");
@@ -35,7 +34,7 @@ pub(crate) fn prepare() -> Result<Ready, String> {
     Ok(Ready { python, home, tools, wheel })
 }
 
-/// Installs, tests.
+/// Installs the wheel and runs the tests.
 pub(crate) fn check(ready: &Result<Ready, String>, tally: &mut Tally) {
     let Ready { python, home, tools, wheel } = match ready {
         Ok(ready) => ready,
@@ -64,7 +63,7 @@ pub(crate) fn check(ready: &Result<Ready, String>, tally: &mut Tally) {
     tests(tools, tally);
 }
 
-/// The interpreter of a virtual environment, made if it is not there.
+/// The interpreter of a virtual environment, which is created if missing.
 pub(crate) fn environment(python: &Path, place: &Path) -> Result<PathBuf, String> {
     let own = place.join("bin").join("python");
     if !own.exists() {
@@ -75,7 +74,7 @@ pub(crate) fn environment(python: &Path, place: &Path) -> Result<PathBuf, String
     Ok(own)
 }
 
-/// Longer than any of these takes: they end by themselves.
+/// Time limit of each of these programs.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 fn said(command: Command) -> Result<(), String> {
@@ -102,7 +101,7 @@ pub(crate) fn wheel_in(folder: &Path) -> Result<PathBuf, String> {
 
 fn wheel(tools: &Path, out: &Path) -> Result<PathBuf, String> {
     let _ = fs::remove_dir_all(out);
-    // The profile of the tests, which have built the simulator and the laboratory; `cargo xtask release` has its own.
+    // The profile of the tests, which have built the simulator and the laboratory; `cargo xtask release` uses another.
     let mut maturin = module(tools, &["maturin", "build", "--quiet", "--profile", "dev", "--strip", "--out"]);
     maturin.arg(out).current_dir(program::root().join("python")).env("CARGO_TARGET_DIR", program::build_dir());
     program::with_cargo(&mut maturin);
@@ -110,7 +109,7 @@ fn wheel(tools: &Path, out: &Path) -> Result<PathBuf, String> {
     wheel_in(out)
 }
 
-/// A run where nothing but numpy is installed, then the lines of the README with matplotlib.
+/// A run with only numpy installed, then the README's example with matplotlib.
 fn alone(python: &Path, place: &Path, wheel: &Path) -> Result<(), String> {
     let _ = fs::remove_dir_all(place);
     let own = environment(python, place)?;
@@ -141,7 +140,7 @@ fn block(text: &str) -> Option<&str> {
     Some(rest.split_once("```")?.0)
 }
 
-/// pytest, every test of the package.
+/// Runs pytest: every test of the package.
 fn tests(tools: &Path, tally: &mut Tally) {
     let (sources, plugins) = (program::root().join("python"), program::root().join("xtask/src/test"));
     let outcomes = program::build_dir().join(format!("pytest-{}.txt", std::process::id()));
@@ -149,13 +148,14 @@ fn tests(tools: &Path, tally: &mut Tally) {
     command.args(["-P", "-m", "pytest", "-rfE", "--tb=short", "-p", "no:cacheprovider", "-p", "outcomes", "-c"]);
     command.arg(sources.join("pyproject.toml")).arg(sources.join("tests"));
     command.env("PYTHONPATH", plugins).env("FOREBAY_OUTCOMES", &outcomes).env("PYTHONDONTWRITEBYTECODE", "1");
-    // Not in the package's sources, which have no module: programs that tests start would find those first.
+    // Not in the package's source folder, which has no compiled module: programs started by tests would import it
+    // first.
     command.current_dir(program::build_dir());
     match program::stream(command, |line| println!("   {line}")) {
         Ok(status) => pytest::tell(&fs::read_to_string(&outcomes).unwrap_or_default(), status.success(), tally),
         Err(why) => tally.fail(why),
     }
-    // There is none if pytest did not start.
+    // The file is missing if pytest did not start.
     let _ = fs::remove_file(outcomes);
 }
 

@@ -1,4 +1,5 @@
-//! The commands of README.md and of the book: those of README.md and of the first pages run, all others exist with their flags.
+//! The commands of README.md and of the book. Those of README.md and of the first pages are run; for all others the
+//! command and its flags must exist.
 
 use std::fs;
 use std::path::Path;
@@ -8,22 +9,22 @@ use crate::base::tally::Tally;
 use crate::base::tree::Tree;
 use crate::generated::docs::README;
 
-/// The command that does the main job. The `reproduce` stage runs it.
+/// The command of the main use. The stage `reproduce` runs it.
 const MAIN: &str = "cargo run --release -- reproduce raqm";
 /// The command that runs every test: this program.
 const TESTS: &str = "cargo xtask test";
-/// What the README's other commands begin with; they are run as they stand.
+/// Prefix of the README's other commands, which are run as written.
 const OTHERS: &str = "cargo run --release -- ";
 /// What CI runs.
 const CI: &str = ".ci/run";
-/// Pages whose commands stand on the scenario of the first, and run in their order.
+/// Pages whose commands use the scenario of the first one, and are run in order.
 const TRIED: [&str; 2] = ["docs/quick-start.md", "docs/choosing.md"];
-/// What the scenario is called there.
+/// File name of the scenario there.
 const SCENARIOS: [&str; 2] = ["first.toml", "mine.toml"];
-/// In place of a minute.
+/// Replaces a duration of a minute.
 const SHORTER: &str = " --set duration=3s --set warmup=1s";
 
-/// README.md: the two commands stand there, CI calls the second, and all others end well.
+/// README.md has the two commands, CI runs the second one, and all others succeed.
 pub(crate) fn check(scratch: &Path, tally: &mut Tally) {
     let text = match program::read(README) {
         Ok(text) => text,
@@ -65,7 +66,7 @@ pub(crate) fn chapters(scratch: &Path, tally: &mut Tally) {
             let outcome = if lost.is_empty() { Ok(()) } else { Err(lost.join("\n")) };
             tally.check(&format!("{}: its commands and their flags exist", file.path), outcome);
         }
-        // Real connections have tests of their own, whose clocks nothing disturbs.
+        // Real connections have separate tests, which run undisturbed.
         let tried =
             all.iter().filter(|command| TRIED.contains(&file.path.as_str()) && !command.contains("--on kernel"));
         for command in tried {
@@ -76,7 +77,7 @@ pub(crate) fn chapters(scratch: &Path, tally: &mut Tally) {
     }
 }
 
-/// Puts the scenario of the quick start where its commands look for it.
+/// Writes the scenario of the quick start where its commands expect it.
 fn lay_out(tree: &Tree, dir: &Path) -> Result<(), String> {
     let page = tree.get(TRIED[0]).ok_or("there is no such page")?;
     let (_, rest) = page.text.split_once("```toml\n").ok_or("no block of TOML")?;
@@ -84,7 +85,7 @@ fn lay_out(tree: &Tree, dir: &Path) -> Result<(), String> {
     SCENARIOS.iter().try_for_each(|name| program::at(dir, fs::write(dir.join(name), text)))
 }
 
-/// Lines of blocks of code whose opening fence `wanted` takes, and without a fence of those that are indented.
+/// Lines of code blocks whose opening fence `wanted` accepts, and of indented blocks.
 fn commands(text: &str, wanted: fn(&str) -> bool) -> Vec<&str> {
     let (mut fence, mut all) = (None, Vec::new());
     for line in text.lines() {
@@ -100,14 +101,14 @@ fn commands(text: &str, wanted: fn(&str) -> bool) -> Vec<&str> {
     all
 }
 
-/// The words after `forebay`; what stands far to the right tells about them, and a synopsis is none.
+/// The arguments after `forebay`, without a comment to the right; `None` for a synopsis.
 fn calls(text: &str) -> Vec<&str> {
     let all = commands(text, |fence| fence != "no code").into_iter().filter_map(|line| line.strip_prefix("forebay "));
     let words = all.map(|line| line.split("   ").next().unwrap_or_default().split(" | ").next().unwrap_or_default());
     words.filter(|words| !words.contains('[') && !words.contains("...")).collect()
 }
 
-/// The same as a question: what stands before it must be understood for an answer.
+/// The command with `--help`, which fails if an argument before it is invalid.
 fn asked(command: &str) -> String {
     format!("{} --help", command.split(" -- ").next().unwrap_or_default())
 }
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_stand_in_blocks_and_can_be_asked() {
+    fn finds_commands_in_code_blocks() {
         let text = "cargo none\n```sh\ncargo one\n\n  cargo two\n```\ncargo none\n```toml\ncargo = 1\n```\n";
         assert_eq!(commands(text, |fence| fence == "sh"), ["cargo one", "cargo two"]);
         let text = "forebay no\n```\nforebay run a.toml --runs 5     five\n```\n\n    forebay list | head\n    forebay run [--set X]\n";
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_fail_or_are_silent_are_found() {
+    fn finds_commands_that_fail_or_print_nothing() {
         let here = Path::new(".");
         let runs = |words| run(words, Path::new("cargo"), here);
         assert!(runs("--version").is_ok() && runs("--verzion").is_err());

@@ -1,10 +1,10 @@
-//! Every claim of a paper has its quick verdict on record, and nothing else has.
+//! Every claim of a paper has a recorded quick verdict, and there are no others.
 
 use serde_json::{Map, Value};
 
 use crate::base::tree::Tree;
 
-/// Ids that stand in one of `claims.toml` and `expected-quick.json` only.
+/// Ids that are only in one of `claims.toml` and `expected-quick.json`.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     let claims = tree.files().filter_map(|file| {
         let folder = file.path.strip_suffix("claims.toml").filter(|folder| folder.starts_with("papers/"))?;

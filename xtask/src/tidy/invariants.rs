@@ -1,7 +1,7 @@
-//! ARCHITECTURE.md: every invariant names the check that guards it, and the check exists.
+//! Every invariant in ARCHITECTURE.md names its check, and the check exists.
 //!
-//! Under the heading [`HEADING`] every list item must contain `check:` and after it one or several words in
-//! backticks: `path::test`, `tidy: rule`, `stage: name` of `cargo xtask test`, or `lint: name`.
+//! Under the heading [`HEADING`] every list item must contain `check:` followed by one or more of these in backticks:
+//! `path::test`, `tidy: rule`, `stage: name` of `cargo xtask test`, `lint: name`.
 
 use super::manifests;
 use crate::base::tree::Tree;
@@ -29,7 +29,7 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
     findings
 }
 
-/// The list items under the heading, each on one line, with the number of their first.
+/// The list items under the heading, each joined to one line, with the number of its first line.
 fn items(text: &str) -> Vec<(usize, String)> {
     let lines = text.lines().enumerate().skip_while(|(_, line)| *line != HEADING).skip(1);
     let mut items: Vec<(usize, String)> = Vec::new();
@@ -57,7 +57,7 @@ fn exists(tree: &Tree, check: &str) -> bool {
     tree.get(path).is_some_and(|file| has_test(&file.code, name))
 }
 
-/// Is there a function of this name right below a `#[test]`?
+/// Whether there is a function of this name right below a `#[test]`.
 fn has_test(code: &str, name: &str) -> bool {
     let (mut marked, signature) = (false, format!("fn {name}("));
     for line in code.lines().map(str::trim) {

@@ -1,4 +1,4 @@
-//! Documents name files that exist.
+//! Files that documents name exist.
 
 use crate::base::links::join;
 use crate::base::tree::{File, Tree};
@@ -8,7 +8,7 @@ const FOLDERS: [&str; 7] = ["crates/", "docs/", "examples/", "papers/", "validat
 /// A word with one of these is a pattern, not a path.
 const PATTERN: [char; 8] = ['<', '>', '*', '{', '}', ' ', '$', '…'];
 
-/// Links to files and paths in backticks that lead nowhere.
+/// Links to files, and paths in backticks, that do not exist.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     tree.files().filter(|file| file.path.ends_with(".md")).flat_map(|file| lost(tree, file)).collect()
 }
@@ -28,14 +28,14 @@ fn lost(tree: &Tree, file: &File) -> Vec<String> {
     findings
 }
 
-/// Targets of links to files: `](target)`, without what follows a `#`.
+/// Targets of links to files: `](target)`, without `#` and the rest.
 fn links(line: &str) -> Vec<&str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let files = targets.map(|target| target.split('#').next().unwrap_or_default());
     files.filter(|file| !file.is_empty() && !file.contains("://") && !file.starts_with("mailto:")).collect()
 }
 
-/// Paths from the root in backticks, without the `::test` that may follow.
+/// Paths from the root in backticks, without `::test`.
 fn paths(line: &str) -> Vec<&str> {
     let quoted = line.split('`').skip(1).step_by(2);
     let paths = quoted.map(|word| word.split("::").next().unwrap_or_default());
@@ -48,7 +48,7 @@ mod tests {
     use super::check;
 
     #[test]
-    fn finds_links_and_paths_that_lead_nowhere() {
+    fn finds_links_and_paths_to_missing_files() {
         for (path, text, want) in [
             ("README.md", "[a](docs/adr/0001-x.md#why), [b](https://x.org/y), [c](#here)", ""),
             (

@@ -1,10 +1,10 @@
-//! What the crates' manifests say: who depends on whom, which lints hold, and what READMEs tell of it.
+//! The crates' manifests: dependencies between crates, and lints.
 
 use toml::{Table, Value};
 
 use crate::base::tree::Tree;
 
-/// A crate of ours, those of ours that it may use, and how many others at most.
+/// A crate of this repository, those that it may depend on, and the largest number of other crates.
 const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-aqm", &[], 1),
     ("forebay-sim", &["forebay-aqm"], 3),
@@ -25,15 +25,15 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
         usize::MAX,
     ),
 ];
-/// A workspace of its own: three lines for each target of cargo-fuzz, whose macro makes the rest.
+/// A separate workspace with three lines for each target of cargo-fuzz.
 const FUZZ: &str = "fuzz/Cargo.toml";
 /// The only folder that may have unsafe code.
 const SYS: &str = "crates/live/src/sys/";
-/// Crates that hand back what they have to say.
+/// Crates that must not print.
 const LIBRARIES: [&str; 4] = ["aqm", "sim", "theory", "lab"];
 const NO_PRINTING: &str = "#![deny(clippy::print_stdout, clippy::print_stderr)]";
 
-/// Every manifest with its path; what is no TOML is empty, and cargo says so.
+/// Every manifest with its path. An invalid one is empty here; cargo reports it.
 fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, Table)> {
     let all = tree.files().filter(|file| file.path == "Cargo.toml" || file.path.ends_with("/Cargo.toml"));
     all.map(|file| (file.path.as_str(), toml::from_str(&file.text).unwrap_or_default()))
@@ -44,7 +44,7 @@ fn at<'a>(table: &'a Table, path: &[&str]) -> Option<&'a Value> {
     rest.iter().try_fold(table.get(*first)?, |value, key| value.get(*key))
 }
 
-/// Every table of dependencies, those of one platform included, with the crates' true names.
+/// Every table of dependencies, also for one platform, with the crates' real names.
 fn dependencies<'a>(table: &'a Table) -> Vec<(&'a str, Vec<&'a str>)> {
     let mut found = Vec::new();
     for (key, value) in table.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_table()?))) {

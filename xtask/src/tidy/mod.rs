@@ -1,5 +1,5 @@
-//! `cargo xtask tidy`: rustfmt, and the rules that no tool checks. Each rule is a function from the files of the checkout
-//! to its findings, and its test plants the fault that it must find.
+//! `cargo xtask tidy`: rustfmt, and rules that no tool checks. Each rule is a function from the files of the checkout
+//! to its findings, and has a test with a fault.
 
 mod claims;
 mod floors;
@@ -19,7 +19,7 @@ use crate::base::tree::Tree;
 use crate::generated::docs;
 use crate::mutants;
 
-/// A rule: its name, what it asks for, and what it finds.
+/// A rule: name, requirement, function.
 type Rule = (&'static str, &'static str, fn(&Tree) -> Vec<String>);
 
 const RULES: &[Rule] = &[
@@ -38,14 +38,14 @@ const RULES: &[Rule] = &[
     ("invariants", "every invariant of ARCHITECTURE.md names a check that exists", invariants::check),
 ];
 
-/// Every rule, and rustfmt, with its own last line.
+/// Runs all rules and rustfmt, and prints the totals.
 pub(crate) fn run() -> ExitCode {
     let mut tally = Tally::default();
     tally.stage("tidy", "rules of the repository, format", rules);
     tally.finish()
 }
 
-/// Every rule, and rustfmt.
+/// Runs all rules and rustfmt.
 pub(crate) fn rules(tally: &mut Tally) {
     let tree = match Tree::read() {
         Ok(tree) => tree,
@@ -62,7 +62,7 @@ pub(crate) fn rules(tally: &mut Tally) {
     format(&tree, tally);
 }
 
-/// rustfmt on every file by name: it does not visit the modules that the registry's macro declares.
+/// Runs rustfmt on every file by name, because it does not find the modules that the registry's macro declares.
 fn format(tree: &Tree, tally: &mut Tally) {
     if program::find(&["rustfmt"]).is_none() {
         return tally.skip("rustfmt is not installed: rustup component add rustfmt");
@@ -72,7 +72,8 @@ fn format(tree: &Tree, tally: &mut Tally) {
     tally.check("rustfmt writes these files otherwise", quiet(rustfmt));
 }
 
-/// clippy with the workspace's lints, and `forebay-aqm` for a processor without an operating system, which has no std.
+/// Runs clippy with the workspace's lints, and on `forebay-aqm` for a processor without an operating system, which has
+/// no std.
 pub(crate) fn lints(tally: &mut Tally) {
     const BARE: &str = "thumbv7em-none-eabihf";
     if program::works(program::cargo(&["clippy", "--version"])) {
@@ -90,7 +91,7 @@ pub(crate) fn lints(tally: &mut Tally) {
     }
 }
 
-/// Runs a program that must succeed and say nothing.
+/// Runs a program that must succeed without output.
 fn quiet(command: Command) -> Result<(), String> {
     let out = program::said(command)?;
     if out.is_empty() { Ok(()) } else { Err(out) }

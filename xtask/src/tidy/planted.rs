@@ -1,8 +1,8 @@
-//! Faults that tests plant for the rules to find.
+//! Runs a rule on files with a fault.
 
 use crate::base::tree::Tree;
 
-/// The rule finds `want` in these files, and nothing where that is empty.
+/// Checks that the rule reports `want` for these files, and nothing if `want` is empty.
 pub(super) fn finds(rule: fn(&Tree) -> Vec<String>, files: &[(&str, &str)], want: &str) {
     let found = rule(&Tree::of(files)).join("\n");
     assert!(found.contains(want) && found.is_empty() == want.is_empty(), "{files:?}: '{found}', not '{want}'");

@@ -1,4 +1,4 @@
-//! What must exist for every line of the registry of `forebay-aqm` and for every marker.
+//! Files that every entry of the registry of `forebay-aqm` and every marker must have.
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::markers::MARKERS;
@@ -10,13 +10,13 @@ const GOLDEN: &str = "crates/aqm/golden/";
 
 /// A golden trace for every name, a reference for every rule, and no trace without a name.
 pub(super) fn files(tree: &Tree) -> Vec<String> {
-    // A variant is a set of parameters: its rule is transcribed under the base's name.
+    // A variant is a set of parameters: its rule has the name of the base.
     let disciplines = ENTRIES.iter().map(|entry| (entry.name, entry.variant_of.map_or(entry.name, |(base, _)| base)));
     let named = disciplines.chain(MARKERS.iter().map(|marker| (marker.rule(), marker.rule())));
     files_of(tree, &named.collect::<Vec<_>>())
 }
 
-/// The same for these names and their rules.
+/// As [`files`], for these names and their rules.
 fn files_of(tree: &Tree, named: &[(&str, &str)]) -> Vec<String> {
     let mut findings = Vec::new();
     for (name, rule) in named {
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_is_missing_and_what_is_left_over() {
+    fn finds_missing_and_superfluous_files() {
         let of_red = |tree: &Tree| files_of(tree, &[("red", "red")]);
         let (golden, rule) = (("crates/aqm/golden/red.txt", ""), ("crates/aqm/tests/reference/aqm/red.rs", ""));
         finds(of_red, &[golden, rule], "");

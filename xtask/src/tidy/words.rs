@@ -1,28 +1,28 @@
-//! Words, commands and shapes that must not stand in files, and that no tool looks for.
+//! Text that must not be in files, and sizes of files and folders.
 
 use crate::base::tree::{File, Tree};
 
-/// Notes to oneself, split so that this file has none. clippy sees macros, not comments.
+/// Notes of open work, split so that this file has none. clippy checks macros, but not comments.
 const NOTES: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
-/// Where machines keep things that no other machine has.
+/// Top-level folders of a machine.
 const FOLDERS: [&str; 5] = ["/root", "/tmp", "/work", "/home", "/Users"];
-/// Lines of a file that people write, and of a source file of the simulator.
+/// Most lines of a file written by hand, and of a source file of the simulator.
 const LINES: usize = 800;
 const SIM_LINES: usize = 450;
 const WRITTEN: [&str; 6] = ["rs", "js", "css", "md", "toml", "tcl"];
-/// Source files of a folder, those in folders below it not counted.
+/// Most source files of a folder, without those in its subfolders.
 const FILES: usize = 15;
-/// Where the glossary is, and what is before its table.
+/// The file with the glossary, and the head of its table.
 const GUIDE: &str = "CONTRIBUTING.md";
 const GLOSSARY: &str = "| not | but |";
-/// Ends of files with prose.
+/// Suffixes of files with prose.
 const PROSE: [&str; 10] = [".md", ".jinja", ".j2", ".rs", ".toml", ".txt", ".py", ".pyi", ".tcl", ".ci/run"];
 /// Inputs that a fuzzer found.
 const CORPUS: &str = "fuzz/corpus/";
-/// The file whose tests have such words.
+/// This file, whose tests contain such text.
 const HERE: &str = "xtask/src/tidy/words.rs";
 
-/// `path:line: what` for every line of files that `of` names in which `wrong` finds something.
+/// `path:line: what` for every line in which `wrong` finds something, of files that `of` accepts.
 fn lines(tree: &Tree, of: impl Fn(&str) -> bool, wrong: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut findings = Vec::new();
     for file in tree.files().filter(|file| of(&file.path) && file.path != HERE) {
@@ -32,7 +32,7 @@ fn lines(tree: &Tree, of: impl Fn(&str) -> bool, wrong: impl Fn(&str) -> Option<
     findings
 }
 
-/// Notes to oneself in Rust.
+/// Notes of open work in Rust files.
 pub(super) fn notes(tree: &Tree) -> Vec<String> {
     lines(
         tree,
@@ -46,7 +46,7 @@ pub(super) fn places(tree: &Tree) -> Vec<String> {
     lines(tree, |_| true, |line| FOLDERS.into_iter().find(|folder| stands(line, folder)).map(str::to_string))
 }
 
-/// Does `word` stand in `line`, not as a part of a longer word or path?
+/// Whether `word` is in `line`, and not part of a longer word or path.
 fn stands(line: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
@@ -59,7 +59,7 @@ fn stands(line: &str, word: &str) -> bool {
     })
 }
 
-/// Long files, and folders with many source files. Functions are clippy's: `too_many_lines`.
+/// Long files, and folders with many source files. clippy checks functions: `too_many_lines`.
 pub(super) fn sizes(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
     let mut folders = std::collections::BTreeMap::<&str, usize>::new();
@@ -80,8 +80,7 @@ pub(super) fn sizes(tree: &Tree) -> Vec<String> {
     findings
 }
 
-/// Phrases of the glossary's left column in prose. Of Rust it reads comments and strings, of other files all text: their
-/// code has no such words.
+/// Phrases of the glossary's left column in prose: in comments and strings of Rust, and in all text of other files.
 pub(super) fn glossary(tree: &Tree) -> Vec<String> {
     let Some(guide) = tree.get(GUIDE) else { return Vec::new() };
     let rows = guide.text.split(GLOSSARY).nth(1).into_iter().flat_map(|table| table.lines().skip(2));
@@ -100,7 +99,7 @@ pub(super) fn glossary(tree: &Tree) -> Vec<String> {
     findings
 }
 
-/// The prose of a file: without the glossary, the code of Rust, and what is in backticks. The number of lines stays.
+/// The prose of a file: without the glossary, Rust code, and text in backticks. The number of lines stays.
 fn prose(file: &File) -> String {
     let text = if file.path == GUIDE { file.text.split(GLOSSARY).next().unwrap_or_default() } else { &file.text };
     let mut prose: String = text.to_string();
@@ -118,14 +117,14 @@ fn prose(file: &File) -> String {
     out
 }
 
-/// Does a text of these words begin with `phrase`?
+/// Whether these words begin with `phrase`.
 fn begins(words: &[(usize, &str, bool)], phrase: &[&str]) -> bool {
     let mut pairs = words.iter().zip(phrase).enumerate();
     words.len() >= phrase.len() && pairs.all(|(n, ((_, word, follows), part))| word == part && (n == 0 || *follows))
 }
 
-/// The words of some prose: their line, and whether only spaces and comment marks separate them from the word before.
-/// One word between quotes is a key and does not count.
+/// The words of a text: line, word, and whether only spaces and comment marks separate it from the word before. A
+/// single word in quotes is a key, and is left out.
 fn words(prose: &str) -> Vec<(usize, &str, bool)> {
     let is_part = |c: char| c.is_alphanumeric() || "_'".contains(c);
     let (mut words, mut line, mut start, mut end) = (Vec::new(), 1, 0, 0);

@@ -1,4 +1,4 @@
-//! Runs of the scenario that the book's pictures are of, and the panel of their queue.
+//! Runs of the scenario of the book's pictures, and the panel of their queue.
 
 use forebay_lab::load;
 use forebay_lab::plan::Plan;
@@ -10,12 +10,12 @@ use crate::base::program;
 
 const SCENARIO: &str = "docs/book/behaviour.toml";
 const SEED: u64 = 1;
-/// When there are more flows than usual, in seconds.
+/// Time with more flows, in seconds.
 pub(super) const CROWD: (f64, f64) = (10.0, 20.0);
-/// Marks of the time.
+/// Labels of the time axis.
 pub(super) const SECONDS: [f64; 4] = [0.0, 10.0, 20.0, 30.0];
 
-/// What a run under this discipline recorded.
+/// The recorded series of a run with this discipline.
 pub(super) fn series(aqm: &str) -> Result<SeriesRecord, String> {
     let overrides = Overrides { aqm: vec![aqm.to_string()], ..Overrides::default() };
     let cases = load::parse(SCENARIO, &program::read(SCENARIO)?, &overrides).map_err(|error| error.to_string())?;
@@ -25,7 +25,7 @@ pub(super) fn series(aqm: &str) -> Result<SeriesRecord, String> {
     Ok(run.ok_or("the run was ended")?.series)
 }
 
-/// The queue of one run against time in front of drop-tail's in grey; the panel may take more.
+/// Draws the queue of one run in front of drop-tail's in grey. The panel can be drawn on further.
 pub(super) fn queues(
     out: &mut Svg,
     (name, own): (&str, &SeriesRecord),

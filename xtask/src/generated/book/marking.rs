@@ -1,4 +1,4 @@
-//! The pictures of the markers: what they signal or colour, and when.
+//! Pictures of the markers: their signals or colours over time.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::host::Queue;
@@ -27,7 +27,7 @@ pub(super) fn draw(marker: &MarkerEntry, droptail: &SeriesRecord) -> Result<Stri
     }
 }
 
-/// What it shows.
+/// Caption of the picture.
 pub(super) fn caption(marker: &MarkerEntry) -> &'static str {
     match marker.name {
         "th" => include_str!("../../../templates/th.txt").trim_end(),
@@ -36,7 +36,7 @@ pub(super) fn caption(marker: &MarkerEntry) -> &'static str {
     }
 }
 
-/// From which second which threshold, and how it is drawn.
+/// Threshold from this second on, and colour of its curve.
 const STEPS: [(f64, f64, &str); 3] = [(0.0, 0.8, "#3c7a3c"), (5.0, 0.3, ORANGE), (15.0, 0.6, "#7a3c7a")];
 /// The buffer of the book's scenario, in packets.
 const BUFFER: u32 = 150;
@@ -65,11 +65,11 @@ fn threshold(droptail: &SeriesRecord) -> Result<String, String> {
     Ok(out.finish())
 }
 
-/// Arrivals that a queue length needs before its share is shown.
+/// Fewest arrivals at a queue length to show its share.
 const ENOUGH: u64 = 400;
 
-/// Drop-tail behind a threshold under traffic that now fills and now drains the buffer: of the arrivals that fit, by the
-/// queue that they make, the share that is marked or dropped; every third length.
+/// Drop-tail behind a threshold, with traffic that fills and drains the buffer. Returns the share of arrivals that are
+/// marked or dropped, by the queue with the arrival, for every third length; arrivals that do not fit are left out.
 fn signalled(th: f64) -> Result<Vec<(f64, f64)>, String> {
     let link = Link { rate: Rate(20_000_000), limit: Limit::Packets(BUFFER), mean_packet: Bytes(1000) };
     let spec = Spec::parse(&format!("droptail th={th}")).map_err(|error| error.to_string())?;
@@ -92,7 +92,7 @@ fn signalled(th: f64) -> Result<Vec<(f64, f64)>, String> {
     Ok(shown.map(|(length, [signals, all])| (length as f64, *signals as f64 / *all as f64)).collect())
 }
 
-/// Offers a packet that fits. Is it signalled?
+/// Offers a packet that fits. Returns whether it is marked or dropped.
 fn offer(queue: &mut Queue<forebay_aqm::AnyDiscipline>, packet: Packet, now: Instant) -> bool {
     let marked = queue.port.tally().marked.pkts;
     queue.arrive(packet, now);
@@ -105,13 +105,13 @@ fn offer(queue: &mut Queue<forebay_aqm::AnyDiscipline>, packet: Packet, now: Ins
 const CIR: Rate = Rate(1_000_000);
 const CBS: Bytes = Bytes(200_000);
 const PACKET: u32 = 1000;
-/// When the source sends more than the profile allows.
+/// Time in which the source exceeds the profile, s.
 const CROWD: (f64, f64) = (10.0, 20.0);
 const LAST: f64 = 30.0;
-/// Seconds over which rates are taken.
+/// Averaging interval of rates, s.
 const BIN: f64 = 0.5;
 
-/// Megabits per second of each interval, and the tokens as packets find them.
+/// Mb/s in each interval, and the tokens at each packet.
 struct Coloured {
     offered: Vec<f64>,
     is_in: Vec<f64>,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_is_the_burst_and_the_rate() {
+    fn in_packets_are_the_burst_and_the_rate() {
         let all = coloured();
         let sum = |rates: &[f64]| rates.iter().sum::<f64>() * BIN;
         let crowd = (CROWD.0 / BIN) as usize..(CROWD.1 / BIN) as usize;

@@ -1,7 +1,7 @@
 //! `docs/book`: a page for each discipline and each marker from its declaration, with a picture of its behaviour.
 //!
-//! Everything below `docs/book/src` is written by `cargo xtask docs`; that it is current is a lint for the
-//! pages and a stage of the tests for the pictures, which are simulated.
+//! `cargo xtask docs` writes everything below `docs/book/src`. A rule of `tidy` checks that the pages are current; a
+//! stage of the tests checks the pictures, which are simulated.
 
 mod behaviour;
 mod marking;
@@ -54,7 +54,7 @@ pub(super) fn write_pictures() -> Result<(), String> {
     picture::all()?.iter().try_for_each(|(name, svg)| program::write(&picture_path(name), svg))
 }
 
-/// Pictures that are missing, and files below the book's folder that nothing has made.
+/// Missing pictures, and files below the book's folder that are not generated.
 pub(super) fn strays(tree: &Tree, pages: &[(String, String)]) -> Vec<String> {
     let missing = picture_paths().filter(|path| tree.get(path).is_none());
     let mut findings: Vec<String> = missing.map(|path| format!("{path} is missing: cargo xtask docs")).collect();
@@ -64,7 +64,7 @@ pub(super) fn strays(tree: &Tree, pages: &[(String, String)]) -> Vec<String> {
     findings
 }
 
-/// A stage of the tests: the pictures are what the simulator gives now.
+/// A stage of the tests: simulates the pictures again and compares them.
 pub(crate) fn check_pictures(tally: &mut Tally) {
     let pictures = match picture::all() {
         Ok(pictures) => pictures,

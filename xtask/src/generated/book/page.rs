@@ -95,7 +95,7 @@ pub(super) fn marker(marker: &MarkerEntry, tree: &Tree) -> Result<String, String
     )
 }
 
-/// What can be set. No default: it has to be given.
+/// Parameters; without a default a parameter is required.
 fn parameters<'a>(params: impl Iterator<Item = &'a ParamSpec>) -> Vec<Value> {
     params.map(|p| json!([p.name, (p.default)(), p.accepted(), p.symbol, p.doc, p.source])).collect()
 }
@@ -108,7 +108,7 @@ fn probes(probes: &[ProbeSpec]) -> Vec<[&str; 3]> {
     probes.iter().map(|probe| [probe.name, probe.unit, probe.doc]).collect()
 }
 
-/// How many deliberate faults the tests must find.
+/// Number of deliberate faults that the tests must find.
 fn faults(rule: &str, tree: &Tree) -> usize {
     let file = tree.get(&format!("crates/aqm/mutants/{rule}.txt"));
     file.map_or(0, |file| file.text.split("\n\n").filter(|block| !block.trim().is_empty()).count())
@@ -117,13 +117,13 @@ fn faults(rule: &str, tree: &Tree) -> usize {
 /// Literal transcriptions of published listings, in this folder and those below it.
 pub(crate) const REFERENCES: &str = "crates/aqm/tests/reference/";
 
-/// Where the listing of `rule` is transcribed.
+/// File of the transcribed listing of `rule`.
 fn reference(rule: &str, tree: &Tree) -> String {
     let name = format!("{rule}.rs");
     tree.below(REFERENCES, &name).map_or(format!("{REFERENCES}{name}"), |file| file.path.clone())
 }
 
-/// `text` as a sentence begins, unless with something that is written as it is: a parameter, a setting, a name.
+/// `text` with an upper-case first letter, unless it begins with the name of a parameter, a setting or a version.
 fn sentence(text: &str, params: &[ParamSpec]) -> String {
     let first = text.split(char::is_whitespace).next().unwrap_or_default();
     let word = first.trim_end_matches(|c: char| !c.is_alphanumeric());
@@ -141,7 +141,7 @@ mod tests {
     use forebay_aqm::Spec;
 
     #[test]
-    fn names_do_not_begin_a_sentence() {
+    fn parameter_names_keep_their_case() {
         let of = |text: &str| sentence(text, Spec::parse("aaqm").unwrap().entry().params);
         for text in ["dt, p1 and p2 are lost", "rate_basis=accepted by default", "ns-2.35 has it", "th: a share"] {
             assert_eq!(of(text), text);

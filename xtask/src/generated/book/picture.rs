@@ -1,4 +1,4 @@
-//! A picture of each discipline at work: the queue against time, and the first thing it lets one look at.
+//! A picture of each discipline: its queue and its first probe over time.
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::behaviour::{CROWD, SECONDS, queues, series};
 use super::marking;
 
-/// Each discipline's name and picture, and each marker's.
+/// Name and picture of each discipline and marker.
 pub(super) fn all() -> Result<Vec<(&'static str, String)>, String> {
     let grey = series("droptail")?;
     let disciplines = ENTRIES.par_iter().map(|entry| Ok((entry.name, draw(entry, &series(entry.name)?, &grey))));
@@ -18,7 +18,7 @@ pub(super) fn all() -> Result<Vec<(&'static str, String)>, String> {
     disciplines.chain(markers).collect()
 }
 
-/// Top and bottom of the queue's panel and of the probe's.
+/// Top and bottom of the panels of the queue and the probe.
 const QUEUE: (f64, f64) = (30.0, 190.0);
 const PROBE: (f64, f64) = (226.0, 326.0);
 

@@ -1,7 +1,7 @@
-//! The whole book: every page below `docs` as one set of sources for mdBook, built and its links followed.
+//! The complete book: every page below `docs` as sources for mdBook, the build, and a check of its links.
 //!
-//! Pages are where GitHub shows them; the book has them in one folder. Links between pages are rewritten, and those to
-//! other files of the repository lead to its address.
+//! The repository keeps pages where GitHub shows them; the book has them in one folder. Links between pages are
+//! rewritten; links to other files of the repository use its address.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,20 @@ use crate::base::program;
 use crate::base::tally::Tally;
 use crate::base::tree::Tree;
 
-/// The address of the sources: `repository` of the workspace, empty while there is none.
+/// The address of the sources: `repository` of the workspace, empty if there is none.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
-/// Folders whose files are in the book, the inner one first.
+/// Folders with files of the book, the inner one first.
 const PLACES: [&str; 2] = ["docs/book/src/", "docs/"];
 const CONFIG: &str = "docs/book/book.toml";
 
-/// Where a file of the repository is in the book, if it is.
+/// The path in the book of a file of the repository; `None` if it is not in the book.
 fn place(path: &str) -> Option<&str> {
     let is_page = path.ends_with(".md") || path.ends_with(".svg") || path.ends_with(".json");
-    // Decisions are for those who work on it.
+    // ADRs are for developers.
     PLACES.iter().find_map(|place| path.strip_prefix(place)).filter(|place| is_page && !place.starts_with("adr/"))
 }
 
-/// A page with its links as the book needs them.
+/// A page with the links of the book.
 fn moved(path: &str, text: &str) -> String {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let depth = place(path).unwrap_or_default().matches('/').count();
@@ -38,7 +38,7 @@ fn moved(path: &str, text: &str) -> String {
     })
 }
 
-/// Lays the sources out in a folder of their own.
+/// Writes the sources into a separate folder.
 fn lay_out(tree: &Tree, into: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", into.display());
     let config = program::read(CONFIG)?;
@@ -53,7 +53,7 @@ fn lay_out(tree: &Tree, into: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// `cargo xtask book`: builds it; where it begins.
+/// `cargo xtask book`: builds the book and returns its first page.
 pub(crate) fn build() -> Result<PathBuf, String> {
     let home = program::build_dir().join("book");
     let _ = fs::remove_dir_all(&home);
@@ -65,7 +65,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     Ok(home.join("book").join("index.html"))
 }
 
-/// The book can be built, and no link in it leads nowhere.
+/// Checks that the book can be built, and that its links exist.
 pub(crate) fn check(tally: &mut Tally) {
     if program::find(&["mdbook"]).is_none() {
         return tally
@@ -77,14 +77,14 @@ pub(crate) fn check(tally: &mut Tally) {
     };
     tally.pass();
     let mut pages = program::files_below(index.parent().unwrap_or(Path::new(".")));
-    // print.html is all of it once more, for printers.
+    // print.html repeats all pages.
     pages.retain(|page| page.extension().is_some_and(|end| end == "html") && !page.ends_with("print.html"));
     let lost: Vec<String> = pages.iter().flat_map(|page| lost(page)).collect();
     let followed = if lost.is_empty() { Ok(()) } else { Err(lost.join("\n")) };
     tally.check(&format!("every link of {} pages leads somewhere", pages.len()), followed);
 }
 
-/// What a page leads to that is not there: files, and places within pages.
+/// Links of a page to files and anchors that do not exist.
 fn lost(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap_or_default();
     let folder = page.parent().unwrap_or(page);
@@ -103,7 +103,7 @@ fn lost(page: &Path) -> Vec<String> {
     nowhere.map(|to| format!("{}: there is no {to}", page.display())).collect()
 }
 
-/// Has a page something of that name to lead to?
+/// Whether a page has an anchor of that name.
 fn has_place(text: &str, anchor: &str) -> bool {
     text.contains(&format!(" id=\"{anchor}\""))
 }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn links_to_pages_and_places_that_are_not_there_are_found() {
+    fn finds_links_to_missing_pages_and_anchors() {
         let home = program::scratch("book-links").unwrap();
         fs::write(home.join("a.html"), "<h2 id=\"why\">Why</h2>").unwrap();
         let of = |link: &str| {
