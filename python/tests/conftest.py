@@ -1,4 +1,4 @@
-"""What the tests share: a short scenario, and the names of the repository."""
+"""Fixtures: a short scenario, and paths of the repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CASE_1 = REPOSITORY / "papers" / "raqm" / "case-1.toml"
 
 
 def dumbbell(access: forebay.Access) -> forebay.Dumbbell:
-    """RAQM's case 1 with these links of the senders."""
+    """RAQM's case 1 with these senders' links."""
     return forebay.Dumbbell(
         bottleneck=forebay.Bottleneck(rate="10mbit", delay="10ms", queue="100p"),
         access=access,

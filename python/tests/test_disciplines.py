@@ -1,4 +1,4 @@
-"""Disciplines as objects: built-in ones driven by hand, and ones written in Python."""
+"""Disciplines as objects: built-in ones called directly, and custom ones written in Python."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def test_every_discipline_can_be_driven() -> None:
 
 
 def test_law_gives_p_for_custom_queues() -> None:
-    # The hand-worked first period of RAQM: nothing came in, so r = 0 and p = p_0 exp(2 (0 - 1)).
+    # The first period of RAQM by hand: no arrivals, so r = 0 and p = p_0 exp(2 (0 - 1)).
     raqm = forebay.Discipline("raqm q0=50 p_min=0", rate="10mbit", packet=500)
     assert raqm["q0"] == "50p" and raqm.probes["p"] == pytest.approx(2e-4)
     assert raqm.arrival(1.0, 500, backlog=0) == "accepted"
     assert raqm.probes["p"] == pytest.approx(2e-4 * math.exp(-2.0))
-    # With p q/q0 = 1 all are signalled; a full buffer overrides that.
+    # With p q/q0 = 1 every packet is signalled; a full buffer overrides that.
     sure = forebay.Discipline("raqm q0=50 p_init=1", queue="100p", packet=500)
     assert [sure.arrival(0.1, 500, backlog=q, ecn=True) for q in (50, 99, 100)] == ["marked", "marked", "dropped"]
     assert sure.arrival(0.1, 500, backlog=50) == "dropped"
     counts = sure.counts
     assert (counts["marked"], counts["dropped_early"], counts["dropped_overflow"]) == (2, 1, 1)
-    # How many of many: binomial, three and a half standard deviations.
+    # A binomial number: 3.5 standard deviations are allowed.
     some = forebay.Discipline("raqm q0=50 p_init=0.2 period=1000s", packet=500)
     dropped = sum(some.arrival(0.5, 500, backlog=25) == "dropped" for _ in range(10_000))
     assert abs(dropped - 1000) < 3.5 * math.sqrt(900)
@@ -94,7 +94,7 @@ def test_parameters_change_while_it_runs() -> None:
 
 
 class SamePi(forebay.Law):
-    """PI, as Hollot et al. have it."""
+    """PI by Hollot et al."""
 
     name = "same_pi"
     period: Any = 1 / 170
@@ -146,7 +146,7 @@ class Blind(forebay.Aqm):
 
 
 class SameBlue(forebay.Aqm):
-    """BLUE on overflows alone."""
+    """BLUE that reacts only to overflows."""
 
     name = "same_blue"
     probes: ClassVar = ("p",)

@@ -1,4 +1,4 @@
-"""What is easily got wrong: changed code, other folders, odd numbers, locks."""
+"""Edge cases: changed code, other folders, unusual numbers, locks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebooks run from their first cell to their last, and the examples do what they say."""
+"""All cells of the notebooks run, and the examples do what their texts say."""
 
 from __future__ import annotations
 

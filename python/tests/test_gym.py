@@ -1,4 +1,4 @@
-"""Environments: Gymnasium's own checks, the same from the same seed, and what a step means."""
+"""Environments: Gymnasium's checks, reproducibility from the seed, and the meaning of a step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_gymnasiums_own_checker() -> None:
     env = gymnasium.make(ID, scenario=str(CASE_1), set=TEN)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # Unbounded observations are what queues have.
+        # Observations of queues are unbounded.
         warnings.filterwarnings("ignore", message=".*(infinity|symmetric).*")
         check_env(env.unwrapped, skip_render_check=True)
 
@@ -96,7 +96,7 @@ def test_agent_sets_parameters() -> None:
 
 
 def test_an_agent_can_do_what_pi_does() -> None:
-    """PI outside is PI inside, but for the moment within a step: the queues have the same mean within a few packets."""
+    """PI as an agent equals built-in PI, except for the time within a step: mean queues agree within a few packets."""
     env = AqmVectorEnv(CASE_1, 1, set=TEN | {"duration": "60s"}, observation=["queue_packets"], step_s=1 / 170)
     rows, _ = env.reset(seed=[1])
     p, before, queue = 0.0, -50.0, []

@@ -1,4 +1,4 @@
-"""What pickles: results, tables, environments, scenarios, disciplines before their first packet, packets."""
+"""Pickling of results, tables, environments, scenarios, unused disciplines and packets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Mine(forebay.Law):
 
 
 def rich(short: forebay.Scenario) -> forebay.Scenario:
-    """Several cases, classes, probes that one discipline has and the other lacks, a law in Python."""
+    """Several cases and classes, probes that only one discipline has, and a law in Python."""
     return forebay.read(
         short,
         aqm=["raqm q0=50", Mine],
@@ -110,7 +110,7 @@ def test_tables_pickle(short: forebay.Scenario, tmp_path: Path) -> None:
 
 
 def damaged(state: Any, chance: random.Random) -> Any:
-    """One place of it is another: cut, changed, of another kind, or out of all bounds."""
+    """Changes one item: removed, changed, of another type, or out of bounds."""
     if isinstance(state, (tuple, list)) and state and chance.random() < 0.9:
         at = chance.randrange(len(state))
         parts = [damaged(part, chance) if i == at else part for i, part in enumerate(state)]
@@ -143,7 +143,7 @@ def used(results: Any) -> None:
 
 
 def test_foreign_pickles_are_refused(short: forebay.Scenario, tmp_path: Path) -> None:
-    """A ValueError or TypeError, or something that can be used; a panic would be neither."""
+    """The result is usable, or a ValueError or TypeError is raised; a panic is an error."""
     chance = random.Random(5)
     short = forebay.read(short, set={"duration": "1s", "warmup": "0s", "flows.ftp.count": 2})
     for results in (forebay.run(short), forebay.run(short, output=tmp_path / "out")):
@@ -189,7 +189,7 @@ def test_disciplines_pickle_before_their_first_packet() -> None:
 
 
 class Remembers(forebay.Law):
-    """Keeps what it has seen."""
+    """Stores its samples."""
 
     name = "remembers"
 
@@ -210,7 +210,7 @@ def test_what_a_law_sees_pickles(short: forebay.Scenario) -> None:
     names = [name for name in dir(packet) if not name.startswith("_")]
     assert {name: getattr(again, name) for name in names} == {name: getattr(packet, name) for name in names}
     assert len(names) == 10 and (again.length, again.flow, again.ecn_capable, again.arrived_s) == (321, 7, True, 0.5)
-    # The models copy a law with all that it keeps.
+    # The models copy a law with its state.
     rows = forebay.theory.fluid(short, aqm="remembers")
     assert "no_answer" not in rows[0], rows[0].get("no_answer")
 
@@ -240,7 +240,7 @@ def steps(env: Any, count: int, seed: int) -> list[Any]:
 @needs_gymnasium
 @pytest.mark.parametrize("count", [0, 1, 130, 250])
 def test_unpickled_environment_continues(count: int) -> None:
-    """After any number of steps, over the end of an episode too."""
+    """After any number of steps, also beyond the end of an episode."""
     for env in environments():
         env.reset(seed=4)
         steps(env, count, 1)
@@ -248,7 +248,7 @@ def test_unpickled_environment_continues(count: int) -> None:
         want = steps(env, 150, 2)
         for other in (again, copied):
             assert (numpy.array(steps(other, 150, 2)) == numpy.array(want)).all()
-        # Seeds of episodes to come, and a copy of a copy.
+        # Seeds of later episodes, and a copy of a copy.
         last = pickle.loads(pickle.dumps(again))
         assert (last.reset(seed=9)[0] == env.reset(seed=9)[0]).all()
         assert (numpy.array(steps(last, 100, 3)) == numpy.array(steps(env, 100, 3))).all()

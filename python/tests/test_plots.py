@@ -1,4 +1,4 @@
-"""Pictures: that they show what there is."""
+"""Plots show the data."""
 
 from __future__ import annotations
 

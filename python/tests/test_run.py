@@ -1,4 +1,4 @@
-"""Running: the same as the program, to the last bit, and its errors."""
+"""Runs: identical to those of the program, and errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_it_is_what_the_program_does(tmp_path: Path, short: forebay.Scenario) ->
     here = forebay.run(file, aqm=["raqm q0=50", "droptail"], seeds=2)
     assert without_time(here.runs) == without_time(document["runs"])
     assert here.compare["cases"][0]["contenders"][0]["mean"] == document["compare"]["cases"][0]["contenders"][0]["mean"]
-    # Threads change nothing.
+    # The number of threads changes nothing.
     assert without_time(forebay.run(file, aqm=["raqm q0=50", "droptail"], seeds=2, jobs=1).runs) == without_time(here.runs)
 
 
@@ -48,7 +48,7 @@ def test_results_are_tables(short: forebay.Scenario) -> None:
     assert summary["seed"].tolist() == [3, 3, 5, 5] and summary["seed"].dtype == numpy.int64
     mean = summary["queue_pkts_mean"]
     assert mean.dtype == numpy.float64 and mean.tolist() == [run["queue_pkts"]["mean"] for run in results.runs]
-    # A view of the table's own memory, which nobody can write to.
+    # A read-only view of the table's memory.
     assert mean.base is not None and not mean.flags.writeable and not mean.flags.owndata
     assert numpy.shares_memory(mean, summary["queue_pkts_mean"])
     del summary

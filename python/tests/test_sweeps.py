@@ -1,4 +1,4 @@
-"""Sweeps: every executor comes to the same results, and nothing that is finished is lost."""
+"""Sweeps: every executor gives the same results, and no finished run is lost."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_lost_worker_loses_no_finished_run(name: str, short: forebay.Scenario, t
 
 
 class Mine(forebay.Law):
-    """A custom law, which workers must know."""
+    """A custom law, which workers must be able to import."""
 
     name = "mine_in_sweeps"
     p: float = 0.01
@@ -165,7 +165,7 @@ def test_custom_classes_reach_workers(short: forebay.Scenario, tmp_path: Path) -
 
 
 def test_workers_that_do_not_reach_the_directory(short: forebay.Scenario, tmp_path: Path) -> None:
-    """They give their records as bytes, and the caller keeps them."""
+    """Workers return their records as bytes, and the caller stores them."""
     from forebay import _native
 
     where = str(tmp_path / "out")

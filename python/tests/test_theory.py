@@ -1,4 +1,4 @@
-"""The models: what the program says, as dictionaries and arrays."""
+"""The models: results of the program as dictionaries and arrays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_fluid_markov_mmpp() -> None:
 
 
 class Held(forebay.Law):
-    """PI's law, as Hollot et al. have it."""
+    """PI by Hollot et al."""
 
     name, probes = "held", ("p",)
     a: float = 1.822e-5
@@ -120,7 +120,7 @@ def test_tune(tmp_path: Path) -> None:
     with pytest.raises(forebay.ScenarioError, match="(hours|GiB).*force=True"):
         theory.tune(
             DESIGN, aqm="pi q_ref=200", aims=["delay-margin>=50ms"], output=str(tmp_path / "long"), seeds=90_000,
-            # A flow over a faster line could send more than its numbers go to.
+            # Over a faster link a flow could exceed the range of sequence numbers.
             set={"duration": "70000s", "topology.access.rate": "16mbit"},
         )
     assert not (tmp_path / "long").exists()

@@ -1,4 +1,4 @@
-"""The interpreter's lock: other threads and signals run while native code works, and calls of several threads keep apart."""
+"""The GIL: other threads and signals run during native code, and calls from several threads are independent."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ import forebay
 from conftest import CASE_1
 
 LONG_S = 2.0
-"""A call takes at least this long where it is to be watched."""
+"""Shortest duration in seconds of a call during which other threads are counted."""
 
 
 class Watch:
-    """Counts in a thread of its own how often it comes to run."""
+    """A thread that counts how often it runs."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
@@ -50,7 +50,7 @@ def watching() -> Iterator[Watch]:
 
 
 def runs_beside(work: Callable[[float], object], size: float) -> None:
-    """Other threads run during a call that takes ``LONG_S`` or more; ``size`` is how much there is to do, and grows."""
+    """Other threads run during a call of at least ``LONG_S``; ``size`` is its amount of work, increased until it is long enough."""
     while True:
         with watching() as watch:
             begun = time.perf_counter()
@@ -96,7 +96,7 @@ except KeyboardInterrupt:
 
 
 def ended(code: str, *words: str) -> str:
-    """What a program of its own says, which must end by itself."""
+    """Output of a separate Python program, which must end by itself."""
     told = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, timeout=60)
     assert told.returncode == 0, told.stderr
     return told.stdout.strip()
@@ -133,7 +133,7 @@ def test_calls_of_other_threads_wait() -> None:
 
 
 class Curious(forebay.Law):
-    """Asks its own discipline, in its own thread or in another one."""
+    """Calls its own discipline, in the same or another thread."""
 
     name = "threads_curious"
     period: Any = "1s"
@@ -237,7 +237,7 @@ def test_ctrl_c_ends_a_long_step() -> None:
 
 @needs_gymnasium
 def test_pieces_of_a_step_are_one_step() -> None:
-    """A step that is interrupted by looks for Ctrl-C comes to the packets of one that is not."""
+    """A step with checks for Ctrl-C gives the same packets as one without."""
     from forebay.gym import AqmVectorEnv
 
     def end(step_s: float, steps: int) -> Any:
