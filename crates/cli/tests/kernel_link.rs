@@ -312,7 +312,7 @@ fn link_variable_in_environment_is_ignored() {
 
 #[test]
 fn drop_tail_is_bounded_by_its_limit() {
-    let Some(runs) = on_kernel(&scenario("20mbit", 20.0, "50p", 4, "\"droptail\"", 10), "bounded") else { return };
+    let Some(runs) = on_kernel(&scenario("20mbit", 20.0, "50p", 4, "\"droptail\"", 7), "bounded") else { return };
     assert_eq!(number(&runs[0], "/queue_pkts/max"), 50.0);
     assert!(number(&runs[0], "/dropped/overflow") > 0.0 && number(&runs[0], "/dropped/early") == 0.0);
 }
@@ -337,7 +337,7 @@ fn marks_that_are_sent_are_received() {
 #[test]
 fn datagrams_carry_the_requested_codepoint() {
     for (ecn, is_marked) in [("\"ect0\"", true), ("\"ect1\"", false), ("false", false)] {
-        let text = scenario("20mbit", 20.0, "400p", 1, "\"dualpi2 l4s=off\"", 10);
+        let text = scenario("20mbit", 20.0, "400p", 1, "\"dualpi2 l4s=off\"", 7);
         let flows = format!("kind = \"cbr\"\nrate = \"20.2mbit\"\necn = {ecn}\n");
         let text = text.replace("kind = \"ftp\"\ntcp = \"cubic\"\n", &flows);
         let Some(runs) = on_kernel(&text, &format!("codepoint-{}", ecn.trim_matches('"'))) else { continue };
