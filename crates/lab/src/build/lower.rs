@@ -38,7 +38,15 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
             builder.add_group(number as u32, group, lives, &layout, &way);
         }
     }
+    bundle(&mut builder.net.flows);
     builder.net
+}
+
+/// Numbers the bundles, the classes of traffic in results: those of the scenario if it has any but 0, else the groups.
+/// More than 256 groups are one bundle.
+fn bundle(flows: &mut [FlowSpec]) {
+    let by_class = flows.iter().any(|flow| flow.class != 0 || flow.group > u32::from(u8::MAX));
+    flows.iter_mut().for_each(|flow| flow.bundle = if by_class { flow.class } else { flow.group as u8 });
 }
 
 /// A network under construction.
@@ -121,6 +129,7 @@ impl Builder<'_> {
                         Class::Fixed(class) => class,
                         Class::Host => host as u8,
                     }),
+                    bundle: 0,
                     ecn: group.codepoint(),
                     pair: place_pair,
                     marker,

@@ -37,4 +37,18 @@ pub struct ContenderComparison {
     /// Differences from the baseline, paired by seed; `None` without common seeds. Empty for the baseline.
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub difference: Named<Option<Interval>>,
+    /// Each class of traffic at the first link, and `all`; see [`METRICS`](super::traffic::METRICS).
+    #[serde(default, skip_serializing_if = "Named::is_empty")]
+    pub classes: Named<TrafficComparison>,
+}
+
+/// A class of traffic of a contender. Metrics that no run has are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrafficComparison {
+    /// Means by metric.
+    #[serde(flatten)]
+    pub mean: Named<Interval>,
+    /// Differences from the baseline, paired by seed. Empty for the baseline.
+    #[serde(default, skip_serializing_if = "Named::is_empty")]
+    pub difference: Named<Option<Interval>>,
 }

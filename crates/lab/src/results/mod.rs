@@ -8,7 +8,9 @@ pub mod column;
 pub mod metrics;
 pub mod quantity;
 pub mod record;
+pub mod spread;
 pub mod table;
+pub mod traffic;
 
 pub mod comparison;
 pub mod meta;

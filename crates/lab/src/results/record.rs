@@ -3,37 +3,16 @@
 use forebay_aqm::Spec;
 use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::time::Instant;
-use forebay_sim::histogram;
 use forebay_sim::network::{LinkId, Network};
 use forebay_sim::outcome::{ClassOutcome, FlowOutcome, LinkOutcome, Outcome, Series};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::class_column::ClassColumn;
 use crate::results::named::Axes;
+pub use crate::results::spread::Spread;
+use crate::results::traffic::{TrafficSummary, jain, traffic};
 use crate::scenario::{Case, Contender, Scenario};
-use crate::{figures::settling, figures::stats, own};
-
-/// Mean, spread and percentiles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
-    /// Mean.
-    pub mean: f64,
-    /// Standard deviation.
-    pub std: f64,
-    /// Median.
-    pub p50: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Largest.
-    pub max: f64,
-}
-
-impl Spread {
-    fn new(s: histogram::Summary, factor: f64) -> Self {
-        let s = s.scaled(factor);
-        Self { mean: s.mean, std: s.std, p50: s.p50, p99: s.p99, max: s.max }
-    }
-}
+use crate::{figures::settling, own};
 
 /// Drops by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +105,9 @@ pub struct RunSummary {
     pub fingerprint: String,
     /// Results by class and colour.
     pub classes: Vec<ClassSummary>,
+    /// Results of each class of traffic whose data crosses the link, then of all; empty in old directories.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<TrafficSummary>,
     /// Seconds until the queue stays near its reference; `None` if it never does.
     pub settling_s: Option<f64>,
     /// Largest excess of the queue over its reference, in 1 s means.
@@ -400,6 +382,7 @@ impl Run<'_> {
             cpu_seconds,
             fingerprint: format!("{:016x}", outcome.fingerprint),
             classes: link.classes.iter().map(|c| class_summary(c, outcome, &flows, window_s)).collect(),
+            traffic: traffic(scenario, net, outcome, link, &flows, window_s),
             settling_s: settling::settling(&seconds, aim),
             overshoot_pkts: settling::overshoot(&seconds, aim),
         };
@@ -456,12 +439,6 @@ fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Ref
             Reference::SteadyMean(mean(duration_s / 2.0).or_else(|| mean(0.0)).unwrap_or(0.0))
         }
     }
-}
-
-/// Jain's index of the goodput while active, of flows that were active in at least nine tenths of the window.
-fn jain(flows: &[&FlowOutcome], window_s: f64) -> Option<f64> {
-    let long = flows.iter().filter(|f| f.active_s >= window_s * 0.9);
-    stats::jain(long.map(|f| f.goodput_bytes as f64 / f.active_s))
 }
 
 fn class_summary(link: &ClassOutcome, outcome: &Outcome, flows: &[&FlowOutcome], window_s: f64) -> ClassSummary {

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::figures::stats::Interval;
-use crate::results::comparison::{CaseComparison, Comparison, ContenderComparison};
+use crate::results::comparison::{CaseComparison, Comparison, ContenderComparison, TrafficComparison};
+use crate::results::named::Named;
 use crate::results::quantity;
 use crate::results::record::{self, RunRecord};
+use crate::results::traffic::{ALL, METRICS};
 use crate::run::plan::Plan;
 
 /// Quantities of every comparison: name, unit.
@@ -101,7 +103,42 @@ fn contender(group: &Group, baseline: &Group) -> ContenderComparison {
         runs: group.runs.len(),
         mean: mean.into_iter().collect(),
         difference: difference.into_iter().collect(),
+        classes: classes(group, baseline),
     }
+}
+
+/// Metrics of each class of traffic.
+fn classes(group: &Group, baseline: &Group) -> Named<TrafficComparison> {
+    let mut names: Vec<&str> = Vec::new();
+    for traffic in group.runs.iter().flat_map(|run| &run.summary.traffic) {
+        if !names.contains(&traffic.name.as_str()) {
+            names.push(&traffic.name);
+        }
+    }
+    // All together is the last.
+    names.sort_by_key(|name| *name == ALL);
+    let class = |name: &str| {
+        let (mut mean, mut difference) = (Vec::new(), Vec::new());
+        for (metric, of) in METRICS {
+            let samples = |group: &Group| -> Vec<(u64, f64)> {
+                let of_run = |run: &&RunRecord| {
+                    let traffic = run.summary.traffic.iter().find(|traffic| traffic.name == name)?;
+                    Some((run.summary.seed, of(traffic)?))
+                };
+                group.runs.iter().filter_map(of_run).collect()
+            };
+            let own = samples(group);
+            if own.is_empty() {
+                continue;
+            }
+            mean.push((metric, Interval::of(&own.iter().map(|(_, value)| *value).collect::<Vec<_>>())));
+            if group.contender != baseline.contender {
+                difference.push((metric, paired_by_seed(&own, &samples(baseline))));
+            }
+        }
+        TrafficComparison { mean: mean.into_iter().collect(), difference: difference.into_iter().collect() }
+    };
+    names.into_iter().map(|name| (name, class(name))).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use forebay_aqm::base::time::{Instant, Span};
 
 use super::segment::Segment;
 use super::{Link, Tag};
+use crate::measure::bundles::Bundles;
 use crate::measure::meter::Window;
 use crate::measure::outcome::{LinkOutcome, Series};
 use crate::network::{Lane, LinkSpec};
@@ -53,6 +54,7 @@ pub struct LoneLink {
     /// Maximum number of rows, even.
     most_rows: Option<usize>,
     series: Series,
+    bundles: Bundles,
 }
 
 impl LoneLink {
@@ -61,11 +63,13 @@ impl LoneLink {
     pub fn new(spec: &LinkSpec, seed: u64, (warmup, rows): (Span, Rows), horizon: Span) -> Self {
         let lane = Lane { study: true, ..spec.lane.clone() };
         let spec = LinkSpec { lane, fast_path: false, ..spec.clone() };
-        let link = Link::of(&spec, seed, Window::new(warmup, horizon), None);
+        // Its segments are numbered by class.
+        let bundles = Bundles::of(core::iter::empty());
+        let link = Link::of(&spec, seed, (Window::new(warmup, horizon), None), &bundles);
         let (sample, most_rows) = (rows.every.max(Span::from_nanos(1)), rows.most.map(|most| most.max(2) & !1));
         let (series, name, tick) = (Series::new(spec.probes()), spec.name, link.next_tick());
         let (now, sampled) = (Instant::ZERO, Instant::ZERO + sample);
-        Self { link, name, now, free: None, tick, sample, sampled, most_rows, series }
+        Self { link, name, now, free: None, tick, sample, sampled, most_rows, series, bundles }
     }
 
     /// Time of the next event if nothing arrives.
@@ -136,7 +140,9 @@ impl LoneLink {
         self.advance(end, &mut |_, _| ());
         let (end, sending) = (self.now, self.free.unwrap_or(Instant::ZERO));
         self.link.end(end, sending);
-        self.link.outcome(self.name, self.series).unwrap_or_else(|| unreachable!("a link under study has a meter"))
+        self.link
+            .outcome(&self.bundles, self.name, self.series)
+            .unwrap_or_else(|| unreachable!("a link under study has a meter"))
     }
 }
 

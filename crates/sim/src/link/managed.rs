@@ -9,6 +9,7 @@ use forebay_aqm::base::verdict::Reason;
 
 use super::segment::Segment;
 use crate::engine::slab::Slab;
+use crate::measure::bundles::Bundles;
 use crate::measure::meter::{Loss, Meter};
 
 /// Properties of a flow's packets that disciplines use.
@@ -27,11 +28,12 @@ pub(super) struct Managed {
     segments: Slab<Segment>,
     /// Is the transmitter busy, or waiting for a schedule?
     pub(super) sending: bool,
+    bundles: Bundles,
 }
 
 impl Managed {
-    pub(super) const fn new(queue: Queue<AnyDiscipline>) -> Self {
-        Self { queue, segments: Slab::new(), sending: false }
+    pub(super) const fn new(queue: Queue<AnyDiscipline>, bundles: Bundles) -> Self {
+        Self { queue, segments: Slab::new(), sending: false, bundles }
     }
 
     /// Is it served in order of arrival? True for a single list.
@@ -55,7 +57,7 @@ impl Managed {
             flow: segment.flow,
             pair: tag.pair,
             ecn: segment.mark.ecn(),
-            class: segment.class,
+            class: self.bundles.class(segment.bundle),
             colour: segment.mark.colour(),
             proto: tag.proto,
             ..Packet::default()
@@ -79,13 +81,14 @@ impl Managed {
         let discarded = self.queue.port.discarded();
         let count = discarded.len() as u64;
         for (packet, reason) in discarded.drain(..) {
-            on_drop(self.segments.remove(packet.slot));
+            let segment = self.segments.remove(packet.slot);
+            on_drop(segment);
             if let Some(meter) = &mut meter {
                 let loss = match reason {
                     Reason::Early | Reason::Marker => Loss::Early,
                     Reason::Overflow => Loss::Overflow,
                 };
-                meter.lose(now, packet.class, packet.colour, loss);
+                meter.lose(now, (segment.bundle, packet.colour), loss);
             }
         }
         count

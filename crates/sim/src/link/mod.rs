@@ -17,6 +17,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{self, Limit, Rate};
 
+use crate::measure::bundles::Bundles;
 use crate::measure::meter::{Loss, Meter, Window};
 use crate::measure::outcome::{LinkOutcome, Series};
 use crate::measure::over_time::OverTime;
@@ -78,7 +79,12 @@ pub struct Link {
 
 impl Link {
     /// The link that `spec` describes.
-    pub(crate) fn of(spec: &LinkSpec, seed: u64, window: Window, over_time: Option<OverTime>) -> Self {
+    pub(crate) fn of(
+        spec: &LinkSpec,
+        seed: u64,
+        (window, over_time): (Window, Option<OverTime>),
+        bundles: &Bundles,
+    ) -> Self {
         let Lane { rate, delay, limit, discipline, conditions, study } = &spec.lane;
         let meter = study.then(|| Box::new(Meter::new(window, over_time)));
         let wire = Wire::new(conditions, &spec.name, seed, window);
@@ -86,7 +92,7 @@ impl Link {
             limit if !spec.is_fast() => {
                 let facts = units::Link { rate: *rate, limit, mean_packet: spec.mean_packet };
                 let queue = discipline.queue(facts, Rng::stream(seed, &format!("link/{}", spec.name)));
-                Buffer::Managed(Box::new(Managed::new(queue)))
+                Buffer::Managed(Box::new(Managed::new(queue, bundles.clone())))
             }
             Limit::Packets(n @ 1..=Line::MAX_LIMIT) if meter.is_none() && wire.is_none() => {
                 Buffer::Line(Line::new(n as usize))
@@ -171,7 +177,7 @@ impl Link {
     fn pass_watched(
         &mut self,
         len: u16,
-        (class, colour): (u8, Colour),
+        counted_as: (u8, Colour),
         now: Instant,
         begins: impl FnOnce(Instant, Span) -> Instant,
     ) -> Result<Instant, Instant> {
@@ -181,7 +187,7 @@ impl Link {
         plain.begin_due(now, &mut self.meter, &mut self.books);
         self.books.offer(now);
         if let Some(meter) = &mut self.meter {
-            meter.offer(now, class, colour);
+            meter.offer(now, counted_as);
         }
         let waits = plain.free > now;
         let pace = self.wire.as_mut().and_then(|wire| wire.pace.as_mut());
@@ -191,7 +197,7 @@ impl Link {
         if !plain.fits(len) {
             self.dropped += 1;
             if let Some(meter) = &mut self.meter {
-                meter.lose(now, class, colour, Loss::Overflow);
+                meter.lose(now, counted_as, Loss::Overflow);
             }
             return Err(now);
         }
@@ -212,7 +218,7 @@ impl Link {
         self.books.balance(self.dropped, plain.len());
         if let Some(meter) = &mut self.meter {
             meter.queue_is(now, plain.len() as u32);
-            meter.serve(start, (len, time), start.since(now), (class, colour));
+            meter.serve(start, (len, time), start.since(now), counted_as);
         }
         let arrival = plain.free.plus(self.delay);
         if self.loses(start) { Err(arrival) } else { Ok(arrival) }
@@ -235,7 +241,7 @@ impl Link {
         self.books.offer(now);
         self.books.store(packet.slot);
         if let Some(meter) = &mut self.meter {
-            meter.offer(now, segment.class, segment.mark.colour());
+            meter.offer(now, segment.counted_as());
         }
         managed.queue.arrive(packet, now);
         self.dropped += managed.release_dropped(now, self.meter.as_deref_mut(), &mut on_drop);
@@ -284,9 +290,9 @@ impl Link {
         self.books.end(now.plus(time));
         if let Some(meter) = &mut self.meter {
             if segment.mark.ecn() != packet.ecn {
-                meter.mark(now);
+                meter.mark(now, segment.bundle);
             }
-            meter.serve(now, (segment.len, time), now.since(packet.arrived), (segment.class, packet.colour));
+            meter.serve(now, (segment.len, time), now.since(packet.arrived), (segment.bundle, packet.colour));
         }
         segment.mark = segment.mark.with_ecn(packet.ecn);
         segment.at = now.plus(time).plus(self.delay);
@@ -325,9 +331,9 @@ impl Link {
     }
 
     /// The results of its meter, with its series; `None` if it has no meter.
-    pub(crate) fn outcome(&self, name: String, series: Series) -> Option<LinkOutcome> {
+    pub(crate) fn outcome(&self, bundles: &Bundles, name: String, series: Series) -> Option<LinkOutcome> {
         let pace = self.wire.as_ref().and_then(|wire| wire.pace.as_ref());
-        Some(LinkOutcome::of(self.meter.as_deref()?, pace.map(Pace::utilisation), name, series))
+        Some(LinkOutcome::of(self.meter.as_deref()?, bundles, pace.map(Pace::utilisation), name, series))
     }
 
     /// Next expiry of the discipline's timer.

@@ -36,8 +36,8 @@ pub struct Segment {
     pub hop: u32,
     /// Length on the wire in bytes.
     pub len: u16,
-    /// Service class.
-    pub class: u8,
+    /// Bundle of its flow: [`FlowSpec::bundle`](crate::network::FlowSpec::bundle).
+    pub bundle: u8,
     /// Kind, ECN codepoint, TCP flags and colour.
     pub mark: Mark,
 }
@@ -59,10 +59,10 @@ impl Segment {
         }
     }
 
-    /// The class and colour under which it is counted.
+    /// The bundle and colour under which it is counted.
     #[inline]
     pub const fn counted_as(&self) -> (u8, Colour) {
-        (self.class, self.mark.colour())
+        (self.bundle, self.mark.colour())
     }
 }
 

@@ -1,28 +1,53 @@
-//! End-to-end delay, jitter and completion times by class.
+//! End-to-end delay, jitter, round-trip and completion times by bundle.
+
+use std::collections::BTreeMap;
 
 use forebay_aqm::base::time::Span;
 
+use crate::measure::bundles::Bundles;
 use crate::measure::histogram::Histogram;
-use crate::measure::outcome::EndToEnd;
+use crate::measure::outcome::{BundleEnds, EndToEnd};
 
-/// Indexed by class, up to the highest class seen.
+/// Indexed by bundle, up to the highest bundle seen.
 #[derive(Default)]
-pub(crate) struct Delays(Vec<ClassDelay>);
+pub(crate) struct Delays(Vec<Ends>);
 
 #[derive(Default)]
-struct ClassDelay {
+struct Ends {
     owd: Histogram,
+    rtt: Histogram,
     completion: Histogram,
     jitter_sum: Span,
     jitter_n: u64,
 }
 
+impl Ends {
+    fn absorb(&mut self, other: &Self) {
+        self.owd.absorb(&other.owd);
+        self.rtt.absorb(&other.rtt);
+        self.completion.absorb(&other.completion);
+        self.jitter_sum = self.jitter_sum + other.jitter_sum;
+        self.jitter_n += other.jitter_n;
+    }
+
+    fn outcome(&self, bundle: u8) -> BundleEnds {
+        let seconds = |of: &Histogram| of.summary().map(|s| s.scaled(1e-9));
+        BundleEnds {
+            bundle,
+            owd_s: seconds(&self.owd),
+            rtt_s: seconds(&self.rtt),
+            files: self.completion.count(),
+            completion_s: seconds(&self.completion),
+        }
+    }
+}
+
 impl Delays {
-    /// A packet of `class` had this one-way `delay`. `last`: the delay of its flow's previous packet, updated to this
+    /// A packet of `bundle` had this one-way `delay`. `last`: the delay of its flow's previous packet, updated to this
     /// one.
     #[inline]
-    pub(crate) fn note(&mut self, class: u8, delay: Span, last: &mut Option<Span>) {
-        let entry = self.of(class);
+    pub(crate) fn note(&mut self, bundle: u8, delay: Span, last: &mut Option<Span>) {
+        let entry = self.of(bundle);
         entry.owd.add(delay);
         if let Some(last) = *last {
             entry.jitter_sum = entry.jitter_sum + delay.abs_diff(last);
@@ -31,30 +56,55 @@ impl Delays {
         *last = Some(delay);
     }
 
-    /// A file of `class` took the time `took` to arrive.
-    pub(crate) fn completed(&mut self, class: u8, took: Span) {
-        self.of(class).completion.add(took);
+    /// A sender of `bundle` measured this round-trip time.
+    pub(crate) fn round_trip(&mut self, bundle: u8, rtt: Span) {
+        self.of(bundle).rtt.add(rtt);
+    }
+
+    /// A file of `bundle` took the time `took` to arrive.
+    pub(crate) fn completed(&mut self, bundle: u8, took: Span) {
+        self.of(bundle).completion.add(took);
     }
 
     #[inline]
-    fn of(&mut self, class: u8) -> &mut ClassDelay {
-        let class = usize::from(class);
-        if class >= self.0.len() {
-            self.0.resize_with(class + 1, ClassDelay::default);
+    fn of(&mut self, bundle: u8) -> &mut Ends {
+        let bundle = usize::from(bundle);
+        if bundle >= self.0.len() {
+            self.0.resize_with(bundle + 1, Ends::default);
         }
-        &mut self.0[class]
+        &mut self.0[bundle]
+    }
+
+    /// The bundles that carried data.
+    fn seen(&self) -> impl Iterator<Item = (u8, &Ends)> {
+        self.0.iter().enumerate().filter(|(_, ends)| ends.owd.count() > 0).map(|(bundle, ends)| (bundle as u8, ends))
+    }
+
+    /// Results of the bundles that carried data.
+    pub(crate) fn of_bundles(&self) -> Vec<BundleEnds> {
+        self.seen().map(|(bundle, ends)| ends.outcome(bundle)).collect()
+    }
+
+    /// Results of all bundles together.
+    pub(crate) fn of_all(&self) -> BundleEnds {
+        let mut all = Ends::default();
+        self.seen().for_each(|(_, ends)| all.absorb(ends));
+        all.outcome(0)
     }
 
     /// Results of the classes that carried data.
-    pub(crate) fn outcomes(&self) -> Vec<EndToEnd> {
-        let seen = self.0.iter().enumerate().filter(|(_, class)| class.owd.count() > 0);
-        seen.map(|(class, d)| EndToEnd {
-            class: class as u8,
+    pub(crate) fn of_classes(&self, bundles: &Bundles) -> Vec<EndToEnd> {
+        let mut classes: BTreeMap<u8, Ends> = BTreeMap::new();
+        for (bundle, ends) in self.seen() {
+            classes.entry(bundles.class(bundle)).or_default().absorb(ends);
+        }
+        let class = |(class, d): (u8, Ends)| EndToEnd {
+            class,
             completion_s: d.completion.summary().map(|s| s.scaled(1e-9)),
             files: d.completion.count(),
             owd_s: d.owd.summary().map(|s| s.scaled(1e-9)),
             jitter_s: (d.jitter_n > 0).then(|| d.jitter_sum.nanos() as f64 * 1e-9 / d.jitter_n as f64),
-        })
-        .collect()
+        };
+        classes.into_iter().map(class).collect()
     }
 }

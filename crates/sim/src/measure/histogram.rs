@@ -26,6 +26,8 @@ pub struct Summary {
     pub std: f64,
     /// Median.
     pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
     /// Largest.
@@ -39,6 +41,7 @@ impl Summary {
             mean: self.mean * factor,
             std: self.std * factor,
             p50: self.p50 * factor,
+            p95: self.p95 * factor,
             p99: self.p99 * factor,
             max: self.max * factor,
         }
@@ -94,6 +97,7 @@ impl Histogram {
             mean,
             std: libm::sqrt((self.sum_sq as f64 / n - mean * mean).max(0.0)),
             p50: self.quantile(0.5),
+            p95: self.quantile(0.95),
             p99: self.quantile(0.99),
             max: self.max.nanos() as f64,
         })

@@ -67,21 +67,34 @@ impl QueueTimes {
             mean,
             std: (moment(2) - mean * mean).max(0.0).sqrt(),
             p50: quantile(0.5),
+            p95: quantile(0.95),
             p99: quantile(0.99),
             max: shares.len().saturating_sub(1) as f64,
         }
     }
 }
 
-/// Counters of one class and colour at the link, within the window.
+/// Counters of one bundle and colour at the link, within the window.
 #[derive(Clone, Debug, Default)]
-pub struct ClassMeter {
+pub struct BundleMeter {
     /// Packets offered.
     pub offered: u64,
     /// Packets dropped.
     pub dropped: u64,
+    /// Packets marked here; of the colour IN for both colours.
+    pub marked: u64,
     /// Times from arrival to the start of transmission.
     pub sojourn: Histogram,
+}
+
+impl BundleMeter {
+    /// Adds the counters of another meter.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        self.offered += other.offered;
+        self.dropped += other.dropped;
+        self.marked += other.marked;
+        self.sojourn.absorb(&other.sojourn);
+    }
 }
 
 /// The meter of one link.
@@ -96,13 +109,11 @@ pub struct Meter {
     pub early: u64,
     /// Overflow drops in the window.
     pub overflow: u64,
-    /// Marks in the window.
-    pub marked: u64,
     /// Packets sent in the window and lost on the wire.
     pub lost: u64,
     /// Packets whose transmission began, in the complete run.
     pub served: u64,
-    classes: Vec<ClassMeter>,
+    bundles: Vec<BundleMeter>,
     /// Present if classes are counted over time.
     over_time: Option<Box<OverTime>>,
     /// Integral of the queue since the last row (packet-nanoseconds).
@@ -130,10 +141,9 @@ impl Meter {
             busy: Span::ZERO,
             early: 0,
             overflow: 0,
-            marked: 0,
             lost: 0,
             served: 0,
-            classes: Vec::new(),
+            bundles: Vec::new(),
             over_time: over_time.map(Box::new),
             area: 0,
             looked: Instant::ZERO,
@@ -159,31 +169,31 @@ impl Meter {
 
     /// Adds an event to its row of the series. Most runs have no rows per class and only pay for the check.
     #[inline]
-    fn note(&mut self, at: Instant, class: u8, event: impl FnOnce(&mut Tally)) {
+    fn note(&mut self, at: Instant, bundle: u8, event: impl FnOnce(&mut Tally)) {
         if let Some(over_time) = &mut self.over_time {
-            over_time.note(at, class, event);
+            over_time.note(at, bundle, event);
         }
     }
 
     /// A packet was offered.
     #[inline]
-    pub fn offer(&mut self, now: Instant, class: u8, colour: Colour) {
-        self.note(now, class, |row| row.offered += 1);
+    pub fn offer(&mut self, now: Instant, counted_as: (u8, Colour)) {
+        self.note(now, counted_as.0, |row| row.offered += 1);
         if self.counts(now) {
-            self.class(class, colour).offered += 1;
+            self.bundle(counted_as).offered += 1;
         }
     }
 
     /// A packet was dropped.
     #[inline]
-    pub fn lose(&mut self, now: Instant, class: u8, colour: Colour, loss: Loss) {
-        self.note(now, class, |row| row.dropped += 1);
+    pub fn lose(&mut self, now: Instant, counted_as: (u8, Colour), loss: Loss) {
+        self.note(now, counted_as.0, |row| row.dropped += 1);
         if self.counts(now) {
             match loss {
                 Loss::Early => self.early += 1,
                 Loss::Overflow => self.overflow += 1,
             }
-            self.class(class, colour).dropped += 1;
+            self.bundle(counted_as).dropped += 1;
         }
     }
 
@@ -195,20 +205,20 @@ impl Meter {
     }
 
     /// A packet departs with a CE mark set here.
-    pub fn mark(&mut self, now: Instant) {
+    pub fn mark(&mut self, now: Instant, bundle: u8) {
         if self.counts(now) {
-            self.marked += 1;
+            self.bundle((bundle, Colour::In)).marked += 1;
         }
     }
 
     /// A packet of `len` bytes that waited `sojourn` begins a transmission of duration `busy`.
     #[inline(always)]
-    pub fn serve(&mut self, now: Instant, (len, busy): (u16, Span), sojourn: Span, (class, colour): (u8, Colour)) {
+    pub fn serve(&mut self, now: Instant, (len, busy): (u16, Span), sojourn: Span, counted_as: (u8, Colour)) {
         // Drop-tail without events reports transmissions ahead of time, possibly after the end of the run.
         if now > self.window.to {
             return;
         }
-        self.note(now, class, |row| {
+        self.note(now, counted_as.0, |row| {
             row.delivered += 1;
             row.bytes += u64::from(len);
             row.sojourn = row.sojourn + sojourn;
@@ -216,17 +226,17 @@ impl Meter {
         self.served += 1;
         self.busy = self.busy + self.window.overlap(now, now.plus(busy));
         if self.counts(now) {
-            self.class(class, colour).sojourn.add(sojourn);
+            self.bundle(counted_as).sojourn.add(sojourn);
         }
     }
 
     #[inline]
-    fn class(&mut self, class: u8, colour: Colour) -> &mut ClassMeter {
-        let at = usize::from(class) * 2 + usize::from(colour.bits());
-        if at >= self.classes.len() {
-            self.classes.resize_with(at + 1, ClassMeter::default);
+    fn bundle(&mut self, (bundle, colour): (u8, Colour)) -> &mut BundleMeter {
+        let at = usize::from(bundle) * 2 + usize::from(colour.bits());
+        if at >= self.bundles.len() {
+            self.bundles.resize_with(at + 1, BundleMeter::default);
         }
-        &mut self.classes[at]
+        &mut self.bundles[at]
     }
 
     /// Accounts for the queue until `now`.
@@ -267,23 +277,28 @@ impl Meter {
 
     /// Packets offered in the window.
     pub fn offered(&self) -> u64 {
-        self.classes.iter().map(|class| class.offered).sum()
+        self.bundles.iter().map(|bundle| bundle.offered).sum()
+    }
+
+    /// Marks in the window.
+    pub fn marked(&self) -> u64 {
+        self.bundles.iter().map(|bundle| bundle.marked).sum()
     }
 
     /// Times from arrival to the start of transmission of all packets served in the window.
     pub fn sojourn(&self) -> Histogram {
         let mut all = Histogram::new();
-        self.classes.iter().for_each(|class| all.absorb(&class.sojourn));
+        self.bundles.iter().for_each(|bundle| all.absorb(&bundle.sojourn));
         all
     }
 
-    /// The classes and colours seen.
-    pub fn classes(&self) -> impl Iterator<Item = (u8, Colour, &ClassMeter)> {
+    /// The bundles and colours seen.
+    pub fn bundles(&self) -> impl Iterator<Item = (u8, Colour, &BundleMeter)> {
         // Packets served in the window may all have arrived before it.
-        let seen = |c: &ClassMeter| c.offered + c.dropped + c.sojourn.count() > 0;
-        self.classes.iter().enumerate().filter(move |(_, c)| seen(c)).map(|(at, c)| {
+        let seen = |b: &BundleMeter| b.offered + b.dropped + b.sojourn.count() > 0;
+        self.bundles.iter().enumerate().filter(move |(_, b)| seen(b)).map(|(at, b)| {
             let colour = if at % 2 == 0 { Colour::In } else { Colour::Out };
-            ((at / 2) as u8, colour, c)
+            ((at / 2) as u8, colour, b)
         })
     }
 }

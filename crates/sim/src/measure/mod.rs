@@ -1,5 +1,6 @@
 //! Measurements, and the results of a run.
 
+pub(crate) mod bundles;
 pub(crate) mod delays;
 pub mod histogram;
 pub mod meter;

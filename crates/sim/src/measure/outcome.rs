@@ -1,10 +1,13 @@
 //! The results of a run.
 
+use std::collections::BTreeMap;
+
 use forebay_aqm::base::design::ProbeSpec;
 use forebay_aqm::base::packet::Colour;
 
+use crate::measure::bundles::Bundles;
 use crate::measure::histogram::Summary;
-use crate::measure::meter::{ClassMeter, Meter};
+use crate::measure::meter::{BundleMeter, Meter};
 use crate::measure::over_time::Tally;
 use crate::tcp::sender::SenderCounts;
 
@@ -45,6 +48,21 @@ pub struct ClassOutcome {
     pub sojourn_s: Option<Summary>,
 }
 
+/// Results of one bundle at a link, of both colours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BundleOutcome {
+    /// Number of the bundle.
+    pub bundle: u8,
+    /// Packets offered.
+    pub offered_pkts: u64,
+    /// Packets dropped.
+    pub dropped_pkts: u64,
+    /// Packets marked here.
+    pub marked_pkts: u64,
+    /// Sojourn time in seconds.
+    pub sojourn_s: Option<Summary>,
+}
+
 /// Results of one link under study, within the measurement window unless said otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkOutcome {
@@ -74,22 +92,40 @@ pub struct LinkOutcome {
     pub served_pkts: u64,
     /// Results by class and colour.
     pub classes: Vec<ClassOutcome>,
+    /// Results by bundle.
+    pub bundles: Vec<BundleOutcome>,
     /// Sampled series.
     pub series: Series,
 }
 
 impl LinkOutcome {
     /// Results of a link from its meter and series. `utilisation` replaces the meter's, for links with a schedule.
-    pub(crate) fn of(meter: &Meter, utilisation: Option<f64>, name: String, mut series: Series) -> Self {
+    pub(crate) fn of(
+        meter: &Meter,
+        bundles: &Bundles,
+        utilisation: Option<f64>,
+        name: String,
+        mut series: Series,
+    ) -> Self {
         series.classes = meter.over_time();
         let sojourn = meter.sojourn();
-        let class = |(class, colour, c): (u8, _, &ClassMeter)| ClassOutcome {
+        let seconds = |of: &BundleMeter| of.sojourn.summary().map(|s| s.scaled(1e-9));
+        let class = |((class, colour), c): ((u8, u8), BundleMeter)| ClassOutcome {
             class,
-            colour,
+            colour: if colour == Colour::In.bits() { Colour::In } else { Colour::Out },
             offered_pkts: c.offered,
             dropped_pkts: c.dropped,
-            sojourn_s: c.sojourn.summary().map(|s| s.scaled(1e-9)),
+            sojourn_s: seconds(&c),
         };
+        let bundle = |(bundle, b): (u8, BundleMeter)| BundleOutcome {
+            bundle,
+            offered_pkts: b.offered,
+            dropped_pkts: b.dropped,
+            marked_pkts: b.marked,
+            sojourn_s: seconds(&b),
+        };
+        let classes = together(meter, |bundle, colour| (bundles.class(bundle), colour.bits()));
+        let each = together(meter, |bundle, _| bundle);
         Self {
             name,
             queue_pkts: meter.queue().summary(),
@@ -100,13 +136,24 @@ impl LinkOutcome {
             delivered_pkts: sojourn.count(),
             dropped_early: meter.early,
             dropped_overflow: meter.overflow,
-            marked: meter.marked,
+            marked: meter.marked(),
             lost_pkts: meter.lost,
             served_pkts: meter.served,
-            classes: meter.classes().map(class).collect(),
+            classes: classes.into_iter().map(class).collect(),
+            bundles: each.into_iter().map(bundle).collect(),
             series,
         }
     }
+}
+
+/// The counters of a link with equal keys added, in order of the keys.
+fn together<K: Ord>(meter: &Meter, key: impl Fn(u8, Colour) -> K) -> BTreeMap<K, BundleMeter> {
+    let mut all = BTreeMap::new();
+    for (bundle, colour, counters) in meter.bundles() {
+        let entry: &mut BundleMeter = all.entry(key(bundle, colour)).or_default();
+        entry.absorb(counters);
+    }
+    all
 }
 
 /// Results of one flow.
@@ -116,6 +163,8 @@ pub struct FlowOutcome {
     pub group: u32,
     /// Service class.
     pub class: u8,
+    /// Bundle.
+    pub bundle: u8,
     /// Payload that reached the receiver for the first time within the window, in bytes.
     pub goodput_bytes: u64,
     /// Wire bytes, headers included, of the packets that carried this payload.
@@ -143,6 +192,21 @@ pub struct EndToEnd {
     pub completion_s: Option<Summary>,
 }
 
+/// End-to-end results of one bundle within the window, of flows whose data passes a link under study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BundleEnds {
+    /// Number of the bundle.
+    pub bundle: u8,
+    /// One-way delay in seconds.
+    pub owd_s: Option<Summary>,
+    /// Round-trip times that senders measured, in seconds.
+    pub rtt_s: Option<Summary>,
+    /// Number of files that arrived, and their completion times in seconds, from the request or first packet on.
+    pub files: u64,
+    /// See `files`.
+    pub completion_s: Option<Summary>,
+}
+
 /// All results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -152,6 +216,10 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// Classes that carried data.
     pub classes: Vec<EndToEnd>,
+    /// Bundles that carried data.
+    pub bundles: Vec<BundleEnds>,
+    /// All bundles together; its number is 0.
+    pub all: BundleEnds,
     /// Events processed.
     pub events: u64,
     /// Hash of all packet events; identifies the run.

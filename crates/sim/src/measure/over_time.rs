@@ -2,6 +2,8 @@
 
 use forebay_aqm::base::time::{Instant, Span};
 
+use crate::measure::bundles::Bundles;
+
 /// Packets of a class between two rows of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -24,21 +26,22 @@ pub struct OverTime {
     sample: Span,
     rows: usize,
     classes: Vec<(u8, Vec<Tally>)>,
+    bundles: Bundles,
 }
 
 impl OverTime {
     /// Rows every `sample` in `duration`, for each of these classes.
-    pub fn new(classes: &[u8], duration: Span, sample: Span) -> Self {
+    pub(crate) fn new(classes: &[u8], bundles: Bundles, duration: Span, sample: Span) -> Self {
         let sample = sample.max(Span::from_nanos(1));
         let rows = (duration.nanos() / sample.nanos()) as usize;
-        Self { sample, rows, classes: classes.iter().map(|&class| (class, Vec::new())).collect() }
+        Self { sample, rows, classes: classes.iter().map(|&class| (class, Vec::new())).collect(), bundles }
     }
 
-    /// Adds an event of this class at time `at`.
+    /// Adds an event of this bundle at time `at`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note(&mut self, at: Instant, class: u8, event: impl FnOnce(&mut Tally)) {
-        if let Some(row) = self.row(at, class) {
+    pub(crate) fn note(&mut self, at: Instant, bundle: u8, event: impl FnOnce(&mut Tally)) {
+        if let Some(row) = self.row(at, self.bundles.class(bundle)) {
             event(row);
         }
     }
@@ -71,7 +74,8 @@ mod tests {
 
     #[test]
     fn row_counts_events_since_the_previous_row() {
-        let mut over_time = OverTime::new(&[3, 1], Span::from_nanos(35), Span::from_nanos(10));
+        let mut over_time =
+            OverTime::new(&[3, 1], Bundles::of(core::iter::empty()), Span::from_nanos(35), Span::from_nanos(10));
         for at in [0, 10, 11, 30, 31] {
             if let Some(tally) = over_time.row(Instant::from_nanos(at), 1) {
                 tally.offered += 1;

@@ -9,6 +9,7 @@ use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 
+use crate::measure::bundles::Bundles;
 use crate::tcp::TcpOptions;
 use crate::traffic::app::Work;
 use crate::traffic::rtp::{self, Rtp};
@@ -196,8 +197,10 @@ pub struct FlowSpec {
     /// Length of a data packet on the wire in bytes: the mean for variable lengths
     /// ([`Sizes`](crate::traffic::source::Sizes)), the maximum for recordings.
     pub packet: u16,
-    /// Service class.
+    /// Service class, which disciplines see.
     pub class: u8,
+    /// Bundle of flows that are measured together, all of one class.
+    pub bundle: u8,
     /// ECN codepoint of its data: for a connection an ECT if and only if the connection is
     /// [capable](TcpOptions::ecn_capable); never CE.
     pub ecn: Ecn,
@@ -267,6 +270,11 @@ impl core::fmt::Display for BadNetwork {
 impl core::error::Error for BadNetwork {}
 
 impl Network {
+    /// The classes of its bundles.
+    pub(crate) fn bundles(&self) -> Bundles {
+        Bundles::of(self.flows.iter().map(|flow| (flow.bundle, flow.class)))
+    }
+
     /// Checks that indices are in range, routes are not empty, and times are consistent.
     pub fn check(&self) -> Result<(), BadNetwork> {
         let fail = |what: String| Err(BadNetwork(what));
@@ -293,6 +301,7 @@ impl Network {
                 return fail(format!("route {i} is empty, too long, or names a link that does not exist"));
             }
         }
+        let bundles = self.bundles();
         for flow in &self.flows {
             let hosts = flow.from < self.hosts.len() && flow.to < self.hosts.len();
             if !hosts || flow.forward >= self.routes.len() || flow.back >= self.routes.len() {
@@ -304,6 +313,9 @@ impl Network {
             }
             if flow.marker.is_some_and(|marker| marker >= self.markers.len()) {
                 return fail(format!("flow {} names a marker that does not exist", flow.name));
+            }
+            if bundles.class(flow.bundle) != flow.class {
+                return fail(format!("flow {} has another class than other flows of its bundle", flow.name));
             }
             let first = &self.links[self.routes[flow.forward][0]];
             if first.lane.bits(self.duration) / (8.0 * f64::from(flow.packet)) >= f64::from(MAX_PACKETS) {

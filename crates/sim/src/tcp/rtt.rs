@@ -36,16 +36,25 @@ pub struct Rtt {
     /// Timeout before backoff.
     base: Span,
     backoff: u32,
+    /// The latest measurement, until it is taken.
+    latest: Option<Span>,
 }
 
 impl Rtt {
     /// No measurement yet.
     pub const fn new(options: RttOptions) -> Self {
-        Self { options, srtt8: 0, var4: 0, precise: Span::ZERO, base: options.initial, backoff: 1 }
+        Self { options, srtt8: 0, var4: 0, precise: Span::ZERO, base: options.initial, backoff: 1, latest: None }
+    }
+
+    /// The latest measurement, unless it was taken already.
+    #[inline]
+    pub const fn take(&mut self) -> Option<Span> {
+        self.latest.take()
     }
 
     /// A packet sent once, at `sent`, was acknowledged at `now`.
     pub fn measure(&mut self, sent: Instant, now: Instant) {
+        self.latest = Some(now.since(sent));
         let ticks = |t: Instant| ((t + self.options.phase).nanos() / self.options.tick.nanos()) as i64;
         let m = (ticks(now) - ticks(sent)).max(1);
         if self.srtt8 == 0 {

@@ -9,6 +9,7 @@
 
 mod classic;
 mod ns2;
+mod seen;
 mod selective;
 
 use forebay_aqm::base::rng::Rng;
@@ -180,21 +181,6 @@ impl Sender {
     /// Congestion window in packets.
     pub const fn cwnd(&self) -> f64 {
         self.window.cwnd()
-    }
-
-    /// Slow-start threshold in packets.
-    pub const fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
-
-    /// Smoothed round-trip time and timeout estimator.
-    pub const fn rtt(&self) -> &Rtt {
-        &self.rtt
-    }
-
-    /// Packets acknowledged.
-    pub const fn acknowledged(&self) -> u32 {
-        self.una
     }
 
     /// When to call [`on_deadline`](Self::on_deadline): the earlier of retransmission timer and pacer.

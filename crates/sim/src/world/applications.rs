@@ -26,7 +26,7 @@ impl World {
         let Some(took) = application.app.arrived(receiver.in_order(), at) else { return };
         let wakes = application.app.wakes();
         if flow.watched && at >= self.window.from {
-            self.ends.delays.completed(flow.class, took);
+            self.ends.delays.completed(flow.bundle, took);
         }
         if let Some(at) = wakes {
             self.arm(id, at);
@@ -92,7 +92,7 @@ impl World {
             End::Receiver => (flow.to, flow.back),
         };
         let (at, load, mark) = (Instant::ZERO, Load::sent(now), Mark::control());
-        let segment = Segment { at, load, flow: id as u32, seq, hop, len, class: flow.class, mark };
+        let segment = Segment { at, load, flow: id as u32, seq, hop, len, bundle: flow.bundle, mark };
         self.emit::<false>(host as usize, segment, now);
     }
 

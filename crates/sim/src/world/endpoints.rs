@@ -1,7 +1,7 @@
 //! The two ends of flows: arrivals, transmissions and timers.
 
 use forebay_aqm::base::packet::Ecn;
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::parts::token_bucket::TokenBucket;
 
 use super::World;
@@ -71,6 +71,9 @@ impl World {
             };
             sender.on_ack(now, segment.seq, segment.mark.ece(), blocks);
             let una = sender.acknowledged();
+            if let Some(rtt) = sender.take_round_trip() {
+                self.round_trip(id, rtt);
+            }
             self.pump(id);
             if self.ends.flows[id].app.is_some() {
                 self.acknowledged(id, una);
@@ -101,6 +104,14 @@ impl World {
         }
     }
 
+    /// A sender has measured a round-trip time.
+    fn round_trip(&mut self, id: usize, rtt: Span) {
+        let flow = &self.ends.flows[id];
+        if flow.watched && self.now >= self.window.from {
+            self.ends.delays.round_trip(flow.bundle, rtt);
+        }
+    }
+
     /// A segment will reach a host that may answer ahead of time: nothing else happens at that host before.
     #[inline(never)]
     pub(super) fn answer(&mut self, segment: Segment) {
@@ -125,7 +136,7 @@ impl World {
         self.record.delivered(at, &segment);
         let flow = &mut self.ends.flows[segment.flow as usize];
         if flow.watched && at >= self.window.from {
-            self.ends.delays.note(segment.class, at.since(segment.sent()), &mut flow.last_delay);
+            self.ends.delays.note(segment.bundle, at.since(segment.sent()), &mut flow.last_delay);
         }
         match &mut flow.body {
             Body::Tcp { receiver, .. } => {
@@ -177,8 +188,8 @@ impl World {
             Some(marker) => mark.with_colour(self.ends.markers[marker.get()].colour(u32::from(len), self.now)),
             None => mark,
         };
-        let (load, hop, class) = (Load::sent(self.now), flow.forward, flow.class);
-        let segment = Segment { at: Instant::ZERO, load, flow: id as u32, seq, hop, len, class, mark };
+        let (load, hop, bundle) = (Load::sent(self.now), flow.forward, flow.bundle);
+        let segment = Segment { at: Instant::ZERO, load, flow: id as u32, seq, hop, len, bundle, mark };
         self.emit::<true>(flow.from as usize, segment, self.now);
     }
 
@@ -193,7 +204,7 @@ impl World {
             seq: ack.next,
             hop: flow.back,
             len: flow.ack,
-            class: flow.class,
+            bundle: flow.bundle,
             mark: Mark::ack(ack.ece),
         };
         self.emit::<false>(flow.to as usize, segment, now);

@@ -80,6 +80,7 @@ pub(crate) struct Flow {
     pub(crate) ack: u16,
     /// Class of service.
     pub(crate) class: u8,
+    pub(crate) bundle: u8,
     /// ECN codepoint of its data.
     pub(crate) ecn: Ecn,
     /// The marker of its data.
@@ -147,6 +148,7 @@ impl Flow {
             packet: spec.packet,
             ack: spec.traffic.answer(),
             class: spec.class,
+            bundle: spec.bundle,
             ecn: spec.ecn,
             marker: spec.marker.map(Index::new),
             watched,
@@ -208,6 +210,7 @@ impl Flow {
         FlowOutcome {
             group: self.group,
             class: self.class,
+            bundle: self.bundle,
             goodput_bytes: arrived.payload(self.headers),
             received_bytes: arrived.bytes,
             delivered_pkts: u64::from(total),

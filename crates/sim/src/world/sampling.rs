@@ -4,6 +4,7 @@ use forebay_aqm::base::time::Span;
 
 use super::World;
 use crate::link::Link;
+use crate::measure::bundles::Bundles;
 use crate::measure::outcome::{LinkOutcome, Outcome, Series};
 use crate::network::{LinkId, Network};
 
@@ -19,6 +20,7 @@ pub(super) struct Sampling {
     /// Time between rows.
     pub(super) every: Span,
     studied: Vec<Studied>,
+    bundles: Bundles,
 }
 
 impl Sampling {
@@ -27,7 +29,7 @@ impl Sampling {
         let studied = net.links.iter().enumerate().filter(|(_, link)| link.lane.study);
         let studied =
             studied.map(|(id, link)| Studied { id, name: link.name.clone(), series: Series::new(link.probes()) });
-        Self { every: net.sample, studied: studied.collect() }
+        Self { every: net.sample, studied: studied.collect(), bundles: net.bundles() }
     }
 }
 
@@ -70,7 +72,9 @@ impl World {
         Outcome {
             links: self.link_outcomes(),
             flows: self.ends.flows.iter().map(|flow| flow.outcome(self.window)).collect(),
-            classes: self.ends.delays.outcomes(),
+            classes: self.ends.delays.of_classes(&self.sampling.bundles),
+            bundles: self.ends.delays.of_bundles(),
+            all: self.ends.delays.of_all(),
             events: self.record.events,
             fingerprint: self.record.fingerprint,
         }
@@ -78,6 +82,9 @@ impl World {
 
     fn link_outcomes(&mut self) -> Vec<LinkOutcome> {
         let studied = core::mem::take(&mut self.sampling.studied).into_iter();
-        studied.filter_map(|Studied { id, name, series }| self.fabric.links[id].outcome(name, series)).collect()
+        let bundles = &self.sampling.bundles;
+        studied
+            .filter_map(|Studied { id, name, series }| self.fabric.links[id].outcome(bundles, name, series))
+            .collect()
     }
 }

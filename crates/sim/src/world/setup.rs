@@ -22,8 +22,12 @@ impl World {
     pub fn new(net: &Network, seed: u64) -> Result<Self, BadNetwork> {
         net.check()?;
         let window = Window::new(net.warmup, net.duration);
-        let over_time = || (!net.classes.is_empty()).then(|| OverTime::new(&net.classes, net.duration, net.sample));
-        let links: Vec<Link> = net.links.iter().map(|spec| Link::of(spec, seed, window, over_time())).collect();
+        let bundles = net.bundles();
+        let over_time = || {
+            (!net.classes.is_empty()).then(|| OverTime::new(&net.classes, bundles.clone(), net.duration, net.sample))
+        };
+        let links: Vec<Link> =
+            net.links.iter().map(|spec| Link::of(spec, seed, (window, over_time()), &bundles)).collect();
         let managed = links.iter().filter(|link| link.is_managed()).count();
         let ahead = Ahead::new(net);
         let sources = Sources { managed, pipes: ahead.pipes };

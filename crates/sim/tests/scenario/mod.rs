@@ -77,7 +77,9 @@ pub(crate) fn network(seed: u64) -> Network {
         let traffic = if i < tcp { Traffic::Tcp(options(&mut dice)) } else { datagrams_or_video(&mut dice, service) };
         let at = shape.attach(&mut dice, &mut net, i as usize);
         let flow = flow(&mut dice, i as usize, at, traffic, packet, duration);
-        net.flows.push(flow);
+        // Two bundles for each class.
+        let bundle = flow.class + 8 * (i % 2) as u8;
+        net.flows.push(FlowSpec { bundle, ..flow });
     }
     shapes::spoil(&mut dice, &mut net);
     markers(&mut dice, &mut net, rate);
@@ -100,6 +102,7 @@ fn flow(dice: &mut Dice, i: usize, at: Attachment, traffic: Traffic, packet: u16
         packet: if dice.once_in(4) { dice.whole(41, 1500) as u16 } else { packet },
         traffic: answered(traffic, dice.whole(40, 80) as u16),
         class: dice.whole(0, 7) as u8,
+        bundle: 0,
         pair: dice.whole(0, 5) as u32,
         marker: None,
     }

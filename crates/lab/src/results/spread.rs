@@ -1,0 +1,29 @@
+//! Statistics of a distribution.
+
+use forebay_sim::histogram;
+use serde::{Deserialize, Serialize};
+
+/// Mean, spread and percentiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub std: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    #[serde(default)]
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Spread {
+    pub(crate) fn new(s: histogram::Summary, factor: f64) -> Self {
+        let s = s.scaled(factor);
+        Self { mean: s.mean, std: s.std, p50: s.p50, p95: s.p95, p99: s.p99, max: s.max }
+    }
+}

@@ -1,0 +1,137 @@
+//! Results of each class of traffic of a run, and of all together.
+
+use forebay_sim::network::{FlowSpec, Network};
+use forebay_sim::outcome::{BundleEnds, BundleOutcome, FlowOutcome, LinkOutcome, Outcome};
+use serde::{Deserialize, Serialize};
+
+use super::spread::Spread;
+use crate::figures::stats;
+use crate::scenario::Scenario;
+
+/// Name of all classes together.
+pub const ALL: &str = "all";
+
+/// Results of one class of traffic at one link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrafficSummary {
+    /// The group of flows, or the class if the scenario numbers classes; [`ALL`] for all together.
+    pub name: String,
+    /// Bits per second, headers included, that reached the receivers for the first time.
+    pub throughput_bps: f64,
+    /// Payload of these, in bit/s (RFC 2647 section 3.17).
+    pub goodput_bps: f64,
+    /// Queueing delay at the link, in ms.
+    pub wait_ms: Option<Spread>,
+    /// Round-trip times that senders measured, in ms; `None` without TCP.
+    pub rtt_ms: Option<Spread>,
+    /// Completion times of files, in s.
+    pub fct_s: Option<Spread>,
+    /// Number of files that arrived.
+    pub fct_n: u64,
+    /// Dropped / offered.
+    pub loss_ratio: f64,
+    /// Marked / offered.
+    pub mark_ratio: f64,
+    /// Jain's index of flows that are active in nearly the complete window; `None` without such flows.
+    pub jain: Option<f64>,
+}
+
+/// Counters and distributions of one class, from the simulator.
+struct Parts<'a> {
+    name: String,
+    link: BundleOutcome,
+    ends: Option<&'a BundleEnds>,
+    flows: Vec<&'a FlowOutcome>,
+}
+
+/// Results of each class whose packets were offered to the link, then of all. `flows`: those whose data crosses the link.
+pub(crate) fn traffic(
+    scenario: &Scenario,
+    net: &Network,
+    outcome: &Outcome,
+    link: &LinkOutcome,
+    flows: &[&FlowOutcome],
+    window_s: f64,
+) -> Vec<TrafficSummary> {
+    let of = |bundle: &BundleOutcome| Parts {
+        name: name(scenario, &net.flows, bundle.bundle),
+        link: bundle.clone(),
+        ends: outcome.bundles.iter().find(|ends| ends.bundle == bundle.bundle),
+        flows: flows.iter().copied().filter(|flow| flow.bundle == bundle.bundle).collect(),
+    };
+    // A bundle whose acknowledgements alone cross the link has no flows here.
+    let bundles = link.bundles.iter().map(of).filter(|parts| !parts.flows.is_empty());
+    let all = Parts {
+        name: ALL.to_string(),
+        link: BundleOutcome {
+            bundle: 0,
+            offered_pkts: link.offered_pkts,
+            dropped_pkts: link.dropped_early + link.dropped_overflow,
+            marked_pkts: link.marked,
+            sojourn_s: link.sojourn_s,
+        },
+        ends: Some(&outcome.all),
+        flows: flows.to_vec(),
+    };
+    bundles.chain([all]).map(|parts| parts.summary(window_s)).collect()
+}
+
+/// The group of a bundle, or its class if the scenario numbers classes.
+fn name(scenario: &Scenario, flows: &[FlowSpec], bundle: u8) -> String {
+    let is_group = flows.iter().all(|flow| flow.class == 0);
+    match scenario.flows.get(usize::from(bundle)) {
+        Some(group) if is_group => group.name.clone(),
+        _ => bundle.to_string(),
+    }
+}
+
+/// A metric of a class: name in `summary.json`, and value.
+pub type Metric = (&'static str, fn(&TrafficSummary) -> Option<f64>);
+
+/// The metrics of `compare.cases[].contenders[].classes`.
+pub const METRICS: [Metric; 17] = [
+    ("throughput_bps", |t| Some(t.throughput_bps)),
+    ("goodput_bps", |t| Some(t.goodput_bps)),
+    ("wait_ms.mean", |t| t.wait_ms.map(|s| s.mean)),
+    ("wait_ms.p50", |t| t.wait_ms.map(|s| s.p50)),
+    ("wait_ms.p95", |t| t.wait_ms.map(|s| s.p95)),
+    ("wait_ms.p99", |t| t.wait_ms.map(|s| s.p99)),
+    ("rtt_ms.mean", |t| t.rtt_ms.map(|s| s.mean)),
+    ("rtt_ms.p50", |t| t.rtt_ms.map(|s| s.p50)),
+    ("rtt_ms.p95", |t| t.rtt_ms.map(|s| s.p95)),
+    ("rtt_ms.p99", |t| t.rtt_ms.map(|s| s.p99)),
+    ("fct_s.p50", |t| t.fct_s.map(|s| s.p50)),
+    ("fct_s.p95", |t| t.fct_s.map(|s| s.p95)),
+    ("fct_s.p99", |t| t.fct_s.map(|s| s.p99)),
+    ("fct_s.n", |t| t.fct_s.map(|_| t.fct_n as f64)),
+    ("loss_ratio", |t| Some(t.loss_ratio)),
+    ("mark_ratio", |t| Some(t.mark_ratio)),
+    ("jain", |t| t.jain),
+];
+
+impl Parts<'_> {
+    fn summary(self, window_s: f64) -> TrafficSummary {
+        let rate = |bytes: fn(&FlowOutcome) -> u64| {
+            self.flows.iter().map(|flow| bytes(flow)).sum::<u64>() as f64 * 8.0 / window_s
+        };
+        let ratio = |count: u64| count as f64 / self.link.offered_pkts.max(1) as f64;
+        TrafficSummary {
+            throughput_bps: rate(|flow| flow.received_bytes),
+            goodput_bps: rate(|flow| flow.goodput_bytes),
+            wait_ms: self.link.sojourn_s.map(|s| Spread::new(s, 1e3)),
+            rtt_ms: self.ends.and_then(|ends| ends.rtt_s).map(|s| Spread::new(s, 1e3)),
+            fct_s: self.ends.and_then(|ends| ends.completion_s).map(|s| Spread::new(s, 1.0)),
+            fct_n: self.ends.map_or(0, |ends| ends.files),
+            loss_ratio: ratio(self.link.dropped_pkts),
+            mark_ratio: ratio(self.link.marked_pkts),
+            jain: jain(&self.flows, window_s),
+            name: self.name,
+        }
+    }
+}
+
+/// Jain's index of the goodput while active, of flows that were active in at least nine tenths of the window.
+pub(crate) fn jain(flows: &[&FlowOutcome], window_s: f64) -> Option<f64> {
+    let long = flows.iter().filter(|f| f.active_s >= window_s * 0.9);
+    stats::jain(long.map(|f| f.goodput_bytes as f64 / f.active_s))
+}

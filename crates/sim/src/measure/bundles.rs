@@ -1,0 +1,21 @@
+//! Bundles: flows that are measured together.
+
+/// The service class of each bundle.
+#[derive(Clone, Debug)]
+pub(crate) struct Bundles(Box<[u8; 256]>);
+
+impl Bundles {
+    /// From pairs of bundle and class; later pairs replace earlier ones. A bundle without a pair has the class of its
+    /// number.
+    pub(crate) fn of(pairs: impl Iterator<Item = (u8, u8)>) -> Self {
+        let mut classes = Box::new(core::array::from_fn(|bundle| bundle as u8));
+        pairs.for_each(|(bundle, class)| classes[usize::from(bundle)] = class);
+        Self(classes)
+    }
+
+    /// The class of a bundle.
+    #[inline]
+    pub(crate) fn class(&self, bundle: u8) -> u8 {
+        self.0[usize::from(bundle)]
+    }
+}

@@ -1,0 +1,29 @@
+//! What others see of a sender.
+
+use forebay_aqm::base::time::Span;
+
+use super::super::rtt::Rtt;
+use super::Sender;
+
+impl Sender {
+    /// Slow-start threshold in packets.
+    pub const fn ssthresh(&self) -> f64 {
+        self.window.ssthresh()
+    }
+
+    /// Smoothed round-trip time and timeout estimator.
+    pub const fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    /// Packets acknowledged.
+    pub const fn acknowledged(&self) -> u32 {
+        self.una
+    }
+
+    /// The latest round-trip time measured, unless it was taken already.
+    #[inline]
+    pub const fn take_round_trip(&mut self) -> Option<Span> {
+        self.rtt.take()
+    }
+}
