@@ -9,3 +9,4 @@ pub mod look;
 pub mod summary;
 pub mod svg;
 pub mod text_table;
+mod verdict;

@@ -11,6 +11,7 @@ use super::beyond::{self, Here};
 use super::digits::{interval, signed, significant};
 use super::look::{Look, Tone};
 use super::text_table::Table;
+use super::verdict;
 
 /// A column: quantity of `compare`, heading, unit, factor.
 type Column = (&'static str, &'static str, &'static str, f64);
@@ -37,6 +38,13 @@ struct Row<'a> {
     contender: &'a ContenderComparison,
 }
 
+impl Row<'_> {
+    /// Name of the contender.
+    fn name(&self) -> &str {
+        self.lead.last().map_or("", String::as_str)
+    }
+}
+
 /// Tables of a summary: with several cases as [`by_point`], else as [`by_case`].
 pub fn tables(look: Look, summary: &Summary) -> String {
     if summary.compare.cases.len() > 1 { by_point(look, summary) } else { by_case(look, summary) }
@@ -52,6 +60,11 @@ pub fn by_case(look: Look, summary: &Summary) -> String {
         if !case.axes.is_empty() {
             let title: Vec<String> = case.axes.words().map(|(axis, value)| format!("{axis} = {value}")).collect();
             out += &format!("{}\n", look.tone(Tone::Strong, &title.join(", ")));
+        }
+        let named: Vec<verdict::Row> = rows.iter().map(|row| (row.name(), row.contender)).collect();
+        let verdict = verdict::tables(look, case, &named);
+        if !verdict.is_empty() {
+            out += &format!("{verdict}\n{}\n", look.tone(Tone::Strong, "the queue at the link"));
         }
         out += &means(look, &runs, &[""], &rows);
         out.push('\n');
@@ -203,8 +216,10 @@ fn legend(look: Look, summary: &Summary) -> String {
         "settling: until the queue stays within 20 % of report.reference, else of its later mean".to_string(),
         "          runs that never settle count with their full duration; (k of n): k of n runs settle".to_string(),
     ];
+    let has_classes = summary.compare.cases.iter().any(|case| case.contenders.iter().any(|it| !it.classes.is_empty()));
+    let classes = verdict::legend().into_iter().filter(|_| has_classes).map(str::to_string);
     let more = beyond::legend(summary).into_iter().chain(wire_losses(&summary.runs));
-    lines.into_iter().chain(more).map(|line| look.tone(Tone::Faint, &line) + "\n").collect()
+    classes.chain(lines).chain(more).map(|line| look.tone(Tone::Faint, &line) + "\n").collect()
 }
 
 /// Loss ratio on the wire of each link over all its runs, if there are losses.
