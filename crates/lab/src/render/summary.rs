@@ -38,10 +38,10 @@ struct Row<'a> {
     contender: &'a ContenderComparison,
 }
 
-impl Row<'_> {
-    /// Name of the contender.
-    fn name(&self) -> &str {
-        self.lead.last().map_or("", String::as_str)
+impl<'a> Row<'a> {
+    /// Name and results.
+    fn named(&self) -> (String, &'a ContenderComparison) {
+        (self.lead.last().cloned().unwrap_or_default(), self.contender)
     }
 }
 
@@ -61,8 +61,8 @@ pub fn by_case(look: Look, summary: &Summary) -> String {
             let title: Vec<String> = case.axes.words().map(|(axis, value)| format!("{axis} = {value}")).collect();
             out += &format!("{}\n", look.tone(Tone::Strong, &title.join(", ")));
         }
-        let named: Vec<verdict::Row> = rows.iter().map(|row| (row.name(), row.contender)).collect();
-        let verdict = verdict::tables(look, case, &named);
+        let named = verdict::Case { axes: Vec::new(), rows: rows.iter().map(Row::named).collect() };
+        let verdict = verdict::tables(look, &[], &[named]);
         if !verdict.is_empty() {
             out += &format!("{verdict}\n{}\n", look.tone(Tone::Strong, "the queue at the link"));
         }
@@ -88,9 +88,18 @@ pub fn by_point(look: Look, summary: &Summary) -> String {
         rows
     };
     let axes = summary.compare.cases.first().map(|case| case.axes.words());
-    let heads: Vec<String> = axes.into_iter().flatten().map(|(axis, _)| record::axis_name(axis)).collect();
-    let heads = |last| heads.iter().map(String::as_str).chain([last]).collect::<Vec<_>>();
-    let mut out = beyond::first(look, summary) + &means(look, runs, &heads("discipline"), &rows(0)) + "\n";
+    let axis_names: Vec<String> = axes.into_iter().flatten().map(|(axis, _)| record::axis_name(axis)).collect();
+    let heads = |last| axis_names.iter().map(String::as_str).chain([last]).collect::<Vec<_>>();
+    let cases = summary.compare.cases.iter().map(|case| verdict::Case {
+        axes: case.axes.words().map(|(_, value)| value.to_string()).collect(),
+        rows: case.contenders.iter().map(|it| row(&[], runs, it).named()).collect(),
+    });
+    let verdict = verdict::tables(look, &axis_names, &cases.collect::<Vec<_>>());
+    let mut out = beyond::first(look, summary);
+    if !verdict.is_empty() {
+        out += &format!("{verdict}\n{}\n", look.tone(Tone::Strong, "the queue at the link"));
+    }
+    out += &(means(look, runs, &heads("discipline"), &rows(0)) + "\n");
     let compared = rows(1);
     if !compared.is_empty() {
         out += &format!("{}\n", look.tone(Tone::Strong, "minus the first discipline of the same case"));

@@ -1,11 +1,11 @@
 //! The verdict table: delay, completion times, goodput and fairness of each class of traffic under each discipline.
 
 use crate::figures::stats::Interval;
-use crate::results::comparison::{CaseComparison, ContenderComparison};
+use crate::results::comparison::ContenderComparison;
 use crate::results::traffic::ALL;
 
 use super::digits::{interval, signed};
-use super::look::{Look, Tone};
+use super::look::Look;
 use super::text_table::Table;
 
 /// Which values are better.
@@ -58,35 +58,49 @@ const COLUMNS: [Column; 11] = [
     column("jain", "Jain", "", Better::High, 6),
 ];
 
-/// The rows of a case: name of the contender, and its results.
-pub(super) type Row<'a> = (&'a str, &'a ContenderComparison);
+/// A case: the values of its axes, and its contenders by name.
+pub(super) struct Case<'a> {
+    pub(super) axes: Vec<String>,
+    pub(super) rows: Vec<(String, &'a ContenderComparison)>,
+}
 
-/// The table of a case and, with several contenders, the table of differences; empty for results without classes.
-pub(super) fn tables(look: Look, case: &CaseComparison, rows: &[Row<'_>]) -> String {
-    let classes = classes(case);
+/// The table of these cases and, with several contenders, the table of differences from the first contender of the same
+/// case. `axes`: headings of the axes. Empty for results without classes.
+pub(super) fn tables(look: Look, axes: &[String], cases: &[Case<'_>]) -> String {
+    let classes = classes(cases);
     if classes.is_empty() {
         return String::new();
     }
-    let shown = |column: &&Column| {
-        let values = |class: &&str| {
-            let of = |(_, contender): &Row<'_>| contender.classes.get(class)?.mean.get(column.metric).copied();
-            rows.iter().filter_map(of).collect::<Vec<Interval>>()
-        };
-        let all: Vec<Interval> = classes.iter().flat_map(values).collect();
-        // Marks are shown if there are any.
-        !all.is_empty() && (column.better != Better::None || all.iter().any(|found| found.mean > 0.0))
+    let all = |metric: &str| -> Vec<Interval> {
+        let rows = || cases.iter().flat_map(|case| &case.rows);
+        let of = |class: &&str| rows().filter_map(|(_, it)| it.classes.get(class)?.mean.get(metric).copied()).collect();
+        classes.iter().flat_map(|class| -> Vec<Interval> { of(class) }).collect()
     };
-    let mut columns: Vec<&Column> = COLUMNS.iter().filter(shown).collect();
+    let is_shown = |column: &&Column| {
+        let found = all(column.metric);
+        // Marks are shown if there are any.
+        !found.is_empty() && (column.better != Better::None || found.iter().any(|found| found.mean > 0.0))
+    };
+    let mut columns: Vec<&Column> = COLUMNS.iter().filter(is_shown).collect();
+    let several = cases.iter().any(|case| case.rows.len() > 1);
     loop {
-        let text = means(look, &classes, rows, &columns);
+        let shape = Shape { classes: &classes, axes, columns: &columns };
+        let text = means(look, &shape, cases);
         let is_wide = look.columns.is_some_and(|most| text.lines().any(|line| printed(line) > most));
         let last = columns.iter().enumerate().max_by_key(|(_, column)| column.rank).map(|(at, _)| at);
         match last {
             Some(at) if is_wide && columns.len() > 1 => drop(columns.remove(at)),
-            _ if rows.len() > 1 => return text + "\n" + &differences(look, &classes, rows, &columns),
+            _ if several => return text + "\n" + &differences(look, &shape, cases),
             _ => return text,
         }
     }
+}
+
+/// Rows and columns of a table.
+struct Shape<'a> {
+    classes: &'a [&'a str],
+    axes: &'a [String],
+    columns: &'a [&'a Column],
 }
 
 /// What the headings mean.
@@ -113,10 +127,10 @@ fn printed(line: &str) -> usize {
     width
 }
 
-/// The classes of a case; a single class is shown as all.
-fn classes(case: &CaseComparison) -> Vec<&str> {
+/// The classes of all contenders; a single class is shown as all.
+fn classes<'a>(cases: &[Case<'a>]) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
-    for contender in &case.contenders {
+    for (_, contender) in cases.iter().flat_map(|case| &case.rows) {
         for (class, _) in contender.classes.iter() {
             if !found.contains(&class) {
                 found.push(class);
@@ -127,60 +141,72 @@ fn classes(case: &CaseComparison) -> Vec<&str> {
     if found.len() == 2 { vec![ALL] } else { found }
 }
 
-fn means(look: Look, classes: &[&str], rows: &[Row<'_>], columns: &[&Column]) -> String {
-    let units: Vec<&str> = columns.iter().map(|column| column.unit).collect();
-    let mut table = table(classes, columns, &units, "");
-    for class in classes {
-        for (at, (name, contender)) in rows.iter().enumerate() {
-            let mut cells = lead(classes, class, at, name);
-            for column in columns {
-                let of = |row: &Row<'_>| row.1.classes.get(class)?.mean.get(column.metric).copied();
-                let all: Vec<Option<Interval>> = rows.iter().map(of).collect();
-                let own = contender.classes.get(class).and_then(|found| found.mean.get(column.metric));
-                let mark = if is_best(at, &all, column.better) { " *" } else { "" };
-                cells.push(cell(own, column.factor) + mark);
+fn means(look: Look, shape: &Shape<'_>, cases: &[Case<'_>]) -> String {
+    let units: Vec<&str> = shape.columns.iter().map(|column| column.unit).collect();
+    let mut table = shape.table(&units, "");
+    for class in shape.classes {
+        let mut is_first = true;
+        for case in cases {
+            for (at, (name, contender)) in case.rows.iter().enumerate() {
+                let mut cells = shape.lead(class, is_first, case, name);
+                is_first = false;
+                for column in shape.columns {
+                    let of = |(_, it): &(String, &ContenderComparison)| {
+                        it.classes.get(class)?.mean.get(column.metric).copied()
+                    };
+                    let all: Vec<Option<Interval>> = case.rows.iter().map(of).collect();
+                    let own = contender.classes.get(class).and_then(|found| found.mean.get(column.metric));
+                    let mark = if is_best(at, &all, column.better) { " *" } else { "" };
+                    cells.push(cell(own, column.factor) + mark);
+                }
+                table.row(cells);
             }
-            table.row(cells);
         }
     }
     table.render(look, "")
 }
 
-fn differences(look: Look, classes: &[&str], rows: &[Row<'_>], columns: &[&Column]) -> String {
-    let units: Vec<&str> = columns.iter().map(|column| column.points).collect();
-    let title = format!("minus {}", rows[0].0);
-    let mut table = table(classes, columns, &units, &title);
-    for class in classes {
-        for (at, (name, contender)) in rows.iter().skip(1).enumerate() {
-            let mut cells = lead(classes, class, at, name);
-            for column in columns {
-                let found = contender.classes.get(class).and_then(|found| found.difference.get(column.metric));
-                let found = found.and_then(Option::as_ref);
-                let is_clear = found.is_some_and(|found| !found.contains(0.0));
-                cells.push(signed(cell(found, column.factor)) + if is_clear { " *" } else { "" });
+fn differences(look: Look, shape: &Shape<'_>, cases: &[Case<'_>]) -> String {
+    let units: Vec<&str> = shape.columns.iter().map(|column| column.points).collect();
+    let first = cases.first().and_then(|case| case.rows.first()).map_or("", |(name, _)| name);
+    let is_same = cases.iter().all(|case| case.rows.first().is_some_and(|(name, _)| name == first));
+    let title = if is_same { format!("minus {first}") } else { "minus the first".to_string() };
+    let mut table = shape.table(&units, &title);
+    for class in shape.classes {
+        let mut is_first = true;
+        for case in cases {
+            for (name, contender) in case.rows.iter().skip(1) {
+                let mut cells = shape.lead(class, is_first, case, name);
+                is_first = false;
+                for column in shape.columns {
+                    let found = contender.classes.get(class).and_then(|found| found.difference.get(column.metric));
+                    let found = found.and_then(Option::as_ref);
+                    let is_clear = found.is_some_and(|found| !found.contains(0.0));
+                    cells.push(signed(cell(found, column.factor)) + if is_clear { " *" } else { "" });
+                }
+                table.row(cells);
             }
-            table.row(cells);
         }
     }
     table.render(look, "")
 }
 
-/// A table with a column for the discipline and, with several classes, one before it for the class.
-fn table(classes: &[&str], columns: &[&Column], units: &[&str], title: &str) -> Table {
-    let heads = columns.iter().map(|column| column.head);
-    if classes.len() == 1 {
-        let heads: Vec<&str> = [title].into_iter().chain(heads).collect();
-        return Table::new(&heads).units(&[&[""], units].concat());
+impl Shape<'_> {
+    /// A table whose first columns are the class, if there are several, the axes, and the discipline.
+    fn table(&self, units: &[&str], title: &str) -> Table {
+        let class = if self.classes.len() == 1 { &[][..] } else { &[""] };
+        let axes: Vec<&str> = self.axes.iter().map(String::as_str).collect();
+        let lead = [class, &axes, &[title]].concat();
+        let heads: Vec<&str> = self.columns.iter().map(|column| column.head).collect();
+        let blank = vec![""; lead.len()];
+        let table = Table::new(&[&lead[..], &heads].concat()).units(&[&blank[..], units].concat());
+        table.words(&(0..class.len()).collect::<Vec<_>>()).numbers(class.len()..lead.len() - 1).words(&[lead.len() - 1])
     }
-    let heads: Vec<&str> = ["", title].into_iter().chain(heads).collect();
-    Table::new(&heads).units(&[&["", ""], units].concat()).words(&[1])
-}
 
-/// The first cells of a row: the class in its first row, and the discipline.
-fn lead(classes: &[&str], class: &str, at: usize, name: &str) -> Vec<String> {
-    match classes {
-        [_] => vec![name.to_string()],
-        _ => vec![if at == 0 { class.to_string() } else { String::new() }, name.to_string()],
+    /// The first cells of a row; the class only in its first row.
+    fn lead(&self, class: &str, is_first: bool, case: &Case<'_>, name: &str) -> Vec<String> {
+        let class = (self.classes.len() > 1).then(|| if is_first { class.to_string() } else { String::new() });
+        class.into_iter().chain(case.axes.iter().cloned()).chain([name.to_string()]).collect()
     }
 }
 
