@@ -91,7 +91,7 @@ fn a_plain_fifo_conforms() {
 }
 
 #[test]
-fn finds_a_changed_order() {
+fn finds_reordered_packets() {
     /// Two lists filled alternately, emptied at random.
     struct Shuffled(u16);
     impl Discipline for Shuffled {
@@ -114,7 +114,7 @@ fn finds_a_changed_order() {
 }
 
 #[test]
-fn finds_packets_that_wait_while_nothing_is_sent() {
+fn finds_idle_link_while_packets_wait() {
     struct Lazy(bool);
     impl Discipline for Lazy {
         fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
@@ -129,7 +129,7 @@ fn finds_packets_that_wait_while_nothing_is_sent() {
 }
 
 #[test]
-fn finds_lost_doubled_and_changed_packets() {
+fn finds_lost_duplicated_and_changed_packets() {
     struct Forger(fn(Packet, &mut Port, &mut Cx));
     impl Discipline for Forger {
         fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
@@ -166,7 +166,7 @@ fn finds_lost_doubled_and_changed_packets() {
 }
 
 #[test]
-fn finds_signals_that_break_the_promises() {
+fn finds_signals_to_an_empty_queue() {
     struct Signals;
     impl Aqm for Signals {
         fn arrival(&mut self, _: &Packet, level: &Level, _: &mut Cx) -> Verdict {
@@ -200,7 +200,7 @@ fn finds_ticks_that_do_not_advance() {
 }
 
 #[test]
-fn finds_probes_that_are_no_numbers() {
+fn finds_probe_values_out_of_range() {
     struct Probed(f64);
     impl Aqm for Probed {}
     impl Probes for Probed {
@@ -218,7 +218,7 @@ fn finds_probes_that_are_no_numbers() {
 }
 
 #[test]
-fn finds_runs_that_differ() {
+fn finds_irreproducible_runs() {
     struct Fickle(bool);
     impl Aqm for Fickle {
         fn arrival(&mut self, _: &Packet, level: &Level, _: &mut Cx) -> Verdict {

@@ -235,7 +235,7 @@ fn trace_of(marker: &MarkerEntry) -> String {
 }
 
 #[test]
-fn traces_are_as_blessed() {
+fn traces_match_the_golden_files() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
     let bless = std::env::var_os("FOREBAY_BLESS").is_some_and(|value| value == "1");
     let only = std::env::var("FOREBAY_ONLY").ok();

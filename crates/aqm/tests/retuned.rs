@@ -53,7 +53,7 @@ fn all() -> impl Iterator<Item = Spec> {
 }
 
 #[test]
-fn the_same_parameters_change_nothing() {
+fn retuning_to_same_parameters_changes_nothing() {
     for spec in all() {
         let again =
             |_: u64, discipline: &mut AnyDiscipline| assert!(discipline.retune(&spec, &LINK), "{}", spec.name());
@@ -62,7 +62,7 @@ fn the_same_parameters_change_nothing() {
 }
 
 #[test]
-fn other_parameters_count_from_then_on() {
+fn retuned_parameters_apply_from_then_on() {
     for (before, after) in [
         ("pi q_ref=20", "pi q_ref=40"),
         ("raqm q0=20 p_init=0.1", "raqm q0=50 p_init=0.1"),

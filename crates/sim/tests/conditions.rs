@@ -76,7 +76,7 @@ fn meter_measures_the_loss_rate() {
 }
 
 #[test]
-fn losses_do_not_depend_on_shortcuts_or_meters() {
+fn fast_paths_and_meters_do_not_change_losses() {
     let net = lossy("droptail", 20);
     let fast = run(&net, 1);
     let mut slow = net.clone();
@@ -92,7 +92,7 @@ fn losses_do_not_depend_on_shortcuts_or_meters() {
 }
 
 #[test]
-fn a_loss_that_never_happens_changes_nothing() {
+fn zero_loss_probability_changes_nothing() {
     let net = case1(&dumbbell("raqm", 20, Span::from_micros(10)), 10, 20, TcpOptions::default(), 1);
     let mut with = net.clone();
     with.links.iter_mut().for_each(|link| link.lane.conditions.loss = Some(LossModel::Bernoulli(0.0)));
@@ -100,7 +100,7 @@ fn a_loss_that_never_happens_changes_nothing() {
 }
 
 #[test]
-fn an_impossible_probability_is_refused() {
+fn invalid_loss_probability_is_refused() {
     let mut net = lossy("droptail", 1);
     net.links[2].lane.conditions.loss = Some(LossModel::Bernoulli(1.5));
     assert!(net.check().unwrap_err().0.contains("access"), "{:?}", net.check());

@@ -12,7 +12,7 @@ use forebay_sim::tcp::{TcpOptions, Variant};
 const JITTER: Span = Span::from_micros(10);
 
 #[test]
-fn same_seed_same_run_and_another_seed_another() {
+fn only_the_same_seed_repeats_a_run() {
     for aqm in ["droptail", "raqm", "pi", "rem"] {
         let bell = dumbbell(aqm, 100, JITTER);
         let go = |seed| run(&case1(&bell, 20, 20, TcpOptions::default(), seed), seed);

@@ -52,7 +52,7 @@ fn networks(seeds: std::ops::Range<u64>) -> u64 {
 }
 
 #[test]
-fn fingerprints_are_those_on_record() {
+fn fingerprints_match_the_record() {
     let mut found = String::new();
     let mut line = |name: &str, net: &Network| {
         writeln!(found, "{name:<24}{:016x}", run(net, 1).fingerprint).unwrap();

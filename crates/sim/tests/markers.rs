@@ -82,7 +82,7 @@ fn sio_keeps_in_packets_from_being_lost() {
 }
 
 #[test]
-fn a_marker_that_does_not_exist_is_refused() {
+fn unknown_marker_is_refused() {
     let mut net = sources("droptail", 2);
     net.flows[0].marker = Some(0);
     assert!(net.check().is_err_and(|bad| bad.0.contains("marker")));

@@ -41,8 +41,8 @@ fn try_all(test: &str, seeds: impl Iterator<Item = u64>, check: impl Fn(u64)) {
 /// In these builds every link counts packets independently and checks the counters at each packet; the end of a run
 /// checks those of the complete network: `crates/sim/src/world/audit.rs`.
 #[test]
-fn counts_add_up() {
-    try_all("counts_add_up", seeds(), |seed| {
+fn counters_are_consistent() {
+    try_all("counters_are_consistent", seeds(), |seed| {
         let net = crate::scenario::network(seed);
         let outcome = run(&net, seed);
         let studied = net.links.iter().filter(|link| link.lane.study);
@@ -90,8 +90,8 @@ fn check_flows(net: &Network, outcome: &Outcome) {
 }
 
 #[test]
-fn the_same_twice() {
-    try_all("the_same_twice", seeds().step_by(10), |seed| {
+fn runs_are_reproducible() {
+    try_all("runs_are_reproducible", seeds().step_by(10), |seed| {
         let net = crate::scenario::network(seed);
         assert!(run(&net, seed) == run(&net, seed));
     });
@@ -99,8 +99,8 @@ fn the_same_twice() {
 
 /// Drop-tail computed directly and as a discipline, in one scenario of ten: those that drew drop-tail.
 #[test]
-fn the_same_by_arithmetic_and_by_discipline() {
-    try_all("the_same_by_arithmetic_and_by_discipline", seeds(), |seed| {
+fn arithmetic_drop_tail_equals_discipline() {
+    try_all("arithmetic_drop_tail_equals_discipline", seeds(), |seed| {
         let mut net = crate::scenario::network(seed);
         if net.links[0].is_fast() {
             let fast = run(&net, seed);
@@ -117,8 +117,8 @@ fn the_same_by_arithmetic_and_by_discipline() {
 /// event order, so delays and starts are odd numbers; a host's link has jitter only ahead of time, so there is no
 /// jitter.
 #[test]
-fn the_same_ahead_of_time_and_by_event() {
-    try_all("the_same_ahead_of_time_and_by_event", seeds().step_by(10), |seed| {
+fn ahead_of_time_equals_event_driven() {
+    try_all("ahead_of_time_equals_event_driven", seeds().step_by(10), |seed| {
         let mut fast = crate::scenario::network(seed);
         fast.hosts.iter_mut().for_each(|host| host.jitter = Span::ZERO);
         let odd = |i: usize, factor: u64| Span::from_nanos(1 + i as u64 * factor % 1009);

@@ -98,7 +98,7 @@ fn cross_traffic_uses_only_the_links_it_crosses() {
 /// Without jitter, whose random numbers depend on names of hosts, a dumbbell with one pair of hosts is a line of four
 /// nodes.
 #[test]
-fn a_graph_can_spell_the_dumbbell() {
+fn graph_can_express_the_dumbbell() {
     for aqm in ["droptail", "raqm", "red"] {
         let bell = Dumbbell { hosts: 1, ..dumbbell(aqm, 20, Span::ZERO) };
         let options = TcpOptions::default();
