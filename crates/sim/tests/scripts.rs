@@ -11,7 +11,7 @@ fn every_script_passes() {
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|ext| ext == "txt"));
     files.sort();
-    assert!(files.len() >= 20, "scripts are found");
+    assert!(files.len() >= 20, "at least 20 scripts are found");
     let failures: Vec<String> = files
         .iter()
         .filter_map(|path| {
