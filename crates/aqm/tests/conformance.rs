@@ -1,4 +1,4 @@
-//! The conformance suite over the complete registry, and the faults that it must find.
+//! The conformance suite for all disciplines of the registry, and faults that the suite must find.
 
 use forebay_aqm::base::adapters::Fifo;
 use forebay_aqm::base::cx::Cx;
@@ -38,17 +38,17 @@ fn check_random_parameters(entry: &Entry) {
         let text = random_settings(entry, &mut rng);
         let Ok(spec) = Spec::parse(&text) else {
             refused += 1;
-            assert!(refused < 10 * CASES, "{} refuses nearly every combination, such as {text}", entry.name);
+            assert!(refused < 10 * CASES, "{} refuses nearly every parameter set, such as {text}", entry.name);
             continue;
         };
         let again = Spec::parse(&spec.canonical()).unwrap_or_else(|e| panic!("{text}: {e}"));
-        assert_eq!(again.canonical(), spec.canonical(), "{text}: reading back what was written");
+        assert_eq!(again.canonical(), spec.canonical(), "{text}: the canonical text reads back the same");
         check(&spec, done);
         done += 1;
     }
 }
 
-/// With `FOREBAY_ONLY=red` only that discipline.
+/// Checks the disciplines of one kind; with `FOREBAY_ONLY=red` only RED.
 fn check_rung(rung: Rung) {
     let only = std::env::var("FOREBAY_ONLY").ok();
     let asked = |entry: &&Entry| entry.rung == rung && only.as_ref().is_none_or(|only| only == entry.name);
@@ -73,7 +73,7 @@ fn every_queue_conforms() {
     check_rung(Rung::Queue);
 }
 
-/// Accepts everything; each faulty design below differs from it in one way.
+/// Accepts every packet. Each faulty design below differs from it in one way.
 struct Plain;
 impl Aqm for Plain {}
 
@@ -92,7 +92,7 @@ fn a_plain_fifo_conforms() {
 
 #[test]
 fn finds_reordered_packets() {
-    /// Two lists filled alternately, emptied at random.
+    /// Two lists, filled alternately and emptied in random order.
     struct Shuffled(u16);
     impl Discipline for Shuffled {
         fn lists(&self) -> usize {
