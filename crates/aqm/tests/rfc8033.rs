@@ -132,7 +132,7 @@ fn rfc8033_4_1_no_drop_at_low_delay_and_p() {
     assert!(p > 0.2 && dropped > 0, "p too high: {p}");
 }
 
-/// RFC 8033 section 4.1: no drop while no more than two mean packets wait.
+/// RFC 8033 section 4.1: no drop while at most two mean packets are queued.
 #[test]
 fn rfc8033_4_1_no_drop_with_two_mean_packets_queued() {
     let mut pie = Pie::congested(1.0, "ecn=off");
@@ -249,7 +249,7 @@ fn rfc8033_4_3_delay_may_come_from_a_timestamp() {
     }
 }
 
-/// RFC 8033 section 4.4 (SHOULD): bursts of up to MAX_BURST = 150 ms are not punished.
+/// RFC 8033 section 4.4 (SHOULD): bursts of up to MAX_BURST = 150 ms are not signalled.
 #[test]
 fn rfc8033_4_4_the_burst_allowance_is_150_ms() {
     for words in ["", "preset=rfc8033", "preset=linux ecn=on"] {

@@ -210,7 +210,7 @@ fn rfc8290_4_2_returning_queue_does_not_starve_others() {
     assert!(bytes.iter().all(|b| b.abs_diff(bytes[0]) <= 2000), "{bytes:?}");
 }
 
-/// RFC 8290 section 5.2.1 (SHOULD): interval is of the order of the longest round trip: 100 ms by default, and configurable.
+/// RFC 8290 section 5.2.1 (SHOULD): interval is of the order of the longest round trip: 100 ms, configurable.
 #[test]
 fn rfc8290_5_2_1_interval_is_100_ms_unless_set() {
     assert_eq!((default("interval"), default("target")), ("100ms".to_string(), "5ms".to_string()));

@@ -147,8 +147,8 @@ fn rfc9332_2_5_1_classic_drops_are_square_of_marks() {
     }
 }
 
-/// RFC 9332 section 2.5.1 (MUST): L packets are marked with at least the coupled probability, whatever the L queue's
-/// native AQM requests.
+/// RFC 9332 section 2.5.1 (MUST): L packets are marked with at least the coupled probability, at any marking
+/// probability of the L queue's native AQM.
 #[test]
 fn rfc9332_2_5_1_native_aqm_never_lowers_coupled_marking() {
     for (name, [half, all]) in BOTH
