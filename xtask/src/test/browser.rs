@@ -94,8 +94,7 @@ fn look(browser: &Path, report: &Path, scratch: &Path, width: u32) -> Result<Str
 fn judge(html: &str) -> Result<(), String> {
     let number = |name: &str| -> Result<u32, String> {
         let rest = html.split_once(&format!("data-{name}=\"")).and_then(|(_, rest)| rest.split_once('"'));
-        rest.and_then(|(number, _)| number.parse().ok())
-            .ok_or_else(|| format!("the report says nothing of {name}: {html}"))
+        rest.and_then(|(number, _)| number.parse().ok()).ok_or_else(|| format!("no data-{name} in the report: {html}"))
     };
     let (errors, charts, lines, beyond) = (number("errors")?, number("charts")?, number("lines")?, number("beyond")?);
     match () {
