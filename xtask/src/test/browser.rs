@@ -125,6 +125,6 @@ mod tests {
             let found = judge(&page).err().unwrap_or_default();
             assert!(found.contains(want) && found.is_empty() == want.is_empty(), "{page}: {found}");
         }
-        assert!(judge("<html><head>").is_err_and(|what| what.contains("nothing of errors")));
+        assert!(judge("<html><head>").is_err_and(|what| what.contains("no data-errors")));
     }
 }
