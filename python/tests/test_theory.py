@@ -71,7 +71,7 @@ def test_custom_classes_have_margins_trajectories_and_explanation() -> None:
         assert own[number] == pytest.approx(built_in[number], rel=1e-6), number
     assert theory.fluid(DESIGN, aqm=Held)[0]["q_pkts"] == pytest.approx(theory.fluid(DESIGN, aqm=PI)[0]["q_pkts"])
     told = forebay.explain("held")
-    assert told["summary"] == "PI's law, as Hollot et al. have it." and told["rung"] == "law"
+    assert told["summary"] == "PI by Hollot et al." and told["rung"] == "law"
     named = {one["name"]: (one["default"], one["accepts"]) for one in told["parameters"]}
     assert named["q_ref"] == ("200", "a whole number") and named["a"] == ("1.822e-05", "a number")
     assert [probe["name"] for probe in told["probes"]] == ["held.p"]

@@ -10,15 +10,15 @@ const EACH: usize = 15;
 /// A passage: file, line, text.
 type Passage = (String, usize, String);
 
-/// Prints [`EACH`] help texts, doc comments, paragraphs of pages and names of tests. The same seed draws the same
-/// passages.
+/// Prints [`EACH`] help texts, doc comments, paragraphs or list items of pages, and names of tests. The same seed draws
+/// the same passages.
 pub(crate) fn run(seed: u64) -> Result<(), String> {
     let tree = Tree::read()?;
     let is_help = |path: &str| path.starts_with("crates/cli/src/args/");
     let docs = |file: &File| file.path.starts_with("crates/") && file.path.contains("/src/") && !is_help(&file.path);
     let pages = |file: &File| file.path.ends_with(".md") && !file.path.starts_with("docs/book/");
     let kinds: [(&str, Vec<Passage>); 4] = [
-        ("help", passages(&tree, |file| is_help(&file.path), comments)),
+        ("help", passages(&tree, |file| is_help(&file.path), help)),
         ("doc comment", passages(&tree, docs, comments)),
         ("page", passages(&tree, pages, paragraphs)),
         ("test", passages(&tree, |file| file.path.ends_with(".rs"), tests)),
@@ -39,20 +39,30 @@ fn passages(tree: &Tree, of: impl Fn(&File) -> bool, find: fn(&str) -> Vec<(usiz
     tree.files().filter(|file| of(file)).flat_map(|file| -> Vec<Passage> { found(file) }).collect()
 }
 
+/// Doc comments that the program prints: those of options, arguments and commands.
+fn help(text: &str) -> Vec<(usize, String)> {
+    let is_printed = |comment: &str| {
+        let code = comment.lines().last().unwrap_or_default().trim_start();
+        !comment.starts_with("//!")
+            && !["fn ", "pub(", "#[derive", "const ", "enum "].iter().any(|no| code.starts_with(no))
+    };
+    comments(text).into_iter().filter(|(_, comment)| is_printed(comment)).collect()
+}
+
 /// Doc comments, each with the line that it describes.
 fn comments(text: &str) -> Vec<(usize, String)> {
     let doc = |line: &str| line.trim_start().strip_prefix("//").filter(|rest| rest.starts_with(['/', '!'])).is_some();
     blocks(text, doc, 1)
 }
 
-/// Paragraphs outside of code, tables and headings.
+/// Paragraphs and top-level list items outside of code, tables and headings.
 fn paragraphs(text: &str) -> Vec<(usize, String)> {
     let mut is_code = false;
     let prose: Vec<bool> = text
         .lines()
         .map(|line| {
             is_code ^= line.starts_with("```");
-            !is_code && !line.trim().is_empty() && !line.starts_with(['#', '|', '`', '<'])
+            !is_code && !line.trim().is_empty() && !line.starts_with(['#', '|', '<']) && !line.starts_with("```")
         })
         .collect();
     let mut at = 0;
@@ -60,7 +70,17 @@ fn paragraphs(text: &str) -> Vec<(usize, String)> {
         at += 1;
         prose[at - 1]
     };
-    blocks(text, is_prose, 0)
+    let items = |(first, block): (usize, String)| {
+        let mut items: Vec<(usize, String)> = Vec::new();
+        for (n, line) in block.lines().enumerate() {
+            match items.last_mut() {
+                Some((_, item)) if !line.starts_with("- ") => *item = format!("{item}\n{line}"),
+                _ => items.push((first + n, line.to_string())),
+            }
+        }
+        items
+    };
+    blocks(text, is_prose, 0).into_iter().flat_map(items).collect()
 }
 
 /// Names of tests.
@@ -93,6 +113,9 @@ mod tests {
         let code = "//! A.\n\n/// B\n/// c.\nfn d() {} // e\n#[test]\nfn f_g() {}\n";
         assert_eq!(comments(code), [(1, "//! A.\n".to_string()), (3, "/// B\n/// c.\nfn d() {} // e".to_string())]);
         assert_eq!(super::tests(code), [(7, "f_g".to_string())]);
+        assert_eq!(help("/// B.\npub(crate) a() {}\n\n/// C.\nD,\n"), [(4, "/// C.\nD,".to_string())]);
+        let items = [(1, "- a\n  b".to_string()), (3, "- c".to_string())];
+        assert_eq!(paragraphs("- a\n  b\n- c\n"), items);
         assert_eq!(paragraphs("# a\n\nb\nc\n```sh\nd\n```\n| e |\n"), [(3, "b\nc".to_string())]);
     }
 }

@@ -1,4 +1,4 @@
-//! The conformance suite over the complete registry, and the faults that it must find.
+//! The conformance suite for all disciplines of the registry, and faults that the suite must find.
 
 use forebay_aqm::base::adapters::Fifo;
 use forebay_aqm::base::cx::Cx;
@@ -38,17 +38,17 @@ fn check_random_parameters(entry: &Entry) {
         let text = random_settings(entry, &mut rng);
         let Ok(spec) = Spec::parse(&text) else {
             refused += 1;
-            assert!(refused < 10 * CASES, "{} refuses nearly every combination, such as {text}", entry.name);
+            assert!(refused < 10 * CASES, "{} refuses nearly every parameter set, such as {text}", entry.name);
             continue;
         };
         let again = Spec::parse(&spec.canonical()).unwrap_or_else(|e| panic!("{text}: {e}"));
-        assert_eq!(again.canonical(), spec.canonical(), "{text}: reading back what was written");
+        assert_eq!(again.canonical(), spec.canonical(), "{text}: the canonical text reads back the same");
         check(&spec, done);
         done += 1;
     }
 }
 
-/// With `FOREBAY_ONLY=red` only that discipline.
+/// Checks the disciplines of one kind; with `FOREBAY_ONLY=red` only RED.
 fn check_rung(rung: Rung) {
     let only = std::env::var("FOREBAY_ONLY").ok();
     let asked = |entry: &&Entry| entry.rung == rung && only.as_ref().is_none_or(|only| only == entry.name);
@@ -73,7 +73,7 @@ fn every_queue_conforms() {
     check_rung(Rung::Queue);
 }
 
-/// Accepts everything; each faulty design below differs from it in one way.
+/// Accepts every packet. Each faulty design below differs from it in one way.
 struct Plain;
 impl Aqm for Plain {}
 
@@ -91,8 +91,8 @@ fn a_plain_fifo_conforms() {
 }
 
 #[test]
-fn finds_a_changed_order() {
-    /// Two lists filled alternately, emptied at random.
+fn finds_reordered_packets() {
+    /// Two lists, filled alternately and emptied in random order.
     struct Shuffled(u16);
     impl Discipline for Shuffled {
         fn lists(&self) -> usize {
@@ -114,7 +114,7 @@ fn finds_a_changed_order() {
 }
 
 #[test]
-fn finds_packets_that_wait_while_nothing_is_sent() {
+fn finds_idle_link_while_packets_wait() {
     struct Lazy(bool);
     impl Discipline for Lazy {
         fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
@@ -129,7 +129,7 @@ fn finds_packets_that_wait_while_nothing_is_sent() {
 }
 
 #[test]
-fn finds_lost_doubled_and_changed_packets() {
+fn finds_lost_duplicated_and_changed_packets() {
     struct Forger(fn(Packet, &mut Port, &mut Cx));
     impl Discipline for Forger {
         fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
@@ -166,7 +166,7 @@ fn finds_lost_doubled_and_changed_packets() {
 }
 
 #[test]
-fn finds_signals_that_break_the_promises() {
+fn finds_signals_to_an_empty_queue() {
     struct Signals;
     impl Aqm for Signals {
         fn arrival(&mut self, _: &Packet, level: &Level, _: &mut Cx) -> Verdict {
@@ -200,7 +200,7 @@ fn finds_ticks_that_do_not_advance() {
 }
 
 #[test]
-fn finds_probes_that_are_no_numbers() {
+fn finds_probe_values_out_of_range() {
     struct Probed(f64);
     impl Aqm for Probed {}
     impl Probes for Probed {
@@ -218,7 +218,7 @@ fn finds_probes_that_are_no_numbers() {
 }
 
 #[test]
-fn finds_runs_that_differ() {
+fn finds_irreproducible_runs() {
     struct Fickle(bool);
     impl Aqm for Fickle {
         fn arrival(&mut self, _: &Packet, level: &Level, _: &mut Cx) -> Verdict {

@@ -1,7 +1,6 @@
-//! One readable trace per line of the registry and per marker: a change of behaviour is a diff to look at.
+//! One readable trace per discipline and per marker, so that a change of behaviour is visible as a diff.
 //!
-//! With `FOREBAY_BLESS=1` the files in `golden/` are written instead of compared, with `FOREBAY_ONLY=red` only that
-//! of `red` is looked at.
+//! `FOREBAY_BLESS=1` writes the files in `golden/` instead of comparing them; `FOREBAY_ONLY=red` selects that of `red`.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -18,7 +17,7 @@ use forebay_aqm::{AnyDiscipline, ENTRIES, Spec};
 
 /// 4 Mb/s of 1000-byte packets: one packet takes 2 ms.
 const LINK: Link = Link { rate: Rate(4_000_000), limit: Limit::Packets(160), mean_packet: Bytes(1000) };
-/// The plan of arrivals: end of the phase in ms, load, number of packets back to back.
+/// Phases of arrivals: end in ms, load relative to the link's rate, and packets per burst.
 const PHASES: &[(u64, f64, u64)] = &[
     (1_000, 0.8, 1),
     (1_400, 1.2, 60), // bursts
@@ -27,14 +26,14 @@ const PHASES: &[(u64, f64, u64)] = &[
     (7_000, 3.0, 4), // overload
     (8_000, 0.5, 1),
 ];
-/// One packet in this number is followed through the queue.
+/// One packet in this many is shown at arrival and departure.
 const FOLLOWED: u32 = 97;
-/// The first signals of each second are shown.
+/// Number of signals shown per second.
 const SIGNALS_A_SECOND: usize = 5;
 const LINES: usize = 150;
-/// The threshold marker: from half a buffer on, from 2 s on from a quarter, from 6 s on hardly ever.
+/// The threshold marker: above half of the buffer, from 2 s on above a quarter, and from 6 s on above 95 %.
 const THRESHOLD: &str = "droptail th=0.5/2s:0.25/6s:0.95";
-/// The token bucket: only the last phase is within its rate, and half a group of the bursts within its own.
+/// The token bucket: only the last phase is within its rate, and its burst is half of the first bursts of 60 packets.
 const PROFILE: (Rate, Bytes) = (Rate(3_000_000), Bytes(30_000));
 
 struct Trace {
@@ -63,7 +62,7 @@ impl Trace {
         self.print = noted(self.print, word);
     }
 
-    /// Shows the first few signals of a second, and every followed packet.
+    /// Whether to show this event: the first few signals of each second, and every `FOLLOWED`th packet.
     fn shows(&mut self, now: Instant, packet: &Packet, signalled: bool) -> bool {
         let second = now.nanos() / 1_000_000_000;
         if second != self.second {
@@ -116,15 +115,15 @@ impl Trace {
     }
 }
 
-/// The first fingerprint.
+/// Start value of the fingerprint.
 const NOTHING: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a over what happens.
+/// FNV-1a over the events.
 const fn noted(print: u64, word: u64) -> u64 {
     (print ^ word).wrapping_mul(0x0000_0100_0000_01b3)
 }
 
-/// About four significant digits, whole numbers as they are: what a person compares.
+/// About four significant digits; whole numbers are unchanged.
 fn rounded(x: f64) -> String {
     match x.abs() {
         a if a >= 1000.0 || x == x.round() => format!("{x:.0}"),
@@ -134,8 +133,8 @@ fn rounded(x: f64) -> String {
     }
 }
 
-/// Times and packets of the plan, 16 flows in 4 pairs and 10 classes, every fourth flow ECT, one of UDP, the
-/// first half within its profile.
+/// Times and packets of `PHASES`: 16 flows in 4 pairs and 10 classes. Every fourth flow is ECT, one flow is UDP, and
+/// the first eight flows are IN.
 fn arrivals() -> Vec<(Instant, Packet)> {
     let (mut out, mut rng, mut now) = (Vec::new(), Rng::stream(1, "arrivals"), Instant::ZERO);
     for &(until, load, group) in PHASES {
@@ -165,7 +164,7 @@ fn trace(name: &str) -> String {
     let probes: Vec<_> = t.spec.entry().probes.iter().take(3).map(|p| format!("  {:>10}", p.name)).collect();
     t.text = format!("# {}\n#    ms    event   packet fate      queue{}\n", t.spec.canonical(), probes.concat());
     let service = LINK.rate.time_for(1000);
-    // The link asks again when it is free; an idle link asks as soon as a packet arrives.
+    // The link polls again when it is free; an idle link polls when a packet arrives.
     let (mut free, mut idle) = (Instant::ZERO, true);
     for (now, packet) in arrivals() {
         while !idle && free <= now {
@@ -195,8 +194,8 @@ fn trace(name: &str) -> String {
     t.text
 }
 
-/// The colours that the token bucket gives the same packets, of which one flow's are short: the first OUT packets of
-/// each second, the first that are IN again, and every followed one.
+/// The trace of the token bucket, with the same packets, except that those of flow 5 are short. It shows the first
+/// changes of colour in each second, and every `FOLLOWED`th packet.
 fn colours() -> String {
     let (cir, cbs) = PROFILE;
     let mut bucket = TokenBucket::new(cir, cbs);
@@ -225,7 +224,7 @@ fn colours() -> String {
     text
 }
 
-/// The trace of a marker; each has its own way of being seen.
+/// The trace of a marker; the format depends on the marker.
 fn trace_of(marker: &MarkerEntry) -> String {
     match marker.name {
         "th" => trace(THRESHOLD),
@@ -235,7 +234,7 @@ fn trace_of(marker: &MarkerEntry) -> String {
 }
 
 #[test]
-fn traces_are_as_blessed() {
+fn traces_match_the_golden_files() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
     let bless = std::env::var_os("FOREBAY_BLESS").is_some_and(|value| value == "1");
     let only = std::env::var("FOREBAY_ONLY").ok();
@@ -252,8 +251,8 @@ fn traces_are_as_blessed() {
         let old = std::fs::read_to_string(&path)
             .unwrap_or_else(|e| panic!("{}: {e}; FOREBAY_BLESS=1 writes it", path.display()));
         if let Some((n, (was, is))) = old.lines().zip(new.lines()).enumerate().find(|(_, (was, is))| was != is) {
-            panic!("{} differs in line {}:\n was {was}\n is  {is}\nFOREBAY_BLESS=1 renews it", path.display(), n + 1);
+            panic!("{} differs in line {}:\n was {was}\n is  {is}\nFOREBAY_BLESS=1 rewrites it", path.display(), n + 1);
         }
-        assert_eq!(old.lines().count(), new.lines().count(), "{} has another length", path.display());
+        assert_eq!(old.lines().count(), new.lines().count(), "{} has another number of lines", path.display());
     }
 }

@@ -1,4 +1,4 @@
-//! Disciplines from outside: against published listings, RFCs, golden traces and the conformance suite.
+//! Integration tests of disciplines: published listings, RFCs, golden traces and the conformance suite.
 
 mod conformance;
 mod coupled;

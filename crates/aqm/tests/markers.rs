@@ -1,5 +1,5 @@
-//! Properties of every marker with any parameters: 1000 random sets each, on links and sources that are bursty, idle
-//! for ten seconds or frozen in time, with packets from 1 byte to 64 KB.
+//! Properties of every marker with 1000 random parameter sets. The sources have bursts, ten idle seconds, or all
+//! packets at one time, with packets from 1 byte to 64 KB.
 
 use forebay_aqm::base::markers::{BUCKET_KEYS, LARGEST_BURST, MARKERS};
 use forebay_aqm::base::packet::Colour;
@@ -12,9 +12,9 @@ use forebay_aqm::{AnyDiscipline, Spec};
 
 /// Random parameter sets for each marker.
 const CASES: u64 = 1000;
-/// Packets of each source.
+/// Number of packets of each source.
 const PACKETS: usize = 200;
-/// Bits of a byte times nanoseconds of a second: the unit that makes the sums below exact.
+/// Units per byte: bits per byte times nanoseconds per second, so that the sums below are exact.
 const PARTS: u128 = 8_000_000_000;
 
 #[test]
@@ -31,13 +31,13 @@ fn every_marker_conforms() {
     }
 }
 
-/// Every order of magnitude equally likely.
+/// A number with a uniform logarithm.
 fn magnitude(from: f64, to: f64, rng: &mut Rng) -> f64 {
     from * (to / from).powf(rng.uniform())
 }
 
-/// A threshold of up to eight values in front of drop-tail, with the discipline's buffer or the link's: rules of the
-/// suite, such as conservation, no mark without permission, order, and reproducibility.
+/// A threshold of up to eight values in front of drop-tail, with the buffer of the discipline or of the link, passes
+/// the suite: conservation, marks only with ECN, order, reproducibility and others.
 fn check_threshold(rng: &mut Rng, seed: u64) {
     let share = |rng: &mut Rng| match rng.below(10) {
         0 => 0.0,
@@ -56,7 +56,7 @@ fn check_threshold(rng: &mut Rng, seed: u64) {
     text.push_str(if rng.uniform() < 0.5 { " ecn=on" } else { " ecn=off" });
     let spec = Spec::parse(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
     let again = Spec::parse(&spec.canonical()).map(|again| again.canonical());
-    assert_eq!(again, Ok(spec.canonical()), "{text}: reading back what was written");
+    assert_eq!(again, Ok(spec.canonical()), "{text}: the canonical text reads back the same");
     let watch = Watch { probes: spec.entry().probes, read: AnyDiscipline::probe };
     let promises = Promises { order: Order::Lists(1), ecn: spec.ecn(), spares_empty: false };
     let outcome = check_aqm(|link, rng| spec.queue(link, rng), &watch, &promises, seed);
@@ -67,9 +67,9 @@ fn check_threshold(rng: &mut Rng, seed: u64) {
 struct Source {
     name: &'static str,
     lengths: &'static [u32],
-    /// Mean time between packets, as a fraction of the transmission time of the longest at this rate.
+    /// Mean time between packets over the transmission time of the longest packet at the bucket's rate.
     gap: f64,
-    /// Packets between two pauses of ten seconds.
+    /// Number of packets between two pauses of ten seconds.
     silence: usize,
 }
 
@@ -85,7 +85,7 @@ const SOURCES: &[Source] = &[
     Source { name: "extreme lengths and silences", lengths: &[1, 65_535], silence: 25, ..USUAL },
 ];
 
-/// Two equal buckets of random rate and burst.
+/// Runs two equal buckets with random rate and burst.
 fn check_bucket(source: &Source, rng: &mut Rng, seed: u64) {
     let (least, most) = BUCKET_KEYS[0].range;
     let rate = Rate(magnitude(least, most, rng).round() as u64);
@@ -125,14 +125,14 @@ struct Books {
     burst: u128,
     at: Instant,
     packets: usize,
-    /// From now and then a packet on: the burst and the tokens since, less the IN packets; exactly, in fractions of a
-    /// byte.
+    /// For intervals that start at every 16th packet: burst plus tokens since then minus IN bytes, exactly, in units of
+    /// 1/[`PARTS`] byte.
     allowed: Vec<u128>,
     level: f64,
 }
 
 impl Books {
-    /// Allowed error of floating-point tokens in bytes: a few roundings of up to 1e9 bytes.
+    /// Allowed error of floating-point tokens in bytes: a few roundings at up to 1e9 bytes.
     const ROUNDING: f64 = 1e-6;
 
     fn new(rate: Rate, burst: u64) -> Self {
@@ -140,8 +140,8 @@ impl Books {
         Self { rate, burst, at: Instant::ZERO, packets: 0, allowed: Vec::new(), level: burst as f64 }
     }
 
-    /// After a packet: the tokens are at most the burst and add up; OUT only without enough tokens; over any time the
-    /// IN bytes are at most what burst and rate allow.
+    /// Checks a packet: the tokens are correct and at most the burst; it is OUT only without enough tokens; over any
+    /// interval the IN bytes are at most the burst plus the rate times the time.
     fn enter(&mut self, len: u32, now: Instant, colour: Colour, level: f64) -> Result<(), String> {
         let earned = u128::from(now.since(self.at).nanos()) * self.rate;
         self.allowed.iter_mut().for_each(|allowed| *allowed += earned);

@@ -1,5 +1,5 @@
-//! What is tuned while it runs goes on in the state that it is in: with its own parameters again it goes on as if
-//! nothing had been, and with others it does not.
+//! Changing parameters during a run keeps the state: the same parameters do not change the run, and other
+//! parameters do.
 
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Colour, Ecn, Packet};
@@ -11,8 +11,8 @@ use forebay_aqm::{AnyDiscipline, ENTRIES, Spec};
 const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(60), mean_packet: Bytes(1000) };
 const STEPS: u64 = 40_000;
 
-/// What became of a load somewhat above the link's rate, each step of half a packet; `meddle` is called at some. Drops, marks,
-/// what waits, and who left in which order.
+/// Runs a bursty load and calls `meddle` at some steps; a step is half of a packet time. Returns early drops, marks,
+/// backlog and a hash of the departure order, every 1000 steps.
 fn course(spec: &Spec, mut meddle: impl FnMut(u64, &mut AnyDiscipline)) -> Vec<[u64; 4]> {
     let mut queue: Queue<AnyDiscipline> = spec.queue(LINK, Rng::stream(7, "queue"));
     let mut rng = Rng::stream(7, "load");
@@ -25,7 +25,7 @@ fn course(spec: &Spec, mut meddle: impl FnMut(u64, &mut AnyDiscipline)) -> Vec<[
         if step % 97 == 50 {
             meddle(step, queue.discipline_mut());
         }
-        // Bursts and silences: the queue is full and empty by turns.
+        // The load alternates between 1.24 and 0.2 of the link's rate, so that the queue fills and empties.
         let busy = (step / 2000) % 3 != 2;
         let (flow, class) = (rng.below(5) as u32, rng.below(2) as u8);
         let (coin, colour) = (rng.uniform(), if rng.uniform() < 0.5 { Colour::In } else { Colour::Out });
@@ -47,13 +47,13 @@ fn course(spec: &Spec, mut meddle: impl FnMut(u64, &mut AnyDiscipline)) -> Vec<[
     seen
 }
 
-/// Every discipline.
+/// Every discipline with its defaults.
 fn all() -> impl Iterator<Item = Spec> {
     ENTRIES.iter().map(|entry| Spec::parse(entry.name).unwrap())
 }
 
 #[test]
-fn the_same_parameters_change_nothing() {
+fn retuning_to_same_parameters_changes_nothing() {
     for spec in all() {
         let again =
             |_: u64, discipline: &mut AnyDiscipline| assert!(discipline.retune(&spec, &LINK), "{}", spec.name());
@@ -62,7 +62,7 @@ fn the_same_parameters_change_nothing() {
 }
 
 #[test]
-fn other_parameters_count_from_then_on() {
+fn retuned_parameters_apply_from_then_on() {
     for (before, after) in [
         ("pi q_ref=20", "pi q_ref=40"),
         ("raqm q0=20 p_init=0.1", "raqm q0=50 p_init=0.1"),
@@ -94,7 +94,7 @@ fn other_parameters_count_from_then_on() {
 
 #[test]
 fn smaller_quantum_gives_no_extra_turns() {
-    // Of two classes that never run empty, each three packets a round, whatever a packet costs.
+    // Two backlogged classes send three packets each per round, at any cost of a packet.
     let [before, after] = ["1500b", "100b"].map(|quantum| {
         let words =
             format!("wrr scheduler=wrr classes=2 weights=3 quantum={quantum} min_th=50 max_th=60 class_limit=30");
@@ -120,7 +120,7 @@ fn removed_allowance_is_gone_from_every_flow() {
             assert!(discipline.retune(&without, &LINK));
         }
     };
-    // Step 50 is the first; until then no flow has been behind another packet.
+    // Step 50 is the first chance to change; until then the allowance has had no effect.
     assert_eq!(course(&with, once), course(&without, |_, _| ()));
 }
 

@@ -1,16 +1,16 @@
-//! PIE against the text of RFC 8033: what it asks for, and the options it leaves.
+//! PIE compared with the text of RFC 8033: its requirements and its options.
 //!
-//! Comments of the form "RFC 8033 section X.Y (MUST, SHOULD or MAY): ..." make the table of what is covered. Words in
-//! lower case that ask something of the queue count too, "can" of section 5 as MAY and "recommended" as SHOULD; tests
-//! of what it says without such a word are not in the table.
+//! Comments of the form "RFC 8033 section X.Y (MUST, SHOULD or MAY): ..." are the source of the coverage table.
+//! Lower-case key words count too: "can" of section 5 as MAY, "recommended" as SHOULD. Tests of text without a key
+//! word are not in the table.
 //!
-//! Left out: RFC 8033 section 3 (SHOULD): simple, scalable, stable: goals of the design, which no test decides.
-//! Left out: RFC 8033 section 5.2 (MAY): a design triggered by arrivals alone: departures are seen here.
-//! Left out: RFC 8033 section 5.3 (SHOULD): active and inactive by latency: the RFC itself decides for the backlog.
+//! Left out: RFC 8033 section 3 (SHOULD): simple, scalable, stable: design goals that a test cannot check.
+//! Left out: RFC 8033 section 5.2 (MAY): a design triggered by arrivals only: here departures are visible.
+//! Left out: RFC 8033 section 5.3 (SHOULD): activation by latency: the RFC itself uses the backlog.
 //! Left out: RFC 8033 section 6 (MAY): one drop probability for several queues, scaled by their backlogs: FQ-PIE has
-//! one for each, which the RFC prefers.
-//! Left out: RFC 8033 section 8 (SHOULD): nothing to configure on installation: the defaults are those for the
-//! Internet, a data centre's are to be given.
+//! one per queue, which the RFC prefers.
+//! Left out: RFC 8033 section 8 (SHOULD): no configuration at installation: the defaults suit the Internet; those of a
+//! data centre must be set.
 
 use forebay_aqm::base::cx::Cx;
 use forebay_aqm::base::host::Queue;
@@ -40,7 +40,7 @@ impl Pie {
         Self { queue: spec.queue(LINK, Rng::stream(1, "queue")), spec }
     }
 
-    /// Congested: 100 packets have arrived at 0, at 20 ms one has left, and an update has made p = alpha 10 ms.
+    /// A congested queue: 100 packets arrived at 0, one left at 20 ms, and an update set p = alpha 10 ms.
     fn congested(p: f64, words: &str) -> Self {
         let alpha = p / 0.010;
         let burst = if words.contains("max_burst") { "" } else { "max_burst=0" };
@@ -52,7 +52,8 @@ impl Pie {
         pie
     }
 
-    /// The next sample: `n` packets that arrive now, after all others have left, have waited for `delay` at `ms`.
+    /// Makes the next delay sample `delay` at time `ms` (both in ms): all packets leave, then `n` packets arrive
+    /// `delay` before `ms`.
     fn then_delay(&mut self, n: u32, delay: f64, ms: f64) {
         while self.queue.depart(at(ms - delay)).is_some() {}
         (0..n).for_each(|_| self.queue.arrive(packet(Ecn::NotEct), at(ms - delay)));
@@ -65,7 +66,7 @@ impl Pie {
         self.queue.tick(at(ms));
     }
 
-    /// Offers `n` packets at once: how many were dropped early, how many marked.
+    /// Offers `n` packets at time `ms`. Returns the numbers of early drops and marks.
     fn offer(&mut self, n: u32, ms: f64, ecn: Ecn) -> (u64, u64) {
         let before = self.queue.port.tally();
         (0..n).for_each(|_| self.queue.arrive(packet(ecn), at(ms)));
@@ -87,7 +88,7 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-12
 }
 
-/// A link that is offered twice what it sends, from 0 on: when the first packet is signalled, in ms.
+/// Time in ms of the first signal when the offered load is twice the link's rate from 0 on.
 fn first_signal(words: &str) -> f64 {
     let mut pie = Pie::new(words);
     for ms in 0..5000 {
@@ -116,36 +117,36 @@ fn rfc8033_4_1_drops_arrivals_at_random() {
 
 /// RFC 8033 section 4.1: no drop while the last sample is below half the target and p below 0.2.
 #[test]
-fn rfc8033_4_1_spares_arrivals_at_low_delay_unless_p_is_high() {
+fn rfc8033_4_1_no_drop_at_low_delay_and_p() {
     let after = |p, delay| {
         let mut pie = Pie::congested(p, "ecn=off");
         pie.then_delay(50, delay, 40.0);
         (pie.get("p"), pie.offer(500, 40.0, Ecn::NotEct).0)
     };
-    // alpha = p/10 ms: a delay of 4.9 ms takes 0.51 p away.
+    // alpha = p/10 ms: a delay of 4.9 ms reduces p by 0.51 p.
     let (p, dropped) = after(0.4, 4.9);
     assert!(close(p, 0.4 * 0.49) && dropped == 0, "p {p}");
     let (p, dropped) = after(0.38, 5.1);
-    assert!(p < 0.2 && dropped > 0, "half the target is reached: p {p}");
+    assert!(p < 0.2 && dropped > 0, "delay above half the target: p {p}");
     let (p, dropped) = after(0.42, 4.9);
     assert!(p > 0.2 && dropped > 0, "p too high: {p}");
 }
 
-/// RFC 8033 section 4.1: no drop while no more than two mean packets wait.
+/// RFC 8033 section 4.1: no drop while at most two mean packets are queued.
 #[test]
-fn rfc8033_4_1_spares_arrivals_at_a_short_queue() {
+fn rfc8033_4_1_no_drop_with_two_mean_packets_queued() {
     let mut pie = Pie::congested(1.0, "ecn=off");
     assert_eq!(pie.get("p"), 1.0);
     while pie.queue.port.pkts() > 0 {
         pie.queue.depart(at(39.0));
     }
-    assert_eq!(pie.offer(3, 39.0, Ecn::NotEct), (0, 0), "they meet 0, 1 and 2 packets");
+    assert_eq!(pie.offer(3, 39.0, Ecn::NotEct), (0, 0), "0, 1 and 2 packets are queued");
     assert_eq!(pie.offer(3, 39.0, Ecn::NotEct), (3, 0));
 }
 
-/// RFC 8033 section 4.2: p moves by alpha times the distance from the target and beta times the growth.
+/// RFC 8033 section 4.2: p changes by alpha times (delay - target) plus beta times the change of the delay.
 #[test]
-fn rfc8033_4_2_controls_delay_and_its_trend() {
+fn rfc8033_4_2_p_follows_delay_and_its_trend() {
     let mut pie = Pie::new("autotune=off alpha=2 beta=4 target=10ms tupdate=20ms");
     pie.offer(100, 0.0, Ecn::NotEct);
     pie.queue.depart(at(15.0));
@@ -156,9 +157,9 @@ fn rfc8033_4_2_controls_delay_and_its_trend() {
     assert!(close(pie.get("p"), 0.07 + 0.13));
 }
 
-/// RFC 8033 section 4.2: without delay in two samples p decays by 2 % an update.
+/// RFC 8033 section 4.2: p decays by 2 % per update while two successive samples are 0.
 #[test]
-fn rfc8033_4_2_decays_exponentially_when_congestion_is_over() {
+fn rfc8033_4_2_p_decays_exponentially_without_delay() {
     let mut pie = Pie::new("beta=0");
     pie.offer(1000, 0.0, Ecn::NotEct);
     for n in 1..=100 {
@@ -195,10 +196,10 @@ fn driven(words: &str, delays: &[(f64, f64)]) -> Vec<f64> {
     delays.iter().map(&mut step).collect()
 }
 
-/// RFC 8033 section 4.2 (SHOULD): alpha is halved with T_UPDATE, and beta becomes beta + alpha/4. They are parameters of
-/// their own and stay as given; given so, p follows a growing delay as it did.
+/// RFC 8033 section 4.2 (SHOULD): alpha is halved with T_UPDATE, and beta becomes beta + alpha/4. They are separate
+/// parameters, which do not follow T_UPDATE; set to these values, p follows a growing delay as before.
 #[test]
-fn rfc8033_4_2_half_the_interval_with_scaled_gains_gives_same_p() {
+fn rfc8033_4_2_scaled_gains_compensate_for_half_the_interval() {
     let delays =
         |step: usize| -> Vec<(f64, f64)> { (step..=60).step_by(step).map(|ms| ms as f64).map(|t| (t, t)).collect() };
     let whole = driven("target=10ms tupdate=20ms alpha=0.2 beta=0.4", &delays(20));
@@ -209,10 +210,10 @@ fn rfc8033_4_2_half_the_interval_with_scaled_gains_gives_same_p() {
     assert!(close(whole[0], 0.2 * 0.010 + 0.4 * 0.020));
 }
 
-/// RFC 8033 section 4.2 (SHOULD): alpha and beta grow as QDELAY_REF shrinks. They stay as given; given twice as large for
-/// half the target, half the delay means the same p.
+/// RFC 8033 section 4.2 (SHOULD): alpha and beta grow as QDELAY_REF shrinks. They do not follow
+/// the target; at twice the gains and half the target, half the delay gives the same p.
 #[test]
-fn rfc8033_4_2_larger_gains_suit_a_smaller_target() {
+fn rfc8033_4_2_doubled_gains_compensate_for_half_the_target() {
     let large = driven("target=10ms tupdate=20ms alpha=0.2 beta=0.4", &[(20.0, 20.0), (40.0, 30.0), (60.0, 40.0)]);
     let small = driven("target=5ms tupdate=20ms alpha=0.4 beta=0.8", &[(20.0, 10.0), (40.0, 15.0), (60.0, 20.0)]);
     assert!(large.iter().zip(&small).all(|(a, b)| close(*a, *b)), "{large:?} {small:?}");
@@ -225,7 +226,7 @@ fn rfc8033_4_2_the_target_is_15_ms() {
     for words in ["", "preset=rfc8033", "preset=rfc8033-full", "preset=linux", "preset=ns3"] {
         assert_eq!(Pie::new(words).spec.get("target").as_deref(), Some("15ms"), "{words}");
     }
-    // At 15 ms and steady, p stays; a little above, it grows.
+    // At a steady delay of 15 ms p does not change; slightly above 15 ms it grows.
     let grown = |ms: f64| {
         let mut pie = Pie::new("autotune=off beta=0 max_burst=0");
         pie.offer(100, 0.0, Ecn::NotEct);
@@ -237,9 +238,9 @@ fn rfc8033_4_2_the_target_is_15_ms() {
     assert!(grown(15.1) > 0.0);
 }
 
-/// RFC 8033 section 4.3 (MAY): the delay may be the stay of a packet, told by a timestamp.
+/// RFC 8033 section 4.3 (MAY): the delay may be a packet's sojourn time, measured with a timestamp.
 #[test]
-fn rfc8033_4_3_the_delay_may_be_a_timestamps() {
+fn rfc8033_4_3_delay_may_come_from_a_timestamp() {
     let mut pie = Pie::new("latency=timestamp");
     pie.offer(3, 0.0, Ecn::NotEct);
     for (ms, delay) in [(1.0, 0.001), (7.0, 0.007), (9.0, 0.0)] {
@@ -248,14 +249,14 @@ fn rfc8033_4_3_the_delay_may_be_a_timestamps() {
     }
 }
 
-/// RFC 8033 section 4.4 (SHOULD): bursts of up to MAX_BURST = 150 ms are not punished.
+/// RFC 8033 section 4.4 (SHOULD): bursts of up to MAX_BURST = 150 ms are not signalled.
 #[test]
 fn rfc8033_4_4_the_burst_allowance_is_150_ms() {
     for words in ["", "preset=rfc8033", "preset=linux ecn=on"] {
         assert_eq!(Pie::new(words).spec.get("max_burst").as_deref(), Some("150ms"), "{words}");
     }
-    // The queue grows a packet a ms from 0: the delay is half of the time. It counts as a burst from 15 ms on, when
-    // both samples are no longer below 7.5 ms; 150 ms are 10 updates of 15 ms.
+    // The queue grows by one packet per ms from 0, so the delay is half of the elapsed time. The burst starts at 15 ms,
+    // when the two samples are no longer both below 7.5 ms. 150 ms are 10 updates of 15 ms.
     let gains = "alpha=10 beta=10 autotune=off";
     let first = first_signal(gains);
     assert!((165.0..195.0).contains(&first), "{first} ms");
@@ -271,7 +272,7 @@ fn rfc8033_4_4_the_burst_allowance_may_be_rounded_up() {
     assert!(more > rounded);
 }
 
-/// RFC 8033 section 4.4: the allowance is renewed at p = 0 with two samples below half the target.
+/// RFC 8033 section 4.4: the burst allowance is renewed at p = 0 with two samples below half the target.
 #[test]
 fn rfc8033_4_4_burst_allowance_is_renewed_after_congestion() {
     let mut pie = Pie::congested(0.1, "max_burst=150ms");
@@ -300,7 +301,7 @@ fn rfc8033_5_1_marks_ecn_capable_packets() {
 
 /// RFC 8033 section 5.1 (SHOULD): from p = mark_ecnth = 0.1 on, ECN-capable packets are dropped too.
 #[test]
-fn rfc8033_5_1_drops_ecn_capable_packets_from_a_tenth_on() {
+fn rfc8033_5_1_drops_ecn_capable_packets_from_ecn_cut() {
     assert_eq!(Pie::new("").spec.get("ecn_cut").as_deref(), Some("0.1"));
     let (dropped, marked) = Pie::congested(0.101, "").offer(500, 20.0, Ecn::Ect0);
     assert!(dropped > 0 && marked == 0);
@@ -310,7 +311,7 @@ fn rfc8033_5_1_drops_ecn_capable_packets_from_a_tenth_on() {
     assert!(dropped == 0 && marked > 0, "the threshold can be set");
 }
 
-/// Departures of one packet a ms from a long queue until an update at `ms`.
+/// A long queue after one departure per ms up to `ms`.
 fn drained(words: &str, ms: u32) -> Pie {
     let mut pie = Pie::new(&format!("latency=rate {words}"));
     pie.offer(200, 0.0, Ecn::NotEct);
@@ -325,15 +326,15 @@ fn drained(words: &str, ms: u32) -> Pie {
 
 /// RFC 8033 section 5.2 (MAY): the delay may be the backlog over the measured departure rate.
 #[test]
-fn rfc8033_5_2_the_delay_may_come_from_the_departure_rate() {
-    // 17 departures after the first make 17,000 >= 16,384 bytes in 17 ms.
+fn rfc8033_5_2_delay_may_come_from_departure_rate() {
+    // The 17 departures after the first are 17,000 >= 16,384 bytes, in 17 ms.
     let pie = drained("", 30);
     assert!((pie.get("rate") - 16_384.0 * 8.0 / 0.017).abs() < 1e-3);
     // The update at 30 ms saw 169 packets: 169,000 x 17 ms/16,384.
     assert!(close(pie.get("delay"), 169_000.0 * 0.017 / 16_384.0));
 }
 
-/// RFC 8033 section 5.2 (SHOULD): the departure rate is measured over 16 KB, only while that much waits.
+/// RFC 8033 section 5.2 (SHOULD): the departure rate is measured over 16 KB, and only while at least 16 KB are queued.
 #[test]
 fn rfc8033_5_2_the_rate_is_measured_over_16_kilobytes() {
     assert_eq!(Pie::new("").spec.get("dq_threshold").as_deref(), Some("16384b"));
@@ -344,22 +345,22 @@ fn rfc8033_5_2_the_rate_is_measured_over_16_kilobytes() {
         short.offer(if ms == 0 { 16 } else { 1 }, f64::from(ms), Ecn::NotEct);
         short.queue.depart(at(f64::from(ms)));
     }
-    assert_eq!(short.get("rate"), 0.0, "never 16,384 bytes behind a departure");
+    assert_eq!(short.get("rate"), 0.0, "never 16,384 bytes left after a departure");
 }
 
-/// RFC 8033 section 5.3 (MAY): PIE may be active only from a backlog of a third of the buffer on.
+/// RFC 8033 section 5.3 (MAY): PIE may become active only when the backlog reaches a third of the buffer.
 #[test]
-fn rfc8033_5_3_may_wake_up_at_a_third_of_the_buffer() {
+fn rfc8033_5_3_activates_at_a_third_of_the_buffer() {
     let mut pie = Pie::new("sleep=half");
     pie.offer(333, 0.0, Ecn::NotEct);
     assert_eq!(pie.get("awake"), 0.0);
     pie.update(15.0);
-    assert_eq!((pie.get("p"), pie.get("burst")), (0.0, 0.150), "asleep it works nothing out");
+    assert_eq!((pie.get("p"), pie.get("burst")), (0.0, 0.150), "an inactive PIE does not update p");
     pie.offer(1, 16.0, Ecn::NotEct);
     assert_eq!((pie.get("awake"), pie.get("burst")), (1.0, 0.150));
     pie.queue.depart(at(29.0));
     pie.update(30.0);
-    assert_eq!(pie.get("p"), 0.0, "awake for less than a period");
+    assert_eq!(pie.get("p"), 0.0, "active for less than an update period");
     pie.update(45.0);
     assert!(pie.get("p") > 0.0 && close(pie.get("burst"), 0.135));
     assert_eq!(Pie::new("").get("awake"), 1.0, "optional");
@@ -367,7 +368,7 @@ fn rfc8033_5_3_may_wake_up_at_a_third_of_the_buffer() {
 
 /// RFC 8033 section 5.3 (MAY): PIE becomes inactive at p = 0 with two samples below half the target.
 #[test]
-fn rfc8033_5_3_goes_to_sleep_when_congestion_is_over() {
+fn rfc8033_5_3_deactivates_when_congestion_is_over() {
     let mut pie = Pie::new("sleep=half beta=0");
     pie.offer(400, 0.0, Ecn::NotEct);
     for (n, delay, awake) in [(1.0, 8.0, 1.0), (2.0, 7.0, 1.0), (3.0, 7.0, 0.0)] {
@@ -376,7 +377,7 @@ fn rfc8033_5_3_goes_to_sleep_when_congestion_is_over() {
     }
 }
 
-/// RFC 8033 section 5.4 (MAY): drops may be kept apart by 0.85/p packets at least.
+/// RFC 8033 section 5.4 (MAY): drops may be at least 0.85/p packets apart.
 #[test]
 fn rfc8033_5_4_drops_may_be_spaced() {
     let gaps = |words: &str| {
@@ -394,10 +395,10 @@ fn rfc8033_5_4_drops_may_be_spaced() {
     };
     let spaced = gaps("derandomise=on");
     assert_eq!(spaced.iter().min(), Some(&17));
-    assert_eq!(gaps("derandomise=off").iter().min(), Some(&1), "independent tosses come in a row too");
+    assert_eq!(gaps("derandomise=off").iter().min(), Some(&1), "independent drops may be adjacent");
 }
 
-/// RFC 8033 section 5.4 (MAY): a drop may be forced when 8.5/p packets have been queued without one.
+/// RFC 8033 section 5.4 (MAY): a drop may be forced after 8.5/p packets without a drop.
 #[test]
 fn rfc8033_5_4_drops_may_be_forced() {
     let drops = |p: f64, words: &str| {
@@ -406,7 +407,7 @@ fn rfc8033_5_4_drops_may_be_forced() {
         let mut pie =
             Spec::parse(&format!("pie {fixed} alpha={alpha} {words}")).expect("a valid discipline").build(&LINK);
         let mut port = Port::new(LINK, 1, false);
-        // Its first number is the largest that there is: no toss picks.
+        // Its first number is the largest possible one, so a random drop never occurs.
         let never = || Rng::from_state([0, 1, 0, u64::MAX]);
         for slot in 0..200 {
             if slot == 100 {
@@ -423,7 +424,7 @@ fn rfc8033_5_4_drops_may_be_forced() {
     assert_eq!(drops(0.5, "derandomise=off"), []);
 }
 
-/// RFC 8033 section 5.5 (MAY): from p = 0.1 on, an update may add 0.02 at most.
+/// RFC 8033 section 5.5 (MAY): from p = 0.1 on, an update may add at most 0.02.
 #[test]
 fn rfc8033_5_5_increases_may_be_capped() {
     let second = |words: &str| {

@@ -1,13 +1,13 @@
-//! CoDel against the text of RFC 8289: what it asks for.
+//! CoDel compared with the requirements of RFC 8289.
 //!
-//! Comments of the form "RFC 8289 section X.Y (MUST, SHOULD or MAY): ..." make the table of what is covered. Words in
-//! lower case that ask something of the queue count too, though the RFC binds by capitals alone; it has no MUST. Tests
-//! of what it says without such a word are not in the table.
+//! Comments of the form "RFC 8289 section X.Y (MUST, SHOULD or MAY): ..." are the source of the coverage table.
+//! Lower-case key words count too, although only capitals are normative; the RFC has no MUST. Tests of text without
+//! a key word are not in the table.
 //!
-//! Left out: RFC 8289 section 4.5 (MAY): an initial drop spacing of 1.0 to 1.2 intervals: it is the interval, as on the
-//! Internet.
-//! Left out: RFC 8289 section 5.7 (SHOULD): a resolution that leaves 32 bits of time enough range, counters of 32 bits:
-//! times have 64 bits of nanoseconds here, counters of bytes 64 too.
+//! Left out: RFC 8289 section 4.5 (MAY): an initial drop spacing of 1.0 to 1.2 intervals: here it is one interval, as
+//! recommended for the Internet.
+//! Left out: RFC 8289 section 5.7 (SHOULD): 32-bit times of sufficient range, and 32-bit counters: here both have
+//! 64 bits, and times are in nanoseconds.
 //! Left out: RFC 8289 section 6 (MAY): settings for special networks: each is a parameter.
 
 use forebay_aqm::base::design::Rung;
@@ -29,28 +29,28 @@ fn packet(len: u32) -> Packet {
     Packet { len, ecn: Ecn::NotEct, ..Packet::default() }
 }
 
-/// A queue under `words` with `n` packets of `len` bytes that arrived at 0.
+/// A queue with the discipline `words`, and `n` packets of `len` bytes that arrived at 0.
 fn backlog(words: &str, n: u32, len: u32) -> Queue<AnyDiscipline> {
     let mut queue = Spec::parse(words).expect("a valid discipline").queue(LINK, Rng::stream(1, "queue"));
     (0..n).for_each(|_| queue.arrive(packet(len), at(0.0)));
     queue
 }
 
-/// Drops at the departure at `ms`.
+/// Number of early drops at the departure at `ms`.
 fn drops(queue: &mut Queue<AnyDiscipline>, ms: f64) -> u64 {
     let before = queue.port.tally();
     queue.depart(at(ms));
     queue.port.tally().since(&before).dropped_early.pkts
 }
 
-/// Is `codel` in its drop state?
+/// Whether `codel` is in its drop state.
 fn is_dropping(queue: &Queue<AnyDiscipline>) -> bool {
     let probes = Spec::parse("codel").unwrap().entry().probes;
     let index = probes.iter().position(|probe| probe.name == "dropping").expect("a probe");
     queue.discipline().probe(index) == 1.0
 }
 
-/// Times in whole milliseconds up to `until` of the drops of a queue that is asked every millisecond from 5 on.
+/// Times of drops in ms, below `until`, with one departure per ms from 5 on.
 fn times_of_drops(queue: &mut Queue<AnyDiscipline>, until: u32) -> Vec<u32> {
     (5..until).filter(|&ms| drops(queue, f64::from(ms)) > 0).collect()
 }
@@ -59,13 +59,13 @@ fn default(name: &str, key: &str) -> String {
     Spec::parse(name).unwrap().get(key).unwrap()
 }
 
-/// RFC 8289 section 1 (SHOULD): where there can be many queues the approach of fq_codel is to be used.
+/// RFC 8289 section 1 (SHOULD): where several queues are possible, the approach of fq_codel is used.
 #[test]
-fn rfc8289_1_the_multiple_queue_form_is_there() {
+fn rfc8289_1_fq_codel_is_available() {
     assert!(ENTRIES.iter().any(|entry| entry.name == "fq_codel" && entry.rung == Rung::Queue));
 }
 
-/// RFC 8289 section 1 (MAY): packets are marked where CoDel indicates a drop, if ECN allows it.
+/// RFC 8289 section 1 (MAY): where CoDel requests a drop, an ECN-capable packet is marked instead.
 #[test]
 fn rfc8289_1_marks_can_replace_drops() {
     let signals = |words: &str| {
@@ -77,16 +77,16 @@ fn rfc8289_1_marks_can_replace_drops() {
     assert_eq!((signals("codel"), signals("codel ecn=off")), ((0, 2), (2, 0)));
 }
 
-/// RFC 8289 section 3.1 (SHOULD): the interval of the minimum is at least a round trip, so that a queue that drains
-/// within one is not taken for persistent, and not a lot more.
+/// RFC 8289 section 3.1 (SHOULD): the interval for the minimum is at least one round trip, so that a queue that
+/// drains within a round trip is not persistent, and not much longer.
 #[test]
-fn rfc8289_3_1_queue_that_drains_within_interval_is_not_persistent() {
+fn rfc8289_3_1_no_drop_if_queue_drains_within_interval() {
     for (interval, round_trip) in [(100, 100), (20, 20), (300, 300)] {
-        // A burst that leaves at the link's rate: the last of its packets has waited for less than a round trip.
+        // A burst drains at the link's rate, and its last packet waits for less than a round trip.
         let mut queue = backlog(&format!("codel interval={interval}ms"), round_trip, 1000);
         let dropped: u64 = (0..round_trip).map(|ms| drops(&mut queue, f64::from(ms))).sum();
         assert_eq!(dropped, 0, "interval {interval} ms");
-        // What stays for longer is found within one interval.
+        // A longer queue has its first drop one interval after the sojourn time reaches the target of 5 ms.
         let mut queue = backlog(&format!("codel interval={interval}ms"), 3 * round_trip, 1000);
         assert_eq!(times_of_drops(&mut queue, 2 * interval)[0], interval + 5);
     }
@@ -94,7 +94,7 @@ fn rfc8289_3_1_queue_that_drains_within_interval_is_not_persistent() {
 
 /// RFC 8289 section 3.3 (SHOULD): the initial drop spacing is the estimator's interval.
 #[test]
-fn rfc8289_3_3_the_second_drop_comes_one_interval_after_the_first() {
+fn rfc8289_3_3_second_drop_comes_one_interval_later() {
     for interval in [50, 100, 200] {
         let mut queue = backlog(&format!("codel interval={interval}ms"), 900, 1000);
         let times = times_of_drops(&mut queue, 4 * interval);
@@ -102,35 +102,35 @@ fn rfc8289_3_3_the_second_drop_comes_one_interval_after_the_first() {
     }
 }
 
-/// RFC 8289 section 4 (SHOULD): the next drop is set one INTERVAL away when the drop state begins; if the delay falls
-/// below TARGET it is cancelled.
+/// RFC 8289 section 4 (SHOULD): when the drop state begins, the next drop is scheduled one INTERVAL later; it is
+/// cancelled if the delay falls below TARGET.
 #[test]
-fn rfc8289_4_next_drop_after_an_interval_is_cancelled_below_target() {
+fn rfc8289_4_next_drop_is_cancelled_below_target() {
     let mut queue = backlog("codel", 400, 1000);
     assert_eq!(times_of_drops(&mut queue, 205), [105]);
     assert_eq!(drops(&mut queue, 205.0), 1);
-    // The same until 205, when the packets of 204 are at the head: below target, no drop, none scheduled.
+    // As before until 205 ms, when the packets that arrived at 204 ms reach the head: their delay is below target.
     let mut queue = backlog("codel", 201, 1000);
     (0..200).for_each(|_| queue.arrive(packet(1000), at(204.0)));
     assert_eq!(times_of_drops(&mut queue, 205), [105]);
     assert!(is_dropping(&queue));
     assert_eq!(drops(&mut queue, 205.0), 0);
-    assert!(!is_dropping(&queue), "the drop state is left");
+    assert!(!is_dropping(&queue), "not in the drop state");
     assert_eq!((206..300).map(|ms| drops(&mut queue, f64::from(ms))).sum::<u64>(), 0);
 }
 
-/// RFC 8289 section 4.1 (SHOULD): no packet is dropped unless an MTU's worth of bytes remains behind it; with less the
-/// drop state is left.
+/// RFC 8289 section 4.1 (SHOULD): no packet is dropped unless at least an MTU of bytes remains queued behind it; with
+/// less, the drop state ends.
 #[test]
 fn rfc8289_4_1_no_drop_with_backlog_below_one_mtu() {
-    // Two packets: 1000 bytes behind the first one, which is no more than the largest packet seen.
+    // With two packets queued, 1000 bytes are behind the first: not more than the largest packet seen.
     let mut queue = backlog("codel", 4, 1000);
     assert_eq!(drops(&mut queue, 10.0), 0);
-    assert_eq!(drops(&mut queue, 500.0), 1, "2000 bytes behind it: dropped, and the next one passes");
+    assert_eq!(drops(&mut queue, 500.0), 1, "2000 bytes behind it: dropped, and the next packet is sent");
     assert!(is_dropping(&queue));
     assert_eq!(drops(&mut queue, 900.0), 0);
     assert!(!is_dropping(&queue));
-    // The same with an MTU given.
+    // With a given MTU instead of the largest packet seen.
     let mut queue = backlog("codel mtu=1500b", 4, 1000);
     assert_eq!(drops(&mut queue, 10.0), 0);
     assert_eq!(drops(&mut queue, 500.0), 1);
@@ -153,7 +153,7 @@ fn rfc8289_4_3_target_is_5_ms() {
     assert_eq!(["codel", "codel preset=rfc8289", "codel preset=linux"].map(|name| default(name, "target")), ["5ms"; 3]);
 }
 
-/// RFC 8289 section 4.3 (SHOULD): TARGET is not raised for lower layers that send in bursts: it does not depend on how
+/// RFC 8289 section 4.3 (SHOULD): TARGET is not raised for lower layers that send in bursts: it is independent of how
 /// the link serves the queue.
 #[test]
 fn rfc8289_4_3_target_does_not_depend_on_the_link() {
@@ -161,24 +161,24 @@ fn rfc8289_4_3_target_does_not_depend_on_the_link() {
         let link = Link { rate: Rate(rate), ..LINK };
         let mut queue = Spec::parse("codel").unwrap().queue(link, Rng::stream(1, "queue"));
         (0..40).for_each(|_| queue.arrive(packet(1000), at(0.0)));
-        // Bursts of ten every 52.5 ms: the first packet above 5 ms starts the interval, the third burst ends it.
+        // Three bursts of ten departures: at 4.999 ms below target, at 5 ms the interval starts, at 105 ms it ends.
         let mut burst = |ms| (0..10).map(|_| drops(&mut queue, ms)).sum::<u64>();
         assert_eq!([4.999, 5.0, 105.0].map(&mut burst), [0, 0, 1], "{rate} bit/s");
     }
 }
 
-/// RFC 8289 section 4.3 (MAY): INTERVAL is adjusted where the path's intrinsic round trip is another.
+/// RFC 8289 section 4.3 (MAY): INTERVAL may be adjusted to another round-trip time of the path.
 #[test]
 fn rfc8289_4_3_interval_can_be_adjusted() {
     let mut queue = backlog("codel interval=600ms target=30ms", 900, 1000);
     assert_eq!(times_of_drops(&mut queue, 640), [630]);
 }
 
-/// RFC 8289 section 4.4 (SHOULD): with several queues the occupancy of all that share the link decides whether a drop
-/// would starve it.
+/// RFC 8289 section 4.4 (SHOULD): with several queues, the backlog of all queues that share the link decides whether a
+/// drop could leave the link idle.
 #[test]
-fn rfc8289_4_4_the_occupancy_of_all_queues_counts() {
-    // Two flows: one with two packets, which alone would be spared, the other with many that keep the link busy.
+fn rfc8289_4_4_backlog_of_all_queues_counts() {
+    // Flow 1 has three packets, and has no drop when it is alone. Flow 2 adds packets that keep the link busy.
     let run = |others: u32| {
         let mut queue = backlog("fq_codel hash=exact", 0, 0);
         let offer = |queue: &mut Queue<AnyDiscipline>, flow, n| {
@@ -193,11 +193,11 @@ fn rfc8289_4_4_the_occupancy_of_all_queues_counts() {
         }
         dropped.contains(&1)
     };
-    assert!(run(20), "1500 bytes of its own are behind it, but 15,000 of others");
+    assert!(run(20), "more than an MTU of the other flow is queued");
     assert!(!run(0));
 }
 
-/// RFC 8289 section 4.5 (SHOULD): a device that can be configured has the Internet's values as its defaults.
+/// RFC 8289 section 4.5 (SHOULD): a configurable device has the values for the Internet as its defaults.
 #[test]
 fn rfc8289_4_5_defaults_suit_the_internet() {
     for key in ["target", "interval", "mtu", "inv_sqrt"] {
@@ -206,10 +206,10 @@ fn rfc8289_4_5_defaults_suit_the_internet() {
     assert_eq!(default("codel", "ce_threshold"), "off");
 }
 
-/// RFC 8289 section 4.5 (MAY): other environments have other values, INTERVAL in microseconds and TARGET at 5 to 10 %
-/// of it.
+/// RFC 8289 section 4.5 (MAY): other environments may use other values, such as an INTERVAL in microseconds and a
+/// TARGET of 5 to 10 % of it.
 #[test]
-fn rfc8289_4_5_microseconds_can_be_had() {
+fn rfc8289_4_5_interval_may_be_in_microseconds() {
     let mut queue = backlog("codel interval=500us target=50us", 100, 1000);
     assert_eq!([0.05, 0.5499].map(|ms| drops(&mut queue, ms)), [0, 0]);
     assert_eq!(drops(&mut queue, 0.55), 1);
@@ -219,15 +219,15 @@ fn rfc8289_4_5_microseconds_can_be_had() {
 /// largest packet seen, as in the listing.
 #[test]
 fn rfc8289_5_3_maxpacket_can_be_the_mtu() {
-    // Packets of 100 bytes; the second one is judged with 1000 bytes behind it, or with 1600.
+    // Packets of 100 bytes; 1000 or 1600 bytes are queued behind the second one.
     let dropped = |words: &str, n: u32| {
         let mut queue = backlog(words, n, 100);
         drops(&mut queue, 10.0) + drops(&mut queue, 500.0)
     };
     for words in ["codel mtu=1514b", "codel preset=linux", "codel mtu=1599b"] {
-        assert_eq!([12, 18].map(|n| dropped(words, n)), [0, 1], "{words}: less than an MTU, more than one");
+        assert_eq!([12, 18].map(|n| dropped(words, n)), [0, 1], "{words}: below and above one MTU");
     }
-    assert_eq!([12, 18].map(|n| dropped("codel", n)), [1, 1], "more than the largest packet");
+    assert_eq!([12, 18].map(|n| dropped("codel", n)), [1, 1], "both above the largest packet");
 }
 
 /// RFC 8289 section 5.4, no key word: drops at a full buffer are not counted towards CoDel's computations.
@@ -241,12 +241,13 @@ fn rfc8289_5_4_overflows_are_not_counted() {
     }
 }
 
-/// RFC 8289 section 5.5, the listing: a new drop state that begins within 16 intervals of the last one takes its rate over.
+/// RFC 8289 section 5.5, the listing: a drop state that begins within 16 intervals of the last one reuses its
+/// drop rate.
 #[test]
-fn rfc8289_5_5_drop_rate_of_a_recent_cycle_is_reused() {
+fn rfc8289_5_5_recent_drop_rate_is_reused() {
     let gap_after = |pause: f64| {
         let mut queue = backlog("codel", 400, 1000);
-        // Drops at 105, 205, 276, 334, 384: the first cycle ends at 5; then all leaves, and a new backlog comes.
+        // Drops at 105, 205, 276, 334 and 384 ms: five in the first cycle. Then the queue is emptied, and refilled.
         assert_eq!(times_of_drops(&mut queue, 385).len(), 5);
         while queue.depart(at(385.0)).is_some() {}
         (0..900).for_each(|_| queue.arrive(packet(1000), at(385.0 + pause)));

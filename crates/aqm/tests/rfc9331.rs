@@ -1,14 +1,14 @@
 //! DualPI2 and Curvy RED compared with section 5 of RFC 9331, which RFC 9332 section 2.5.1 requires: rules for any
 //! network node with L4S.
 //!
-//! Not part of the algorithm: bursts from the link below (section 5.5).
+//! Not tested: bursts of the lower layer (section 5.5), which are not part of the algorithm.
 
 use crate::coupled::{BOTH, KINDS, N, at, based, near, order, packet, queue, signals};
 use forebay_aqm::Spec;
 use forebay_aqm::base::packet::{Ecn, Packet};
 use forebay_aqm::base::rng::Rng;
 
-/// The classic and the L4S codepoints, and the codepoint of each packet on departure.
+/// The departure order of one packet of each codepoint; numbers are indexes of `KINDS`.
 fn first_two(words: &str, class: u8) -> Vec<u32> {
     let mut queue = queue(words);
     for (slot, ecn) in (0..).zip(KINDS) {
@@ -19,27 +19,27 @@ fn first_two(words: &str, class: u8) -> Vec<u32> {
 
 /// RFC 9331 section 5.1 (MUST): ECT(1) is classified for L4S treatment, unless another classifier says otherwise.
 #[test]
-fn rfc9331_5_1_ect1_is_for_l4s() {
+fn rfc9331_5_1_ect1_goes_to_l_queue() {
     for name in BOTH {
         assert!(first_two(name, 0)[..2].contains(&1), "{name}");
-        assert_eq!(first_two(&format!("{name} c_class=7"), 7), [0, 1, 2, 3], "{name}: the operator's exception");
+        assert_eq!(first_two(&format!("{name} c_class=7"), 7), [0, 1, 2, 3], "{name}: another classifier excludes it");
     }
 }
 
 /// RFC 9331 section 5.1 (MUST): CE is classified for L4S treatment as well, unless another classifier says otherwise.
 #[test]
-fn rfc9331_5_1_ce_is_for_l4s() {
+fn rfc9331_5_1_ce_goes_to_l_queue() {
     for name in BOTH {
         assert!(first_two(name, 0)[..2].contains(&3), "{name}");
-        // From 0.05 on classic packets are dropped instead of marked; here p is 0.09. A CE packet cannot be marked
-        // again.
+        // Above p_cmax = 0.05 classic packets are dropped; here p is 0.09. A CE packet that is treated as L4S is not
+        // dropped, and cannot be marked again.
         assert_eq!(signals(&format!("{} p_cmax=0.05", based(name, 0.3)), Ecn::Ce, 0), (0, 0), "{name}: as ECT(1)");
     }
 }
 
-/// RFC 9331 section 5.1 (MUST NOT): ECT(1) is changed to nothing but CE, and CE to nothing.
+/// RFC 9331 section 5.1 (MUST NOT): ECT(1) is changed only to CE, and CE is not changed.
 #[test]
-fn rfc9331_5_1_ect1_becomes_ce_or_nothing() {
+fn rfc9331_5_1_ect1_changes_only_to_ce() {
     for name in BOTH {
         for more in ["", "l4s=off", "l_class=1", "c_class=1"] {
             let mut queue = queue(&format!("{} {more}", based(name, 0.3)));
@@ -51,13 +51,13 @@ fn rfc9331_5_1_ect1_becomes_ce_or_nothing() {
     }
 }
 
-/// RFC 9331 section 5.1 (MUST): under persistent overload L4S traffic is dropped, until it has subsided.
+/// RFC 9331 section 5.1 (MUST): during persistent overload L4S traffic is dropped; the drops end with the overload.
 #[test]
-fn rfc9331_5_1_overload_drops_l4s_until_it_is_over() {
+fn rfc9331_5_1_l4s_is_dropped_only_in_overload() {
     for name in BOTH {
         let dropped = |p| signals(&based(name, p), Ecn::Ect1, 0).1;
         assert!(dropped(0.6) > 0, "{name}");
-        assert_eq!(dropped(0.4), 0, "{name}: saturated no more");
+        assert_eq!(dropped(0.4), 0, "{name}: no longer in overload");
     }
 }
 
@@ -74,7 +74,7 @@ fn rfc9331_5_1_overload_drops_l4s_as_often_as_classic() {
     }
 }
 
-/// RFC 9331 section 5.1 (MUST): there is an AQM for classic traffic too, and ECT(0) and Not-ECT are treated by it.
+/// RFC 9331 section 5.1 (MUST): there is an AQM for classic traffic too, which treats ECT(0) and Not-ECT.
 #[test]
 fn rfc9331_5_1_classic_packets_have_a_separate_aqm() {
     for name in BOTH {
@@ -97,13 +97,13 @@ fn rfc9331_5_1_l4s_can_be_disabled() {
         let words = format!("{} l4s=off", based(name, 0.3));
         assert_eq!(signals(&words, Ecn::Ce, 0), (0, 0), "{words}: CE is ECN-capable");
         let (_, dropped) = signals(&format!("{words} p_cmax=0.05"), Ecn::Ce, 0);
-        assert!(near(dropped, 0.09), "{words}: and classic, {dropped}");
+        assert!(near(dropped, 0.09), "{words}: CE is classic, {dropped}");
     }
 }
 
 /// RFC 9331 section 5.1 (MUST): once L4S is disabled, ECT(1) is treated as Not-ECT.
 #[test]
-fn rfc9331_5_1_disabled_means_ect1_is_not_ect() {
+fn rfc9331_5_1_disabled_l4s_treats_ect1_as_not_ect() {
     let pi2 = "pi2 min_backlog=0b at=departure target=10ms tupdate=20ms beta=0 alpha=";
     for p in [0.3, 0.45] {
         let words = BOTH.map(|name| based(name, p)).into_iter();
@@ -112,12 +112,12 @@ fn rfc9331_5_1_disabled_means_ect1_is_not_ect() {
             let words = format!("{words} l4s=off");
             let (marked, dropped) = signals(&words, Ecn::Ect1, 0);
             assert!(near(dropped, p * p) && marked == 0, "{words}: {marked} {dropped}");
-            assert_eq!(signals(&words, Ecn::NotEct, 0), (0, dropped), "{words}: with the same numbers the same");
+            assert_eq!(signals(&words, Ecn::NotEct, 0), (0, dropped), "{words}: same random numbers, same drops");
         }
     }
 }
 
-/// RFC 9331 section 5.2 (MUST): the likelihood of a classic drop is the square of that of an L4S mark over k.
+/// RFC 9331 section 5.2 (MUST): the probability of a classic drop is the square of (L4S marking probability / k).
 #[test]
 fn rfc9331_5_2_drops_are_the_square_of_marks() {
     for name in BOTH {
@@ -139,11 +139,11 @@ fn rfc9331_5_2_k_is_2() {
     }
 }
 
-/// RFC 9331 section 5.2 (MUST): congestion of L4S traffic is signalled as soon as possible.
+/// RFC 9331 section 5.2 (MUST): congestion of L4S traffic is signalled as early as possible.
 #[test]
-fn rfc9331_5_2_the_onset_of_congestion_is_signalled_at_once() {
-    // After ten idle seconds without an update of p' in between: nothing is smoothed. recur of Figure 4 lets the first
-    // packet of a row of certain marks pass.
+fn rfc9331_5_2_congestion_is_signalled_at_once() {
+    // A queue builds up after ten idle seconds, and p' is not updated before it leaves: the marks do not depend on a
+    // smoothed value. With recur of Figure 4 the first packet is not marked, even at p = 1.
     for (words, passed) in [("dualpi2", 1), ("dualpi2 toss=random", 0), ("curvy_red t=1ms", 0), ("curvy_red", 0)] {
         let mut queue = queue(words);
         (0..10).for_each(|_| queue.arrive(packet(Ecn::Ect1, 0), at(10_000.0)));
@@ -153,7 +153,7 @@ fn rfc9331_5_2_the_onset_of_congestion_is_signalled_at_once() {
     }
 }
 
-/// RFC 9331 section 5.3 (MUST): a node that does not know flows takes every CE packet for L4S.
+/// RFC 9331 section 5.3 (MUST): a node without flow state treats every CE packet as L4S.
 #[test]
 fn rfc9331_5_3_ce_is_l4s_regardless_of_its_flow() {
     for name in BOTH {
@@ -164,9 +164,9 @@ fn rfc9331_5_3_ce_is_l4s_regardless_of_its_flow() {
     }
 }
 
-/// RFC 9331 section 5.4.1.1 (MAY): other identifiers take more packets into the L queue.
+/// RFC 9331 section 5.4.1.1 (MAY): other identifiers may classify more packets into the L queue.
 #[test]
-fn rfc9331_5_4_1_1_a_class_is_included() {
+fn rfc9331_5_4_1_1_l_class_goes_to_l_queue() {
     for name in BOTH {
         let mut queue = queue(&format!("{name} l_class=7"));
         queue.arrive(Packet { slot: 1, ..packet(Ecn::NotEct, 0) }, at(0.0));
@@ -175,9 +175,9 @@ fn rfc9331_5_4_1_1_a_class_is_included() {
     }
 }
 
-/// RFC 9331 section 5.4.1.1 (MUST NOT): Not-ECT and ECT(0) of the L queue get no L4S identifier.
+/// RFC 9331 section 5.4.1.1 (MUST NOT): Not-ECT and ECT(0) packets in the L queue are not changed to ECT(1).
 #[test]
-fn rfc9331_5_4_1_1_inclusion_makes_no_l4s_identifier() {
+fn rfc9331_5_4_1_1_included_packets_never_become_ect1() {
     for name in BOTH {
         for ecn in [Ecn::NotEct, Ecn::Ect0] {
             let mut queue = queue(&format!("{} l_class=1", based(name, 0.3)));
@@ -189,21 +189,21 @@ fn rfc9331_5_4_1_1_inclusion_makes_no_l4s_identifier() {
     }
 }
 
-/// RFC 9331 section 5.4.1.2 (MUST): who is excluded is decided by the local identifier before the ECN field is asked.
+/// RFC 9331 section 5.4.1.2 (MUST): the local identifier excludes packets before the ECN field is read.
 #[test]
-fn rfc9331_5_4_1_2_the_local_classifier_goes_first() {
+fn rfc9331_5_4_1_2_c_class_overrides_the_ecn_field() {
     for name in BOTH {
         let words = format!("{name} c_class=7");
         assert_eq!(first_two(&words, 7), [0, 1, 2, 3], "{name}: one queue, in order");
-        assert_eq!(first_two(&words, 6), [1, 3, 0, 2], "{name}: those that do not match go by the ECN field");
+        assert_eq!(first_two(&words, 6), [1, 3, 0, 2], "{name}: other packets are classified by ECN");
         let both = format!("{name} l_class=7 c_class=7");
-        assert_eq!(first_two(&both, 7), [0, 1, 2, 3], "{name}: excluded, though included too");
+        assert_eq!(first_two(&both, 7), [0, 1, 2, 3], "{name}: exclusion overrides inclusion");
     }
 }
 
 /// RFC 9331 section 5.4.1.2 (MUST NOT): an excluded packet keeps its L4S identifier.
 #[test]
-fn rfc9331_5_4_1_2_exclusion_leaves_the_identifier() {
+fn rfc9331_5_4_1_2_excluded_ect1_changes_only_to_ce() {
     for name in BOTH {
         let mut queue = queue(&format!("{} c_class=1", based(name, 0.3)));
         (0..1000).for_each(|_| queue.arrive(packet(Ecn::Ect1, 1), at(0.0)));
@@ -213,9 +213,10 @@ fn rfc9331_5_4_1_2_exclusion_leaves_the_identifier() {
     }
 }
 
-/// RFC 9331 section 5.4.1.2 (MUST): an excluded L4S packet is marked with a likelihood that suits L4S: the coupled one.
+/// RFC 9331 section 5.4.1.2 (MUST): an excluded L4S packet is marked with a probability that suits L4S: the coupled
+/// one.
 #[test]
-fn rfc9331_5_4_1_2_excluded_packets_may_be_marked_as_l4s() {
+fn rfc9331_5_4_1_2_excluded_packets_are_marked_as_l4s() {
     for name in BOTH {
         for p in [0.1, 0.3] {
             let (marked, dropped) = signals(&format!("{} c_class=7", based(name, p)), Ecn::Ect1, 7);
@@ -235,7 +236,7 @@ fn rfc9331_5_4_1_2_excluded_packets_are_not_marked_as_classic() {
     }
 }
 
-/// Checks the helper of the tests above: the settings give the base probability that they name.
+/// Checks the helper `based`: its settings give the requested base probability.
 #[test]
 fn base_probability_is_the_requested_one() {
     for name in BOTH {

@@ -3,10 +3,13 @@
 //! Comments of the form "RFC 9332 section X.Y (MUST, SHOULD or MAY): ..." are the source of the coverage table; "may",
 //! "should" and "recommended" count too.
 //!
-//! Left out: RFC 9332 section 2.5.2.2 (SHOULD): arrivals and overflows of each queue: one buffer, counted together.
-//! Left out: RFC 9332 section 2.5.2.2 (SHOULD): a 99th percentile of delay of each queue: the lab has that of all packets.
-//! Left out: RFC 9332 section 2.5.2.3 (SHOULD): reports of overload, start and duration: the probe overload shows it.
-//! Left out: RFC 9332 section 2.5.2.3 (SHOULD): hysteresis of such reports: there are none.
+//! Left out: RFC 9332 section 2.5.2.2 (SHOULD): arrivals and overflows per queue: the queues share one buffer, with one
+//! counter of each.
+//! Left out: RFC 9332 section 2.5.2.2 (SHOULD): 99th percentile of the delay per queue: the lab reports it for all
+//! packets together.
+//! Left out: RFC 9332 section 2.5.2.3 (SHOULD): reports of the start and duration of overload: the probe `overload`
+//! shows the current state.
+//! Left out: RFC 9332 section 2.5.2.3 (SHOULD): hysteresis of overload reports: there are no reports.
 
 use crate::coupled::{BOTH, KINDS, LINK, N, at, based, near, order, packet, probe, queue, signals, spec};
 use forebay_aqm::base::host::Queue;
@@ -16,14 +19,14 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::units::{Bytes, Link, Rate};
 use forebay_aqm::{AnyDiscipline, Spec};
 
-/// `words` with the settings of `more` in place of the same ones.
+/// `words` with the settings of `more`, which replace those with the same key.
 fn with(words: &str, more: &str) -> String {
     let key = |word: &str| word.split('=').next().map(str::to_string);
     let kept = words.split_whitespace().filter(|word| more.split_whitespace().all(|other| key(other) != key(word)));
     kept.chain(more.split_whitespace()).collect::<Vec<_>>().join(" ")
 }
 
-/// RFC 9332 section 2.3 (MUST): the device does not alter the L4S identifier, nor make one; CE is all it may write.
+/// RFC 9332 section 2.3 (MUST): the device neither changes nor sets the L4S identifier; it may only write CE.
 #[test]
 fn rfc9332_2_3_ecn_field_changes_only_to_ce() {
     for name in BOTH {
@@ -40,7 +43,7 @@ fn rfc9332_2_3_ecn_field_changes_only_to_ce() {
     }
 }
 
-/// RFC 9332 section 2.5.1 (MUST): L4S behaviour of RFC 9331 section 5: ECT(1) and CE to the L queue, the rest to C.
+/// RFC 9332 section 2.5.1 (MUST): L4S behaviour of RFC 9331 section 5: ECT(1) and CE go to the L queue, the rest to C.
 #[test]
 fn rfc9332_2_5_1_classifies_by_the_ecn_field() {
     for name in BOTH {
@@ -48,7 +51,7 @@ fn rfc9332_2_5_1_classifies_by_the_ecn_field() {
         for (slot, ecn) in (0..).zip(KINDS) {
             queue.arrive(Packet { slot, ..packet(ecn, 0) }, at(0.0));
         }
-        assert_eq!(order(&mut queue, 0.0), [1, 3, 0, 2], "{name}: the L queue goes first");
+        assert_eq!(order(&mut queue, 0.0), [1, 3, 0, 2], "{name}: the L queue is served first");
     }
 }
 
@@ -85,7 +88,8 @@ fn rfc9332_2_5_1_prefers_the_l_queue() {
     }
 }
 
-/// Number of L packets sent before a classic one while an L packet arrives every ms and two wait.
+/// Number of L packets sent before the first classic packet, when an L packet arrives every ms and the L queue is never
+/// empty.
 fn passed_by(words: &str) -> usize {
     let mut queue = queue(words);
     let arrive = |queue: &mut Queue<AnyDiscipline>, ms| queue.arrive(packet(Ecn::Ect1, 0), at(ms));
@@ -104,7 +108,8 @@ fn passed_by(words: &str) -> usize {
 #[test]
 fn rfc9332_2_5_1_does_not_starve_the_classic_queue() {
     for name in BOTH {
-        // Section 4.2.2: with a weight of 1/16 a head waits for at most 15 packets, with a time shift for 50 ms.
+        // Section 4.2.2: at a weight of 1/16 a classic head waits for at most 15 packets; with the time
+        // shift it waits for 50 ms.
         let wrr = passed_by(&format!("{name} scheduler=wrr weight=0.0625"));
         assert!((14..=16).contains(&wrr), "{name}: {wrr}");
         let fifo = passed_by(&format!("{name} scheduler=ts-fifo tshift=50ms"));
@@ -114,7 +119,7 @@ fn rfc9332_2_5_1_does_not_starve_the_classic_queue() {
 
 /// RFC 9332 section 2.5.1 (SHOULD): the scheduler is work-conserving.
 #[test]
-fn rfc9332_2_5_1_sends_whatever_waits() {
+fn rfc9332_2_5_1_scheduler_is_work_conserving() {
     for name in BOTH {
         for scheduler in ["wrr", "ts-fifo"] {
             for ecn in KINDS {
@@ -127,9 +132,9 @@ fn rfc9332_2_5_1_sends_whatever_waits() {
     }
 }
 
-/// RFC 9332 section 2.5.1 (MUST): the likelihood of a classic drop is the square of that of an L4S mark over k.
+/// RFC 9332 section 2.5.1 (MUST): the probability of a classic drop is the square of (L4S marking probability / k).
 #[test]
-fn rfc9332_2_5_1_couples_by_a_square() {
+fn rfc9332_2_5_1_classic_drops_are_square_of_marks() {
     for name in BOTH {
         for p in [0.05, 0.2, 0.45] {
             let words = based(name, p);
@@ -137,19 +142,20 @@ fn rfc9332_2_5_1_couples_by_a_square() {
             let (marked, none) = signals(&words, Ecn::Ect1, 0);
             assert!(near(dropped, p * p) && near(marked, 2.0 * p) && none == 0, "{name} {p}: {dropped} {marked}");
             let (classic_marks, none) = signals(&words, Ecn::Ect0, 0);
-            assert!(near(classic_marks, p * p) && none == 0, "{name} {p}: ECT(0) is marked alike");
+            assert!(near(classic_marks, p * p) && none == 0, "{name} {p}: ECT(0) is marked as often");
         }
     }
 }
 
-/// RFC 9332 section 2.5.1 (MUST): L packets are marked no less than the coupling says, whatever their own queue.
+/// RFC 9332 section 2.5.1 (MUST): L packets are marked with at least the coupled probability, at any marking
+/// probability of the L queue's native AQM.
 #[test]
-fn rfc9332_2_5_1_own_aqm_never_lowers_the_coupled_marking() {
+fn rfc9332_2_5_1_native_aqm_never_lowers_coupled_marking() {
     for (name, [half, all]) in BOTH
         .into_iter()
         .zip([["min_th=10ms range=20ms", "min_th=1ms range=0s th_len=0"], ["t=10ms t_range=20ms", "t=1ms t_range=0s"]])
     {
-        // The L queue's own AQM requests no mark, half, all.
+        // The native AQM of the L queue requests marks for none, half or all of the packets.
         for (asks, more) in [(0.0, ""), (0.5, half), (1.0, all)] {
             for p in [0.1, 0.4] {
                 let words = with(&based(name, p), more);
@@ -168,7 +174,7 @@ fn rfc9332_2_5_1_the_coupling_factor_is_2() {
     }
 }
 
-/// RFC 9332 section 2.5.1 (MAY): an operator chooses another k.
+/// RFC 9332 section 2.5.1 (MAY): the operator may choose another k.
 #[test]
 fn rfc9332_2_5_1_the_coupling_factor_may_be_chosen() {
     for name in BOTH {
@@ -180,23 +186,24 @@ fn rfc9332_2_5_1_the_coupling_factor_may_be_chosen() {
     }
 }
 
-/// RFC 9332 section 2.5.1.1 (SHOULD): ECT(0) in the L queue is marked as suits classic senders and the L queue's target.
+/// RFC 9332 section 2.5.1.1 (SHOULD): ECT(0) in the L queue is marked with a probability that suits classic senders and
+/// the L queue's target.
 #[test]
-fn rfc9332_2_5_1_1_ect0_in_the_l_queue_is_marked_as_classic() {
+fn rfc9332_2_5_1_1_ect0_in_l_queue_marked_as_classic() {
     for name in BOTH {
         let words = format!("{} l_class=7", based(name, 0.2));
         let (marked, dropped) = signals(&words, Ecn::Ect0, 7);
         assert!(near(marked, 0.04) && dropped == 0, "{words}: {marked}");
-        // The L queue's own AQM requests half of the scalable packets: a square over k^2 of the classic ones.
+        // The native AQM of the L queue marks scalable packets with 0.5, so classic ones with (0.5/k)^2 = 0.0625.
         let ramp = ["min_th=10ms range=20ms", "t=10ms t_range=20ms"][usize::from(name == "curvy_red")];
         let (marked, dropped) = signals(&with(&words, ramp), Ecn::Ect0, 7);
         assert!(near(marked, 0.0625) && dropped == 0, "{words}: {marked}");
     }
 }
 
-/// RFC 9332 section 2.5.1.1 (SHOULD): Not-ECT in the L queue passes untouched if queue protection is provided.
+/// RFC 9332 section 2.5.1.1 (SHOULD): Not-ECT in the L queue is not signalled if queue protection is provided.
 #[test]
-fn rfc9332_2_5_1_1_not_ect_in_a_protected_l_queue_is_ignored() {
+fn rfc9332_2_5_1_1_not_ect_in_protected_l_queue_untouched() {
     for name in BOTH {
         for p in [0.3, 0.9] {
             let words = format!("{} l_class=7 protected=on", based(name, p));
@@ -205,10 +212,10 @@ fn rfc9332_2_5_1_1_not_ect_in_a_protected_l_queue_is_ignored() {
     }
 }
 
-/// RFC 9332 section 2.5.1.1 (SHOULD): Not-ECT in an unprotected L queue is dropped as suits classic senders and the L
-/// queue's target.
+/// RFC 9332 section 2.5.1.1 (SHOULD): Not-ECT in an unprotected L queue is dropped with a probability that suits
+/// classic senders and the L queue's target.
 #[test]
-fn rfc9332_2_5_1_1_not_ect_in_l_queue_is_dropped_as_classic() {
+fn rfc9332_2_5_1_1_unprotected_not_ect_is_dropped_as_classic() {
     for name in BOTH {
         let words = format!("{} l_class=7", based(name, 0.3));
         let (marked, dropped) = signals(&words, Ecn::NotEct, 7);
@@ -218,7 +225,7 @@ fn rfc9332_2_5_1_1_not_ect_in_l_queue_is_dropped_as_classic() {
 
 /// RFC 9332 section 2.5.1.1 (SHOULD): ECT(1) in the C queue is marked with the coupled probability.
 #[test]
-fn rfc9332_2_5_1_1_ect1_in_c_queue_is_marked_with_coupled_p() {
+fn rfc9332_2_5_1_1_ect1_in_c_queue_gets_coupled_p() {
     for name in BOTH {
         let words = format!("{} c_class=7", based(name, 0.3));
         let (marked, dropped) = signals(&words, Ecn::Ect1, 7);
@@ -226,16 +233,17 @@ fn rfc9332_2_5_1_1_ect1_in_c_queue_is_marked_with_coupled_p() {
     }
 }
 
-/// RFC 9332 section 2.5.1.1 (MUST): in overload both kinds of ECN-capable traffic meet classic drops, until it is over.
+/// RFC 9332 section 2.5.1.1 (MUST): during overload the classic drop probability applies to both kinds of ECN-capable
+/// traffic.
 #[test]
-fn rfc9332_2_5_1_1_overload_drops_ecn_capable_packets_of_both_kinds() {
+fn rfc9332_2_5_1_1_overload_drops_ect0_and_ect1() {
     for name in BOTH {
         for p in [0.5, 0.6, 0.8] {
             for ecn in [Ecn::Ect0, Ecn::Ect1] {
                 let (marked, dropped) = signals(&based(name, p + 1e-9), ecn, 0);
                 assert!(near(dropped, p * p), "{name} p' {p} {ecn:?}: {dropped}");
                 let rest = if ecn == Ecn::Ect1 { u64::from(N) - dropped } else { 0 };
-                assert!(marked.abs_diff(rest) <= 1, "{name} p' {p} {ecn:?}: the rest of L is marked, of C not");
+                assert!(marked.abs_diff(rest) <= 1, "{name} p' {p} {ecn:?}: other L packets are marked");
             }
         }
         let below = based(name, 0.49);
@@ -243,7 +251,7 @@ fn rfc9332_2_5_1_1_overload_drops_ecn_capable_packets_of_both_kinds() {
     }
 }
 
-/// Overload caused by the L queue alone drops there too, and ends with it: Appendix A.2.
+/// RFC 9332 appendix A.2: overload caused by the L queue alone drops L packets, and ends when the load ends.
 #[test]
 fn overload_of_l_queue_alone_starts_and_ends() {
     for name in BOTH {
@@ -263,7 +271,7 @@ fn overload_of_l_queue_alone_starts_and_ends() {
         };
         let (dropped, overload) = run(&mut queue, 5000, 2);
         assert!(dropped > 1000 && overload == 1.0, "{name}: {dropped}");
-        assert!(queue.port.pkts() < 200, "{name}: unresponsive traffic is held back by drops");
+        assert!(queue.port.pkts() < 200, "{name}: drops limit the queue of unresponsive traffic");
         run(&mut queue, 2000, 0);
         let (dropped, _) = run(&mut queue, 1, 0);
         let (later, overload) = run(&mut queue, 2000, 1);
@@ -271,7 +279,7 @@ fn overload_of_l_queue_alone_starts_and_ends() {
     }
 }
 
-/// RFC 9332 section 2.5.2.1 (SHOULD): no configuration is needed, whatever the link.
+/// RFC 9332 section 2.5.2.1 (SHOULD): no configuration is needed at any link rate.
 #[test]
 fn rfc9332_2_5_2_1_needs_no_configuration() {
     for name in BOTH {
@@ -290,7 +298,7 @@ fn rfc9332_2_5_2_1_needs_no_configuration() {
     }
 }
 
-/// p' at the first update of DualPI2, after `ms` with a packet waiting since 0, and the time of that update.
+/// p' after the first update of DualPI2, with a packet waiting since 0, and the time of that update in seconds.
 fn first_update(words: &str) -> (f64, f64) {
     let mut queue = queue(words);
     queue.arrive(packet(Ecn::NotEct, 0), at(0.0));
@@ -299,7 +307,7 @@ fn first_update(words: &str) -> (f64, f64) {
     (probe(&queue, words, "p"), due.since(at(0.0)).secs())
 }
 
-/// RFC 9332 section 2.5.2.1 (MAY): the delay of the classic AQM at its operating point is configurable.
+/// RFC 9332 section 2.5.2.1 (MAY): the classic AQM's delay at its operating point is configurable.
 #[test]
 fn rfc9332_2_5_2_1_the_operating_point_may_be_configured() {
     for target in [5.0, 25.0] {
@@ -318,7 +326,7 @@ fn rfc9332_2_5_2_1_the_operating_point_may_be_configured() {
 /// RFC 9332 section 2.5.2.1 (MAY): the largest RTT, which sets the stability of the classic AQM, is configurable.
 #[test]
 fn rfc9332_2_5_2_1_the_largest_rtt_may_be_configured() {
-    // A.1: the period is min(target, RTT_max/3), the gains are 0.1 period/RTT_max^2 and 0.3/RTT_max.
+    // A.1: the period is min(target, RTT_max/3), alpha is 0.1 period/RTT_max^2, and beta is 0.3/RTT_max.
     for (target, rtt_max) in [(0.015, 0.1), (0.015, 0.03), (0.005, 0.2), (0.09, 0.2)] {
         let (p, period) = first_update(&format!("dualpi2 target={target}s rtt_max={rtt_max}s"));
         let want = f64::min(target, rtt_max / 3.0);
@@ -349,7 +357,7 @@ fn rfc9332_2_5_2_1_classifiers_may_be_configured() {
     }
 }
 
-/// RFC 9332 section 2.5.2.1 (SHOULD): the classic AQM's operating point is in units of time.
+/// RFC 9332 section 2.5.2.1 (SHOULD): the operating point of the classic AQM is given in units of time.
 #[test]
 fn rfc9332_2_5_2_1_the_operating_point_is_a_time() {
     assert!(Spec::parse("dualpi2 target=20p").is_err() && Spec::parse("dualpi2 target=30kb").is_err());
@@ -357,11 +365,12 @@ fn rfc9332_2_5_2_1_the_operating_point_is_a_time() {
     assert!(Spec::parse("dualpi2 target=20ms").is_ok() && Spec::parse("curvy_red range=20ms min_th=1ms").is_ok());
 }
 
-/// RFC 9332 section 2.5.2.1 (SHOULD): the bound on L4S's priority relates the delays of both kinds.
+/// RFC 9332 section 2.5.2.1 (SHOULD): the bound on L4S priority relates the delays of L4S and classic packets.
 #[test]
 fn rfc9332_2_5_2_1_the_bound_on_priority_relates_delays() {
     for name in BOTH {
-        // With a weight of 1 : w a classic packet waits w times as long, with a time shift longer by that time.
+        // At weights of 1 : w a classic packet waits w times as long as an L packet; with a time shift it waits longer
+        // by the shift.
         let wrr = |w: f64| passed_by(&format!("{name} scheduler=wrr weight={}", 1.0 / (w + 1.0)));
         assert!([3, 7, 31].into_iter().all(|w| wrr(w as f64).abs_diff(w) <= 1), "{name}");
         let fifo = |ms| passed_by(&format!("{name} scheduler=ts-fifo tshift={ms}ms"));
@@ -369,15 +378,15 @@ fn rfc9332_2_5_2_1_the_bound_on_priority_relates_delays() {
     }
 }
 
-/// RFC 9332 section 2.5.2.1 (MAY): the classic marking probability beyond which there are drops is configurable.
+/// RFC 9332 section 2.5.2.1 (MAY): the classic marking probability above which packets are dropped is configurable.
 #[test]
 fn rfc9332_2_5_2_1_p_cmax_may_be_configured() {
     for name in BOTH {
         let heard = |p, p_cmax: f64, ecn| signals(&format!("{} p_cmax={p_cmax}", based(name, p)), ecn, 0);
-        // p' = 0.3: a classic probability of 0.09, on either side of p_cmax.
+        // p' = 0.3 makes the classic probability 0.09, once above p_cmax and once below.
         assert!(matches!(heard(0.3, 0.08, Ecn::Ect0), (0, dropped) if near(dropped, 0.09)), "{name}");
         assert!(matches!(heard(0.3, 0.1, Ecn::Ect0), (marked, 0) if near(marked, 0.09)), "{name}");
-        // Not of L4S packets: Figure 7 uses their coupled probability, 0.6 and then 1, whatever p_cmax.
+        // p_cmax does not apply to L4S packets: Figure 7 uses their coupled probability, here 0.6 and then 1.
         assert!(matches!(heard(0.3, 0.08, Ecn::Ect1), (marked, 0) if near(marked, 0.6)), "{name}");
         for p_cmax in [0.08, 0.9] {
             let (marked, dropped) = heard(0.6, p_cmax, Ecn::Ect1);
@@ -387,10 +396,10 @@ fn rfc9332_2_5_2_1_p_cmax_may_be_configured() {
     }
 }
 
-/// RFC 9332 section A.2: p_Cmax is a probability that classic packets meet, whatever the curve of Curvy RED.
+/// RFC 9332 section A.2: p_Cmax is compared with the classic probability, at any exponent U of Curvy RED.
 #[test]
-fn rfc9332_a_2_p_cmax_is_compared_with_the_classic_probability() {
-    // U = 2: p_C is the fourth power of the root, 0.0625 where every L packet is marked.
+fn rfc9332_a_2_p_cmax_applies_to_the_classic_probability() {
+    // U = 2: p_C is the fourth power of the root: 0.0625 at the root 0.5, from which on every L packet is marked.
     let heard = |root, more: &str| signals(&format!("{} u=2 {more}", based("curvy_red", root)), Ecn::Ect0, 0);
     assert!(matches!(heard(0.6, "p_cmax=0.25"), (marked, 0) if near(marked, 0.1296)));
     assert!(matches!(heard(0.8, "p_cmax=0.25"), (0, dropped) if near(dropped, 0.4096)));
@@ -398,7 +407,8 @@ fn rfc9332_a_2_p_cmax_is_compared_with_the_classic_probability() {
     assert!(matches!(heard(0.51, ""), (0, dropped) if near(dropped, 0.51_f64.powi(4))));
 }
 
-/// RFC 9332 section 2.5.2.2 (SHOULD): an operator can read off each queue what it sent, marked and dropped, and its delay.
+/// RFC 9332 section 2.5.2.2 (SHOULD): an operator can read the packets sent, marked and dropped by each queue, and
+/// its delay.
 #[test]
 fn rfc9332_2_5_2_2_each_queue_can_be_monitored() {
     for name in BOTH {
@@ -418,9 +428,9 @@ fn rfc9332_2_5_2_2_each_queue_can_be_monitored() {
         assert_eq!(total(waiting), u64::from(queue.port.pkts()), "{words}");
         assert_eq!(total(sent), tally.departed.bytes, "{words}");
         assert_eq!((total(marked), total(dropped)), (tally.marked.pkts, tally.dropped_early.pkts), "{words}");
-        assert!(waiting[1] == 0.0 && sent[1] == 3_333_000.0 && dropped[1] == 0.0, "{words}: the L queue went first");
+        assert!(waiting[1] == 0.0 && sent[1] == 3_333_000.0 && dropped[1] == 0.0, "{words}: L is served first");
         assert!(left == 5000 && marked[0] > 0.0 && dropped[0] > 0.0, "{words}: {marked:?} {dropped:?}");
-        // Curvy RED's average begins to move with the first classic departure.
+        // Curvy RED's average stays 0 until the first classic departure.
         let l_marks = if name == "dualpi2" { 0.6 * 3333.0 } else { 0.0 };
         assert!((marked[1] - l_marks).abs() < 150.0, "{words}: {marked:?}");
         assert_eq!(sum("delay"), [0.020; 2], "{words}");
@@ -431,7 +441,7 @@ fn rfc9332_2_5_2_2_each_queue_can_be_monitored() {
 #[test]
 fn rfc9332_4_2_2_the_classic_weight_is_a_sixteenth() {
     for name in BOTH {
-        // Neither queue is ever empty: of 1600 packets 100 are classic.
+        // Neither queue ever becomes empty, so 100 of 1600 packets are classic.
         let mut queue = queue(&format!("{name} scheduler=wrr ecn=off"));
         (0..3200).for_each(|n| queue.arrive(packet([Ecn::Ect1, Ecn::NotEct][n % 2], 0), at(0.0)));
         let classic = (0..1600).filter_map(|_| queue.depart(at(0.0))).filter(|sent| sent.ecn == Ecn::NotEct).count();
@@ -439,20 +449,20 @@ fn rfc9332_4_2_2_the_classic_weight_is_a_sixteenth() {
     }
 }
 
-/// RFC 9332 section 4.2.2 (SHOULD): the classic queue's weight is not too small: a packet at its head waits for 15 of
-/// the largest L packets at most.
+/// RFC 9332 section 4.2.2 (SHOULD): the classic queue's weight is not too small: a packet at its head waits for at
+/// most 15 L packets of the largest size.
 #[test]
 fn rfc9332_4_2_2_the_classic_weight_is_not_too_small() {
     for name in BOTH {
         let passed = passed_by(&format!("{name} scheduler=wrr"));
-        assert!(passed <= 16, "{name}: {passed}, the one that waited before included");
+        assert!(passed <= 16, "{name}: {passed}, including the L packet that was already queued");
     }
 }
 
 /// RFC 9332 section A.1 (SHOULD): the target of the classic queue is 15 ms.
 #[test]
 fn rfc9332_a_1_the_target_is_15_ms() {
-    // p' stays if the delay stays at the target, and moves if it is a millisecond off.
+    // p' does not change if the delay is at the target, and changes if it is one millisecond off.
     let moved = |ms: f64| {
         let words = "dualpi2 beta=0 alpha=1 tupdate=1ms";
         let mut queue = queue(words);
@@ -470,7 +480,7 @@ fn rfc9332_a_1_the_target_is_15_ms() {
 /// RFC 9332 section A.1 (SHOULD): the gains are alpha = 0.1 Tupdate/RTT_max^2 and beta = 0.3/RTT_max.
 #[test]
 fn rfc9332_a_1_gains_follow_from_the_largest_rtt() {
-    // Two updates, the second with the delay unchanged: only the integral part.
+    // The delay is the same at both updates, so the second one has only the integral term.
     for (words, alpha, beta) in [
         ("dualpi2", 0.15, 3.0),
         ("dualpi2 tupdate=16ms", 0.16, 3.0),
@@ -490,9 +500,10 @@ fn rfc9332_a_1_gains_follow_from_the_largest_rtt() {
     }
 }
 
-/// RFC 9332 section B.1 (SHOULD): S_C is -1 and g_C is 5: half a second from no to all classic packets, a 32nd a sample.
+/// RFC 9332 section B.1 (SHOULD): S_C is -1 and g_C is 5: the range from p = 0 to 1 is half a second, and each sample
+/// has a weight of 1/32.
 #[test]
-fn rfc9332_b_1_range_and_smoothing_are_the_recommended_ones() {
+fn rfc9332_b_1_range_and_smoothing_are_as_recommended() {
     let mut queue = queue("curvy_red");
     let mut average = 0.0;
     for n in 0..3 {
@@ -504,10 +515,10 @@ fn rfc9332_b_1_range_and_smoothing_are_the_recommended_ones() {
     }
 }
 
-/// RFC 9332 section B.1 (SHOULD): T is five of the largest packets at the rate of the link.
+/// RFC 9332 section B.1 (SHOULD): T is the transmission time of five packets of the largest size.
 #[test]
-fn rfc9332_b_1_the_step_is_at_five_packets_of_the_link() {
-    // 1000 bytes take 1 ms at 8 Mb/s and 1500 take 0.2 ms at 60 Mb/s: 5 ms, and the 1 ms of Figure 9.
+fn rfc9332_b_1_step_is_at_five_packet_times() {
+    // 1000 bytes take 1 ms at 8 Mb/s, so T is 5 ms. 1500 bytes take 0.2 ms at 60 Mb/s, so T is 1 ms, as in Figure 9.
     let fast = Link { rate: Rate(60_000_000), mean_packet: Bytes(1500), ..LINK };
     for (link, ms) in [(LINK, 5.0), (Link { rate: Rate(80_000_000), ..LINK }, 0.5), (fast, 1.0)] {
         let marks = |ms| {
@@ -519,16 +530,18 @@ fn rfc9332_b_1_the_step_is_at_five_packets_of_the_link() {
     }
 }
 
-/// RFC 9332 section B.1 (SHOULD): the L queue's own AQM is a ramp, which can be had; the default is Figure 10's step.
+/// RFC 9332 section B.1 (SHOULD): the native AQM of the L queue is a ramp, which is available; the default
+/// is the step of Figure 10.
 #[test]
-fn rfc9332_b_1_a_ramp_can_be_had() {
+fn rfc9332_b_1_ramp_is_available() {
     for (t, p) in [("10ms", 0.5), ("15ms", 0.25), ("20ms", 0.0)] {
         let (marked, _) = signals(&format!("curvy_red min_th=100s t={t} t_range=20ms"), Ecn::Ect1, 0);
         assert!(near(marked, p), "{t}: {marked}");
     }
 }
 
-/// RFC 9332 section C.2 (SHOULD): for the public Internet the target is 15 ms and k is 2, which is right for Reno there.
+/// RFC 9332 section C.2 (SHOULD): for the public Internet the target is 15 ms, and k is 2, which suits Reno at
+/// this target.
 #[test]
 fn rfc9332_c_2_k_suits_the_target() {
     let [target, k] = ["target", "k"].map(|key| spec("dualpi2").get(key).expect("a parameter"));
@@ -538,7 +551,7 @@ fn rfc9332_c_2_k_suits_the_target() {
     assert_eq!(k_reno.round(), 2.0);
 }
 
-/// RFC 9332 section A.1 (SHOULD): the L queue's own AQM is a ramp rather than a step.
+/// RFC 9332 section A.1 (SHOULD): the native AQM of the L queue is a ramp rather than a step.
 #[test]
 fn rfc9332_a_1_the_native_aqm_is_a_ramp() {
     assert_eq!(spec("dualpi2").get("range").as_deref(), Some("400us"));
@@ -548,14 +561,14 @@ fn rfc9332_a_1_the_native_aqm_is_a_ramp() {
     }
 }
 
-/// RFC 9332 section A.2 (SHOULD): the scheduler is a weighted one such as WRR.
+/// RFC 9332 section A.2 (SHOULD): the scheduler is a weighted one, such as WRR.
 #[test]
 fn rfc9332_a_2_the_scheduler_is_weighted_round_robin() {
     assert_eq!(spec("dualpi2").get("scheduler").as_deref(), Some("wrr"));
     assert_eq!(spec("dualpi2 scheduler=ts-fifo").get("tshift").as_deref(), Some("50ms"), "the alternative");
 }
 
-/// RFC 9332 section A.2: on a slow link a queue of one packet is not marked for its stay.
+/// RFC 9332 section A.2: on a slow link a queue of one packet is not marked for its sojourn time.
 #[test]
 fn rfc9332_a_2_a_single_packet_is_not_marked() {
     let mut queue = queue("dualpi2 toss=random");

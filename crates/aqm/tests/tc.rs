@@ -1,4 +1,4 @@
-//! Arguments of tc(8): examples of the manual pages, and every argument of each discipline.
+//! Arguments of tc(8): examples from the manual pages, and every argument of each discipline.
 
 use forebay_aqm::base::tc::Tail;
 use forebay_aqm::{ENTRIES, Spec};
@@ -7,7 +7,7 @@ fn canonical(text: &str) -> String {
     Spec::parse(text).unwrap_or_else(|e| panic!("{text}: {e:?}")).canonical()
 }
 
-/// Our parameters and the tc command for them.
+/// tc commands, and our parameters for them.
 const LINES: [(&str, &str); 36] = [
     (
         "codel limit 1000 target 4ms interval 60ms noecn",
@@ -33,7 +33,7 @@ const LINES: [(&str, &str); 36] = [
     ),
     ("dualpi2 coupling_factor 4 overflow", "dualpi2 preset=linux k=4 overload=delay"),
     ("dualpi2 min_qlen_step 5 step_thresh 800", "dualpi2 preset=linux min_th=800us th_len=5"),
-    // Packets counts those that remain, th_len also the one that leaves.
+    // step_thresh in packets counts those that remain queued; th_len also counts the departing one.
     ("dualpi2 step_thresh 5p min_qlen_step 0", "dualpi2 preset=linux min_th=0s th_len=6"),
     ("dualpi2 step_thresh 5pkts min_qlen_step 9", "dualpi2 preset=linux min_th=0s th_len=9"),
     ("dualpi2 max_rtt 120ms", "dualpi2 preset=linux rtt_max=120ms target=20ms tupdate=auto alpha=auto beta=auto"),
@@ -44,7 +44,7 @@ const LINES: [(&str, &str); 36] = [
     ),
     ("fq_codel flows 65536 quantum 64", "fq_codel preset=linux flows=65536 quantum=256b"),
     ("fq_pie flows 65536 quantum 300", "fq_pie preset=linux flows=65536 quantum=300b"),
-    // The example of tc-red(8) adapts, so it is ARED.
+    // The example of tc-red(8) is adaptive, so it is ARED.
     (
         "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn adaptive bandwidth 10Mbit",
         "ared preset=linux hard_limit=400000b min_th=30000b max_th=90000b mean_packet=1000b burst=55 ecn=on",
@@ -113,7 +113,7 @@ fn unsupported_tc_options_are_refused() {
     assert_eq!(near.as_deref(), Some("did you mean pfifo?"));
 }
 
-/// An argument that sets no parameter, or an unknown one, would not be noticed elsewhere.
+/// No other test notices an argument that sets no parameter, or an unknown one.
 #[test]
 fn every_argument_sets_its_parameter() {
     for entry in ENTRIES {

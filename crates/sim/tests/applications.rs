@@ -41,10 +41,10 @@ fn outcome(files: Files, options: TcpOptions) -> EndToEnd {
 #[track_caller]
 fn takes(files: Files, secs: f64) {
     let class = outcome(files, TcpOptions::default());
-    let took = class.completion_s.expect("files have come");
+    let took = class.completion_s.expect("some files are complete");
     assert!((took.mean - secs).abs() < 1e-6 && took.std < 1e-6, "{took:?}");
-    // The first file starts at 0, the others after each pause and, without a request, the way of the last
-    // acknowledgement.
+    // The first file starts at 0. Each other file starts after a pause and, without a request, after the delay of the
+    // last acknowledgement.
     let cycle = secs + 1.0 + if files.request.is_some() { 0.0 } else { ACK };
     assert_eq!(class.files, (20.0 / cycle).ceil() as u64 - u64::from((20.0 % cycle) < secs));
 }
@@ -57,7 +57,7 @@ fn one_packet_file_takes_the_path_delay() {
     takes(Files { size: Draw::Constant(501.0), ..FILES }, DATA + 0.0004);
 }
 
-/// A handshake is a round trip of packets of 40 bytes before the data or the request.
+/// A handshake takes one round trip of 40-byte packets before the data or the request.
 #[test]
 fn a_handshake_takes_a_round_trip() {
     takes(Files { handshake: true, ..FILES }, 2.0 * ACK + DATA);
@@ -65,14 +65,14 @@ fn a_handshake_takes_a_round_trip() {
     takes(Files { handshake: true, request: Some(500), ..FILES }, 2.0 * ACK + DATA + DATA);
 }
 
-/// On a persistent connection only the first of two files has it.
+/// On a persistent connection only the first of two files has a handshake.
 #[test]
 fn persistent_connection_has_one_handshake() {
     for request in [None, Some(40)] {
         let once = Files { fresh: false, count: Some(2), request, ..FILES };
         let mean = |files| outcome(files, TcpOptions::default()).completion_s.unwrap().mean;
         let more = mean(Files { handshake: true, ..once }) - mean(once);
-        assert!((more - ACK).abs() < 1e-6, "half of a round trip of two ACKs in the mean: {more}");
+        assert!((more - ACK).abs() < 1e-6, "half of a round trip of two ACKs on average: {more}");
     }
 }
 
@@ -94,7 +94,7 @@ fn lost_syn_means_initial_window_of_one_packet() {
     assert!((repeated - rounds).abs() < 1e-6, "1, 2 and 4 packets: {repeated} {rounds}");
 }
 
-/// Slow start from two packets on a new connection: 2, then 4, then the seventh.
+/// Slow start from two packets on a new connection: seven packets are sent as 2 + 4 + 1.
 #[test]
 fn a_new_connection_begins_with_slow_start() {
     takes(Files { size: Draw::Constant(3500.0), ..FILES }, 2.0 * (DATA + ACK) + DATA);
@@ -139,7 +139,7 @@ fn paced_writes_arrive_at_their_rate() {
     // 100 packets per second, far below what the window allows; and 5000, of which the link carries half.
     for (every, secs, low, high) in [(10_000, 50, 4990, 5001), (200, 20, 49_000, 50_000)] {
         let work = Work::Written(Pattern::Constant { every: Span::from_micros(every) });
-        // More than the path holds, without the losses of an unlimited slow start.
+        // A window above the path's capacity, but without the losses of an unlimited slow start.
         let options = TcpOptions { window: Some(300), ..TcpOptions::default() };
         let flow = run(&network(1, secs, options, &work), 1).flows.remove(0);
         assert!((low..=high).contains(&flow.delivered_pkts), "{}", flow.delivered_pkts);

@@ -1,5 +1,5 @@
-//! Links that lose packets or change their rate: all packets are accounted for, and fast paths and meters do not
-//! change the run.
+//! Links with losses or a changing rate: all packets are accounted for, and fast paths and meters do not change the
+//! run.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ fn lossy(aqm: &str, secs: u64) -> Network {
     net
 }
 
-/// Gives `net` datagrams, one every `every`, that end 10 s before the run, so that each is delivered, dropped or lost;
-/// measured on every link from the beginning.
+/// Replaces the traffic of `net` with datagrams every `every`, measured on every link from the start. They end 10 s
+/// before the run, so that each is delivered, dropped or lost.
 fn count_all(net: &mut Network, every: Span) {
     for flow in &mut net.flows {
         flow.traffic = Traffic::Datagrams(Pattern::Constant { every });
@@ -36,7 +36,7 @@ fn count_all(net: &mut Network, every: Span) {
     net.links.iter_mut().for_each(|link| link.lane.study = true);
 }
 
-/// Packets dropped by queues and lost on wires in a run in which all packets were delivered, dropped or lost.
+/// Packets dropped by queues and lost on links, in a run that ends with no packet in the network.
 fn fates(outcome: &Outcome) -> (u64, u64) {
     let dropped = outcome.links.iter().map(|link| link.dropped_early + link.dropped_overflow).sum();
     let lost = outcome.links.iter().map(|link| link.lost_pkts).sum();
@@ -59,8 +59,8 @@ fn packets_sent_equal_arrived_plus_dropped_plus_lost() {
     }
 }
 
-/// The bottleneck loses (0.01 * 0.9 + 0.2 * 0.001) / 0.21 = 0.0438 of the packets, in bursts. About 23,000 packets,
-/// with the variance of a chain that loses all or nothing, have an sd of 0.0043; four of them are allowed.
+/// The bottleneck loses (0.01 * 0.9 + 0.2 * 0.001) / 0.21 = 0.0438 of the packets, in bursts. For about 23,000 packets
+/// the sd is 0.0043, taken from a chain that loses all or no packets of a state; four sd are allowed.
 #[test]
 fn meter_measures_the_loss_rate() {
     for aqm in ["droptail", "raqm"] {
@@ -71,12 +71,12 @@ fn meter_measures_the_loss_rate() {
         let link = run(&net, 1).links.remove(0);
         let share = link.lost_pkts as f64 / link.delivered_pkts as f64;
         assert!((share - BURSTS.mean()).abs() < 0.017, "{aqm}: {share}");
-        assert!(link.utilisation > 0.99, "{aqm}: a lost packet has used the link");
+        assert!(link.utilisation > 0.99, "{aqm}: lost packets use the link too");
     }
 }
 
 #[test]
-fn losses_do_not_depend_on_shortcuts_or_meters() {
+fn fast_paths_and_meters_do_not_change_losses() {
     let net = lossy("droptail", 20);
     let fast = run(&net, 1);
     let mut slow = net.clone();
@@ -92,7 +92,7 @@ fn losses_do_not_depend_on_shortcuts_or_meters() {
 }
 
 #[test]
-fn a_loss_that_never_happens_changes_nothing() {
+fn zero_loss_probability_changes_nothing() {
     let net = case1(&dumbbell("raqm", 20, Span::from_micros(10)), 10, 20, TcpOptions::default(), 1);
     let mut with = net.clone();
     with.links.iter_mut().for_each(|link| link.lane.conditions.loss = Some(LossModel::Bernoulli(0.0)));
@@ -100,7 +100,7 @@ fn a_loss_that_never_happens_changes_nothing() {
 }
 
 #[test]
-fn an_impossible_probability_is_refused() {
+fn invalid_loss_probability_is_refused() {
     let mut net = lossy("droptail", 1);
     net.links[2].lane.conditions.loss = Some(LossModel::Bernoulli(1.5));
     assert!(net.check().unwrap_err().0.contains("access"), "{:?}", net.check());

@@ -1,7 +1,7 @@
 //! Ten thousand random connections over a path with losses, marks, delays and reordering: requirements of the RFCs for
 //! every sender.
 //!
-//! `FOREBAY_SEEDS=20000..90000 cargo test -p forebay-sim --test all connections` tries others.
+//! `FOREBAY_SEEDS=20000..90000 cargo test -p forebay-sim --test all connections` runs other seeds.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +26,7 @@ fn every_sender_keeps_the_rules() {
     if let Some(first) = failed.first() {
         let again = format!("FOREBAY_SEEDS={first}..{} cargo test -p forebay-sim --test all connections", first + 1);
         panic!(
-            "{} seeds fail, the first is {first}; again with\n    {again}\n{:#?}",
+            "{} seeds fail, the first is {first}; repeat it with\n    {again}\n{:#?}",
             failed.len(),
             Setting::new(*first)
         );

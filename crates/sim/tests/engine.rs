@@ -1,4 +1,4 @@
-//! Invariants of the engine: reproducible runs, fast paths equal slow ones, no phase effects.
+//! Invariants of the engine: reproducible runs, fast paths that equal slow ones, no phase effects.
 
 use crate::common::{case1, drop_ratio, dumbbell, run};
 use forebay_aqm::base::time::{Instant, Span};
@@ -12,7 +12,7 @@ use forebay_sim::tcp::{TcpOptions, Variant};
 const JITTER: Span = Span::from_micros(10);
 
 #[test]
-fn same_seed_same_run_and_another_seed_another() {
+fn only_the_same_seed_repeats_a_run() {
     for aqm in ["droptail", "raqm", "pi", "rem"] {
         let bell = dumbbell(aqm, 100, JITTER);
         let go = |seed| run(&case1(&bell, 20, 20, TcpOptions::default(), seed), seed);
@@ -36,19 +36,19 @@ fn arithmetic_drop_tail_equals_the_discipline() {
     }
 }
 
-/// The fast path knows only the buffer: options of drop-tail must not be lost there.
+/// The fast path supports only a buffer limit, so drop-tail with options must not use it.
 #[test]
 fn drop_tail_with_options_is_a_discipline() {
     let go = |aqm, limit| run(&case1(&dumbbell(aqm, limit, JITTER), 40, 20, TcpOptions::default(), 1), 1);
     let (plain, small) = (go("droptail", 100), go("droptail", 20));
-    assert!(go("droptail preset=ns2", 100) == plain, "ecn=off changes nothing, and costs nothing");
+    assert!(go("droptail preset=ns2", 100) == plain, "ecn=off changes nothing and keeps the fast path");
     assert_eq!(go("droptail hard_limit=20p", 100).fingerprint, small.fingerprint);
     assert_ne!(go("droptail th=0.5", 100).fingerprint, plain.fingerprint);
     assert_ne!(go("droptail front=on", 100).fingerprint, plain.fingerprint);
 }
 
-/// A server that sends only acknowledgements answers ahead of time. A further flow from every server, which starts too
-/// late to send, disables this and must change nothing.
+/// Acknowledgements of a server that sends no data are computed ahead of time. A flow from every server that starts
+/// too late to send disables this, and must not change the run.
 #[test]
 fn answers_ahead_of_time_equal_answers_by_event() {
     let end = Instant::ZERO + Span::from_millis(30_000);
@@ -72,7 +72,7 @@ fn answers_ahead_of_time_equal_answers_by_event() {
             net.flows.push(late);
         }
         let mut by_event = run(&net, 1);
-        assert!(by_event.events > ahead.events, "an event less for every packet");
+        assert!(by_event.events > ahead.events, "events without computation ahead of time");
         by_event.flows.truncate(ahead.flows.len());
         by_event.events = ahead.events;
         assert!(ahead == by_event, "{aqm}: {:016x}, {:016x}", ahead.fingerprint, by_event.fingerprint);
@@ -120,10 +120,10 @@ fn rows_of_classes_add_up_to_the_run() {
     }
 }
 
-/// With an exact clock and equal rates, one host's packets always arrive just after a departure, and it takes the
-/// complete link. A microsecond of processing jitter prevents this, and results do not depend on its size up to one
-/// packet time (400 us). Over ten seeds the mean of 60 s has an sd of 0.7 packets, the drop ratio one of 2.5 %; the
-/// tolerances are 4 sd of a difference of two of them: 3 packets (rounded down), 15 %.
+/// Without jitter and with equal rates, the packets of one host always arrive just after a departure, and that host
+/// takes the complete link. One microsecond of processing jitter prevents this, and results do not depend on its size
+/// up to one packet time (400 us). Over ten seeds the mean of 60 s has an sd of 0.7 packets, and the drop ratio one of
+/// 2.5 %. The tolerances are 4 sd of the difference of two runs: 3 packets (rounded down), and 15 %.
 #[test]
 fn results_do_not_depend_on_size_of_jitter() {
     let at = |jitter| {
@@ -144,8 +144,8 @@ fn results_do_not_depend_on_size_of_jitter() {
     assert!(*most > 9 * shares.iter().sum::<u64>() / 10, "without jitter one host locks the others out: {shares:?}");
 }
 
-/// With diverse round trips packets queue at a host's own link, and then leave exactly one packet time apart, unless
-/// the link has serialization jitter too. One host would take the bottleneck whatever the jitter before its queue.
+/// With different round-trip times packets queue at a host's own link, and leave it exactly one packet time apart,
+/// unless the link has serialization jitter too. One host would then take the bottleneck with any processing jitter.
 /// Over ten seeds the mean of 60 s is 67 packets with an sd of at most 1.8, so 7 packets are 4 sd; without
 /// serialization jitter it is 100.
 #[test]
@@ -185,7 +185,7 @@ fn goodput_never_exceeds_what_the_link_sent() {
     let received: u64 = outcome.flows.iter().map(|f| f.received_bytes).sum();
     let sent: u64 = outcome.flows.iter().map(|f| f.sender.sent).sum();
     let delivered: u64 = outcome.flows.iter().map(|f| f.delivered_pkts).sum();
-    // 2500 packets per second, which take 20 ms behind the link.
+    // 2500 packets per second, which arrive 20 ms after they leave the link.
     assert!(received <= (outcome.links[0].delivered_pkts + 50) * 500 && goodput * 500 == received * 460);
     assert!(delivered <= outcome.links[0].served_pkts && outcome.links[0].served_pkts <= sent);
 }

@@ -1,5 +1,5 @@
-//! Runs with recorded fingerprints. Debug and release builds, other machines and instruction sets, and later versions
-//! must agree. `FOREBAY_BLESS=1` rewrites them.
+//! Runs with recorded fingerprints, which must be equal in debug and release builds, on all machines and instruction
+//! sets, and in later versions. `FOREBAY_BLESS=1` rewrites them.
 
 use std::fmt::Write;
 
@@ -45,14 +45,14 @@ fn weather() -> Network {
     net
 }
 
-/// One fingerprint for the random networks of these seeds: every topology, source, transport, loss and marker.
+/// One fingerprint of the random networks of `seeds`, which cover every topology, source, transport, loss and marker.
 fn networks(seeds: std::ops::Range<u64>) -> u64 {
     let of = |seed| run(&crate::scenario::network(seed), seed).fingerprint;
     seeds.map(of).fold(0, |all: u64, one| all.rotate_left(1) ^ one)
 }
 
 #[test]
-fn fingerprints_are_those_on_record() {
+fn fingerprints_match_the_record() {
     let mut found = String::new();
     let mut line = |name: &str, net: &Network| {
         writeln!(found, "{name:<24}{:016x}", run(net, 1).fingerprint).unwrap();

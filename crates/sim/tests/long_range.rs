@@ -8,11 +8,11 @@
 //!   variance of the on time in a block, the inverse of 2 R(s)/s^2 with R(s) = (1/s - 2 (1 - f(s))/(mean s^2 (1 + f(s))))/4
 //!   and f the transform of a state's density, grows from 28.206 s^2 at 32 s to 2019.7 s^2 at 512 s for states of
 //!   0.5 s: H = 0.770 at these lengths, 0.02 above the limit. For exponential states it is 0.501.
-//! - Of 512 blocks of 512 s, 16 in a row, about 250 count as independent where blocks k apart have a correlation near
-//!   0.375/sqrt(k); 64 sources together are near enough to normal. The logarithm of their variance then has an sd of
-//!   sqrt(2/250) = 0.09, and H, half of it over ln 16, one of 0.016. Three of them are allowed.
+//! - Of 512 blocks of 512 s, 16 in a row, about 250 count as independent, as blocks k apart have a correlation near
+//!   0.375/sqrt(k); the sum of 64 sources is nearly normal. The logarithm of their variance then has an sd of
+//!   sqrt(2/250) = 0.09, and H, half of it over ln 16, one of 0.016. Three sd are allowed.
 //! - The mean on time of 2048 sources over 8192 s has an sd of sqrt(133179/2048)/8192 = 0.001 of all time, 0.2 %.
-//!   Four of them are allowed.
+//!   Four sd are allowed.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -21,7 +21,7 @@ use forebay_sim::source::{Pattern, Source};
 const SOURCES: usize = 64;
 const RUNS: u64 = 32;
 const SECS: usize = 8192;
-/// Length of the shortest blocks in seconds, and how many of them make the longest.
+/// Length of the shortest blocks in seconds, and number of them in the longest block.
 const BLOCK: usize = 32;
 const LONGEST: usize = 16;
 
@@ -67,6 +67,6 @@ fn only_pareto_aggregate_is_long_range_dependent() {
         let (h, rate) = measured(&pattern);
         println!("{pattern:?}: H {h:.3}, rate {rate:.4}");
         assert!((h - hurst).abs() < 3.0 * 0.016, "{pattern:?}: H {h}, not {hurst}");
-        assert!((rate - 1.0).abs() < 4.0 * 0.002, "{pattern:?}: {rate} of its rate");
+        assert!((rate - 1.0).abs() < 4.0 * 0.002, "{pattern:?}: {rate} of the expected rate");
     }
 }

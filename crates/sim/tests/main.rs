@@ -1,4 +1,4 @@
-//! The simulator from outside: rules of connections and networks, scripts, fingerprints.
+//! Integration tests of the simulator: connections, networks, scripts and fingerprints.
 
 mod applications;
 mod common;

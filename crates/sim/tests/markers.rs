@@ -1,4 +1,4 @@
-//! Token buckets at the edge: counts of IN and OUT; colours alone change nothing.
+//! Token buckets at the edge: numbers of IN and OUT packets; colours alone do not change a run.
 
 use crate::common::{case1, dumbbell, run};
 use forebay_aqm::base::packet::Colour;
@@ -27,8 +27,8 @@ fn offered(outcome: &Outcome, colour: Colour) -> f64 {
 
 #[test]
 fn in_traffic_has_committed_rate_on_every_link() {
-    // 5 x 0.5 Mb/s in packets of 4000 bits are 625 per second; each bucket holds 4 packets, which are used before the
-    // window.
+    // 5 x 0.5 Mb/s are 625 packets of 4000 bits per second. Each bucket holds 4 packets, which are used before the
+    // measured window.
     let marker = MarkerSpec { cir: Rate(500_000), cbs: Bytes(2000) };
     for aqm in ["droptail", "droptail th=1", "red", "sio"] {
         let mut net = sources(aqm, 20);
@@ -65,7 +65,7 @@ fn colour_blind_discipline_sends_the_same_packets() {
 
 #[test]
 fn sio_keeps_in_packets_from_being_lost() {
-    // 12.5 Mb/s offered to 10, of which 5 are within their profile: only OUT packets are dropped.
+    // 12.5 Mb/s are offered to a link of 10 Mb/s, 5 Mb/s of it in profile: only OUT packets are dropped.
     let mut net = sources("sio preset=paper", 20);
     net.flows.iter_mut().for_each(|flow| {
         flow.traffic = Traffic::Datagrams(Pattern::Constant { every: Span::from_micros(3200) });
@@ -82,7 +82,7 @@ fn sio_keeps_in_packets_from_being_lost() {
 }
 
 #[test]
-fn a_marker_that_does_not_exist_is_refused() {
+fn unknown_marker_is_refused() {
     let mut net = sources("droptail", 2);
     net.flows[0].marker = Some(0);
     assert!(net.check().is_err_and(|bad| bad.0.contains("marker")));

@@ -1,7 +1,7 @@
 //! Twenty thousand random small networks with every topology, discipline, loss and schedule: all packets are accounted
 //! for, order is kept, and runs are reproducible.
 //!
-//! `FOREBAY_SEEDS=20000..90000 cargo test -p forebay-sim --test all random_networks` tries others.
+//! `FOREBAY_SEEDS=20000..90000 cargo test -p forebay-sim --test all random_networks` runs other seeds.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,15 +34,15 @@ fn try_all(test: &str, seeds: impl Iterator<Item = u64>, check: impl Fn(u64)) {
         let net = crate::scenario::network(*first);
         let again =
             format!("FOREBAY_SEEDS={first}..{} cargo test -p forebay-sim --test all random_networks", first + 1);
-        panic!("{test}: {} seeds fail, the first is {first}; again with\n    {again}\n{net:#?}", failed.len());
+        panic!("{test}: {} seeds fail, the first is {first}; repeat it with\n    {again}\n{net:#?}", failed.len());
     }
 }
 
-/// In these builds every link counts packets independently and checks the counters at each packet; the end of a run
-/// checks those of the complete network: `crates/sim/src/world/audit.rs`.
+/// In debug builds every link also counts packets independently and compares the counters at each packet. At the end of
+/// a run `crates/sim/src/world/audit.rs` checks the counters of the complete network.
 #[test]
-fn counts_add_up() {
-    try_all("counts_add_up", seeds(), |seed| {
+fn counters_are_consistent() {
+    try_all("counters_are_consistent", seeds(), |seed| {
         let net = crate::scenario::network(seed);
         let outcome = run(&net, seed);
         let studied = net.links.iter().filter(|link| link.lane.study);
@@ -64,7 +64,7 @@ fn check_link(net: &Network, spec: &LinkSpec, link: &LinkOutcome) {
         assert_eq!(link.offered_pkts, gone + waiting as u64, "offered = delivered + dropped + waiting");
         assert_eq!(link.delivered_pkts, link.served_pkts);
     } else {
-        // Packets sent within the window may have arrived before it.
+        // Packets that departed within the measured window may have arrived before it.
         assert!(link.offered_pkts <= gone + waiting as u64 && gone as f64 <= link.offered_pkts as f64 + limit);
     }
     assert!(link.lost_pkts <= link.served_pkts && (link.lost_pkts == 0 || spec.lane.conditions.loss.is_some()));
@@ -74,7 +74,7 @@ fn check_link(net: &Network, spec: &LinkSpec, link: &LinkOutcome) {
     let shares: f64 = link.queue_shares.iter().sum();
     assert!(link.queue_shares.is_empty() || (shares - 1.0).abs() < 1e-9);
     let ecn = net.flows.iter().any(|f| f.traffic.tcp().is_some_and(|options| options.ecn_capable()));
-    assert!(link.marked == 0 || ecn, "only what is ECN-capable is marked");
+    assert!(link.marked == 0 || ecn, "only ECN-capable packets are marked");
 }
 
 fn check_flows(net: &Network, outcome: &Outcome) {
@@ -83,24 +83,24 @@ fn check_flows(net: &Network, outcome: &Outcome) {
         assert!(counts.retransmitted <= counts.sent && flow.delivered_pkts <= counts.sent - counts.retransmitted);
         if spec.traffic.tcp().is_some() {
             let once = counts.sent - counts.retransmitted;
-            assert!(flow.received_bytes <= once * u64::from(spec.packet), "what is sent again counts once");
+            assert!(flow.received_bytes <= once * u64::from(spec.packet), "retransmitted packets count once");
             assert!(flow.goodput_bytes <= once * u64::from(spec.packet.saturating_sub(spec.traffic.headers())));
         }
     }
 }
 
 #[test]
-fn the_same_twice() {
-    try_all("the_same_twice", seeds().step_by(10), |seed| {
+fn runs_are_reproducible() {
+    try_all("runs_are_reproducible", seeds().step_by(10), |seed| {
         let net = crate::scenario::network(seed);
         assert!(run(&net, seed) == run(&net, seed));
     });
 }
 
-/// Drop-tail computed directly and as a discipline, in one scenario of ten: those that drew drop-tail.
+/// Drop-tail computed directly gives the same run as the discipline; about one scenario in ten has drop-tail.
 #[test]
-fn the_same_by_arithmetic_and_by_discipline() {
-    try_all("the_same_by_arithmetic_and_by_discipline", seeds(), |seed| {
+fn arithmetic_drop_tail_equals_discipline() {
+    try_all("arithmetic_drop_tail_equals_discipline", seeds(), |seed| {
         let mut net = crate::scenario::network(seed);
         if net.links[0].is_fast() {
             let fast = run(&net, seed);
@@ -112,13 +112,12 @@ fn the_same_by_arithmetic_and_by_discipline() {
     });
 }
 
-/// Links and hosts that are computed ahead of time, compared with the same ones by event. A link under study, or a
-/// server with its own data to send (here too late), is not computed ahead. Ties between hosts would be broken by the
-/// event order, so delays and starts are odd numbers; a host's link has jitter only ahead of time, so there is no
-/// jitter.
+/// Links and hosts computed ahead of time give the same run as with events. To force events, all links are under study,
+/// and every server gets a flow that starts after the end. Delays and starts differ, because the order of events would
+/// break ties between hosts. Jitter is 0, because a host's link only has it when it is computed ahead of time.
 #[test]
-fn the_same_ahead_of_time_and_by_event() {
-    try_all("the_same_ahead_of_time_and_by_event", seeds().step_by(10), |seed| {
+fn ahead_of_time_equals_event_driven() {
+    try_all("ahead_of_time_equals_event_driven", seeds().step_by(10), |seed| {
         let mut fast = crate::scenario::network(seed);
         fast.hosts.iter_mut().for_each(|host| host.jitter = Span::ZERO);
         let odd = |i: usize, factor: u64| Span::from_nanos(1 + i as u64 * factor % 1009);

@@ -1,4 +1,4 @@
-//! Video over RTP: receiver reports are packets on the reverse path, and the sender follows them.
+//! Video over RTP: receiver reports are packets on the reverse path, and the sender adapts its rate to them.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn network(rate: u64, floor: f64) -> Network {
     net
 }
 
-/// All packets of the full rate.
+/// Number of packets at the full rate.
 const ALL: u64 = SECS * 25 * 5;
 
 #[test]
@@ -38,16 +38,16 @@ fn rtp_on_free_link_loses_nothing() {
     let flow = &outcome.flows[0];
     assert!((ALL..=ALL + 5).contains(&flow.sender.sent) && flow.sender.sent - flow.delivered_pkts <= 10, "{flow:?}");
     let reports = &outcome.links.iter().find(|link| link.name == "reverse").unwrap();
-    // One every 0.9 s, the first within that time.
+    // One report every 0.9 s, the first one within 0.9 s.
     assert_eq!(reports.offered_pkts, SECS * 10 / 9);
     let class = &outcome.classes[0];
-    assert!(class.owd_s.as_ref().unwrap().max < 0.04, "reports are no data");
+    assert!(class.owd_s.as_ref().unwrap().max < 0.04, "reports do not count as data");
 }
 
 /// A link of 0.5 Mb/s carries a share of 0.48. The sender increases its share by 0.05 per report until more than 2 %
 /// are lost. This happens in the second report above 0.50 or, as the buffer of 20 packets (0.33 s) must fill first, in
-/// the one after: so it turns below 0.48 + 0.05 * 3 = 0.63, down to at least 0.8 * 0.48 = 0.38. A second report in a
-/// row with losses, while the buffer is still full, may reduce it to 0.31.
+/// the one after. So the share stays below 0.48 + 0.05 * 3 = 0.63, and is reduced to at least 0.8 * 0.48 = 0.38. A
+/// second report with losses, while the buffer is still full, may reduce it to 0.31.
 #[test]
 fn sender_follows_the_rate_of_narrow_link() {
     let flow = &run(&network(500_000, 0.1), 1).flows[0];
@@ -62,8 +62,8 @@ fn sender_follows_the_rate_of_narrow_link() {
 
 #[test]
 fn sender_rate_is_at_least_its_floor() {
-    // Frames of 2000 bytes (two packets) in the second half: a loss behind a queue of 3.3 s is reported late, and the
-    // reduction takes four more reports.
+    // Frames have 2000 bytes (two packets) in the second half: losses are reported late, after a queue of 3.3 s, and
+    // the reduction takes four more reports.
     let half = Span::from_millis(500 * SECS);
     let mut net = network(50_000, 0.4);
     let all = run(&net, 1).flows[0].sender.sent;

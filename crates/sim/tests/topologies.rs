@@ -1,5 +1,5 @@
-//! Parking lots and graphs: the dumbbell is a special case of both; long routes get less; narrow reverse links reduce
-//! throughput.
+//! Parking lots and graphs: the dumbbell is a special case of both, long routes get a lower rate, and narrow reverse
+//! links reduce throughput.
 
 use crate::common::{Dumbbell, case1, dumbbell, run};
 use forebay_aqm::base::packet::Ecn;
@@ -65,9 +65,9 @@ fn goodput(outcome: &Outcome, group: u32) -> u64 {
     outcome.flows.iter().filter(|f| f.group == group).map(|f| f.goodput_bytes).sum()
 }
 
-/// Through traffic has losses and delays at every bottleneck. So it gets less than the cross traffic at any of them,
-/// and less the more there are, while the bottlenecks stay busy (Floyd 1991, "Connections with multiple congested
-/// gateways").
+/// Through traffic has losses and delays at every bottleneck. It gets a lower rate than the cross traffic at each of
+/// them, and its rate decreases with the number of bottlenecks, which stay busy (Floyd 1991, "Connections with multiple
+/// congested gateways").
 #[test]
 fn through_traffic_gets_less_with_more_bottlenecks() {
     for aqm in ["droptail", "raqm", "codel"] {
@@ -81,11 +81,11 @@ fn through_traffic_gets_less_with_more_bottlenecks() {
             assert!(share < before * 0.9 && (n == 1 || share < 0.8), "{aqm} {n}: {share}, before {before}");
             before = share;
         }
-        assert!(before > 0.02, "{aqm}: not locked out, {before}");
+        assert!(before > 0.02, "{aqm}: through traffic is not locked out, {before}");
     }
 }
 
-/// Traffic over the second bottleneck only shares it with the through traffic, and has no losses at the first.
+/// Cross traffic of the second bottleneck shares it with the through traffic, and has no losses at the first one.
 #[test]
 fn cross_traffic_uses_only_the_links_it_crosses() {
     let lot = lot("droptail", 3);
@@ -96,10 +96,10 @@ fn cross_traffic_uses_only_the_links_it_crosses() {
     assert!(offered[0] == 0 && offered[1] > 1000 && offered[2] == 0, "{offered:?}");
 }
 
-/// Without jitter, whose random numbers depend on names of hosts, a dumbbell with one pair of hosts is a line of four
-/// nodes.
+/// A dumbbell with one pair of hosts equals a line of four nodes. There is no jitter, because its random numbers depend
+/// on the names of hosts.
 #[test]
-fn a_graph_can_spell_the_dumbbell() {
+fn graph_can_express_the_dumbbell() {
     for aqm in ["droptail", "raqm", "red"] {
         let bell = Dumbbell { hosts: 1, ..dumbbell(aqm, 20, Span::ZERO) };
         let options = TcpOptions::default();
@@ -133,8 +133,9 @@ fn a_graph_can_spell_the_dumbbell() {
     }
 }
 
-/// A reverse path with 0.5 % of the forward rate, and acknowledgements of 8 % of a data packet: the acknowledgements
-/// fill their link, are delayed and lost, so the bottleneck idles (Lakshman and Madhow 1997).
+/// The reverse path has 0.5 % of the forward rate, and an acknowledgement has 8 % of the length of a data packet. The
+/// acknowledgements fill their link and are delayed and lost, so the bottleneck is idle at times (Lakshman and Madhow
+/// 1997).
 #[test]
 fn narrow_return_path_limits_forward_rate() {
     let at = |rate: u64, limit: u32| {
@@ -147,7 +148,7 @@ fn narrow_return_path_limits_forward_rate() {
     let [there, back] = narrow.links.as_slice() else { panic!("both ways are measured") };
     assert!(back.utilisation > 0.9 && back.dropped_overflow > 100, "{back:?}");
     assert!(wide.links[0].utilisation > 0.95 && wide.links[1].dropped_overflow == 0);
-    // 50 kb/s are 156 acknowledgements per second; those received acknowledge the packets of lost ones too.
+    // 50 kb/s are 156 acknowledgements per second, which also acknowledge packets whose acknowledgements were lost.
     let data_per_ack = there.delivered_pkts as f64 / back.delivered_pkts as f64;
     assert!(there.utilisation < 0.9 && data_per_ack > 1.5, "{} {data_per_ack}", there.utilisation);
 }

@@ -12,8 +12,8 @@ macro_rules! page {
     };
 }
 
-/// Fills `template` with `values`. It adds two filters to those of minijinja: `x|fixed(2)` is a number with two decimals,
-/// `x|cell` text in a cell of a table.
+/// Fills `template` with `values`. It adds two filters to those of minijinja: `x|fixed(2)` is a number with two
+/// decimals, `x|cell` text in a cell of a table.
 ///
 /// # Errors
 /// The template is invalid, or a value is missing.

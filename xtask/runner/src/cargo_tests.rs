@@ -63,7 +63,7 @@ impl Ear {
 
     /// The next program starts, or all have ended.
     fn broken_off(&mut self) {
-        self.failures.extend(self.program.take().map(|program| format!("{program} broke off")));
+        self.failures.extend(self.program.take().map(|program| format!("{program} stopped early")));
     }
 
     /// Counts each passed test with a record as skipped; a failed test stays a failure.
@@ -133,7 +133,7 @@ fn count(mut command: Command, records: impl FnOnce() -> String, tally: &mut Tal
     match outcome {
         Err(what) => tally.fail(what),
         Ok(status) if !status.success() && !named => {
-            tally.fail(format!("a program did not build or broke off ({status})"))
+            tally.fail(format!("a program did not build or stopped early ({status})"))
         }
         Ok(_) if silent && !named => tally.fail("no test ran"),
         Ok(_) => {}

@@ -166,7 +166,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String
 pub fn shell(words: &str, dir: &Path) -> Result<(), String> {
     let mut shell = at_root("sh");
     shell.arg("-c").arg(words).current_dir(dir);
-    if said(shell)?.trim().is_empty() { Err("says nothing".to_string()) } else { Ok(()) }
+    if said(shell)?.trim().is_empty() { Err("no output".to_string()) } else { Ok(()) }
 }
 
 /// The last `n` lines of `text`.

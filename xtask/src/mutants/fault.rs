@@ -63,7 +63,7 @@ impl Fault {
             from => lines[*at..].len() >= from.len() && lines[*at..].iter().zip(from).all(|(a, b)| a.trim() == b),
         };
         let &[at] = (0..lines.len()).filter(fits).collect::<Vec<_>>().as_slice() else {
-            return Err(format!("{}: {}: does not stand once in {}", self.discipline, self.words, self.file));
+            return Err(format!("{}: {}: does not occur exactly once in {}", self.discipline, self.words, self.file));
         };
         let new = match (&self.from[..], &self.to[..]) {
             ([part], [to]) => vec![lines[at].replace(part.as_str(), to)],
@@ -99,7 +99,7 @@ pub(crate) fn findings(tree: &Tree) -> Vec<String> {
         Err(what) => return vec![what],
     };
     let files = tree.files().filter_map(|file| file.path.strip_prefix(FOLDER)?.strip_suffix(".txt"));
-    // A variant is a set of parameters, and has no file.
+    // Only markers whose source file is in the tree: tests use trees without them.
     let markers = MARKERS.iter().filter(|marker| tree.get(marker.code).is_some()).map(|marker| marker.rule());
     let names: BTreeSet<&str> = files.chain(disciplines(tree)).chain(markers).collect();
     let counts = names.into_iter().map(|name| (name, faults.iter().filter(|fault| fault.discipline == name).count()));
@@ -137,7 +137,7 @@ mod tests {
     fn refuses_ambiguous_faults_and_those_without_effect() {
         for block in ["a\n- a\n+ b", "none\n- zzz\n+ b"] {
             assert!(
-                fault(block).unwrap().apply(CODE).is_err_and(|what| what.contains("does not stand once")),
+                fault(block).unwrap().apply(CODE).is_err_and(|what| what.contains("does not occur exactly once")),
                 "{block}"
             );
         }
@@ -151,7 +151,7 @@ mod tests {
         for (files, want) in [
             (vec![(FILE, CODE), (x, five.as_str())], ""),
             (vec![(FILE, CODE), (x, "a\n- b + c\n+ b - c")], "has 1 faults"),
-            (vec![(FILE, CODE), (x, "a\n- b * c\n+ b - c")], "does not stand once"),
+            (vec![(FILE, CODE), (x, "a\n- b * c\n+ b - c")], "does not occur exactly once"),
             (vec![("crates/aqm/mutants/y.txt", "")], "no rule"),
             // A shared part may have a file; a discipline and a marker must.
             (vec![("crates/aqm/src/parts/y.rs", CODE), ("crates/aqm/mutants/y.txt", &five)], ""),

@@ -60,7 +60,7 @@ fn try_all(tally: &mut Tally, names: &[&str]) -> Result<(), String> {
             if trial.crate_finds()? {
                 tally.pass_all(1);
             } else {
-                tally.fail(format!("{}: nobody noticed: {}", fault.discipline, fault.words));
+                tally.fail(format!("{}: no test fails: {}", fault.discipline, fault.words));
             }
         }
     }

@@ -86,7 +86,7 @@ impl Trial {
         let module = rules::module(own).ok_or_else(|| format!("{own} is no file of forebay-aqm"))?;
         Ok(self.fails("forebay_aqm", &[&format!("{module}::")], None)?
             || self.fails("all", &[&format!("::{discipline}::")], None)?
-            || self.fails("all", &["golden::traces_are_as_blessed"], Some(discipline))?)
+            || self.fails("all", &["golden::traces_match_the_golden_files"], Some(discipline))?)
     }
 
     pub(super) fn crate_finds(&self) -> Result<bool, String> {

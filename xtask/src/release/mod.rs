@@ -37,7 +37,7 @@ pub(crate) fn run(twice: bool) -> Result<(), String> {
     if let Some(second) = second {
         let differ = differing(&sums, &build(&second, &python)?);
         if !differ.is_empty() {
-            return Err(format!("built twice, not the same: {}; they lie in {}", differ.join(", "), home.display()));
+            return Err(format!("two builds differ in {}; both are in {}", differ.join(", "), home.display()));
         }
         println!("built twice, in {} too: the same bytes", place.display());
         at(&place, fs::remove_dir_all(&place))?;
@@ -62,7 +62,7 @@ fn build(site: &Site, python: &Path) -> Result<Sums, String> {
     shown(cargo)?;
     let (archive, wheel) = (archive(site)?, wheel(site, python)?);
     let unpacked = unpack(site, &archive, &wheel, python)?;
-    speaks_of_none(&unpacked, &site.folders())?;
+    contains_no_path_of(&unpacked, &site.folders())?;
     [archive, wheel].iter().map(|file| Ok((name(file), sum(file)?))).collect()
 }
 
@@ -115,7 +115,7 @@ fn unpack(site: &Site, archive: &Path, wheel: &Path, python: &Path) -> Result<Pa
 }
 
 /// Checks that no file below `place` contains a path below one of `folders`.
-fn speaks_of_none(place: &Path, folders: &[PathBuf]) -> Result<(), String> {
+fn contains_no_path_of(place: &Path, folders: &[PathBuf]) -> Result<(), String> {
     let paths = folders.iter().map(|folder| folder.to_string_lossy().trim_end_matches('/').to_string());
     let words = paths.filter(|path| path.len() >= SHORTEST).map(|path| path + "/");
     let mut grep = Command::new("grep");
@@ -124,7 +124,11 @@ fn speaks_of_none(place: &Path, folders: &[PathBuf]) -> Result<(), String> {
     let out = at(place, grep.output())?;
     match out.status.code() {
         Some(1) if !program::files_below(place).is_empty() => Ok(()),
-        _ => Err(format!("{}: speaks of\n{}", place.display(), String::from_utf8_lossy(&out.stdout))),
+        _ => Err(format!(
+            "{} contains paths of this machine:\n{}",
+            place.display(),
+            String::from_utf8_lossy(&out.stdout)
+        )),
     }
 }
 
@@ -164,12 +168,12 @@ mod tests {
     fn finds_paths_in_any_file() {
         let place = program::scratch("paths").unwrap();
         let folders = [PathBuf::from("/some/body"), PathBuf::from("/")];
-        assert!(speaks_of_none(&place, &folders).is_err(), "nothing was looked at");
+        assert!(contains_no_path_of(&place, &folders).is_err(), "an empty folder is an error");
         fs::create_dir(place.join("bin")).unwrap();
         fs::write(place.join("bin/x"), b"\x00/some/bodyguard\x00/other/").unwrap();
-        assert_eq!(speaks_of_none(&place, &folders), Ok(()));
+        assert_eq!(contains_no_path_of(&place, &folders), Ok(()));
         fs::write(place.join("bin/x"), b"\xff\x00/some/body/src/a.rs\x00more").unwrap();
-        assert!(speaks_of_none(&place, &folders).is_err_and(|what| what.contains("bin/x:/some/body/")));
+        assert!(contains_no_path_of(&place, &folders).is_err_and(|what| what.contains("bin/x:/some/body/")));
         fs::remove_dir_all(place).unwrap();
     }
 }

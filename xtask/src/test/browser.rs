@@ -94,8 +94,7 @@ fn look(browser: &Path, report: &Path, scratch: &Path, width: u32) -> Result<Str
 fn judge(html: &str) -> Result<(), String> {
     let number = |name: &str| -> Result<u32, String> {
         let rest = html.split_once(&format!("data-{name}=\"")).and_then(|(_, rest)| rest.split_once('"'));
-        rest.and_then(|(number, _)| number.parse().ok())
-            .ok_or_else(|| format!("the report says nothing of {name}: {html}"))
+        rest.and_then(|(number, _)| number.parse().ok()).ok_or_else(|| format!("no data-{name} in the report: {html}"))
     };
     let (errors, charts, lines, beyond) = (number("errors")?, number("charts")?, number("lines")?, number("beyond")?);
     match () {
@@ -126,6 +125,6 @@ mod tests {
             let found = judge(&page).err().unwrap_or_default();
             assert!(found.contains(want) && found.is_empty() == want.is_empty(), "{page}: {found}");
         }
-        assert!(judge("<html><head>").is_err_and(|what| what.contains("nothing of errors")));
+        assert!(judge("<html><head>").is_err_and(|what| what.contains("no data-errors")));
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn page() -> Result<(), String> {
     let (summary, timing) = (read("summary.json")?, read("timing.json")?);
     let sound = timing.as_array().is_some_and(|runs| runs.iter().all(|run| run["timing"]["valid"] == true));
     if !sound {
-        return Err(format!("{SCENARIO}: the same command does once more what had no sound timing"));
+        return Err(format!("{SCENARIO}: a run's timing is not valid; the same command repeats those runs"));
     }
     program::write(PAGE, &text(&summary, &timing)?)?;
     println!("{PAGE}");

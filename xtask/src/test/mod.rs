@@ -56,7 +56,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     let mut preparing = wanted("python").then(|| prepare(wanted("reproduce")));
     let mut ready = || match preparing.take().map(JoinHandle::join) {
         Some(Ok(ready)) => ready,
-        Some(Err(_)) | None => Err("its preparation broke off".to_string()),
+        Some(Err(_)) | None => Err("its preparation stopped early".to_string()),
     };
     let mut stage = |name: &str, what: &str, run: &dyn Fn(&mut Tally)| {
         debug_assert!(STAGES.contains(&name), "{name}");

@@ -9,7 +9,7 @@ use crate::base::tally::Tally;
 use crate::base::tree::Tree;
 use crate::generated::docs::README;
 
-/// The command of the main use. The stage `reproduce` runs it.
+/// The command of the main use. It is not run here: the stage `reproduce` runs all papers.
 const MAIN: &str = "cargo run --release -- reproduce raqm";
 /// The command that runs every test: this program.
 const TESTS: &str = "cargo xtask test";
@@ -33,7 +33,7 @@ pub(crate) fn check(scratch: &Path, tally: &mut Tally) {
     let commands = commands(&text, |fence| fence == "sh");
     for wanted in [MAIN, TESTS] {
         let there = commands.contains(&wanted);
-        tally.check(wanted, there.then_some(()).ok_or_else(|| format!("does not stand in {README} as a command")));
+        tally.check(wanted, there.then_some(()).ok_or_else(|| format!("is not a command in {README}")));
     }
     let calls = program::read(CI).is_ok_and(|script| script.trim_end().ends_with(&format!("\nexec {TESTS}")));
     tally.check(CI, calls.then_some(()).ok_or_else(|| format!("does not end with 'exec {TESTS}'")));
@@ -138,7 +138,7 @@ mod tests {
         let runs = |words| run(words, Path::new("cargo"), here);
         assert!(runs("--version").is_ok() && runs("--verzion").is_err());
         assert_eq!(program::shell("echo fine", here), Ok(()));
-        assert_eq!(program::shell("true", here), Err("says nothing".to_string()));
+        assert_eq!(program::shell("true", here), Err("no output".to_string()));
         assert!(program::shell("echo why; exit 2", here).is_err_and(|what| what.contains("why")));
     }
 }

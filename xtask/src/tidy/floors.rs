@@ -1,7 +1,7 @@
 //! A folder uses only folders before it in the map of ARCHITECTURE.md, so folders have no dependency cycles.
 //!
-//! The map has groups: a row whose text contains [`MARK`], and the rows below it for folders of the same crate. A file uses
-//! another if a path in its code starts with `crate`. Re-exports and code for tests do not count.
+//! The map has groups: a row whose text contains [`MARK`], and the rows below it for folders of the same crate. A file
+//! uses another if a path in its code starts with `crate`. Re-exports and code for tests do not count.
 
 use crate::base::tree::Tree;
 
@@ -44,8 +44,8 @@ fn groups(map: &str) -> Vec<Vec<String>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// The file that a path leads to in the crate at `root`: each name is a file of the folder reached so far, or the only file
-/// of this name below it, which the folder re-exports.
+/// The file that a path leads to in the crate at `root`: each name is a file of the folder reached so far, or the only
+/// file of this name below it, which the folder re-exports.
 fn module<'a>(tree: &'a Tree, root: &str, path: &[&str]) -> Option<&'a str> {
     let (mut at, mut found) = (format!("{root}/src/"), None);
     for name in path {

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_arrows_that_point_the_wrong_way() {
+    fn finds_forbidden_dependencies() {
         for (name, rest, want) in [
             ("lab", "[dependencies]\nforebay-sim.workspace = true\nserde = \"1\"", ""),
             ("aqm", "[dependencies]\nlibm = \"0.2\"\n[dev-dependencies]\nproptest = \"1\"", ""),

@@ -87,7 +87,7 @@ pub(crate) fn lints(tally: &mut Tally) {
     if quiet(rustc).is_err_and(|folder| std::path::Path::new(folder.trim()).is_dir()) {
         tally.check(BARE, quiet(program::cargo(&["check", "--quiet", "-p", "forebay-aqm", "--target", BARE])));
     } else {
-        tally.skip(format!("no library for {BARE}: rustup target add {BARE}; `tidy: no_std` reads the source"));
+        tally.skip(format!("no library for {BARE}: rustup target add {BARE}"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Helpers of the tests of RFC 9331 and RFC 9332: DualQ Coupled AQMs at a given base probability.
+//! Helpers for the tests of RFC 9331 and RFC 9332: DualQ Coupled AQMs at a given base probability.
 
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Packet};
@@ -11,7 +11,7 @@ use forebay_aqm::{AnyDiscipline, Spec};
 pub(crate) const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100_000), mean_packet: Bytes(1000) };
 pub(crate) const BOTH: [&str; 2] = ["dualpi2", "curvy_red"];
 pub(crate) const KINDS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
-/// Packets of a measurement.
+/// Packets per measurement.
 pub(crate) const N: u32 = 10_000;
 
 pub(crate) fn at(ms: f64) -> Instant {
@@ -35,8 +35,8 @@ pub(crate) fn probe(queue: &Queue<AnyDiscipline>, words: &str, name: &str) -> f6
     queue.discipline().probe(index.expect("a probe of that name"))
 }
 
-/// Settings for a base probability p' = `p` when packets of either queue have waited for 20 ms, without an AQM of the
-/// L queue.
+/// Settings for a base probability p' = `p` at a sojourn time of 20 ms in both queues, without a native AQM of the L
+/// queue.
 pub(crate) fn based(name: &str, p: f64) -> String {
     match name {
         "dualpi2" => format!("dualpi2 target=10ms tupdate=20ms beta=0 alpha={} min_th=1000s", p / 0.010),
@@ -44,8 +44,8 @@ pub(crate) fn based(name: &str, p: f64) -> String {
     }
 }
 
-/// `N` packets arrive at 0 and leave at 20 ms, when `words` give the base probability. Returns the marks and early
-/// drops.
+/// `N` packets arrive at 0 and leave at 20 ms, when p' is the base probability of `words`. Returns the numbers of marks
+/// and early drops.
 pub(crate) fn signals(words: &str, ecn: Ecn, class: u8) -> (u64, u64) {
     let mut queue = queue(words);
     (0..N).for_each(|_| queue.arrive(packet(ecn, class), at(0.0)));
@@ -57,13 +57,13 @@ pub(crate) fn signals(words: &str, ecn: Ecn, class: u8) -> (u64, u64) {
     (tally.marked.pkts, tally.dropped_early.pkts)
 }
 
-/// Within five standard deviations of a binomial number of `N` trials.
+/// Whether `count` is within five standard deviations (plus 1) of the mean of `N` trials with probability `p`.
 pub(crate) fn near(count: u64, p: f64) -> bool {
     let expected = f64::from(N) * p;
     (count as f64 - expected).abs() <= 5.0 * (expected * (1.0 - p)).sqrt() + 1.0
 }
 
-/// The order in which packets leave at `ms`, by their slots.
+/// Slots of the packets in order of departure at `ms`.
 pub(crate) fn order(queue: &mut Queue<AnyDiscipline>, ms: f64) -> Vec<u32> {
     std::iter::from_fn(|| queue.depart(at(ms))).map(|packet| packet.slot).collect()
 }

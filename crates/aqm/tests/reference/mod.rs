@@ -1,6 +1,6 @@
-//! Every discipline's published listing, transcribed literally: slow and plain, owning its packets,
-//! sharing no code with the library. Times are integer nanoseconds, so that ties mean the same on
-//! both sides; everything else is in the listing's own units and names.
+//! The published listing of every discipline, transcribed literally. Listings are slow and simple, own their packets,
+//! and share no code with the library. Times are integer nanoseconds, so that both sides have the same ties; other
+//! units and names are those of the source.
 
 #![expect(clippy::manual_clamp, reason = "as the listings write it")]
 

@@ -1,7 +1,7 @@
 //! The AAQM paper's threshold marker (eq. 18): d(x) = 0 for x <= th, (x - th)/(x_max - th) above.
 //!
-//! x is the occupancy with the arriving packet in it; above the threshold, also where that is the whole buffer, d is 1
-//! at a full one. Its randomness is a stream of its own, so that the discipline behind it is not disturbed.
+//! x is the occupancy including the arriving packet, and d is at most 1, also for x > th = x_max. The marker has a
+//! separate stream of random numbers, so that it does not change those of the discipline behind it.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::packet::{Ecn, Packet};
@@ -61,7 +61,7 @@ fn one(seed: u64, seen: &mut [u64; 5]) {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     let mut seen = [0; 5];
     (0..400).for_each(|seed| one(seed, &mut seen));
     assert!(seen.iter().all(|count| *count >= 100), "overflow, drop, mark, bytes, later: {seen:?}");

@@ -1,6 +1,6 @@
 //! The token bucket of the specification (E.7, after ns-2.35's policer): tokens grow by CIR dt up to CBS. If there are
-//! enough for the packet it is IN and takes them, otherwise it is OUT and takes none. Exact, in fractions of a byte: a
-//! bit per second gives 1/(8 10^9) of a byte per nanosecond.
+//! enough for the packet, it is IN and takes them; otherwise it is OUT and takes none. The arithmetic is exact, in
+//! units of 1/(8 10^9) byte: one bit per second for one nanosecond.
 
 use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::rng::Rng;
@@ -10,7 +10,7 @@ use forebay_aqm::parts::token_bucket::TokenBucket;
 
 use crate::reference::harness::*;
 
-/// Fractions of a byte.
+/// Units per byte.
 const PARTS: u128 = 8_000_000_000;
 
 struct Policer {
@@ -56,12 +56,13 @@ impl Policer {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_ns2() {
     let mut met = [0; 4];
     for seed in 0..400 {
         let mut dice = Dice(Rng::stream(seed, "policer"));
         let trace = trace(&mut dice);
-        // On the grid a millisecond gives a packet or a fraction of one, and the last token is exactly enough.
+        // On the grid a millisecond adds one packet of tokens or a fraction of it, so that tokens are sometimes exactly
+        // enough.
         let (cir, packet) = match trace.grid {
             true => (dice.pick(&[1_000_000, 2_000_000, 8_000_000]), 1000),
             false => ((trace.net.bandwidth as f64 * dice.scale(0.05, 2.0)) as u64, dice.upto(1, 1500)),

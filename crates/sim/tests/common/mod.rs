@@ -1,4 +1,4 @@
-//! RAQM case 1 and variations, for the tests of this folder.
+//! RAQM case 1 and variants of it, for the tests of this folder.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;
@@ -68,7 +68,7 @@ pub(crate) fn run(net: &Network, seed: u64) -> Outcome {
     World::new(net, seed).unwrap().run(&mut ()).unwrap()
 }
 
-/// Dropped / offered at the first link under study.
+/// Dropped over offered packets at the first link under study.
 #[allow(dead_code, reason = "not every test binary asks for it")]
 pub(crate) fn drop_ratio(outcome: &Outcome) -> f64 {
     let link = &outcome.links[0];

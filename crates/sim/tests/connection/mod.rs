@@ -15,10 +15,10 @@ use forebay_sim::tcp::sender::{Send, Sender};
 use rules::Rules;
 use setting::Setting;
 
-/// Long enough for a connection that waits for a timeout with every packet.
+/// Time limit of a connection: enough for one timeout per packet.
 const PATIENCE: Span = Span::from_millis(100_000_000);
 
-/// Largest number of acknowledgements by which a repeated one is late.
+/// Number of recent acknowledgements of which one may be delivered again.
 const LATE: usize = 20;
 
 enum Event {
@@ -66,14 +66,14 @@ impl Connection {
         new
     }
 
-    /// All data is acknowledged in the end.
+    /// Runs the connection until all data is acknowledged.
     pub(crate) fn run(mut self) {
         let total = self.setting.burst * self.setting.bursts;
         while self.sender.acknowledged() < total {
             let event = self.events.keys().next().map(|(at, _)| *at);
             let [sends, answers] = [self.sender.deadline(), self.receiver.deadline()].map(|at| at.map(Instant::nanos));
-            let next = [event, sends, answers].into_iter().flatten().min().expect("the connection goes on");
-            assert!(next < PATIENCE.nanos(), "the connection comes to its end");
+            let next = [event, sends, answers].into_iter().flatten().min().expect("an event or a deadline is pending");
+            assert!(next < PATIENCE.nanos(), "the connection ends within the time limit");
             self.now = Instant::from_nanos(next.max(self.now.nanos()));
             if event == Some(next) {
                 let (_, event) = self.events.pop_first().unwrap();
@@ -111,12 +111,12 @@ impl Connection {
                 let before = self.sender.cwnd();
                 self.sender.offer(self.now, self.setting.burst);
                 self.rules.offered += self.setting.burst;
-                assert!(self.sender.cwnd() <= before, "silence does not raise the window");
+                assert!(self.sender.cwnd() <= before, "an offer of data does not raise the window");
             }
         }
     }
 
-    /// Sometimes delivers an earlier acknowledgement again; it is old if more is acknowledged by now.
+    /// Sometimes delivers an old acknowledgement again, one below the number that is now acknowledged.
     fn repeat(&mut self) {
         if self.arrived.len() > LATE {
             self.arrived.pop_front();

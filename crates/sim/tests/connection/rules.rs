@@ -17,9 +17,9 @@ pub(crate) struct Rules {
     /// Number after the last packet sent, and number of packets that the application has written.
     high: u32,
     pub(crate) offered: u32,
-    /// ECN-Echo in acknowledgements up to here has been answered.
+    /// Echoes in acknowledgements up to this number have been answered.
     answered_until: u32,
-    /// Packets outstanding at the last reduction of the threshold; for a mark: nothing has been lost since.
+    /// Number after the last packet sent at the last reduction of the threshold; for a mark: 0 after a loss.
     reduced_until: u32,
     marked_until: u32,
     /// A mark at a window of one packet: no new packet may be sent now.
@@ -54,12 +54,12 @@ impl Rules {
         self.options.variant.profile().recovery.is_selective()
     }
 
-    /// Controls that ns-2 has follow it in some cases.
+    /// Whether the control deviates from the RFCs where ns-2 does.
     fn follows_ns2(&self) -> bool {
         self.options.variant.profile().follows_ns2
     }
 
-    /// An acknowledgement is received.
+    /// Checks a received acknowledgement.
     pub(crate) fn ack(&mut self, before: &Sender, after: &Sender, ack: Ack) {
         self.expired = None;
         self.check_measurements(after);
@@ -80,14 +80,14 @@ impl Rules {
         }
     }
 
-    /// An old acknowledgement is received: only its blocks count (RFC 6675 section 5).
+    /// Checks a received old acknowledgement: only its blocks count (RFC 6675 section 5).
     pub(crate) fn late(&mut self, before: &Sender, after: &Sender, ack: Ack) {
-        assert_eq!(after.acknowledged(), before.acknowledged(), "RFC 793 section 3.9: it acknowledges nothing");
-        assert!(after.in_flight() <= before.in_flight(), "nothing comes back into the network");
+        assert_eq!(after.acknowledged(), before.acknowledged(), "RFC 793 section 3.9: it acknowledges no data");
+        assert!(after.in_flight() <= before.in_flight(), "it does not increase the packets in flight");
         let hears = self.is_selective() && !self.is(Variant::SCTP);
         assert!(hears || after.in_flight() == before.in_flight(), "RFC 9260 section 6.2.1: SCTP drops it");
         let answers = after.counts().ecn_cuts > before.counts().ecn_cuts;
-        assert!(!self.is_selective() || !answers, "its echo is that of an older window");
+        assert!(!self.is_selective() || !answers, "its echo belongs to an older window");
         self.ack(before, after, Ack { ece: ack.ece && answers, ..ack });
     }
 
@@ -99,16 +99,16 @@ impl Rules {
         // A partial acknowledgement opens NewReno's closed window (RFC 6582 section 3.2).
         let opens = self.is(Variant::NEWRENO) && old < 1.0 && new == 1.0;
         assert!(!ece || new <= old || opens, "RFC 3168 section 6.1.2: an echo does not raise the window");
-        // RFC 9260 section 7.2.3: four packets after a loss, even if there were fewer.
+        // RFC 9260 section 7.2.3: the window after a loss may be four packets, even if it was smaller.
         let most = if self.is(Variant::SCTP) { old.max(4.0) } else { old };
-        assert!(!recovers || new <= most, "nor does a loss");
+        assert!(!recovers || new <= most, "a loss does not raise the window");
         let acked = ack.next.saturating_sub(before.acknowledged());
-        assert!(new <= most.max(old + f64::from(acked.max(1))), "nor anything else by more than is acknowledged");
+        assert!(new <= most.max(old + f64::from(acked.max(1))), "the window grows by at most what is acknowledged");
         assert!(!ece || ack.next <= self.answered_until || cut, "RFC 3168 section 6.1.2: the first echo is answered");
-        assert!(!cut || ack.next > self.answered_until || self.follows_ns2(), "and the others are not");
+        assert!(!cut || ack.next > self.answered_until || self.follows_ns2(), "later echoes are not answered");
         if cut {
             (self.answered_until, self.marked_until) = (self.high, self.high);
-            // Without selective acknowledgements, limited transmit and recovery may still release a packet.
+            // Without selective acknowledgements, limited transmit and recovery may still send a packet.
             self.waits = old <= 1.0 && self.is_selective();
         }
     }
@@ -127,22 +127,22 @@ impl Rules {
     fn check_measurements(&self, sender: &Sender) {
         let srtt = sender.rtt().precise().nanos();
         // Integer arithmetic rounds down.
-        assert!(srtt == 0 || srtt + 16 >= self.least_rtt, "no round trip is so short");
+        assert!(srtt == 0 || srtt + 16 >= self.least_rtt, "srtt is at least the shortest round trip");
         let rto = sender.rtt().timeout();
         let most = self.options.max_rto.max(self.options.tick * 2);
         assert!((self.options.min_rto..=most).contains(&rto), "RFC 6298 rules 2.4 and 2.5");
         let found = sender.path_model().and_then(|model| model.min_rtt);
-        assert!(found.is_none_or(|rtt| rtt.nanos() >= self.least_rtt), "BBR finds no round trip that is shorter");
-        assert!(sender.marked_share().is_none_or(|alpha| (0.0..=1.0).contains(&alpha)), "alpha is a share");
+        assert!(found.is_none_or(|rtt| rtt.nanos() >= self.least_rtt), "min_rtt is at least the shortest round trip");
+        assert!(sender.marked_share().is_none_or(|alpha| (0.0..=1.0).contains(&alpha)), "alpha is from 0 to 1");
     }
 
-    /// A deadline expires.
+    /// Checks an expired deadline.
     pub(crate) fn timer(&mut self, now: Instant, before: &Sender, after: &Sender) {
         self.waits = false;
         if after.counts().timeouts == before.counts().timeouts {
             return;
         }
-        assert!(self.high > after.acknowledged(), "what is acknowledged does not time out");
+        assert!(self.high > after.acknowledged(), "acknowledged packets do not time out");
         assert_eq!(after.cwnd(), 1.0, "RFC 5681 section 3.1: the loss window");
         let least = if self.is(Variant::SCTP) { 4.0 } else { 2.0 };
         let most = before.ssthresh().max(0.7 * before.cwnd()).max(least);
@@ -156,27 +156,27 @@ impl Rules {
         (self.answered_until, self.reduced_until, self.marked_until) = (self.high, self.high, 0);
     }
 
-    /// A packet is sent.
+    /// Checks a sent packet.
     pub(crate) fn sends(&mut self, sender: &Sender, send: Send) {
         let una = sender.acknowledged();
         let new = send.seq == self.high;
-        assert!(send.seq >= una, "what is acknowledged is not sent");
-        assert!(send.seq <= self.high && send.seq < self.offered, "what there is is sent, in order");
-        assert!(new || !send.cwr, "RFC 3168 section 6.1.5: no CWR on what is sent again");
+        assert!(send.seq >= una, "acknowledged packets are not sent");
+        assert!(send.seq <= self.high && send.seq < self.offered, "offered packets are sent in order");
+        assert!(new || !send.cwr, "RFC 3168 section 6.1.5: no CWR on retransmissions");
         assert!(!new || !self.waits, "RFC 3168 section 6.1.2: marked at a window of one, a sender waits for its timer");
         self.high += u32::from(new);
         assert!(self.high - una <= self.options.window.unwrap_or(u32::MAX), "the receiver's window");
         if !new && self.is_selective() {
-            // RFC 6675 section 4, rule 4: the second is the rescue retransmission.
-            // A mark prolongs a recovery of Sack, as in ns-2.
+            // RFC 6675 section 4, rule 4: the second one is the rescue retransmission. In Sack a mark prolongs the
+            // recovery, as in ns-2.
             let prolonged = self.follows_ns2() && self.options.ecn;
             let times = self.again.entry(send.seq).or_default();
             *times += 1;
-            assert!(*times <= 2 || prolonged, "nothing is sent again three times in a recovery");
+            assert!(*times <= 2 || prolonged, "at most two retransmissions of a packet in a recovery");
         }
     }
 
-    /// Nothing more can be sent now.
+    /// Checks the timer when no more packets can be sent now.
     pub(crate) fn pauses(&mut self, sender: &Sender) {
         self.waits = false;
         let (outstanding, runs) = (self.high > sender.acknowledged(), sender.deadline().is_some());

@@ -54,14 +54,14 @@ impl Dice {
         Spec::parse(ENTRIES[self.0.below(ENTRIES.len() as u64) as usize].name).unwrap()
     }
 
-    /// A buffer of a few packets, rarely of one or of very many; sometimes in bytes, then for at least one packet.
+    /// A buffer of 1 to 60 packets, one time in ten of 10,000; one time in five in bytes, for at least one packet.
     fn limit(&mut self, packet: u16) -> Limit {
         let packets = if self.once_in(10) { 10_000 } else { self.scale(1.0, 60.0) as u32 };
         if self.once_in(5) { Limit::Bytes(u64::from(packets) * u64::from(packet)) } else { Limit::Packets(packets) }
     }
 }
 
-/// The network of `seed`, to be run with the same seed.
+/// The random network of `seed`, to be run with the same seed.
 pub(crate) fn network(seed: u64) -> Network {
     let mut dice = Dice(Rng::stream(seed, "scenario"));
     let packet = dice.whole(41, 1500) as u16;
@@ -144,7 +144,7 @@ fn applications(dice: &mut Dice, net: &mut Network, service: f64) {
     }
 }
 
-/// Files of some packets, rarely of many, with pauses of some packet times; or single packets.
+/// Files of a few packets, rarely of many, with pauses of some packet times; or single packets.
 fn work(dice: &mut Dice, packet: u16, service: f64) -> Work {
     if dice.once_in(4) {
         return Work::Written(pattern(dice, service));

@@ -140,7 +140,7 @@ fn graph(dice: &mut Dice, rate: Rate, packet: u16) -> Graph {
     }
 }
 
-/// In every second network, losses on some links and schedules on others.
+/// Adds losses to some links and schedules to others, in half of the networks.
 pub(super) fn spoil(dice: &mut Dice, net: &mut Network) {
     if dice.once_in(2) {
         return;
@@ -170,7 +170,7 @@ fn loss(dice: &mut Dice) -> LossModel {
     LossModel::GilbertElliott { p, r, bad, good: if dice.once_in(2) { 0.0 } else { dice.scale(1e-4, 1e-2) } }
 }
 
-/// Some steps around the link's rate, sometimes down, or a trace of about that rate.
+/// Steps around the link's rate, some of them 0, or a trace of about that rate.
 fn schedule(dice: &mut Dice, rate: Rate, duration: Span) -> Schedule {
     if dice.once_in(2) {
         let steps = dice.whole(1, 5);

@@ -27,7 +27,7 @@ const WORDS: [&str; 18] = [
     "deadline",
 ];
 
-/// Runs the check `WORD VALUE`; `false`: it is not a check.
+/// Runs the check `WORD VALUE`; `false`: the line is not a check.
 pub(crate) fn check(stage: &mut Stage, word: &str, values: &[&str]) -> Result<bool, String> {
     let now = stage.now;
     let longest = stage.path.as_ref().map(|path| f64::from(path.longest_queue()));
@@ -78,7 +78,7 @@ fn same_time(word: &str, time: Option<Span>, wanted: &str) -> Result<(), String>
     if time == wanted_time { Ok(()) } else { Err(format!("{word} is {shown}, not {wanted}")) }
 }
 
-/// `5` or `5.2` is exact except for rounding; `~5.2` holds to the digits given, `3..4` between the two.
+/// Compares with `5` or `5.2` (exact, except for rounding), `~5.2` (to the digits given) or `3..4` (between the two).
 fn near(word: &str, number: f64, wanted: &str) -> Result<(), String> {
     let parse = |text: &str| text.parse::<f64>().map_err(|_| format!("not a number: {text}"));
     let holds = if let Some((low, high)) = wanted.split_once("..") {

@@ -1,4 +1,4 @@
-//! The end of a connection that a script tests, and its clock.
+//! The sender or receiver that a script tests, and its clock.
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;
@@ -86,14 +86,14 @@ impl Stage {
             }
             _ => return Ok(false),
         }
-        // Packets on a path are sent by its next run.
+        // With a path, packets are sent by the next `run`.
         if self.path.is_none() {
             self.poll();
         }
         Ok(true)
     }
 
-    /// `ack NEXT [ece] [sack RANGE...] [xCOUNT]`
+    /// Runs `ack NEXT [ece] [sack RANGE...] [xCOUNT]`.
     fn ack(&mut self, pause: Span, words: &[&str]) -> Result<(), String> {
         let (&next, words) = words.split_first().ok_or("of what?")?;
         let next = number(next)?;
@@ -142,7 +142,7 @@ impl Stage {
         if wanted == "*" || sent == expected { Ok(()) } else { Err(format!("sent {sent}, not {expected}")) }
     }
 
-    /// `data SEQ [ce] [cwr]` or `timer` at the receiver, and its acknowledgement.
+    /// Runs `data SEQ [ce] [cwr]` or `timer` at the receiver, and checks its acknowledgement.
     pub(crate) fn receive(&mut self, pause: Span, verb: &str, words: &[&str], wanted: &str) -> Result<(), String> {
         self.now += pause;
         let mut answers = Vec::new();

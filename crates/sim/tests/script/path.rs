@@ -1,4 +1,4 @@
-//! A path between a sender and a receiver: one queue, one delay.
+//! A path between a sender and a receiver, with one queue and one delay.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use forebay_sim::tcp::sender::{Send, Sender};
 use super::words::{number, range, setting, span};
 
 enum Event {
-    /// A packet leaves the queue and reaches the receiver, perhaps marked.
+    /// A packet reaches the receiver; CE if it was marked.
     Data(Send, Ecn),
     /// An acknowledgement reaches the sender, half a round trip later.
     Ack(Ack, Blocks),
@@ -25,9 +25,9 @@ pub(crate) struct Path {
     rtt: Span,
     /// Buffer in packets.
     queue: u32,
-    /// Packets waiting above which a packet is marked.
+    /// A packet is marked if more than this number of packets are queued.
     mark_above: Option<u32>,
-    /// Packets to lose the first time they are sent.
+    /// Packets that are lost the first time they are sent.
     lose: Vec<u32>,
     free: Instant,
     longest: u32,
@@ -56,7 +56,7 @@ impl Path {
         Ok(path)
     }
 
-    /// `rate=100/s rtt=20ms queue=10p mark_above=5p lose=7-8,12`; resets the longest queue.
+    /// Applies `rate=100/s rtt=20ms queue=10p mark_above=5p lose=7-8,12`, and resets the longest queue.
     pub(crate) fn change(&mut self, words: &[&str]) -> Result<(), String> {
         self.longest = 0;
         let packets = |value: &str| number(value.strip_suffix('p').unwrap_or(value));
@@ -83,7 +83,7 @@ impl Path {
         self.longest
     }
 
-    /// `run TIME` or `run until PHASE within TIME`; returns the time at the end.
+    /// Runs `run TIME` or `run until PHASE within TIME`, and returns the time at the end.
     pub(crate) fn run(&mut self, sender: &mut Sender, from: Instant, words: &[&str]) -> Result<Instant, String> {
         let (phase, limit) = match words {
             [limit] => (None, from + span(limit)?),

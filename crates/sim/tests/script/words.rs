@@ -1,4 +1,4 @@
-//! Words of a script: times, packet numbers, options.
+//! Arguments in scripts: times, packet numbers, options.
 
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::Span;
@@ -13,7 +13,7 @@ pub(crate) fn number(word: &str) -> Result<u32, String> {
     word.parse().map_err(|_| format!("not a packet number or count: {word}"))
 }
 
-/// `7` or `7-9`.
+/// Reads `7` or `7-9`.
 pub(crate) fn range(word: &str) -> Result<Block, String> {
     let (first, last) = word.split_once('-').unwrap_or((word, word));
     Ok(Block { start: number(first)?, end: number(last)? + 1 })
@@ -24,7 +24,7 @@ pub(crate) fn show_range(block: Block) -> String {
     if block.end - block.start == 1 { block.start.to_string() } else { format!("{}-{}", block.start, block.end - 1) }
 }
 
-/// `KEY=VALUE` of one word.
+/// Splits `KEY=VALUE`.
 pub(crate) fn setting(word: &str) -> Result<(&str, &str), String> {
     word.split_once('=').ok_or_else(|| format!("neither an option nor a word known here: {word}"))
 }
@@ -37,7 +37,7 @@ fn flag(value: &str) -> Result<bool, String> {
     }
 }
 
-/// The control and the options of `sender` and `receiver`.
+/// Reads the congestion control and options of `sender` and `receiver`.
 pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
     let (&variant, settings) = words.split_first().ok_or("which TCP?")?;
     let variant = Variant::parse(variant).ok_or_else(|| format!("no such TCP: {variant}"))?;

@@ -1,7 +1,7 @@
 //! AVQ, as in ns-2.35: `Vq::enque` with `checkPacketForECN`, `markPacketForECN` and `dropPacketForECN`.
 //!
-//! Deliberate differences from ns-2: the virtual buffer is not the real one; a packet that cannot be marked is dropped
-//! also where others are marked; a drop at a full buffer counts as overflow whatever the virtual queue says.
+//! Deliberate differences from ns-2: the virtual buffer may differ from the real one; a packet that cannot be marked is
+//! dropped where others are marked; a drop at a full buffer always counts as overflow.
 
 use crate::reference::harness::*;
 
@@ -141,7 +141,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_ns2() {
     let branches = [
         "virtual queue empty",
         "above C",

@@ -1,8 +1,8 @@
-//! BLUE, as its authors' code for ns has it: `enque`, `deque`, `increment_pmark` and `decrement_pmark`; and with the
-//! one freeze time and the queue length L of the paper.
+//! BLUE, as in its authors' code for ns: `enque`, `deque`, `increment_pmark` and `decrement_pmark`; optionally with the
+//! single freeze time and the queue length L of the paper.
 //!
-//! Deliberate differences from that code: u < p for its u <= p; a full buffer is looked at before p; the buffer holds
-//! its limit, not one less.
+//! Deliberate differences from that code: u < p instead of u <= p; a full buffer is checked before p; the buffer holds
+//! its limit, not one packet less.
 
 use crate::reference::harness::*;
 
@@ -11,7 +11,7 @@ struct Blue {
     increment: f64,
     decrement: f64,
     holdtime: u64,
-    /// The code's two freeze times, or the paper's one.
+    /// The two freeze times of the code, or the single one of the paper.
     two: bool,
     /// L and its unit.
     l: Option<(f64, Unit)>,
@@ -109,7 +109,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_ns_code_and_paper() {
     let branches = ["frozen", "p above 1", "p below 0", "longer than L", "overflow", "early", "marked"];
     differ("blue", case, &branches);
 }

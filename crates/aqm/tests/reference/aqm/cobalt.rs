@@ -1,8 +1,8 @@
 //! COBALT: Linux's `sch_cake.c` (cobalt_cache_init, cobalt_control, cobalt_queue_full, cobalt_queue_empty,
-//! cobalt_should_drop, the times of cake_set_rate), on one queue as ns-3's CobaltQueueDisc uses them: an overflow drops
-//! the arrival, a dequeue from an empty queue is cobalt_queue_empty.
+//! cobalt_should_drop, the times of cake_set_rate), on one queue as in ns-3's CobaltQueueDisc: an overflow drops the
+//! arrival, and a dequeue from an empty queue calls cobalt_queue_empty.
 //!
-//! Times are signed, as ktime_t.
+//! Times are signed, like ktime_t.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub(crate) struct Params {
 }
 
 impl Params {
-    /// cake_set_rate, at random, with the words for what it was given.
+    /// Random arguments of cake_set_rate: its results, and the text for the library.
     pub(crate) fn random(dice: &mut Dice, trace: &Trace) -> (Self, String) {
         let (target, rtt) = match trace.grid {
             true => dice.pick(&[(5, 100), (5, 20), (10, 10)]),
@@ -119,7 +119,7 @@ impl Vars {
         }
     }
 
-    /// Drop it? Marked it? `may_mark`: it is ECN-capable.
+    /// Returns whether to drop the packet, and whether it was marked. `may_mark`: it is ECN-capable.
     pub(crate) fn should_drop(
         &mut self,
         p: &Params,
@@ -261,6 +261,6 @@ pub(crate) const BRANCHES: [&str; 13] = [
 ];
 
 #[test]
-fn agrees() {
+fn agrees_with_linux() {
     differ("cobalt", case, &BRANCHES);
 }

@@ -1,9 +1,11 @@
 //! CoDel: RFC 8289 sections 5.5 (`deque`) and 5.6 (`dodequeue`, `control_law`).
 //!
-//! Added to the RFC's listing, as in Linux's `codel_dequeue`: a packet that can be marked is marked
-//! where the listing drops it, and is then the one that leaves; what leaves late is marked too. `linux` takes its square
-//! root too.
-//! A drop never empties the only queue: what is dropped leaves more than maxpacket behind it.
+//! Added to the RFC's listing, as in Linux's `codel_dequeue`:
+//! - An ECN-capable packet is marked instead of dropped, and is then sent.
+//! - A packet above ce_threshold is marked.
+//! - With `linux`, the inverse square root is Linux's approximation.
+//!
+//! A drop never empties a single queue: more than maxpacket bytes remain.
 
 use std::collections::VecDeque;
 
@@ -19,7 +21,7 @@ pub(crate) struct Settings {
     /// None: the largest packet seen.
     pub(crate) mtu: Option<u64>,
     linux: bool,
-    /// As in Linux's `codel_dequeue` a queue found empty keeps first_above_time: of importance where it is one of many.
+    /// As in Linux's `codel_dequeue`, a queue found empty keeps first_above_time. This matters with several queues.
     pub(crate) keeps_time: bool,
     /// Nanoseconds; None: off.
     ce_threshold: Option<u64>,
@@ -44,7 +46,7 @@ pub(crate) struct Vars {
     ldelay: u64,
 }
 
-/// CoDel about to dequeue from one queue.
+/// CoDel for a dequeue from one queue.
 pub(crate) struct Codel<'a> {
     pub(crate) net: &'a Net,
     pub(crate) set: &'a Settings,
@@ -101,7 +103,7 @@ impl Codel<'_> {
         r
     }
 
-    /// Sets CE instead of dropping, if that may be.
+    /// Sets CE instead of dropping, if ECN allows it.
     fn set_ce(&self, p: Option<Pkt>) -> bool {
         self.net.setbit && p.is_some_and(|pkt| pkt.ect)
     }
@@ -135,7 +137,7 @@ impl Codel<'_> {
         (r.p, false)
     }
 
-    /// The dropping state begins; returns the packet to send and whether it is marked.
+    /// Enters the dropping state; returns the packet to send and whether it is marked.
     fn enter(&mut self, r: DodequeueResult, now: u64, dropped: &mut Vec<u32>) -> (Option<Pkt>, bool) {
         let sent = if self.set_ce(r.p) {
             (r.p, true)
@@ -181,7 +183,7 @@ impl Codel<'_> {
         } else {
             (r.p, false)
         };
-        // INET_ECN_set_ce, whatever params->ecn is.
+        // INET_ECN_set_ce, which does not depend on params->ecn.
         let ect = p.is_some_and(|pkt| pkt.ect);
         let late = self.set.ce_threshold.is_some_and(|ce_threshold| self.vars.ldelay > ce_threshold) && ect;
         self.seen.note("marked without ECN", late && !self.net.setbit);
@@ -270,6 +272,6 @@ pub(crate) const BRANCHES: [&str; 14] = [
 ];
 
 #[test]
-fn agrees() {
+fn agrees_with_rfc8289_and_linux() {
     differ("codel", case, &BRANCHES);
 }

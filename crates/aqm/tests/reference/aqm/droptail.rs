@@ -1,7 +1,7 @@
 //! Drop-tail, as in ns-2.35: `enque` with and without `drop_front_`.
 //!
-//! Deliberate differences from ns-2: the buffer holds its limit, not one less; from the front as many packets are
-//! dropped as are needed, and only the arrival if it is longer than the buffer.
+//! Deliberate differences from ns-2: the buffer holds its limit, not one packet less; drops at the front make enough
+//! room for the arrival, and an arrival larger than the buffer is dropped alone.
 
 use crate::reference::harness::*;
 
@@ -53,6 +53,6 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_ns2() {
     differ("droptail", case, &["full", "longer than the buffer", "several from the front", "empty"]);
 }

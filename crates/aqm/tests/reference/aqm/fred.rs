@@ -1,7 +1,8 @@
-//! FRED: the listing of Lin and Morris, from accounts of it.
+//! FRED: the listing of Lin and Morris, from descriptions of it.
 //!
-//! What those leave open is as in the library: avgcq is worked out at each arrival, a departure's average is over what
-//! it leaves behind, an empty queue's time counts once, and with many flows those with fewer than two packets pass.
+//! Details that the descriptions leave open are as in the library: avgcq is computed at each arrival; the average at a
+//! departure is over the remaining queue; idle time counts once; with many flows, a flow with fewer than two packets is
+//! not signalled.
 
 use std::collections::BTreeMap;
 
@@ -20,18 +21,18 @@ struct Fred {
     maxth: f64,
     maxp: f64,
     wq: f64,
-    /// In the unit of the queue, as `one` packet is.
+    /// In the unit of the queue, like `one`, which is one packet.
     minq: f64,
     one: f64,
     many_flows: bool,
     places: u32,
     buffer: Buffer,
     seen: Seen,
-    /// Flows with packets waiting: Nactive of them.
+    /// Flows with queued packets; their number is Nactive.
     flows: BTreeMap<u32, Flow>,
     avg: f64,
     count: i64,
-    /// When the queue became empty, or an arrival last looked.
+    /// Time when the queue became empty, or of the last arrival at the empty queue.
     q_time: u64,
     pa: f64,
 }
@@ -47,7 +48,7 @@ impl Fred {
         if self.unit == Unit::Bytes { f64::from(pkt.size) } else { 1.0 }
     }
 
-    /// None: pass. Some(false): dropped by chance, or marked. Some(true): dropped.
+    /// None: accepted. Some(false): signalled at random, with a drop or a mark. Some(true): dropped.
     fn judge(&mut self, place: u32, u: f64) -> Option<bool> {
         let Flow { qlen, strike } = self.flows.get(&place).copied().unwrap_or_default();
         let avgcq = self.avgcq();
@@ -210,7 +211,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     let branches = [
         "as long as min_th",
         "two packets of many",

@@ -1,5 +1,5 @@
-//! MSVB, eq. (2) of the paper, as an update at each arrival: every class is brought up to date every
-//! time, the state is saved before a packet is counted and restored if it is dropped.
+//! MSVB, eq. (2) of the paper, as an update at each arrival: every arrival updates all classes; the state is
+//! saved before a packet is counted, and restored if it is dropped.
 
 use crate::reference::harness::*;
 use crate::reference::shared::virtual_queue::{BRANCHES, probability, restored};
@@ -11,7 +11,7 @@ pub(crate) struct Msvb {
     net: Net,
     alpha: [f64; CLASSES],
     phi: [f64; CLASSES],
-    /// Of Q_v and every B, and of the bounds.
+    /// Unit of Q_v, of every B, and of the bounds.
     unit: Unit,
     cap: [f64; CLASSES],
     floor: [f64; CLASSES],
@@ -67,25 +67,25 @@ impl Listing for Msvb {
     }
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
-        // Rounding of a long sum relative to the sizes that went into it.
+        // Rounding is relative to the largest terms of the sum.
         let size = self.cap[self.class].max(self.net.room(self.unit)).max(self.buffer.length(self.unit)).max(1.0);
         vec![("p", self.p, 1.0), ("qv", self.qv, size), ("bv", self.b[self.class], size)]
     }
 
-    /// The library fills a threshold in one step for all the time since its class's last arrival.
+    /// The library updates a threshold in one step for the complete time since the last arrival of its class.
     fn rounding(&self) -> f64 {
         1e-10
     }
 }
 
-/// One number for all classes or several in turn: as text, and for each class.
+/// One number for all classes, or several that repeat: as text, and for each class.
 fn per_class(dice: &mut Dice, lo: f64, hi: f64) -> (String, [f64; CLASSES]) {
     let given: Vec<f64> = (0..dice.pick(&[1, 1, 4, 10])).map(|_| dice.between(lo, hi)).collect();
     let text = given.iter().map(f64::to_string).collect::<Vec<_>>().join("/");
     (text, std::array::from_fn(|class| given[class % given.len()]))
 }
 
-/// The largest thresholds: one for all classes or several in turn, from next to nothing to more than the buffer.
+/// Largest thresholds, one for all classes or several that repeat: 0.05 to 1.5 times `room`.
 fn caps(dice: &mut Dice, room: f64, unit: Unit) -> (String, [f64; CLASSES]) {
     let given: Vec<f64> = (0..dice.pick(&[1, 1, 3])).map(|_| dice.between(0.05, 1.5) * room).collect();
     let text = given.iter().map(|cap| depth(*cap, unit)).collect::<Vec<_>>().join("/");
@@ -99,7 +99,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let (phi_text, phi) = per_class(dice, 0.0, 0.4);
     let (offered, cap_given, init_given, floor_given) =
         (dice.odds(0.3), dice.odds(0.7), dice.odds(0.5), dice.odds(0.3));
-    // Nothing given: the buffer's own unit.
+    // The default is the unit of the buffer.
     let unit = if cap_given || init_given { dice.pick(&UNITS) } else { net.limit_in };
     let (caps_text, cap) = match cap_given {
         true => caps(dice, net.room(unit), unit),
@@ -119,6 +119,6 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     differ("msvb", case, &BRANCHES);
 }

@@ -1,7 +1,8 @@
-//! PI2: the decisions of the authors' module sch_pi2 (`drop_early`), in floating point and with p' for its k p', and
+//! PI2: the decisions of the authors' module sch_pi2 (`drop_early`), in floating point and with p' instead of k p', and
 //! those of RFC 9332 Figures 4, 7 and 8 for one queue.
 //!
-//! The square is taken by two numbers, both below p'. Differs from the text: RFC 9332 lets `recur` add k p' above 1.
+//! The square is a comparison of two random numbers with p'. Difference from the text: in RFC 9332 `recur` may add a
+//! k p' above 1.
 
 use crate::reference::harness::*;
 use crate::reference::shared::drain_time::DrainTime;
@@ -18,13 +19,13 @@ pub(crate) struct Settings {
     k: f64,
     /// ECT(1) and CE are scalable.
     l4s: bool,
-    /// RFC 9331 section 5.1: neither, and ECT(1) is as Not-ECT.
+    /// L4S is disabled (RFC 9331 section 5.1): no packet is scalable, and ECT(1) is treated as Not-ECT.
     disabled: bool,
-    /// All ECT are.
+    /// All ECT and CE packets are scalable.
     all: bool,
     recur: bool,
     at_dequeue: bool,
-    /// None: the head's age.
+    /// None: the delay is the age of the head.
     dq_threshold: Option<u64>,
     min_backlog: u64,
     drop_overload: bool,
@@ -218,7 +219,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_sch_pi2_and_rfc9332() {
     let branches = [
         "departure rate averaged",
         "spared by a short queue",

@@ -1,13 +1,13 @@
-//! PIE: RFC 8033 Appendix A and, where `Settings` ask for it, Appendix B.
+//! PIE: RFC 8033 Appendix A and, depending on `Settings`, Appendix B.
 //!
-//! Differs from the text: whether to sleep is asked at updates with a known delay (Appendix B asks at arrivals, and
-//! would never stay awake). Added from Linux's sch_pie.c: `linux_burst`, `linux_spare`, `boost`, `bytemode`, and that
-//! a departure that leaves nothing behind makes the delay 0.
+//! Difference from the text: deactivation is decided at updates with a known delay. Appendix B decides it at arrivals,
+//! and would never stay active. Added from Linux's sch_pie.c: `linux_burst`, `linux_spare`, `boost`, `bytemode`, and a
+//! delay of 0 after a departure that leaves the queue empty.
 
 use crate::reference::harness::*;
 use crate::reference::shared::drain_time::DrainTime;
 
-/// Which delays are low enough for something.
+/// The highest delay that counts as low: none, zero, or half the target.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Low {
     Never,
@@ -30,7 +30,8 @@ pub(crate) struct Settings {
     pub(crate) autotune: bool,
     pub(crate) decay: Low,
     pub(crate) decay_to: f64,
-    /// None: not spared. False: Appendix A.
+    /// Delay used by the rule "no drop below half the target". True: the latest one, as in Linux. False: the sample of
+    /// Appendix A. None: no such rule.
     pub(crate) linux_spare: Option<bool>,
     pub(crate) few: (f64, Unit),
     pub(crate) linux_burst: bool,
@@ -94,7 +95,7 @@ impl Pie {
         }
     }
 
-    /// True: DROP.
+    /// Whether to drop.
     fn drop_early(&mut self, pkt: &Pkt, u: f64) -> bool {
         if self.set.linux_burst && self.burst_allowance_ > 0 {
             return false;
@@ -131,7 +132,7 @@ impl Pie {
             return false;
         }
         if self.accu_prob_ >= 8.5 {
-            // Once in 2000 drops: too rare to be asked for below.
+            // Once in 2000 drops: too rare for the list of branches below.
             return true;
         }
         if u < prob {
@@ -398,7 +399,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     (words, Box::new(Pie::new(trace.net, set)))
 }
 
-/// Branches that the traces must take, also below FQ-PIE.
+/// Branches that the traces must take, also in FQ-PIE.
 pub(crate) const BRANCHES: [&str; 23] = [
     "spared by a short delay",
     "spared by a short queue",
@@ -424,7 +425,7 @@ pub(crate) const BRANCHES: [&str; 23] = [
     "dropped",
     "nothing left behind",
 ];
-/// Branches of PIE on its own queue.
+/// Branches of PIE without flow queueing.
 const ALONE: [&str; 6] = [
     "woken less than a period ago",
     "allowance renewed at an arrival",
@@ -435,7 +436,7 @@ const ALONE: [&str; 6] = [
 ];
 
 #[test]
-fn agrees() {
+fn agrees_with_rfc8033_and_linux() {
     let branches = [&BRANCHES[..], &ALONE[..]].concat();
     differ("pie", case, &branches);
 }

@@ -1,9 +1,11 @@
-//! RED, as in ns-2.35: `enque` with `estimator`, `calculate_p`, `modify_p` and `drop_early`, and the two ways in
-//! which it adapts max_p. The paper's own listing and the kernel's are in `red/paper.rs` and `red/linux.rs`.
+//! RED, as in ns-2.35: `enque` with `estimator`, `calculate_p`, `modify_p` and `drop_early`, and its two
+//! adaptations of max_p. The listings of the paper and the kernel are in `red/paper.rs` and `red/linux.rs`.
 //!
-//! Deliberate differences from ns-2: one uniform is drawn at every arrival and u < p signals, for its
-//! u <= p where needed; an automatic threshold keeps clear of the given one; idle time may be left out; max_p may be
-//! adapted at other times, within its bounds, and then takes the gentle part with it.
+//! Deliberate differences from ns-2:
+//! - One uniform number u is drawn at every arrival, and u < p signals; ns-2 draws it where needed and tests u <= p.
+//! - An automatic min_th is at most max_th/3; an automatic max_th is at least min_th plus one packet.
+//! - Idle time may be ignored.
+//! - max_p may be adapted at other times. It then stays within its bounds, and the gentle slope follows it.
 
 mod linux;
 mod paper;
@@ -31,11 +33,11 @@ pub(crate) struct Floyd {
     /// Nanoseconds.
     pub(crate) interval: u64,
     pub(crate) clock: Clock,
-    /// The gentle part keeps its first slope; no step at bottom and top themselves.
+    /// The gentle slope does not follow max_p, and there is no step exactly at bottom and top.
     pub(crate) quirk: bool,
 }
 
-/// When max_p is looked at.
+/// When max_p may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Clock {
     Timer,
@@ -50,7 +52,7 @@ pub(crate) enum Status {
     Between,
 }
 
-/// What a run is configured with; 0 stands for automatic, as in ns-2.
+/// Settings of a run; 0 is automatic, as in ns-2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) qib: Unit,
@@ -169,7 +171,7 @@ impl Red {
         }
     }
 
-    /// Is it time to look at max_p, an arrival being the occasion?
+    /// Adapts max_p at an arrival if it is due.
     fn adapt(&mut self, now: u64) {
         match self.edp.adaptation {
             Adaptation::No => (),
@@ -185,7 +187,7 @@ impl Red {
         }
     }
 
-    /// `updateMaxP`: has it changed max_p?
+    /// `updateMaxP`. Returns whether max_p has changed.
     fn update_max_p(&mut self, new_ave: f64, floyd: Floyd) -> bool {
         let part = 0.4 * (self.edp.th_max - self.edp.th_min);
         let falls = self.cur_max_p > floyd.bottom || (self.cur_max_p == floyd.bottom && !floyd.quirk);
@@ -289,7 +291,7 @@ impl Red {
         p
     }
 
-    /// True: drop. A mark sets `ce` and is no drop.
+    /// Returns whether to drop. A mark sets `ce` and is not a drop.
     fn drop_early(&mut self, pkt: &Pkt, u: f64, ce: &mut bool) -> bool {
         self.v_prob1 = self.calculate_p();
         let v_prob = self.modify_p(self.v_prob1, pkt.size);
@@ -307,7 +309,7 @@ impl Red {
         false
     }
 
-    /// How the queue may be signalled to, given that it is `qlen` long.
+    /// The drop decision for an arrival at a queue of length `qlen`; a mark sets `ce`.
     fn drop_logic(&mut self, pkt: &Pkt, qlen: f64, u: f64, ce: &mut bool) -> DropType {
         let qavg = self.v_ave;
         let edp = self.edp;
@@ -338,7 +340,7 @@ impl Red {
 }
 
 impl Red {
-    /// `enque`, told whether there is room: of one queue among several that share a buffer.
+    /// `enque` for one of several queues that share a buffer; `full`: the shared buffer has no room.
     pub(crate) fn offer(&mut self, pkt: Pkt, now: u64, full: bool, uniform: &mut dyn FnMut() -> f64) -> Outcome {
         let u = uniform();
         let mut m = 0;
@@ -369,12 +371,12 @@ impl Red {
         if ce { Outcome::Marked } else { Outcome::Queued }
     }
 
-    /// The waiting packets.
+    /// The queued packets.
     pub(crate) fn waiting(&self) -> &Buffer {
         &self.buffer
     }
 
-    /// Has the link found it empty since it last held a packet?
+    /// Whether the link has polled the empty queue since its last packet.
     pub(crate) fn is_idle(&self) -> bool {
         self.idle
     }
@@ -428,15 +430,15 @@ impl Listing for Red {
     }
 }
 
-/// `depth` of a threshold, or the word for none.
+/// `text`, or `auto`.
 pub(crate) fn auto(is_auto: bool, text: String) -> String {
     if is_auto { "auto".to_string() } else { text }
 }
 
-/// Random settings of all that RED and those who adapt it have in common, as words and for the listing.
+/// Random settings shared by RED and its adaptive variants, as text for the library and as settings of the listing.
 pub(crate) fn settings(dice: &mut Dice, trace: &Trace) -> (String, Settings) {
     let (min_auto, max_auto, bytes) = (dice.odds(0.2), dice.odds(0.3), dice.odds(0.4));
-    // Nothing given: byte mode also says how the queue is measured.
+    // With two automatic thresholds, byte mode also selects the unit of the queue.
     let qib = match (min_auto && max_auto, bytes) {
         (true, true) => Unit::Bytes,
         (true, false) => Unit::Pkts,
@@ -495,7 +497,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     (format!("{words} idle={}", on(idle)), Box::new(Red::new(trace.net, Settings { idle, ..set })))
 }
 
-/// Branches of RED that every test which adapts it meets too.
+/// Branches that the tests of RED and of its adaptive variants must take.
 pub(crate) const BRANCHES: [&str; 8] = [
     "idle for packets",
     "short queue saves a packet",
@@ -508,6 +510,6 @@ pub(crate) const BRANCHES: [&str; 8] = [
 ];
 
 #[test]
-fn agrees() {
+fn agrees_with_ns2() {
     differ("red", case, &BRANCHES);
 }

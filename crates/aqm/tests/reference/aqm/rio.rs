@@ -1,7 +1,8 @@
 //! RIO, as in ns-2.35: `enque` with its two halves, `drop_in_early` and `drop_out_early`.
 //!
-//! Deliberate differences from ns-2: one uniform is drawn at every arrival and u < p signals; unless `quirk`, an OUT
-//! arrival is averaged too, a forced drop resets its count, and idle time begins at the first poll of the empty queue.
+//! Deliberate differences from ns-2: one uniform number u is drawn at every arrival, and u < p signals. Unless `quirk`,
+//! an OUT arrival updates the average too, a forced drop of an OUT packet resets its count, and idle time begins at the
+//! first poll of the empty queue.
 
 use crate::reference::harness::*;
 use crate::reference::shared::spacing::spaced;
@@ -63,7 +64,7 @@ impl Rio {
         new_ave + self.q_w * nqueued
     }
 
-    /// The average of all at an arrival; then `idle` is over.
+    /// Updates the average of all packets at an arrival, and ends `idle`.
     fn average_all(&mut self, now: u64) {
         let mut m = 0;
         if self.idle {
@@ -114,7 +115,7 @@ impl Rio {
         if p > 1.0 { 1.0 } else { p }
     }
 
-    /// How an arrival of colour `i` may be signalled to that meets `qlen` at the average `qavg`; a mark sets `ce`.
+    /// The drop decision for an arrival of colour `i` at a queue of length `qlen` and average `qavg`; a mark sets `ce`.
     fn drop_logic(&mut self, i: usize, pkt: &Pkt, (qavg, qlen): (f64, f64), u: f64, ce: &mut bool) -> DropType {
         let edp = self.edp[i];
         self.edv[i].count += 1;
@@ -273,7 +274,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_ns2() {
     let branches = [
         "IN packets idle",
         "short queue saves a packet",

@@ -1,7 +1,7 @@
 //! SFB, as in Linux: `sfb_enqueue`, `sfb_dequeue`, `sfb_swap_slot` and `sfb_rate_limit`.
 //!
-//! Deliberate differences from Linux: probabilities are real numbers, times nanoseconds, one uniform is drawn at every
-//! arrival; the hash is the library's, which Linux does not prescribe. Each waiting packet carries its two hashes.
+//! Deliberate differences from Linux: floating-point probabilities, times in nanoseconds, one uniform number at every
+//! arrival, and the hash of the library (Linux does not prescribe one). Each queued packet carries its two hashes.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ struct Sfb {
     levels: usize,
     numbuckets: u64,
     buffer: Buffer,
-    /// The hashes of each waiting packet.
+    /// The hashes of each queued packet.
     cb: VecDeque<[u64; 2]>,
     seen: Seen,
     tokens_avail: u64,
@@ -65,7 +65,8 @@ impl Sfb {
         (uniform() * 9_007_199_254_740_992.0) as u64
     }
 
-    /// The bucket of level `i`: the leading 32 of the bits that remain, as a share of the buckets.
+    /// The bucket of level `i`: the hash is rotated by `i * (64 / levels)` bits, and its upper 32 bits are scaled to
+    /// the number of buckets.
     fn bucket(&mut self, slot: usize, hash: u64, i: usize) -> &mut Bucket {
         let bits = hash.rotate_left((i * (64 / self.levels)) as u32) >> 32;
         let share = bits as f64 / 4_294_967_296.0;
@@ -122,7 +123,7 @@ impl Sfb {
         }
     }
 
-    /// True: no token.
+    /// Whether no token is available.
     fn rate_limit(&mut self, now: u64) -> bool {
         if self.penalty_rate == 0 || self.penalty_burst == 0 {
             return true;
@@ -234,7 +235,7 @@ impl Listing for Sfb {
     }
 }
 
-/// max and `bin_size` (tc's target), and the words for them; tc works out what is not given.
+/// Random max and `bin_size` (tc's target), with their text. If only one is given, the other is computed as in tc.
 fn bounds(dice: &mut Dice) -> (u32, u32, String) {
     let (opt_max, opt_target) = (dice.upto(1, 30) as u32, dice.upto(1, 20) as u32);
     match dice.upto(0, 5) {
@@ -289,7 +290,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_linux() {
     let branches = [
         "queuedrop",
         "limit",

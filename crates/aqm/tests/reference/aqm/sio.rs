@@ -1,4 +1,4 @@
-//! SIO, eq. (4) of the paper, as an update at each arrival; B_out as the text of section 3.3 has it.
+//! SIO, eq. (4) of the paper, as an update at each arrival; B_out as in the text of section 3.3.
 
 use crate::reference::harness::*;
 
@@ -6,12 +6,12 @@ use crate::reference::harness::*;
 pub(crate) struct Sio {
     net: Net,
     alpha: f64,
-    /// Of Q_in, B_in and its bounds.
+    /// Unit of Q_in, B_in and its bounds.
     unit: Unit,
     cap: f64,
     floor: f64,
     offered: bool,
-    /// Of B_out.
+    /// Unit of B_out.
     out_in: Unit,
     b_out_first: f64,
     b_out_floor: f64,
@@ -20,19 +20,19 @@ pub(crate) struct Sio {
     recover: bool,
     buffer: Buffer,
     seen: Seen,
-    /// Of IN packets.
+    /// Time of the last IN arrival.
     last: u64,
     q_in: f64,
     b_in: f64,
     b_out: f64,
     last_halving: Option<u64>,
-    /// A second after the last loss of an IN packet, or after the last packet that B_out got back.
+    /// One second after the last loss of an IN packet, or after the last step of the recovery of B_out.
     next_step: u64,
     p: f64,
 }
 
 impl Sio {
-    /// A packet for every second without a loss of an IN packet.
+    /// Increases B_out by one packet per second without a loss of an IN packet.
     fn recovery(&mut self, now: u64) {
         while self.recover && self.next_step <= now {
             self.next_step += SECOND as u64;
@@ -61,7 +61,7 @@ impl Sio {
         }
     }
 
-    /// An IN packet at `now`, tentatively.
+    /// Counts an IN packet at `now`. Returns the state to restore if it is dropped.
     fn in_arrival(&mut self, size: f64, now: u64) -> (f64, f64) {
         let c = self.net.capacity(self.unit);
         let dt = (now - self.last) as f64 / SECOND;
@@ -128,7 +128,7 @@ impl Listing for Sio {
     }
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
-        // Rounding of a long sum relative to the sizes that went into it.
+        // Rounding is relative to the largest terms of the sum.
         let size = self.cap.max(self.net.room(self.unit)).max(1.0);
         vec![("p", self.p, 1.0), ("q_in", self.q_in, size), ("b_in", self.b_in, size), ("b_out", self.b_out, 1.0)]
     }
@@ -157,7 +157,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         out_in,
         b_out_first,
         b_out_floor: match floor_auto {
-            // A packet, unless B_out is less from the start.
+            // One packet, or the initial B_out if that is less.
             true if out_in == Unit::Bytes => (net.mean_pktsize as f64).min(b_out_first),
             true => 1.0_f64.min(b_out_first),
             false => dice.pick(&[0.0, 0.1, 0.5]) * b_out_first,
@@ -184,7 +184,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     let branches = [
         "IN neither sure nor impossible",
         "OUT neither sure nor impossible",

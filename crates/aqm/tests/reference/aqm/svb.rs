@@ -1,5 +1,5 @@
 //! SVB, eq. (1) of the paper's review, as an update at each arrival; the state is saved before a packet is
-//! counted and restored if it is dropped.
+//! counted, and restored if it is dropped.
 
 use crate::reference::harness::*;
 use crate::reference::shared::virtual_queue::{BRANCHES, probability, restored};
@@ -9,7 +9,7 @@ pub(crate) struct Svb {
     net: Net,
     alpha: f64,
     phi: f64,
-    /// Of Q_v, B_v and its bounds.
+    /// Unit of Q_v, B_v and its bounds.
     unit: Unit,
     cap: f64,
     floor: f64,
@@ -26,7 +26,7 @@ pub(crate) struct Svb {
 }
 
 impl Svb {
-    /// Q_v' = -C and B_v' = alpha phi C + kappa (B_target - B_v), for as long as nothing arrives.
+    /// Q_v' = -C and B_v' = alpha phi C + kappa (B_target - B_v) between arrivals.
     fn pass(&mut self, dt: f64) {
         let c = self.net.capacity(self.unit);
         self.qv -= c * dt;
@@ -76,7 +76,7 @@ impl Listing for Svb {
     }
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
-        // Rounding relative to the sizes that went into a sum, of which the largest is where a leak rests.
+        // Rounding is relative to the largest term of the sum, which may be the equilibrium under the leak.
         let rest = if self.kappa > 0.0 { self.alpha * self.net.capacity(self.unit) / self.kappa } else { 0.0 };
         let size = self.cap.max(self.net.room(self.unit)).max(rest).max(1.0);
         vec![("p", self.p, 1.0), ("qv", self.qv, size), ("bv", self.bv, size)]
@@ -92,7 +92,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let net = trace.net;
     let (alpha, phi) = (dice.between(0.05, 1.5), dice.pick(&[1.0, 1.0, 0.9, 0.5]));
     let [cap_given, init_given, target_given, floor_given] = [0.7, 0.5, 0.5, 0.3].map(|p| dice.odds(p));
-    // Nothing given: the buffer's own unit.
+    // The default is the unit of the buffer.
     let unit = if cap_given || init_given || target_given { dice.pick(&UNITS) } else { net.limit_in };
     let cap = if cap_given { dice.between(0.05, 1.5) } else { 0.5 } * net.room(unit);
     let floor = if floor_given { 0.1 * cap } else { 0.0 };
@@ -125,7 +125,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     let leak = ["virtual queue empty", "sinks by the leak"];
     differ("svb", case, &[&leak[..], &BRANCHES[..]].concat());
 }

@@ -1,4 +1,4 @@
-//! The same packets through the library and a listing: the same verdicts, order and state.
+//! Runs the same packets through the library and a listing, and compares verdicts, order and state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use forebay_aqm::base::verdict::Reason;
 use forebay_aqm::{AnyDiscipline, Spec};
 
 const TRACES: u64 = 400;
-/// A branch that all traces together take less often than this is not tested.
+/// Least number of times that all traces together must take each branch.
 const ENOUGH: u64 = 100;
 
 /// Both sides of the comparison.
@@ -22,7 +22,7 @@ struct Pair<'a> {
     queue: Queue<AnyDiscipline>,
     listing: Box<dyn Listing>,
     chance: Rng,
-    /// Slots of packets that arrived with CE: marking them changes nothing, and is not counted.
+    /// Slots of packets that arrived with CE: a mark does not change them, and is not counted.
     ce: BTreeSet<u32>,
     /// Index of each compared probe.
     probes: Vec<usize>,
@@ -110,7 +110,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Sends `trace` through both until both are empty; an idle link polls again at the next arrival.
+/// Runs `trace` through both until both queues are empty. An idle link polls again at the next arrival.
 fn drive(pair: &mut Pair, trace: &Trace, dice: &mut Dice) {
     let mut free_at: Option<u64> = None;
     let mut arrivals = trace.arrivals.iter().peekable();
@@ -136,12 +136,13 @@ fn drive(pair: &mut Pair, trace: &Trace, dice: &mut Dice) {
         }
     }
     let offered = pair.queue.port.tally().offered.pkts;
-    assert_eq!((offered, pair.queue.port.pkts()), (trace.arrivals.len() as u64, 0), "the trace was not run to its end");
+    assert_eq!((offered, pair.queue.port.pkts()), (trace.arrivals.len() as u64, 0), "packets remain after the trace");
 }
 
 pub(crate) type Case = fn(&mut Dice, &Trace) -> (String, Box<dyn Listing>);
 
-/// All traces of one discipline; each branch in `branches` of its listing must have been taken often enough.
+/// Runs all traces of one discipline. Fails if library and listing differ, or if a branch in `branches` was taken less
+/// often than [`ENOUGH`].
 pub(crate) fn differ(name: &str, case: Case, branches: &[&str]) {
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in 0..TRACES {

@@ -1,4 +1,4 @@
-//! Types of a listing, and its results.
+//! Types of listings, and their results.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,11 +12,11 @@ pub(crate) struct Pkt {
     pub(crate) size: u32,
     pub(crate) class: u8,
     pub(crate) flow: u32,
-    /// Source and destination.
+    /// Number of the pair of source and destination.
     pub(crate) pair: u32,
     pub(crate) udp: bool,
     pub(crate) ect: bool,
-    /// ECT(1) or CE: for the L queue (RFC 9331).
+    /// ECT(1) or CE, which go to the L queue (RFC 9331).
     pub(crate) l4s: bool,
     pub(crate) ect1: bool,
     /// Out of profile.
@@ -69,13 +69,13 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// C per second.
+    /// Link capacity C in `unit` per second.
     pub(crate) fn capacity(&self, unit: Unit) -> f64 {
         let per_sec = self.bandwidth as f64 / 8.0;
         if unit == Unit::Bytes { per_sec } else { per_sec / self.mean_pktsize as f64 }
     }
 
-    /// Content of the buffer.
+    /// The buffer limit in `unit`.
     pub(crate) fn room(&self, unit: Unit) -> f64 {
         let (limit, mean) = (self.limit as f64, self.mean_pktsize as f64);
         match (self.limit_in, unit) {
@@ -85,7 +85,7 @@ impl Net {
         }
     }
 
-    /// Whether a queue with these packets and bytes has no room for one more.
+    /// Whether a queue of this many packets and bytes has no room for `arriving`.
     pub(crate) fn full(&self, (pkts, bytes): (u64, u64), arriving: &Pkt) -> bool {
         match self.limit_in {
             Unit::Pkts => pkts >= self.limit,
@@ -94,7 +94,7 @@ impl Net {
     }
 }
 
-/// The waiting packets.
+/// The queued packets.
 #[derive(Default)]
 pub(crate) struct Buffer {
     pub(crate) q: VecDeque<Pkt>,
@@ -112,7 +112,7 @@ impl Buffer {
         }
     }
 
-    /// Packets and bytes.
+    /// Packets and bytes queued.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.q.len() as u64, self.bytes())
     }
@@ -121,7 +121,7 @@ impl Buffer {
         net.full(self.backlog(), pkt)
     }
 
-    /// The end of every listing: drop if full, else mark or drop if requested, else enqueue.
+    /// The common end of all listings: drops if full, marks or drops if `signal`, and enqueues otherwise.
     pub(crate) fn finish(&mut self, net: &Net, pkt: Pkt, signal: bool) -> Outcome {
         let outcome = if self.full(net, &pkt) {
             Outcome::Overflow
@@ -138,13 +138,13 @@ impl Buffer {
         outcome
     }
 
-    /// A departure without a decision.
+    /// A departure without an AQM decision.
     pub(crate) fn plain_deque(&mut self) -> Departure {
         Departure { dropped: vec![], sent: self.q.pop_front().map(|pkt| (pkt.id, false)) }
     }
 }
 
-/// How often each relevant branch was taken.
+/// Number of times that each relevant branch was taken.
 #[derive(Default)]
 pub(crate) struct Seen(pub(crate) BTreeMap<&'static str, u64>);
 
@@ -164,26 +164,26 @@ pub(crate) trait Listing {
         vec![]
     }
 
-    /// The library's packet at the next departure. It only decides between two packets that are equal for the listing,
-    /// up to rounding.
+    /// Receives the packet that the library sends next. It only decides between two packets that are equal up to
+    /// rounding in the listing.
     fn break_tie(&mut self, _sent: Option<u32>) {}
 
     /// The link requests a packet.
     fn deque(&mut self, now: u64, uniform: &mut dyn FnMut() -> f64) -> Departure;
 
-    /// When its timer expires.
+    /// Time of the next timer.
     fn next_timer(&self) -> Option<u64> {
         None
     }
 
-    /// Its timer has expired.
+    /// Handles the expired timer.
     fn timer(&mut self) {}
 
-    /// Its variables: the library's name of the probe, the value, and the size below which rounding instead of the
-    /// value is compared.
+    /// Compared variables: name of the library's probe, value, and scale. The allowed difference is relative to the
+    /// larger of value and scale.
     fn shown(&self) -> Vec<(&'static str, f64, f64)>;
 
-    /// The allowed relative difference; this value if library and listing add in the same order.
+    /// Allowed relative difference. The default is for a listing that adds in the same order as the library.
     fn rounding(&self) -> f64 {
         1e-12
     }
@@ -191,11 +191,11 @@ pub(crate) trait Listing {
     /// Branches taken.
     fn seen(&self) -> &Seen;
 
-    /// Packets and bytes waiting.
+    /// Packets and bytes queued.
     fn backlog(&self) -> (u64, u64);
 }
 
-/// Methods that are equal in most [`Listing`]s: `usual!(seen, backlog = buffer)`, each with the field that it uses.
+/// Common methods of [`Listing`], each with the field that it uses: `usual!(seen, backlog = buffer)`.
 macro_rules! usual {
     ($($method:ident $(= $field:ident)?),+) => { $( usual!(@$method $($field)?); )+ };
     (@seen) => {

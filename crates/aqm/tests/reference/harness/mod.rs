@@ -1,4 +1,4 @@
-//! Helpers of every comparison: packets, buffers, random settings, and the run through both sides.
+//! Helpers for all comparisons: packets, buffers, random settings, and the run through both sides.
 
 #[macro_use]
 mod listing;

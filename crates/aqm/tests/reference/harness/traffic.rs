@@ -1,4 +1,4 @@
-//! Random settings and random traffic for the comparison.
+//! Random settings and random traffic for the comparisons.
 
 use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
@@ -8,7 +8,7 @@ use super::listing::{Net, SECOND, Unit};
 /// Smallest number of packets offered by one trace.
 const ARRIVALS: usize = 3000;
 
-/// A millisecond.
+/// Nanoseconds in a millisecond.
 pub(crate) const MS: u64 = 1_000_000;
 
 /// One step of random choice.
@@ -27,7 +27,7 @@ impl Dice {
         lo + (hi - lo) * self.0.uniform()
     }
 
-    /// Every order of magnitude equally likely.
+    /// A number with a uniform logarithm.
     pub(crate) fn scale(&mut self, lo: f64, hi: f64) -> f64 {
         lo * (hi / lo).powf(self.0.uniform())
     }
@@ -37,14 +37,14 @@ impl Dice {
     }
 }
 
-/// Arrivals, and the link.
+/// Link and arrivals.
 pub(crate) struct Trace {
     pub(crate) net: Net,
-    /// All events are at multiples of half a millisecond, and a packet takes one.
+    /// All events are at multiples of 0.5 ms, and each packet takes 1 ms.
     pub(crate) grid: bool,
     pub(crate) arrivals: Vec<(u64, Packet)>,
     pub(crate) departures_first: bool,
-    /// Service time of each packet over its nominal one: from, to.
+    /// Smallest and largest ratio of a packet's service time to its nominal one.
     pub(crate) service: (f64, f64),
 }
 
@@ -63,7 +63,7 @@ fn net(dice: &mut Dice, grid: bool) -> Net {
     Net { bandwidth, limit, limit_in, mean_pktsize, setbit: dice.odds(0.5) }
 }
 
-/// Random traffic: steady, bursts at one time, regular, long overload, pauses of up to 10 s between.
+/// Random traffic: Poisson arrivals, bursts at one time, regular arrivals, long overload, and pauses of up to 10 s.
 pub(crate) fn trace(dice: &mut Dice) -> Trace {
     let grid = dice.odds(0.25);
     let net = net(dice, grid);
@@ -99,8 +99,8 @@ pub(crate) fn trace(dice: &mut Dice) -> Trace {
     Trace { net, grid, arrivals, departures_first: dice.odds(0.5), service }
 }
 
-/// A packet of one of `flows`: three flows per pair, every seventh packet UDP, every second out of its profile, one of
-/// a class above the 32 of MSVB.
+/// A packet of one of `flows` flows: three flows per pair, every seventh flow is UDP, every second flow is out of
+/// profile, and flow 12 has class 40, above the 32 classes of MSVB.
 fn packet(dice: &mut Dice, slot: u32, size: Option<u32>, flows: u64, ect: f64) -> Packet {
     let flow = dice.0.below(flows) as u32;
     let class = if flow == 12 { 40 } else { (flow % 13) as u8 };
@@ -122,7 +122,7 @@ pub(crate) fn on(flag: bool) -> &'static str {
     if flag { "on" } else { "off" }
 }
 
-/// A threshold of about `lo..hi` packets in either unit.
+/// A threshold of `lo..hi` mean packets in `unit`.
 pub(crate) fn threshold(dice: &mut Dice, net: &Net, unit: Unit, lo: f64, hi: f64) -> f64 {
     let packets = dice.between(lo, hi);
     if unit == Unit::Pkts { packets } else { packets * net.mean_pktsize as f64 }

@@ -1,4 +1,4 @@
-//! AAQM: the three events of section 4, each with its counter, as the specification reconstructs them.
+//! AAQM: the three events of section 4 with their counters, as reconstructed in the specification.
 
 use crate::reference::harness::*;
 
@@ -93,7 +93,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     let branches = ["no load", "arrivals alone", "departures alone", "as many in as out", "up", "above 1", "below 0"];
     differ("aaqm", case, &branches);
 }

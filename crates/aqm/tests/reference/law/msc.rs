@@ -1,4 +1,4 @@
-//! MSC: the listing of section 3.3, both updates tested at arrivals, the queue's before the rate's.
+//! MSC: the listing of section 3.3. Arrivals run both updates, that of the queue before that of the rate.
 
 use crate::reference::harness::*;
 
@@ -123,7 +123,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     let branches = ["p_d below 0", "p_d above 1", "load above gamma", "both at one arrival"];
     differ("msc", case, &branches);
 }

@@ -5,7 +5,7 @@ use crate::reference::harness::*;
 
 pub(crate) struct Pi {
     net: Net,
-    /// In packets also where the queue is in bytes.
+    /// In packets, even if the queue is measured in bytes.
     qref: f64,
     qib: Unit,
     a: f64,
@@ -68,7 +68,7 @@ fn design(n: f64, r: f64, c: f64, w_g: f64, f_s: f64) -> (f64, f64) {
     (k / z + k / (2.0 * f_s), k / z - k / (2.0 * f_s))
 }
 
-/// Gains: the words for them, a and b.
+/// Random gains: their text, a and b.
 fn gains(dice: &mut Dice, net: &Net, w: f64) -> (String, f64, f64) {
     if dice.odds(0.6) {
         let a = dice.scale(1e-5, 1e-2);
@@ -101,12 +101,12 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace, qib: Unit) -> (String, Box<dy
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_ns2() {
     differ("pi", |dice, trace| case(dice, trace, Unit::Pkts), &["p below 0", "p above 1"]);
 }
 
 #[test]
-fn agrees_in_bytes() {
+fn agrees_with_ns2_in_bytes() {
     let branches = ["p below 0", "p above 1", "p by size above 1"];
     differ("pi", |dice, trace| case(dice, trace, Unit::Bytes), &branches);
 }

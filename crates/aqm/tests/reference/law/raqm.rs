@@ -21,7 +21,7 @@ pub(crate) struct Settings {
     /// Nanoseconds.
     period: u64,
     f: f64,
-    /// Start the filter with the first sample.
+    /// The filter starts with the first sample.
     first_sample: bool,
     /// Bits per second.
     r0: f64,
@@ -29,7 +29,7 @@ pub(crate) struct Settings {
     p_min: f64,
     c_max: f64,
     kappa: f64,
-    /// The q0 that kappa pulls to, also in the queue-independent mode.
+    /// The queue target of the kappa term, also in the queue-independent mode.
     pull_to: f64,
     basis: Basis,
 }
@@ -54,7 +54,7 @@ impl Raqm {
         Self { net, set, buffer, seen, i: 0, r: 0.0, p: set.p_init, periods: 0, next: set.period }
     }
 
-    /// Eq. (13) times r0: 2 ln((2-x)/x)/(1-x), its series near 1, the cap where it has no value.
+    /// Eq. (13) times r0, x = r/r0: 2 ln((2-x)/x)/(1-x), by its series within 0.1 of 1; c_max where it is undefined.
     fn c(&mut self, x: f64) -> f64 {
         let undefined = x <= 0.0 || x >= 2.0;
         self.seen.note("alpha_hat undefined", undefined);
@@ -103,7 +103,7 @@ impl Listing for Raqm {
         }
         self.r = (1.0 - set.f) * self.i as f64 / t + set.f * self.r;
         self.i = 0;
-        // Rates and the queue in one unit: packets of the mean size, or bytes.
+        // Rates and queue in the same unit: mean packets, or bytes.
         let per_unit = match set.q0_in {
             Unit::Pkts => self.net.mean_pktsize as f64,
             Unit::Bytes => 1.0,
@@ -184,7 +184,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     let branches = [
         "p q/q0 above 1",
         "alpha_hat undefined",

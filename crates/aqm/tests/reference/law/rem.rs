@@ -1,7 +1,7 @@
 //! REM, as in ns-2.35: `run_updaterule` by a timer, drops in `enque`, marks in `deque`.
 //!
-//! Deliberate differences from ns-2: the buffer holds its limit, not one less; packets that cannot be
-//! marked are dropped on arrival also where others are marked.
+//! Deliberate differences from ns-2: the buffer holds its limit, not one packet less; packets that cannot be
+//! marked are dropped on arrival where others are marked.
 
 use crate::reference::harness::*;
 
@@ -15,7 +15,7 @@ pub(crate) struct Rem {
     /// Nanoseconds between two updates.
     p_updtime: u64,
     p_pktsize: f64,
-    /// Queue in bytes: the probability is then scaled by the packet's length too.
+    /// The queue is measured in bytes, and the probability is scaled by the packet length.
     qib: bool,
     buffer: Buffer,
     seen: Seen,
@@ -115,13 +115,13 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace, qib: bool) -> (String, Box<dy
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_ns2() {
     let branches = ["price below 0", "marked at departure"];
     differ("rem", |dice, trace| case(dice, trace, false), &branches);
 }
 
 #[test]
-fn agrees_in_bytes() {
+fn agrees_with_ns2_in_bytes() {
     let branches = ["price below 0", "marked at departure"];
     differ("rem", |dice, trace| case(dice, trace, true), &branches);
 }

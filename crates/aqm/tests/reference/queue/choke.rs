@@ -1,8 +1,8 @@
-//! CHOKe as in Linux (`choke_enqueue`, `red_calc_qavg`, `red_mark_probability`) in floating point, and with the
-//! equations of RED in its place, as the paper says.
+//! CHOKe as in Linux (`choke_enqueue`, `red_calc_qavg`, `red_mark_probability`) in floating point; optionally with the
+//! equations of RED, as in the paper.
 //!
-//! Deliberate differences from Linux: no holes, so that any waiting packet is drawn with the same probability; idle times
-//! are not tabulated, avg - min_th is not cut to whole packets; two uniforms at every arrival.
+//! Deliberate differences from Linux: no holes, so that every queued packet is drawn with the same probability; no
+//! table of idle times; avg - min_th is not rounded down to packets; two uniform numbers at every arrival.
 
 use crate::reference::harness::*;
 
@@ -39,7 +39,7 @@ impl Choke {
         self.qavg *= (1.0 - self.w).powf(m);
     }
 
-    /// `++qcount`, then `red_mark_probability` or the equations.
+    /// `++qcount`, then `red_mark_probability` or the equations of RED.
     fn marks(&mut self, u: f64) -> bool {
         self.p_b = self.max_p * (self.qavg - self.qth_min) / (self.qth_max - self.qth_min);
         self.qcount += 1;
@@ -125,7 +125,7 @@ impl Listing for Choke {
     }
 }
 
-/// `tc_red_eval_ewma`, for a minimum and a burst in packets; what it refuses is done over with a burst of qmin.
+/// `tc_red_eval_ewma`, for a minimum and a burst in packets. A burst that tc refuses is replaced with qmin.
 fn eval_ewma(qmin: f64, burst: f64) -> f64 {
     let qmin = if qmin < 1.0 { 1.0 } else { qmin };
     for burst in [burst, qmin.ceil()] {
@@ -144,7 +144,7 @@ fn eval_ewma(qmin: f64, burst: f64) -> f64 {
     0.5
 }
 
-/// Thresholds: the words for them, their unit and what they are.
+/// Random thresholds: their text, unit and values.
 fn thresholds(dice: &mut Dice, net: &Net) -> (String, Unit, f64, f64) {
     let unit = dice.pick(&UNITS);
     let min = threshold(dice, net, unit, 0.1, 20.0);
@@ -202,7 +202,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_linux_and_paper() {
     let branches = [
         "idle for packets",
         "matched",

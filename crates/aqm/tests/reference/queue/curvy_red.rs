@@ -1,8 +1,8 @@
-//! Curvy RED: RFC 9332 Figures 9 and 10; with `overload`, what Appendix B says of Appendix A.2's, where p_C is what
-//! classic packets meet and p_Cmax where the coupled probability becomes 1.
+//! Curvy RED: RFC 9332 Figures 9 and 10; with `overload`, the overload handling of Appendix A.2, as described in
+//! Appendix B: p_C is the classic probability, and p_Cmax by default its value where the coupled probability becomes 1.
 //!
-//! Differs from the text: lq.time() and cq.time() are those of the packet in hand. Random numbers are drawn for every
-//! packet judged, 2U of them, and the L queue looks at the first U.
+//! Difference from the text: lq.time() and cq.time() are the times of the packet that is dequeued. 2U random numbers
+//! are drawn for every packet, and the L queue uses the first U.
 
 use crate::reference::harness::*;
 use crate::reference::shared::dual::{Dual, Sharing};
@@ -80,7 +80,7 @@ impl CurvyRed {
         if p_l > r || p_cl > r { Fate::Mark } else { Fate::Pass }
     }
 
-    /// Lines 10b to 16, and 12b of Figure 7. In the L queue its share is the square of p_L/k.
+    /// Lines 10b to 16, and 12b of Figure 7. In the L queue its probability is at least (p_L/k)^(2U).
     fn classic(&mut self, p_l: f64, ect: bool, rand: &[f64]) -> Fate {
         let sqrt_p_c = self.sqrt_p_c();
         if sqrt_p_c <= maxrand(rand) && p_l / self.set.k <= maxrand(rand) {
@@ -197,7 +197,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_rfc9332() {
     let branches = [
         "steered to the L queue",
         "steered to the C queue",

@@ -23,11 +23,11 @@ impl PacketDrr {
 pub(crate) struct Drr {
     net: Net,
     classes: Classes,
-    /// In place of the classes: ns-2's hash of an address, here the pair.
+    /// ns-2's hash of an address (here the pair) instead of `classes`.
     ns2: bool,
     quantum: u64,
     drr: Vec<PacketDrr>,
-    /// Active flows from `curr` on.
+    /// Active flows, starting at `curr`.
     ring: VecDeque<usize>,
     seen: Seen,
     dropped: Vec<u32>,
@@ -149,7 +149,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_ns2() {
     let branches = [
         "flows collide",
         "two longest flows",

@@ -1,7 +1,8 @@
 //! DualPI2: RFC 9332 Figures 2, 3, 5, 7 and 8; for `roll` and `min_backlog`, Linux's sch_dualpi2.c.
 //!
-//! Differs from the text: p_CL is at most 1 where `recur` adds it (Figure 7, line 8h), and lq.time() and lq.len() are
-//! those of the packet in hand. What Figure 7 leaves out (section 2.5.1.1): packets in the queue of the other kind.
+//! Differences from the text: p_CL is at most 1 where `recur` adds it (Figure 7, line 8h), and lq.time() and lq.len()
+//! are those of the packet that is dequeued. Added to Figure 7 (section 2.5.1.1): packets in the queue of the other
+//! kind.
 
 use crate::reference::harness::*;
 use crate::reference::shared::dual::{Dual, Sharing};
@@ -68,7 +69,7 @@ impl DualPi2 {
         }
     }
 
-    /// A packet whose kind is that of the L queue, in either queue: lines 4b to 8j.
+    /// An L4S packet in either queue: lines 4b to 8j.
     fn scalable(&mut self, lq: bool, p: f64, p_l: f64, u: [f64; 2]) -> Fate {
         let mut p_cl = self.set.k * p;
         if self.set.drop_overload && p_cl >= 1.0 {
@@ -87,7 +88,7 @@ impl DualPi2 {
         if self.linear(lq, likelihood, u) { Fate::Mark } else { Fate::Pass }
     }
 
-    /// A packet whose kind is that of the C queue: lines 11 to 17. In the L queue its share is (p_L/k)^2.
+    /// A classic packet in either queue: lines 11 to 17. In the L queue its probability is at least (p_L/k)^2.
     fn classic(&mut self, lq: bool, p: f64, p_l: f64, ect: bool, u: [f64; 2]) -> Fate {
         let root = if p_l / self.set.k > p { p_l / self.set.k } else { p };
         if !self.squared(lq, root, u) {
@@ -186,7 +187,7 @@ impl Listing for DualPi2 {
     }
 }
 
-/// PI's part: derived from RTT_max as in Figure 2, or given.
+/// Random parameters of PI: derived from RTT_max as in Figure 2, or given.
 fn pi(dice: &mut Dice, grid: bool, target: u64) -> (u64, f64, f64, String) {
     if dice.odds(0.3) {
         let rtt_max = dice.pick(&[100, 30, 9]) * MS;
@@ -249,7 +250,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_rfc9332_and_linux() {
     let branches = [
         "steered to the L queue",
         "steered to the C queue",

@@ -1,7 +1,7 @@
-//! FQ-CoDel: Linux's `sch_fq_codel.c` (enqueue, drop, dequeue), which RFC 8290 calls canonical, and where `rfc` says so
-//! sections 4.1 and 4.2 of the RFC instead. CoDel on each flow is that of `codel.rs`.
+//! FQ-CoDel: Linux's `sch_fq_codel.c` (enqueue, drop, dequeue), which RFC 8290 calls canonical; with `rfc`, sections
+//! 4.1 and 4.2 of the RFC instead. CoDel on each flow is that of `codel.rs`.
 //!
-//! Added to the listing: a buffer in bytes drops until all is within it.
+//! Added to the listing: an overflow of a buffer in bytes drops until the backlog is within the limit.
 
 use std::collections::VecDeque;
 
@@ -21,18 +21,18 @@ impl Flow {
     }
 }
 
-/// How a packet finds its flow.
+/// How packets are assigned to flows.
 #[derive(Clone, Copy)]
 pub(crate) struct Classes {
     pub(crate) flows_cnt: u32,
     by_pair: bool,
     exact: bool,
-    /// None: net_get_random_once, at the first packet.
+    /// None: drawn at the first packet, as by net_get_random_once.
     perturbation: Option<u32>,
 }
 
 impl Classes {
-    /// SplitMix64's output function on (perturbation, key), its upper half scaled to the number of flows.
+    /// The output function of SplitMix64 of (perturbation, key); its upper half is scaled to the number of flows.
     pub(crate) fn classify(&mut self, pkt: &Pkt, uniform: &mut dyn FnMut() -> f64) -> usize {
         let key = if self.by_pair { pkt.pair } else { pkt.flow };
         if self.exact {
@@ -48,7 +48,7 @@ impl Classes {
         (((z >> 32) * u64::from(self.flows_cnt)) >> 32) as usize
     }
 
-    /// Random settings with their text; `name` is the parameter for the number of flows, which is one of `counts`.
+    /// Random settings with their text. `name` is the parameter for the number of flows, which is drawn from `counts`.
     pub(crate) fn random(dice: &mut Dice, name: &str, counts: &[u32]) -> (Self, String) {
         let flows_cnt = dice.pick(counts);
         let (by_pair, exact, fixed) = (dice.odds(0.3), dice.odds(0.3), dice.odds(0.5));
@@ -85,7 +85,7 @@ impl FqCodel {
         }
     }
 
-    /// From the flow with the largest backlog.
+    /// Drops from the flow with the largest backlog.
     fn fq_codel_drop(&mut self) {
         let (mut maxbacklog, mut idx) = (0, 0);
         for (i, flow) in self.flows.iter().enumerate() {
@@ -240,7 +240,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_linux_and_rfc8290() {
     let own = [
         "flows collide",
         "two fattest flows",

@@ -1,6 +1,7 @@
-//! FQ-PIE: Linux's `sch_fq_pie.c` (enqueue, dequeue, timer), with a PIE of `pie.rs` for each flow, set up as Linux's.
+//! FQ-PIE: Linux's `sch_fq_pie.c` (enqueue, dequeue, timer), with the PIE of `pie.rs` for each flow, set up as in
+//! Linux.
 //!
-//! Every flow is updated at every timer, in its number's order.
+//! Every timer updates all flows, in the order of their numbers.
 
 use std::collections::VecDeque;
 
@@ -22,7 +23,8 @@ pub(crate) struct FqPie {
 }
 
 impl FqPie {
-    /// The branches that a flow has taken; none is saved by an allowance while Linux's PIE skips its decision.
+    /// Adds the branches that a flow has taken, except those with a count of 0: with `linux_burst` PIE never reaches
+    /// "saved by the allowance".
     fn collect(&mut self, idx: usize) {
         for (what, times) in std::mem::take(&mut self.flows[idx].0.seen.0).into_iter().filter(|(_, times)| *times > 0) {
             *self.seen.0.entry(what).or_default() += times;
@@ -106,7 +108,7 @@ impl Listing for FqPie {
     }
 }
 
-/// PIE of Linux; what the library does not let be set is as `include/net/pie.h` has it.
+/// Linux's PIE. Parameters that the library does not have are as in `include/net/pie.h`.
 fn settings(dice: &mut Dice, trace: &Trace) -> Settings {
     let grid = trace.grid;
     Settings {
@@ -163,7 +165,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_linux() {
     let branches = [
         "overlimit",
         "a new flow used up its credits",

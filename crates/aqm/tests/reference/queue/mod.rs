@@ -1,4 +1,4 @@
-//! Listings of disciplines with queues of their own.
+//! Listings of disciplines with several queues.
 
 mod choke;
 mod curvy_red;

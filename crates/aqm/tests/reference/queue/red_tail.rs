@@ -1,8 +1,8 @@
-//! RED+Tail: the classifier and the rates of section III, and the two ways to keep the rates; its
-//! Adaptive RED is in `red_tail/adaptive.rs`.
+//! RED+Tail: the classifier and the rates of section III, and the two schedulers that enforce the rates; its
+//! Adaptive RED is in `shared/adaptive_red.rs`.
 //!
-//! The clocks are kept here as work done: each queue's clock S_i advances at C_i, and its head is due
-//! when S_i reaches the head's finish tag.
+//! The clocks are in bytes of service: the clock S_i of queue i advances at C_i, and its head is due when S_i reaches
+//! the finish tag of the head.
 
 use std::collections::BTreeMap;
 
@@ -32,11 +32,11 @@ pub(crate) struct RedTail {
     q: [Buffer; 2],
     red: Adaptive,
     c: [f64; 2],
-    /// Clocks: S_i, and the finish tag of each head.
+    /// Clocks S_i, and the finish tag of each head.
     s: [f64; 2],
     tag: [f64; 2],
     last: u64,
-    /// The library's choice, for heads that are due at the same time.
+    /// The packet sent by the library; decides between heads that are due at the same time.
     tie: Option<u32>,
     /// Deficit round robin.
     deficit: [f64; 2],
@@ -103,7 +103,7 @@ impl RedTail {
         self.seen.note("a queue without rate waits", self.c.contains(&0.0));
         let tie = (time[1] - time[0]).abs() < 1e-9;
         if tie {
-            // Which of them rounding puts first is not the rule's business.
+            // Rounding decides the order in the library; the paper does not define it.
             return usize::from(self.q[1].q.front().map(|head| head.id) == self.tie);
         }
         if time[1] < time[0] { 1 } else { 0 }
@@ -175,7 +175,7 @@ impl Listing for RedTail {
         self.seen.note("both wait, queue 2 is served", both && i == 1);
         let sent = self.q[i].q.pop_front();
         if let Some(sent) = sent {
-            // Alone on the link, a queue neither earns nor owes.
+            // A queue that is served alone has no deficit.
             let from = if both { self.tag[i] } else { self.s[i] };
             self.deficit[i] = if both { self.deficit[i] - f64::from(sent.size) } else { 0.0 };
             match self.q[i].q.front() {
@@ -206,7 +206,7 @@ impl Listing for RedTail {
     }
 }
 
-/// Rates of queue 1 in bytes per second, and the words for them: C1_min and C1_max.
+/// Random rates C1_min and C1_max of queue 1 in bytes per second, and their text.
 fn bounds(dice: &mut Dice, net: &Net, auto_min: f64) -> (f64, f64, String) {
     let c = net.capacity(Unit::Bytes);
     let (c1_max, max_word) = match dice.upto(0, 2) {
@@ -226,12 +226,12 @@ fn bounds(dice: &mut Dice, net: &Net, auto_min: f64) -> (f64, f64, String) {
     (c1_min.min(c1_max), c1_max, format!("c1_min={min_word} c1_max={max_word}"))
 }
 
-/// Two thresholds: the lower one at `lo..mid` of the buffer, the other one above that.
+/// Two random thresholds: the lower one at `lo..mid` of the buffer, the upper one above it.
 fn band(dice: &mut Dice, room: f64, lo: f64, mid: f64) -> (f64, f64) {
     (dice.between(lo, mid) * room, (dice.between(mid + 0.01, 0.6) * room).max(1.0))
 }
 
-/// Adaptive RED: its settings, and the words for them.
+/// Random settings of Adaptive RED, with their text.
 fn red(dice: &mut Dice, unit: Unit, thresholds: (f64, f64), (p_l, p_u): (f64, f64)) -> (Settings, String) {
     let usual = Settings::usual(unit, thresholds, (p_l, p_u));
     if dice.odds(0.4) {
@@ -302,7 +302,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     let branches = [
         "forgotten",
         "the first of a pair for queue 2",

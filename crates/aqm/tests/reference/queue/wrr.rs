@@ -1,4 +1,4 @@
-//! Deficit round robin as its paper's listing has it, one visit after the other, over queues under RED.
+//! Deficit round robin as in the listing of its paper, visit by visit, over queues with RED.
 
 use crate::reference::aqm::red::{Adaptation, Red, Settings};
 use crate::reference::harness::*;
@@ -14,7 +14,7 @@ pub(crate) struct Wrr {
     net: Net,
     limit: f64,
     limit_in: Unit,
-    /// Every packet costs this much; without it, its bytes.
+    /// Cost of every packet; None: its length in bytes.
     flat: Option<u64>,
     queues: Vec<Queue>,
     seen: Seen,
@@ -147,7 +147,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     let branches = [
         "class full, link not",
         "link full, class not",

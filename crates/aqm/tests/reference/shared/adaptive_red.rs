@@ -1,5 +1,5 @@
-//! Adaptive RED as in ns-2 (its 0.5 s counted from every step, or by a timer), and the dynamic thresholds of
-//! RED+Tail's section V: queue 2 of RED+Tail, and a separate discipline.
+//! Adaptive RED as in ns-2 (0.5 s after the last step, or by a timer), and the dynamic thresholds of section V of the
+//! RED+Tail paper. Used for queue 2 of RED+Tail, and as a separate discipline.
 
 use crate::reference::aqm::red::Clock;
 use crate::reference::harness::*;
@@ -11,7 +11,7 @@ pub(crate) struct Settings {
     pub(crate) unit: Unit,
     pub(crate) th_min: f64,
     pub(crate) th_max: f64,
-    /// Dynamic between P_L and P_U, unless that is 0.
+    /// P_L and P_U of the dynamic thresholds; `p_u` = 0: fixed thresholds.
     pub(crate) p_l: f64,
     pub(crate) p_u: f64,
     pub(crate) gamma: f64,
@@ -27,7 +27,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Constants of the papers.
+    /// The constants of the papers, with these thresholds.
     pub(crate) fn usual(unit: Unit, (th_min, th_max): (f64, f64), (p_l, p_u): (f64, f64)) -> Self {
         let (gamma, w_p, alpha, beta, max_p, w_q) = (0.05, 0.02, 0.01, 0.9, 0.1, 0.0);
         let (interval, clock) = (500_000_000, Clock::Step);
@@ -47,7 +47,7 @@ pub(crate) const BRANCHES: [&str; 8] = [
     "forced",
 ];
 
-/// Its variables, with their names in ns-2.
+/// The variables of Adaptive RED, with their names in ns-2.
 pub(crate) struct Adaptive {
     net: Net,
     set: Settings,
@@ -108,7 +108,7 @@ impl Adaptive {
         self.v_ave = v_ave;
     }
 
-    /// The link found queue 2 empty.
+    /// The link polled the empty queue.
     pub(crate) fn emptied(&mut self, now: u64) {
         if !self.idle {
             self.idle = true;

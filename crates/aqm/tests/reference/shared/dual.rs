@@ -1,10 +1,10 @@
 //! The two queues of RFC 9332 and their schedulers, for DualPI2 and Curvy RED.
 //!
-//! WRR: Linux's `dequeue_packet`. TS-FIFO: `scheduler()` of Figure 10, and the other queue if one is empty.
+//! WRR: Linux's `dequeue_packet`. TS-FIFO: `scheduler()` of Figure 10; if one queue is empty, the other one.
 
 use crate::reference::harness::*;
 
-/// How the next queue is chosen, and the classification.
+/// Scheduler and classifier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sharing {
     wrr: bool,
@@ -57,7 +57,7 @@ impl Dual {
         self.credit = self.net.mean_pktsize as f64 * (self.set.wc - wl);
     }
 
-    /// Figure 3, with a classifier for classes.
+    /// Figure 3, with additional classifiers by class.
     pub(crate) fn enqueue(&mut self, pkt: Pkt, seen: &mut Seen) -> Outcome {
         if self.net.full(self.backlog(), &pkt) {
             return Outcome::Overflow;
@@ -88,7 +88,7 @@ impl Dual {
         queue.q.front().map_or(0, |head| now - head.tstamp) as f64 / SECOND
     }
 
-    /// True: lq. None: no packet waits.
+    /// Whether lq is served next. None: both queues are empty.
     pub(crate) fn scheduler(&mut self, now: u64, seen: &mut Seen) -> Option<bool> {
         if self.cq.q.is_empty() && self.lq.q.is_empty() {
             self.reset();

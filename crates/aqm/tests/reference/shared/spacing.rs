@@ -1,6 +1,6 @@
 //! ns-2's `modify_p`: p grows with the packets since the last signal.
 
-/// `count`: packets since the last signal. `wait`: none before 1/p of them have passed.
+/// `count`: packets since the last signal. `wait`: no signal before 1/p packets.
 pub(crate) fn spaced(p: f64, count: f64, wait: bool) -> f64 {
     let expected = count * p;
     if wait {

@@ -1,5 +1,4 @@
-//! The common part of SVB and MSVB at an arrival, after the virtual queue `qv` has counted it and the threshold `bv`
-//! has moved.
+//! The common part of SVB and MSVB at an arrival, after the update of the virtual queue `qv` and the threshold `bv`.
 
 use crate::reference::harness::*;
 
@@ -25,7 +24,7 @@ pub(crate) fn probability(qv: f64, bv: f64, seen: &mut Seen) -> f64 {
     p
 }
 
-/// Whether `qv` and `bv` are restored to before the arrival: it was dropped, and only accepted packets count.
+/// Whether to restore `qv` and `bv` from before the arrival: the packet was dropped, and only accepted packets count.
 pub(crate) fn restored(outcome: Outcome, offered: bool, seen: &mut Seen) -> bool {
     let dropped = matches!(outcome, Outcome::Early | Outcome::Overflow);
     seen.note("dropped and restored", dropped && !offered);

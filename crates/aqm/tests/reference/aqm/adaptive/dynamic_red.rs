@@ -1,4 +1,4 @@
-//! Adaptive RED with dynamic thresholds, before a queue of its own; the rule is in `red_tail/adaptive.rs`.
+//! Adaptive RED with dynamic thresholds on one queue; the rule is in `shared/adaptive_red.rs`.
 
 use crate::reference::aqm::red::Clock;
 use crate::reference::harness::*;
@@ -93,6 +93,6 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     differ("dynamic_red", case, &BRANCHES);
 }

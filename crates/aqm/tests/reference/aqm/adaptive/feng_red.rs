@@ -1,4 +1,4 @@
-//! The self-configuring RED gateway: ns-2's `updateMaxPFeng` inside its RED; see `red.rs`.
+//! Self-configuring RED: ns-2's `updateMaxPFeng` in its RED; see `red.rs`.
 
 use crate::reference::aqm::red::{Adaptation, BRANCHES, Red, settings};
 use crate::reference::harness::*;
@@ -15,7 +15,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_ns2() {
     let own = ["max_p down", "max_p up", "max_p at its bottom", "max_p at its top"];
     differ("feng_red", case, &[&BRANCHES[..], &own].concat());
 }

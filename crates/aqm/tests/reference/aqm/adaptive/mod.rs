@@ -1,4 +1,4 @@
-//! Listings that adapt RED.
+//! Listings of adaptive RED.
 
 mod ared;
 mod dynamic_red;

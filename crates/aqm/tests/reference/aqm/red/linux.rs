@@ -1,8 +1,8 @@
 //! RED as in Linux: `red_enqueue` of sch_red.c, `red_action`, `red_calc_qavg` and `red_adaptative_algo` of red.h,
-//! and what tc makes of its arguments.
+//! and the conversion of tc's arguments.
 //!
-//! Deliberate differences from the kernel: numbers are exact instead of scaled integers, an idle average decays by
-//! (1-W)^m instead of a table's shifts, and a burst that tc refuses is that of qth_min.
+//! Deliberate differences from the kernel: floating-point numbers instead of scaled integers; an idle average decays by
+//! (1-W)^m instead of shifts from a table; a burst that tc refuses is replaced with qth_min.
 
 use super::auto;
 use crate::reference::harness::*;
@@ -15,7 +15,7 @@ pub(crate) struct Tc {
     limit: f64,
     min: f64,
     max: f64,
-    /// The typical packet: in the unit of the thresholds, and in bytes.
+    /// The typical packet in the unit of the thresholds, and in bytes.
     avpkt: f64,
     mean: f64,
     burst: f64,
@@ -104,7 +104,7 @@ impl Linux {
         p_b * self.qcount as f64 >= self.q_r
     }
 
-    /// None: don't mark. Some(false): by chance. Some(true): hard.
+    /// None: no mark. Some(false): at random. Some(true): hard, at or above qth_max.
     fn action(&mut self, random: f64) -> Option<bool> {
         self.p = 0.0;
         if self.qavg < self.tc.min {
@@ -145,7 +145,7 @@ impl Listing for Linux {
             }
         }
         let action = self.action(random);
-        // The child, a FIFO, is asked last; here its being full comes first, and is counted as such.
+        // Linux checks its child FIFO last. Here a full buffer is checked first, and counts as overflow.
         if self.buffer.full(&self.net, &pkt) {
             self.seen.note("full", true);
             return Outcome::Overflow;
@@ -206,7 +206,7 @@ impl Listing for Linux {
     }
 }
 
-/// Arguments of tc, as the library's words and for the listing.
+/// Random arguments of tc, as text for the library and as settings of the listing.
 pub(crate) fn settings(dice: &mut Dice, net: &Net, adaptive: bool) -> (String, Tc) {
     let (min_auto, max_auto, mean_auto) = (dice.odds(0.3), dice.odds(0.3), dice.odds(0.7));
     let unit = if min_auto && max_auto { Unit::Bytes } else { dice.pick(&UNITS) };
@@ -247,7 +247,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_linux() {
     let branches = ["idle", "hard", "a gap is drawn", "a gap ends", "full", "queued although not ECT"];
     differ("red", case, &branches);
 }

@@ -1,7 +1,7 @@
-//! RED as Floyd and Jacobson print it in 1993, Fig. 2, with byte mode as section IV has it (by the mean packet, not
-//! the largest).
+//! RED of Floyd and Jacobson 1993, Fig. 2, with the byte mode of section IV (relative to the mean packet, not to the
+//! largest one).
 //!
-//! Signals at or above max_th mark or drop as below; options of ns-2 (gentle, wait) are added where they belong.
+//! At or above max_th ECN-capable packets are marked too. Added: ns-2's options gentle and wait.
 
 use super::auto;
 use crate::reference::harness::*;
@@ -40,7 +40,7 @@ impl Paper {
         if count * p_b >= full { 1.0 } else { p_b / (full - count * p_b) }
     }
 
-    /// None: neither marked nor dropped. Some(true): dropped, whoever it is.
+    /// None: neither marked nor dropped. Some(true): dropped, even if ECN-capable.
     fn verdict(&mut self, pkt: &Pkt, u: f64) -> Option<bool> {
         let end = if self.gentle { 2.0 * self.max_th } else { self.max_th };
         self.p_b = 0.0;
@@ -150,7 +150,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees() {
+fn agrees_with_paper() {
     let branches =
         ["idle for packets", "the first above min_th", "gentle part", "certain by count", "at or above max_th"];
     differ("red", case, &branches);
