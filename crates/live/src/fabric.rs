@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::bundles::Bundles;
+use forebay_sim::delays::Delays;
 use forebay_sim::engine::due::Due;
 use forebay_sim::histogram::Histogram;
 use forebay_sim::lone::{Gone, LoneLink, Rows};
@@ -17,6 +19,7 @@ use forebay_sim::segment::Segment;
 
 use crate::frame;
 use crate::journal::{Arrival, Journal, Verdict};
+use crate::round_trips::RoundTrips;
 
 /// The client end. A frame that arrives at one end leaves at the other, unless it returns.
 pub const NEAR: usize = 0;
@@ -30,6 +33,8 @@ pub struct Way {
     pub route: usize,
     /// The flow to count it for; `None`: not counted.
     pub flow: Option<usize>,
+    /// The bundle of flows in which it is measured.
+    pub bundle: u8,
     /// The properties that disciplines see.
     pub about: frame::About,
 }
@@ -49,6 +54,7 @@ struct Note {
     to: usize,
     about: frame::About,
     flow: Option<usize>,
+    bundle: u8,
     /// Arrival time.
     came: Instant,
     /// Its index in the journal of the present link.
@@ -104,15 +110,6 @@ impl Carried {
     }
 }
 
-/// End-to-end statistics of a class.
-#[derive(Clone, Debug, Default)]
-pub struct Trip {
-    /// One-way delay, ns.
-    pub delay: Histogram,
-    /// Sum of the delay differences between successive frames of a flow, ns, and their number.
-    pub jitter: (u64, u64),
-}
-
 /// The links with their frames; see the module's documentation.
 pub struct Fabric {
     elements: Vec<Element>,
@@ -127,11 +124,13 @@ pub struct Fabric {
     lateness: [Histogram; 2],
     carried: [Carried; 2],
     flows: Vec<Carried>,
+    bundles: Vec<Carried>,
     /// Frames of each flow that arrived, over the entire run.
     entered: Vec<u64>,
     last_delay: Vec<Option<Span>>,
-    trips: Vec<Trip>,
-    /// Frames before this time are not counted in `flows` and `trips`.
+    delays: Delays,
+    round_trips: RoundTrips,
+    /// Frames before this time are not counted in `flows`, `bundles` and `delays`.
     warmup: Instant,
     /// All events up to this time have happened.
     now: Instant,
@@ -151,18 +150,20 @@ pub struct Report {
     pub carried: [Carried; 2],
     /// The delivered frames of each flow, after warm-up.
     pub flows: Vec<Carried>,
+    /// The delivered frames of flows by bundle, after warm-up.
+    pub bundles: Vec<Carried>,
     /// Frames of each flow that arrived, over the entire run.
     pub entered: Vec<u64>,
-    /// End-to-end statistics by class.
-    pub trips: Vec<Trip>,
+    /// End-to-end statistics by bundle.
+    pub delays: Delays,
 }
 
 impl Fabric {
-    /// The links of `net`, idle at time zero, for at most `horizon`. `keeps`: keep a journal of each link under
-    /// study.
-    pub fn new(net: &Network, seed: u64, rows: Rows, horizon: Span, keeps: bool) -> Self {
+    /// The links of `net`, idle at time zero, for at most `horizon`, with the classes of `bundles`. `keeps`: keep a
+    /// journal of each link under study.
+    pub fn new(net: &Network, seed: u64, bundles: &Bundles, (rows, horizon): (Rows, Span), keeps: bool) -> Self {
         let element = |spec: &forebay_sim::network::LinkSpec| Element {
-            link: LoneLink::new(spec, seed, (net.warmup, rows), horizon),
+            link: LoneLink::new(spec, seed, (net.warmup, rows), horizon, bundles.clone()),
             pipe: VecDeque::new(),
             study: spec.lane.study,
             journal: (keeps && spec.lane.study).then(Journal::default),
@@ -185,7 +186,9 @@ impl Fabric {
             flows: vec![Carried::default(); net.flows.len()],
             entered: vec![0; net.flows.len()],
             last_delay: vec![None; net.flows.len()],
-            trips: Vec::new(),
+            bundles: Vec::new(),
+            delays: Delays::default(),
+            round_trips: RoundTrips::default(),
             warmup: Instant::ZERO + net.warmup,
             now: Instant::ZERO,
             watched: net
@@ -200,7 +203,8 @@ impl Fabric {
     /// delivered at once.
     pub fn arrive(&mut self, bytes: &[u8], way: Option<Way>, to: usize, at: Instant) {
         let about = way.map_or_else(|| frame::about(bytes), |way| way.about);
-        let note = Note { to, about, flow: way.and_then(|way| way.flow), came: at, entry: 0 };
+        let (flow, bundle) = (way.and_then(|way| way.flow), way.map_or(0, |way| way.bundle));
+        let note = Note { to, about, flow, bundle, came: at, entry: 0 };
         self.advance(at);
         // A frame that is seen late is treated as arriving now.
         let at = self.now;
@@ -209,10 +213,13 @@ impl Fabric {
         let Some(way) = way else { return self.ready[to].push_back((at, frame)) };
         if let Some(flow) = way.flow {
             self.entered[flow] += 1;
+            if let Some(seen) = frame::timestamps(bytes).filter(|_| self.watched[flow]) {
+                self.round_trips.sent(&seen, (1 - to, bundle), at);
+            }
         }
         let segment =
             Arrival { at: at.nanos(), len: bytes.len().min(usize::from(u16::MAX)) as u16, about }.segment(frame);
-        self.enter(Segment { hop: self.starts[way.route] as u32, at, ..segment });
+        self.enter(Segment { hop: self.starts[way.route] as u32, at, bundle, ..segment });
     }
 
     /// A segment starts a step of its route.
@@ -230,19 +237,22 @@ impl Fabric {
 
     /// A segment has reached the end of its route.
     fn leave(&mut self, segment: &Segment) {
-        let Note { to, flow, came, about, .. } = self.frames.notes[segment.seq as usize];
-        if let Some(flow) = flow.filter(|_| segment.at >= self.warmup) {
-            self.flows[flow].add(&self.frames.buffers[segment.seq as usize]);
-        }
-        if let Some(flow) = flow.filter(|flow| segment.at >= self.warmup && self.watched[*flow]) {
-            let class = usize::from(about.class);
-            if self.trips.len() <= class {
-                self.trips.resize_with(class + 1, Trip::default);
+        let Note { to, flow, came, bundle, .. } = self.frames.notes[segment.seq as usize];
+        let bytes = &self.frames.buffers[segment.seq as usize];
+        let round_trip = frame::timestamps(bytes).and_then(|seen| self.round_trips.received(&seen, to, segment.at));
+        if segment.at >= self.warmup {
+            if let Some(flow) = flow {
+                self.flows[flow].add(bytes);
+                if self.bundles.len() <= usize::from(bundle) {
+                    self.bundles.resize(usize::from(bundle) + 1, Carried::default());
+                }
+                self.bundles[usize::from(bundle)].add(bytes);
             }
-            let (trip, delay) = (&mut self.trips[class], segment.at.since(came));
-            trip.delay.add(delay);
-            if let Some(before) = self.last_delay[flow].replace(delay) {
-                trip.jitter = (trip.jitter.0 + delay.abs_diff(before).nanos(), trip.jitter.1 + 1);
+            if let Some(flow) = flow.filter(|flow| self.watched[*flow]) {
+                self.delays.note(bundle, segment.at.since(came), &mut self.last_delay[flow]);
+            }
+            if let Some((bundle, rtt)) = round_trip {
+                self.delays.round_trip(bundle, rtt);
             }
         }
         self.ready[to].push_back((segment.at, segment.seq));
@@ -329,7 +339,7 @@ impl Fabric {
             links.push(element.link.finish(now));
             journals.push(element.journal);
         }
-        let Self { lateness, carried, flows, entered, trips, .. } = self;
-        Report { links, journals, lateness, carried, flows, entered, trips }
+        let Self { lateness, carried, flows, bundles, entered, delays, .. } = self;
+        Report { links, journals, lateness, carried, flows, bundles, entered, delays }
     }
 }

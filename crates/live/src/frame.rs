@@ -97,8 +97,61 @@ pub fn about(frame: &[u8]) -> About {
 /// Bytes after the headers of Ethernet, IP, and TCP, UDP or SCTP; 0 for other frames. Ethernet padding does not
 /// count.
 pub fn payload(frame: &[u8]) -> usize {
-    let Some(ip) = ip(frame) else { return 0 };
-    let (protocol, first, rest) = match ip {
+    let Some((protocol, first, rest)) = transport(frame) else { return 0 };
+    let headers = match protocol {
+        _ if !first => 0,
+        6 => rest.get(12).map_or(0, |offset| usize::from(offset >> 4) * 4),
+        17 => 8,
+        132 => 12,
+        _ => 0,
+    };
+    rest.len().saturating_sub(headers)
+}
+
+/// The timestamps option of a TCP segment (RFC 7323).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timestamps {
+    /// The connection, the same in both directions.
+    pub connection: u32,
+    /// TSval.
+    pub value: u32,
+    /// TSecr.
+    pub echo: u32,
+    /// Does the segment have payload?
+    pub has_data: bool,
+}
+
+/// The timestamps of a TCP segment; `None` for other frames and segments without the option.
+pub fn timestamps(frame: &[u8]) -> Option<Timestamps> {
+    let (6, true, rest) = transport(frame)? else { return None };
+    let header = usize::from(*rest.get(12)? >> 4) * 4;
+    let mut options = rest.get(20..header)?;
+    let (value, echo) = loop {
+        match *options {
+            // End of the list; no operation.
+            [] | [0, ..] => return None,
+            [1, ref left @ ..] => options = left,
+            [8, 10, a, b, c, d, e, f, g, h, ..] => {
+                break (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+            }
+            [_, length, ..] => options = options.get(usize::from(length.max(2))..)?,
+            [_] => return None,
+        }
+    };
+    let ends = match ip(frame)? {
+        Ip::V4(header) => &header[12..20],
+        Ip::V6(header) => &header[8..40],
+    };
+    let (from, to) = ends.split_at(ends.len() / 2);
+    let end = |address: &[u8], port: &[u8]| hash(&[address, port]);
+    // The sum does not depend on the direction.
+    let connection = end(from, &rest[..2]).wrapping_add(end(to, &rest[2..4]));
+    Some(Timestamps { connection, value, echo, has_data: rest.len() > header })
+}
+
+/// Protocol, whether this is not a later fragment, and what follows the IP header, without Ethernet padding.
+fn transport(frame: &[u8]) -> Option<(u8, bool, &[u8])> {
+    Some(match ip(frame)? {
         Ip::V4(header) => {
             let length = usize::from(header[0] & 15) * 4;
             let whole = usize::from(u16::from_be_bytes([header[2], header[3]])).min(header.len());
@@ -109,15 +162,7 @@ pub fn payload(frame: &[u8]) -> usize {
             let whole = (40 + usize::from(u16::from_be_bytes([header[4], header[5]]))).min(header.len());
             (header[6], true, &header[40..whole])
         }
-    };
-    let headers = match protocol {
-        _ if !first => 0,
-        6 => rest.get(12).map_or(0, |offset| usize::from(offset >> 4) * 4),
-        17 => 8,
-        132 => 12,
-        _ => 0,
-    };
-    rest.len().saturating_sub(headers)
+    })
 }
 
 const fn ecn(traffic: u8) -> Ecn {
@@ -190,6 +235,31 @@ mod tests {
         (ipv6[0], ipv6[5], ipv6[6]) = (0x60, 108, 17);
         assert_eq!(payload(&[&[0; 12][..], &IPV6, &ipv6, &[0; 108]].concat()), 100);
         assert_eq!((payload(&[0; 60]), payload(&[])), (0, 0));
+    }
+
+    #[test]
+    fn timestamps_are_found_among_the_options() {
+        let segment = |options: &[u8], payload: &[u8], reversed: bool| {
+            let length = (20 + 20 + options.len() + payload.len()) as u16;
+            let [high, low] = length.to_be_bytes();
+            let mut ip = [0x45, 0, high, low, 1, 2, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            let mut tcp = [0; 20];
+            (tcp[1], tcp[3], tcp[12]) = (80, 90, ((20 + options.len()) as u8 / 4) << 4);
+            if reversed {
+                (ip[15], ip[19], tcp[1], tcp[3]) = (2, 1, 90, 80);
+            }
+            timestamps(&[&[0; 12][..], &IPV4, &ip, &tcp, options, payload].concat())
+        };
+        let stamps = [1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 0, 9];
+        let seen = segment(&stamps, &[5; 3], false).unwrap();
+        assert_eq!((seen.value, seen.echo, seen.has_data), (256, 9, true));
+        let back = segment(&stamps, &[], true).unwrap();
+        assert_eq!((back.connection, back.has_data), (seen.connection, false));
+        let sack_first = [&[5, 10, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1][..], &stamps[2..], &[1, 0]].concat();
+        assert_eq!(segment(&sack_first, &[], false).map(|seen| seen.value), Some(256));
+        for malformed in [&[][..], &[1, 1, 1, 0], &[5, 0, 8, 10], &[8, 10, 0, 0], &[1, 1, 1, 8]] {
+            assert_eq!(segment(malformed, &[1], false), None);
+        }
     }
 
     /// Internet checksum, RFC 1071.

@@ -2,6 +2,7 @@
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::bundles::Bundles;
 use forebay_sim::lone::{Gone, LoneLink, Rows};
 use forebay_sim::network::LinkSpec;
 use forebay_sim::segment::{Kind, Mark, Segment};
@@ -20,11 +21,11 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// The arrival as a segment with sequence number `number`.
+    /// The arrival as a segment with sequence number `number`. Its bundle is its class.
     pub(crate) fn segment(&self, number: u32) -> Segment {
         let About { flow, ecn, class, colour, .. } = self.about;
         let mark = Mark::data(Kind::Datagram, ecn, false).with_colour(colour);
-        Segment { flow, seq: number, len: self.len, class, mark, ..Segment::default() }
+        Segment { flow, seq: number, len: self.len, bundle: class, mark, ..Segment::default() }
     }
 }
 
@@ -75,7 +76,7 @@ impl Journal {
 /// order.
 pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival], end: u64) -> Vec<Option<Verdict>> {
     let never = Span::from_nanos(end + 1);
-    let mut link = LoneLink::new(spec, seed, (Span::ZERO, Rows::all(never)), never);
+    let mut link = LoneLink::new(spec, seed, (Span::ZERO, Rows::all(never)), never, Bundles::classes());
     let mut verdicts = vec![None; arrivals.len()];
     let mut gone = |segment: &Segment, gone: Gone| {
         let number = segment.seq as usize;

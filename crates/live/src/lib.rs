@@ -1,6 +1,7 @@
 //! Forebay between real TCP stacks: an emulated link between network namespaces. Linux only; empty elsewhere.
 //!
 //! - [`fabric`]: the simulator's links, carrying real [`frame`]s; optionally with a [`journal`].
+//! - `round_trips`: RTT samples of the connections.
 //! - [`emulator`]: moves frames between two interfaces in real time.
 //! - [`namespaces`]: the endpoints; connected through [`port`]s.
 //! - [`offload`]: completes what senders left to hardware.
@@ -19,5 +20,6 @@ pub mod journal;
 pub mod namespaces;
 pub mod offload;
 pub mod port;
+mod round_trips;
 pub mod sys;
 pub mod traffic;

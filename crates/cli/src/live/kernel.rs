@@ -24,10 +24,10 @@ use forebay_live::namespaces::{Site, Wishes};
 use forebay_live::sys::process::{self, Signals};
 use forebay_live::sys::{clock, socket};
 use forebay_live::traffic::{self, Found};
-use forebay_sim::histogram::Histogram;
+use forebay_sim::delays::Delays;
 use forebay_sim::lone::Rows;
 use forebay_sim::network::{FlowSpec, Network};
-use forebay_sim::outcome::{self, EndToEnd, FlowOutcome};
+use forebay_sim::outcome::{self, FlowOutcome};
 use forebay_sim::tcp::sender::SenderCounts;
 use serde::{Deserialize, Serialize};
 
@@ -159,7 +159,7 @@ fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
     let about = About { flow: number as u32, pair: flow.pair, class: flow.class, colour: Colour::In, ..seen };
     let forward = end == NEAR;
     let route = if forward { flow.forward } else { flow.back };
-    Some(Way { route, flow: forward.then_some(number), about })
+    Some(Way { route, flow: forward.then_some(number), bundle: flow.bundle, about })
 }
 
 /// Does the run. The process ends afterwards.
@@ -178,7 +178,7 @@ fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     let (to_near, to_far) = (shared(&results)?, shared(&results)?);
     let play = |results, sends| traffic::play(&net, job.seed, (near, far), times, results, sends);
     let child = site.play(|| play(to_near, true), || play(to_far, false)).map_err(|failure| failure.to_string())?;
-    let fabric = Fabric::new(&net, job.seed, Rows::all(net.sample), net.duration, false);
+    let fabric = Fabric::new(&net, job.seed, &net.bundles(), (Rows::all(net.sample), net.duration), false);
     let router = |end: usize, bytes: &[u8]| way(&net, end, bytes);
     let times = Times { start, end: Some(end) };
     let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, Manner::default(), times)
@@ -209,9 +209,18 @@ fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -
     };
     let flows =
         net.flows.iter().enumerate().map(|(number, flow)| of_flow(net, number, flow, &outcome, found)).collect();
-    let classes = classes(net, &outcome, found);
     let cpu_seconds = outcome.cpu_ns as f64 * 1e-9;
-    let seen = outcome::Outcome { links: outcome.fabric.links, flows, classes, events: 0, fingerprint: 0 };
+    let mut delays = outcome.fabric.delays;
+    complete(net, found, &mut delays);
+    let seen = outcome::Outcome {
+        links: outcome.fabric.links,
+        flows,
+        classes: delays.of_classes(&net.bundles()),
+        bundles: delays.of_bundles(),
+        all: net.bundles_across().iter().map(|bundles| delays.of_all(bundles)).collect(),
+        events: 0,
+        fingerprint: 0,
+    };
     Told::Run(Box::new(record::record(case, contender, job.seed, net, &seen, cpu_seconds)), timing)
 }
 
@@ -225,6 +234,7 @@ fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, fou
     FlowOutcome {
         group: flow.group,
         class: flow.class,
+        bundle: flow.bundle,
         goodput_bytes,
         received_bytes: carried.bytes,
         delivered_pkts: carried.packets,
@@ -233,25 +243,13 @@ fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, fou
     }
 }
 
-/// End-to-end delays per class, over the flows that cross a link under study.
-fn classes(net: &Network, outcome: &Outcome, found: &Found) -> Vec<EndToEnd> {
-    let of = |(class, trip): (usize, &forebay_live::fabric::Trip)| {
-        let mut times = Histogram::new();
-        let inside = |begun: u64, took: u64| begun + took >= net.warmup.nanos();
-        let of_class = found.files.iter().filter(|(flow, begun, took)| {
-            let passes = |flow: &&FlowSpec| net.routes[flow.forward].iter().any(|&link| net.links[link].lane.study);
-            let of_class = |flow: &FlowSpec| usize::from(flow.class) == class;
-            net.flows.get(*flow).filter(passes).is_some_and(of_class) && inside(*begun, *took)
-        });
-        of_class.for_each(|(_, _, took)| times.add(Span::from_nanos(*took)));
-        let (sum, count) = trip.jitter;
-        trip.delay.summary().map(|delay| EndToEnd {
-            class: class as u8,
-            owd_s: Some(delay.scaled(1e-9)),
-            jitter_s: (count > 0).then(|| sum as f64 * 1e-9 / count as f64),
-            files: times.count(),
-            completion_s: times.summary().map(|summary| summary.scaled(1e-9)),
-        })
-    };
-    outcome.fabric.trips.iter().enumerate().filter_map(of).collect()
+/// Adds the completion times of the files of flows that cross a link under study.
+fn complete(net: &Network, found: &Found, delays: &mut Delays) {
+    for (flow, begun, took) in &found.files {
+        let passes = |flow: &&FlowSpec| net.routes[flow.forward].iter().any(|&link| net.links[link].lane.study);
+        let is_inside = begun + took >= net.warmup.nanos();
+        if let Some(flow) = net.flows.get(*flow).filter(passes).filter(|_| is_inside) {
+            delays.completed(flow.bundle, Span::from_nanos(*took));
+        }
+    }
 }

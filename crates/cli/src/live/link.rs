@@ -21,9 +21,10 @@ use forebay_live::frame;
 use forebay_live::namespaces::{Site, Wishes};
 use forebay_live::sys::clock;
 use forebay_live::sys::process::{Ended, Signals};
+use forebay_sim::bundles::Bundles;
 use forebay_sim::histogram::Histogram;
 use forebay_sim::lone::Rows;
-use forebay_sim::network::Network;
+use forebay_sim::network::{FlowSpec, Network};
 use forebay_sim::outcome;
 use serde::Serialize;
 use serde_json::json;
@@ -49,11 +50,11 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     let net = network(&case, args.seed);
     let site = Site::new(Wishes { ecn: args.ecn, quiet: ui.json(), port: args.port.kind() })
         .map_err(|failure| Failure::unavailable(failure.to_string()))?;
-    let fabric = Fabric::new(&net, args.seed, rows, MAX_DURATION, args.record);
+    let fabric = Fabric::new(&net, args.seed, &bundles(), (rows, MAX_DURATION), args.record);
     // Frames from the client side (end 0) take the flow `up`, the first.
     let router = |end: usize, bytes: &[u8]| {
         let (flow, about) = (end, frame::about(bytes));
-        Some(Way { route: net.flows[flow].forward, flow: Some(flow), about })
+        Some(Way { route: net.flows[flow].forward, flow: Some(flow), bundle: bundle(about.class, end), about })
     };
     let failed = |what: &'static str| move |error: std::io::Error| Failure::run(format!("cannot {what}: {error}"));
     let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
@@ -118,6 +119,16 @@ const LINKS: [&str; 2] = ["up", "down"];
 
 fn network(case: &Case, seed: u64) -> Network {
     lower::network(&case.scenario, &case.scenario.compare[0].spec, seed)
+}
+
+/// The bundle of the frames of this class from this end.
+fn bundle(class: u8, end: usize) -> u8 {
+    2 * class + end as u8
+}
+
+/// The class of each bundle.
+fn bundles() -> Bundles {
+    Bundles::of((0..8).flat_map(|class| [0, 1].map(|end| (bundle(class, end), class))))
 }
 
 /// Refuses a directory that is not empty: results of a command cannot be resumed.
@@ -199,7 +210,7 @@ fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome, lock: Option<Writ
 pub(crate) fn spread(of: &Histogram) -> Option<Spread> {
     of.summary().map(|summary| {
         let s = summary.scaled(1e-6);
-        Spread { mean: s.mean, std: s.std, p50: s.p50, p99: s.p99, max: s.max }
+        Spread { mean: s.mean, std: s.std, p50: s.p50, p95: s.p95, p99: s.p99, max: s.max }
     })
 }
 
@@ -230,19 +241,37 @@ fn kept(
     let loads = [FAR, NEAR].map(|end| fabric.carried[end]);
     let case = seen(case, took_ns, loads);
     let contender = case.scenario.compare[0].clone();
-    let (net, active_s) = (network(&case, args.seed), took_ns as f64 * 1e-9);
-    let flows = loads.iter().enumerate().map(|(group, carried)| outcome::FlowOutcome {
-        group: group as u32,
-        class: 0,
-        // Connections are not tracked: a retransmission counts as goodput again.
-        goodput_bytes: carried.payload,
-        received_bytes: carried.bytes,
-        delivered_pkts: carried.packets,
-        active_s,
-        sender: Default::default(),
-    });
-    let (links, flows) = (fabric.links, flows.collect());
-    let seen = outcome::Outcome { links, flows, classes: Vec::new(), events: 0, fingerprint: 0 };
+    let (mut net, active_s) = (network(&case, args.seed), took_ns as f64 * 1e-9);
+    let class_of = bundles();
+    let carried = (0..).zip(&fabric.bundles).filter(|(bundle, carried)| *bundle < 2 || carried.packets > 0);
+    let flows: Vec<outcome::FlowOutcome> = carried
+        .map(|(bundle, carried)| outcome::FlowOutcome {
+            group: u32::from(bundle % 2),
+            class: class_of.class(bundle),
+            bundle,
+            // Connections are not tracked: a retransmission counts as goodput again.
+            goodput_bytes: carried.payload,
+            received_bytes: carried.bytes,
+            delivered_pkts: carried.packets,
+            active_s,
+            sender: Default::default(),
+        })
+        .collect();
+    let flow = |seen: &outcome::FlowOutcome| {
+        let (class, bundle) = (seen.class, seen.bundle);
+        FlowSpec { class, bundle, ..net.flows[seen.group as usize].clone() }
+    };
+    net.flows = flows.iter().map(flow).collect();
+    let delays = &fabric.delays;
+    let seen = outcome::Outcome {
+        links: fabric.links,
+        flows,
+        classes: delays.of_classes(&class_of),
+        bundles: delays.of_bundles(),
+        all: net.bundles_across().iter().map(|bundles| delays.of_all(bundles)).collect(),
+        events: 0,
+        fingerprint: 0,
+    };
     let record = record::record(&case, &contender, args.seed, &net, &seen, cpu_ns as f64 * 1e-9);
     let summaries: Vec<RunSummary> = record.summaries().cloned().collect();
     let Some(lock) = lock else { return Ok((summaries, None)) };

@@ -292,7 +292,7 @@ mod tests {
 
     fn class(class: u8, colour: &str, (offered_pkts, loss_ratio): (u64, f64), sojourn: (f64, f64)) -> ClassSummary {
         let (mean, std) = sojourn;
-        let spread = Spread { mean, std, p50: mean, p99: mean + 9.0, max: mean + 10.0 };
+        let spread = Spread { mean, std, p50: mean, p95: mean + 8.0, p99: mean + 9.0, max: mean + 10.0 };
         ClassSummary {
             class,
             colour: colour.into(),

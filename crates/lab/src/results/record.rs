@@ -4,7 +4,7 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::time::Instant;
 use forebay_sim::network::{LinkId, Network};
-use forebay_sim::outcome::{ClassOutcome, FlowOutcome, LinkOutcome, Outcome, Series};
+use forebay_sim::outcome::{BundleEnds, ClassOutcome, FlowOutcome, LinkOutcome, Outcome, Series};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::class_column::ClassColumn;
@@ -322,7 +322,8 @@ pub fn record(
 ) -> RunRecord {
     let run = Run { case, contender, seed, net, outcome, cpu_seconds };
     let studied = net.links.iter().enumerate().filter(|(_, link)| link.lane.study).map(|(id, _)| id);
-    let mut links: Vec<LinkRecord> = studied.zip(&outcome.links).map(|(id, link)| run.at(id, link)).collect();
+    let mut links: Vec<LinkRecord> =
+        studied.zip(&outcome.links).enumerate().map(|(n, (id, link))| run.at(id, link, outcome.all.get(n))).collect();
     let LinkRecord { summary, reference, queue_shares, series } = links.remove(0);
     let flows = outcome.flows.iter().map(|f| FlowRecord {
         group: case.scenario.flows[f.group as usize].name.clone(),
@@ -339,8 +340,8 @@ pub fn record(
 }
 
 impl Run<'_> {
-    /// The record at one link.
-    fn at(&self, id: LinkId, link: &LinkOutcome) -> LinkRecord {
+    /// The record at one link. `all`: the end-to-end results of the flows across it.
+    fn at(&self, id: LinkId, link: &LinkOutcome, all: Option<&BundleEnds>) -> LinkRecord {
         let Run { case, contender, seed, net, outcome, cpu_seconds } = *self;
         let scenario = &case.scenario;
         let duration_s = scenario.duration.secs();
@@ -382,7 +383,7 @@ impl Run<'_> {
             cpu_seconds,
             fingerprint: format!("{:016x}", outcome.fingerprint),
             classes: link.classes.iter().map(|c| class_summary(c, outcome, &flows, window_s)).collect(),
-            traffic: traffic(scenario, net, outcome, link, &flows, window_s),
+            traffic: traffic(scenario, net, outcome, (link, all), &flows, window_s),
             settling_s: settling::settling(&seconds, aim),
             overshoot_pkts: settling::overshoot(&seconds, aim),
         };

@@ -1,6 +1,6 @@
 //! Results of each class of traffic of a run, and of all together.
 
-use forebay_sim::network::{FlowSpec, Network};
+use forebay_sim::network::Network;
 use forebay_sim::outcome::{BundleEnds, BundleOutcome, FlowOutcome, LinkOutcome, Outcome};
 use serde::{Deserialize, Serialize};
 
@@ -49,12 +49,12 @@ pub(crate) fn traffic(
     scenario: &Scenario,
     net: &Network,
     outcome: &Outcome,
-    link: &LinkOutcome,
+    (link, all): (&LinkOutcome, Option<&BundleEnds>),
     flows: &[&FlowOutcome],
     window_s: f64,
 ) -> Vec<TrafficSummary> {
     let of = |bundle: &BundleOutcome| Parts {
-        name: name(scenario, &net.flows, bundle.bundle),
+        name: name(scenario, net, bundle.bundle),
         link: bundle.clone(),
         ends: outcome.bundles.iter().find(|ends| ends.bundle == bundle.bundle),
         flows: flows.iter().copied().filter(|flow| flow.bundle == bundle.bundle).collect(),
@@ -70,18 +70,18 @@ pub(crate) fn traffic(
             marked_pkts: link.marked,
             sojourn_s: link.sojourn_s,
         },
-        ends: Some(&outcome.all),
+        ends: all,
         flows: flows.to_vec(),
     };
     bundles.chain([all]).map(|parts| parts.summary(window_s)).collect()
 }
 
 /// The group of a bundle, or its class if the scenario numbers classes.
-fn name(scenario: &Scenario, flows: &[FlowSpec], bundle: u8) -> String {
-    let is_group = flows.iter().all(|flow| flow.class == 0);
+fn name(scenario: &Scenario, net: &Network, bundle: u8) -> String {
+    let is_group = net.flows.iter().all(|flow| flow.class == 0);
     match scenario.flows.get(usize::from(bundle)) {
         Some(group) if is_group => group.name.clone(),
-        _ => bundle.to_string(),
+        _ => net.bundles().class(bundle).to_string(),
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn pair(links: Vec<LinkSpec>, traffic: Traffic, packet: u16, [warmup,
         traffic,
         packet,
         class: 0,
+        bundle: 0,
         pair: 0,
         marker: None,
     };

@@ -34,7 +34,7 @@ fn alone(net: &Network, rows: Rows) -> LinkOutcome {
     let Traffic::Datagrams(pattern) = &flow.traffic else { panic!("{:?}", flow.traffic) };
     let mut source = Source::new(pattern.clone(), flow.packet, Rng::stream(SEED, &format!("flow/{}", flow.name)));
     let spec = &net.links[net.routes[flow.forward][0]];
-    let mut link = LoneLink::new(spec, SEED, (net.warmup, rows), net.duration);
+    let mut link = LoneLink::new(spec, SEED, (net.warmup, rows), net.duration, net.bundles());
     source.start(flow.start);
     while let Some(at) = source.next().filter(|at| *at < Instant::ZERO + net.duration) {
         let len = source.send(at);

@@ -59,12 +59,10 @@ pub struct LoneLink {
 
 impl LoneLink {
     /// The link of `spec`, measured, idle at time zero. `warmup` is not measured. `horizon`: upper bound on its time
-    /// of use. Plain drop-tail runs as a discipline too.
-    pub fn new(spec: &LinkSpec, seed: u64, (warmup, rows): (Span, Rows), horizon: Span) -> Self {
+    /// of use. `bundles`: the classes of its segments. Plain drop-tail runs as a discipline too.
+    pub fn new(spec: &LinkSpec, seed: u64, (warmup, rows): (Span, Rows), horizon: Span, bundles: Bundles) -> Self {
         let lane = Lane { study: true, ..spec.lane.clone() };
         let spec = LinkSpec { lane, fast_path: false, ..spec.clone() };
-        // Its segments are numbered by class.
-        let bundles = Bundles::of(core::iter::empty());
         let link = Link::of(&spec, seed, (Window::new(warmup, horizon), None), &bundles);
         let (sample, most_rows) = (rows.every.max(Span::from_nanos(1)), rows.most.map(|most| most.max(2) & !1));
         let (series, name, tick) = (Series::new(spec.probes()), spec.name, link.next_tick());

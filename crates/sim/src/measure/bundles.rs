@@ -2,12 +2,17 @@
 
 /// The service class of each bundle.
 #[derive(Clone, Debug)]
-pub(crate) struct Bundles(Box<[u8; 256]>);
+pub struct Bundles(Box<[u8; 256]>);
 
 impl Bundles {
+    /// Every class is the bundle of its number.
+    pub fn classes() -> Self {
+        Self::of(core::iter::empty())
+    }
+
     /// From pairs of bundle and class; later pairs replace earlier ones. A bundle without a pair has the class of its
     /// number.
-    pub(crate) fn of(pairs: impl Iterator<Item = (u8, u8)>) -> Self {
+    pub fn of(pairs: impl Iterator<Item = (u8, u8)>) -> Self {
         let mut classes = Box::new(core::array::from_fn(|bundle| bundle as u8));
         pairs.for_each(|(bundle, class)| classes[usize::from(bundle)] = class);
         Self(classes)
@@ -15,7 +20,7 @@ impl Bundles {
 
     /// The class of a bundle.
     #[inline]
-    pub(crate) fn class(&self, bundle: u8) -> u8 {
+    pub fn class(&self, bundle: u8) -> u8 {
         self.0[usize::from(bundle)]
     }
 }

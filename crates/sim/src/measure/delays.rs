@@ -1,6 +1,6 @@
 //! End-to-end delay, jitter, round-trip and completion times by bundle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_aqm::base::time::Span;
 
@@ -10,7 +10,7 @@ use crate::measure::outcome::{BundleEnds, EndToEnd};
 
 /// Indexed by bundle, up to the highest bundle seen.
 #[derive(Default)]
-pub(crate) struct Delays(Vec<Ends>);
+pub struct Delays(Vec<Ends>);
 
 #[derive(Default)]
 struct Ends {
@@ -46,7 +46,7 @@ impl Delays {
     /// A packet of `bundle` had this one-way `delay`. `last`: the delay of its flow's previous packet, updated to this
     /// one.
     #[inline]
-    pub(crate) fn note(&mut self, bundle: u8, delay: Span, last: &mut Option<Span>) {
+    pub fn note(&mut self, bundle: u8, delay: Span, last: &mut Option<Span>) {
         let entry = self.of(bundle);
         entry.owd.add(delay);
         if let Some(last) = *last {
@@ -57,12 +57,12 @@ impl Delays {
     }
 
     /// A sender of `bundle` measured this round-trip time.
-    pub(crate) fn round_trip(&mut self, bundle: u8, rtt: Span) {
+    pub fn round_trip(&mut self, bundle: u8, rtt: Span) {
         self.of(bundle).rtt.add(rtt);
     }
 
     /// A file of `bundle` took the time `took` to arrive.
-    pub(crate) fn completed(&mut self, bundle: u8, took: Span) {
+    pub fn completed(&mut self, bundle: u8, took: Span) {
         self.of(bundle).completion.add(took);
     }
 
@@ -81,19 +81,19 @@ impl Delays {
     }
 
     /// Results of the bundles that carried data.
-    pub(crate) fn of_bundles(&self) -> Vec<BundleEnds> {
+    pub fn of_bundles(&self) -> Vec<BundleEnds> {
         self.seen().map(|(bundle, ends)| ends.outcome(bundle)).collect()
     }
 
-    /// Results of all bundles together.
-    pub(crate) fn of_all(&self) -> BundleEnds {
+    /// Results of these bundles together; their number is 0.
+    pub fn of_all(&self, bundles: &BTreeSet<u8>) -> BundleEnds {
         let mut all = Ends::default();
-        self.seen().for_each(|(_, ends)| all.absorb(ends));
+        self.seen().filter(|(bundle, _)| bundles.contains(bundle)).for_each(|(_, ends)| all.absorb(ends));
         all.outcome(0)
     }
 
     /// Results of the classes that carried data.
-    pub(crate) fn of_classes(&self, bundles: &Bundles) -> Vec<EndToEnd> {
+    pub fn of_classes(&self, bundles: &Bundles) -> Vec<EndToEnd> {
         let mut classes: BTreeMap<u8, Ends> = BTreeMap::new();
         for (bundle, ends) in self.seen() {
             classes.entry(bundles.class(bundle)).or_default().absorb(ends);

@@ -1,7 +1,7 @@
 //! Measurements, and the results of a run.
 
-pub(crate) mod bundles;
-pub(crate) mod delays;
+pub mod bundles;
+pub mod delays;
 pub mod histogram;
 pub mod meter;
 pub mod outcome;

@@ -218,8 +218,8 @@ pub struct Outcome {
     pub classes: Vec<EndToEnd>,
     /// Bundles that carried data.
     pub bundles: Vec<BundleEnds>,
-    /// All bundles together; its number is 0.
-    pub all: BundleEnds,
+    /// For each of `links`, all bundles together whose data crosses it; their number is 0.
+    pub all: Vec<BundleEnds>,
     /// Events processed.
     pub events: u64,
     /// Hash of all packet events; identifies the run.

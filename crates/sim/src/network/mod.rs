@@ -3,6 +3,8 @@
 pub mod graph;
 pub mod parking_lot;
 
+use std::collections::BTreeSet;
+
 use forebay_aqm::Spec;
 use forebay_aqm::base::design::ProbeSpec;
 use forebay_aqm::base::packet::Ecn;
@@ -271,8 +273,17 @@ impl core::error::Error for BadNetwork {}
 
 impl Network {
     /// The classes of its bundles.
-    pub(crate) fn bundles(&self) -> Bundles {
+    pub fn bundles(&self) -> Bundles {
         Bundles::of(self.flows.iter().map(|flow| (flow.bundle, flow.class)))
+    }
+
+    /// For each link under study, the bundles whose data crosses it.
+    pub fn bundles_across(&self) -> Vec<BTreeSet<u8>> {
+        let across = |id| {
+            let crosses = |flow: &&FlowSpec| self.routes[flow.forward].contains(&id);
+            self.flows.iter().filter(crosses).map(|flow| flow.bundle).collect()
+        };
+        (0..self.links.len()).filter(|id| self.links[*id].lane.study).map(across).collect()
     }
 
     /// Checks that indices are in range, routes are not empty, and times are consistent.

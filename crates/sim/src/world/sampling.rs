@@ -1,5 +1,7 @@
 //! Measurement events: the end of the warm-up, rows of series, and the outcome.
 
+use std::collections::BTreeSet;
+
 use forebay_aqm::base::time::Span;
 
 use super::World;
@@ -21,6 +23,8 @@ pub(super) struct Sampling {
     pub(super) every: Span,
     studied: Vec<Studied>,
     bundles: Bundles,
+    /// For each link under study, the bundles whose data crosses it.
+    across: Vec<BTreeSet<u8>>,
 }
 
 impl Sampling {
@@ -29,7 +33,7 @@ impl Sampling {
         let studied = net.links.iter().enumerate().filter(|(_, link)| link.lane.study);
         let studied =
             studied.map(|(id, link)| Studied { id, name: link.name.clone(), series: Series::new(link.probes()) });
-        Self { every: net.sample, studied: studied.collect(), bundles: net.bundles() }
+        Self { every: net.sample, studied: studied.collect(), bundles: net.bundles(), across: net.bundles_across() }
     }
 }
 
@@ -74,7 +78,7 @@ impl World {
             flows: self.ends.flows.iter().map(|flow| flow.outcome(self.window)).collect(),
             classes: self.ends.delays.of_classes(&self.sampling.bundles),
             bundles: self.ends.delays.of_bundles(),
-            all: self.ends.delays.of_all(),
+            all: self.sampling.across.iter().map(|bundles| self.ends.delays.of_all(bundles)).collect(),
             events: self.record.events,
             fingerprint: self.record.fingerprint,
         }
