@@ -1,0 +1,129 @@
+//! Round-trip times of TCP connections, from the timestamps in their segments (RFC 7323), as a sender measures them.
+//!
+//! A sample is the time from the first data segment with a timestamp value to the first segment that echoes it. Without
+//! timestamps there are no samples.
+
+use std::collections::{HashMap, VecDeque};
+
+use forebay_aqm::base::time::{Instant, Span};
+
+use crate::frame::Timestamps;
+
+/// Maximum number of directions of connections. Beyond it all are forgotten: samples are lost, memory is bounded.
+const MOST: usize = 1 << 14;
+/// Maximum number of values of a direction that wait for their echo; the oldest are forgotten.
+const MOST_OPEN: usize = 1 << 10;
+
+/// The data segments of one direction.
+#[derive(Default)]
+struct Direction {
+    /// The bundle of the latest segment.
+    bundle: u8,
+    /// The newest timestamp value.
+    newest: Option<u32>,
+    /// Values without an echo so far, with the time of their first segment.
+    open: VecDeque<(u32, Instant)>,
+}
+
+/// By connection and sending end.
+#[derive(Default)]
+pub(crate) struct RoundTrips(HashMap<(u32, usize), Direction>);
+
+/// Is `a` before `b`? Timestamp values wrap around.
+const fn before(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b) > 1 << 31
+}
+
+impl RoundTrips {
+    /// The end `from` sent a segment of `bundle`.
+    pub(crate) fn sent(&mut self, seen: &Timestamps, (from, bundle): (usize, u8), now: Instant) {
+        if !seen.has_data {
+            return;
+        }
+        if self.0.len() >= MOST {
+            self.0.clear();
+        }
+        let direction = self.0.entry((seen.connection, from)).or_default();
+        direction.bundle = bundle;
+        if direction.newest.is_none_or(|newest| before(newest, seen.value)) {
+            direction.newest = Some(seen.value);
+            direction.open.push_back((seen.value, now));
+        }
+        if direction.open.len() > MOST_OPEN {
+            direction.open.pop_front();
+        }
+    }
+
+    /// A segment reaches the end `to`. Returns the sample that it completes, with the bundle of the data.
+    pub(crate) fn received(&mut self, seen: &Timestamps, to: usize, now: Instant) -> Option<(u8, Span)> {
+        let Direction { open, bundle, .. } = self.0.get_mut(&(seen.connection, to))?;
+        let mut last = None;
+        while let Some(first) = open.pop_front_if(|(value, _)| !before(seen.echo, *value)) {
+            last = Some(first);
+        }
+        last.filter(|(value, _)| *value == seen.echo).map(|(_, at)| (*bundle, now.since(at)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Instant {
+        Instant::from_nanos(n * 1_000_000)
+    }
+
+    fn segment(value: u32, echo: u32, has_data: bool) -> Timestamps {
+        Timestamps { connection: 7, value, echo, has_data }
+    }
+
+    /// Samples, in ms, of acknowledgements at these times with these echoes, for data values sent at their own time.
+    fn samples(data: &[u32], acks: &[(u64, u32)]) -> Vec<Option<u64>> {
+        let mut trips = RoundTrips::default();
+        for value in data {
+            trips.sent(&segment(*value, 0, true), (0, 3), ms(u64::from(*value)));
+        }
+        let took = |(at, echo): &(u64, u32)| trips.received(&segment(1, *echo, false), 0, ms(*at));
+        acks.iter().map(took).map(|took| took.map(|(_, took)| took.nanos() / 1_000_000)).collect()
+    }
+
+    #[test]
+    fn sample_runs_from_first_data_to_first_echo() {
+        assert_eq!(samples(&[10, 20, 20, 30], &[(50, 10), (55, 10), (70, 20)]), [Some(40), None, Some(50)]);
+    }
+
+    #[test]
+    fn skipped_values_give_no_sample() {
+        assert_eq!(samples(&[10, 20, 30], &[(60, 20), (61, 10), (70, 30)]), [Some(40), None, Some(40)]);
+        assert_eq!(samples(&[10, 20], &[(60, 15), (61, 20)]), [None, Some(41)]);
+    }
+
+    #[test]
+    fn values_wrap_around() {
+        let mut trips = RoundTrips::default();
+        trips.sent(&segment(u32::MAX, 0, true), (0, 3), ms(1));
+        trips.sent(&segment(3, 0, true), (0, 3), ms(5));
+        assert_eq!(trips.received(&segment(1, 3, false), 0, ms(9)), Some((3, Span::from_millis(4))));
+    }
+
+    #[test]
+    fn segments_without_data_and_other_ends_give_no_sample() {
+        let mut trips = RoundTrips::default();
+        trips.sent(&segment(1, 0, false), (0, 3), ms(1));
+        trips.sent(&segment(2, 0, true), (1, 4), ms(1));
+        assert_eq!(trips.received(&segment(9, 1, false), 0, ms(2)), None);
+        assert_eq!(trips.received(&segment(9, 2, false), 0, ms(2)), None);
+        assert_eq!(trips.received(&segment(9, 2, false), 1, ms(2)), Some((4, Span::from_millis(1))));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut trips = RoundTrips::default();
+        for n in 0..3 * MOST as u32 {
+            trips.sent(&Timestamps { connection: n, ..segment(1, 0, true) }, (0, 3), ms(1));
+            trips.sent(&segment(n, 0, true), (1, 3), ms(1));
+        }
+        assert!(trips.0.len() <= MOST + 1);
+        assert!(trips.0.values().all(|direction| direction.open.len() <= MOST_OPEN));
+    }
+}
