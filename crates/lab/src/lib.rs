@@ -30,7 +30,7 @@ pub mod traces;
 pub use build::lower;
 pub use claims::{exhibits, models, papers, theorems};
 pub use disk::lock;
-pub use figures::{class_column, level, settling, stats};
+pub use figures::{class_column, level, metric, settling, stats};
 pub use reproduce::{claim_file, judge, trial};
 pub use results::{column, metrics, quantity, record, table};
 pub use run::{batch, bench, compare, plan, store};

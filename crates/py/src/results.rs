@@ -10,7 +10,7 @@ use forebay_lab::record::RunRecord;
 use forebay_lab::render::look::Look;
 use forebay_lab::render::summary::tables;
 use forebay_lab::results::comparison::Comparison;
-use forebay_lab::results::summary::Summary;
+use forebay_lab::results::summary::{Shown, Summary};
 use forebay_lab::store::{self, Store};
 use forebay_lab::table;
 use pyo3::exceptions::PyValueError;
@@ -29,6 +29,7 @@ pub struct Results {
     title: String,
     /// The `compare` object of `summary.json`.
     compare: Comparison,
+    shown: Shown,
     records: Vec<RunRecord>,
     kept: Option<Kept>,
 }
@@ -42,7 +43,7 @@ struct Kept {
 /// A directory, and the case, discipline, seed and key of each run.
 type Place = (PathBuf, Vec<(usize, usize, u64, String)>);
 
-/// Title, `compare` and runs as JSON, location.
+/// Title, `compare` with what tables show and runs as JSON, location.
 type Parts<'py> = (String, String, Vec<Bound<'py, PyBytes>>, Option<Place>);
 
 impl Results {
@@ -54,12 +55,18 @@ impl Results {
             dir: store.dir().to_path_buf(),
             runs: plan.jobs().into_par_iter().map(keyed).collect(),
         });
-        Self { title: plan.title().to_string(), compare: compare::compare(plan, &records), records, kept }
+        Self {
+            title: plan.title().to_string(),
+            compare: compare::compare(plan, &records),
+            shown: plan.shown(),
+            records,
+            kept,
+        }
     }
 
     fn document(&self) -> Summary {
         let runs = self.records.iter().flat_map(RunRecord::summaries).cloned().collect();
-        Summary::new(&self.title, runs, self.compare.clone())
+        Summary::new(&self.title, runs, self.compare.clone(), self.shown.clone())
     }
 
     /// Applies `of` to the complete runs.
@@ -98,7 +105,7 @@ impl Results {
         runs: Vec<PyBackedBytes>,
         place: Option<Place>,
     ) -> PyResult<Self> {
-        let compare = serde_json::from_str(compare).map_err(|error| bad_part("compare", &error))?;
+        let (compare, shown) = serde_json::from_str(compare).map_err(|error| bad_part("compare", &error))?;
         let records = py.detach(|| runs.iter().map(|run| RunRecord::from_json(run)).collect::<Result<Vec<_>, _>>());
         let records = records.map_err(|why| bad_part("a run", &why))?;
         let job = |(case, contender, seed, key)| (Job { case, contender, seed }, key);
@@ -106,7 +113,7 @@ impl Results {
         if kept.as_ref().is_some_and(|kept| kept.runs.len() != records.len()) {
             return Err(bad_part("location", &"wrong number of runs"));
         }
-        Ok(Self { title, compare, records, kept })
+        Ok(Self { title, compare, shown, records, kept })
     }
 
     /// For pickling; runs in a directory are represented by their summaries and its path.
@@ -115,7 +122,7 @@ impl Results {
         let json = || this.records.iter().map(serde_json::to_vec).collect::<Result<Vec<_>, _>>();
         let bad = |error: serde_json::Error| errors::run(&error.to_string());
         let runs = py.detach(json).map_err(bad)?;
-        let compare = serde_json::to_string(&this.compare).map_err(bad)?;
+        let compare = serde_json::to_string(&(&this.compare, &this.shown)).map_err(bad)?;
         let runs = runs.iter().map(|run| PyBytes::new(py, run)).collect();
         let place = this.kept.as_ref().map(|Kept { dir, runs }| {
             let part = |(job, key): &(Job, String)| (job.case, job.contender, job.seed, key.clone());

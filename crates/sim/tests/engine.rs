@@ -94,7 +94,7 @@ fn recording_does_not_change_the_run() {
 fn rows_of_classes_add_up_to_the_run() {
     for aqm in ["droptail", "raqm"] {
         let mut net = case1(&dumbbell(aqm, 50, JITTER), 40, 20, TcpOptions::default(), 1);
-        net.flows.iter_mut().step_by(3).for_each(|flow| flow.class = 2);
+        net.flows.iter_mut().step_by(3).for_each(|flow| (flow.class, flow.bundle) = (2, 1));
         net.warmup = Span::ZERO;
         net.classes = vec![2, 9, 0];
         let run = run(&net, 1);

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, value_parser};
 use forebay_lab::commands::run::{Batch, LARGEST_SEED};
+use forebay_lab::metric::METRICS;
+use forebay_lab::results::summary::Shown;
 use forebay_lab::scenario::Overrides;
 
 /// What to run, and where to write the results.
@@ -28,6 +31,10 @@ pub(crate) struct BatchArgs {
     /// Output directory (default: runs/<file>-<hash of the resolved scenario>).
     #[arg(short, long, visible_alias = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Columns of the first table, such as goodput_bps,wait_ms.p99 (default: those that fit and have values).
+    #[arg(long, value_name = "METRIC,...", value_delimiter = ',')]
+    #[arg(value_parser = metrics(), hide_possible_values = true)]
+    pub(crate) columns: Vec<String>,
     /// Run even if it will use over half of the memory or take over a day.
     #[arg(long)]
     pub(crate) force: bool,
@@ -53,7 +60,17 @@ pub(crate) struct Jobs {
     pub(crate) jobs: Option<u16>,
 }
 
+/// The names of metrics.
+fn metrics() -> PossibleValuesParser {
+    METRICS.map(|metric| metric.name).into()
+}
+
 impl BatchArgs {
+    /// What tables show: `--columns`, else what the scenario asks for.
+    pub(crate) fn shown(&self, of_scenario: Shown) -> Shown {
+        if self.columns.is_empty() { of_scenario } else { Shown { columns: self.columns.clone(), ..of_scenario } }
+    }
+
     /// The batch: scenario, seeds, output directory, limits.
     pub(crate) fn batch(&self) -> Batch<'_> {
         Batch {

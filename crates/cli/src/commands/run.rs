@@ -57,6 +57,7 @@ fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     let what = format!("timing invalid in {invalid} of {} real runs: see", timings.len());
     (document.valid, document.timing) = (Some(invalid == 0), Some(Timings::Kernel(timings)));
     disk::write_json(&store.dir().join("summary.json"), &document)?;
+    document.shown = args.shown(document.shown);
     show(&document, &store, ui, summary::by_case)?;
     match invalid {
         0 => Ok(Exit::Done),
@@ -76,7 +77,8 @@ type Tables = fn(Look, &Summary) -> String;
 
 /// Runs a plan and writes its report. `tables` selects the tables to print.
 pub(crate) fn batch(args: &BatchArgs, plan: &Plan, ui: &Ui, tables: Tables) -> Result<Exit, Failure> {
-    let (document, store) = ui.host(|host| args.batch().results(plan, host))?;
+    let (mut document, store) = ui.host(|host| args.batch().results(plan, host))?;
+    document.shown = args.shown(document.shown);
     show(&document, &store, ui, tables)?;
     Ok(Exit::Done)
 }

@@ -23,7 +23,8 @@ pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
     };
     let cases = load::file(&batch.scenario, &batch.changes(vary))?;
     let found = ui.host(|host| tune::tune(&batch.batch(), &cases, given, &aims, host))?;
-    let Outcome { document, summary, report } = found;
+    let Outcome { document, mut summary, report } = found;
+    summary.shown = batch.shown(summary.shown);
     if ui.json() {
         ui.print_json(&document)?;
     } else {

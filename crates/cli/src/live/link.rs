@@ -33,8 +33,10 @@ use crate::args::link::LinkArgs;
 use crate::failure::{Exit, Failure};
 use crate::live::journal;
 use crate::render::output::Ui;
+use forebay_lab::metric::{METRICS, Metric};
 use forebay_lab::render::digits::significant;
 use forebay_lab::render::text_table::Table;
+use forebay_lab::results::traffic::{ALL, TrafficSummary};
 
 /// Upper bound on the duration of the command: 366 days.
 const MAX_DURATION: Span = Span::from_millis(366 * 24 * 3_600_000);
@@ -179,13 +181,12 @@ fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome, lock: Option<Writ
         wall_seconds: Some(took_ns as f64 * 1e-9),
     };
     let code = ended.map_or(Exit::Interrupted.code(), |ended| ended.code() as u8);
-    let table = (!ui.quiet()).then(|| table(ui, &fabric, took_ns));
     let (runs, place) = kept(args, case, fabric, (took_ns, cpu_ns), &timing, lock, ui)?;
     if ui.json() {
         ui.print_json(&Document { version: 1, command: code, timing, runs })?;
     } else {
         // Stdout belongs to the command.
-        table.iter().for_each(|table| ui.note(table.trim_end()));
+        ui.note(tables(ui, &runs, &timing).trim_end());
         if completed > 0 {
             ui.note(&format!(
                 "{completed} packets arrived with work left to hardware, which the link did: offloads are on at an end"
@@ -294,40 +295,35 @@ fn kept(
     Ok((summaries, Some(format!("results  {}\nreport   {}", dir.display(), page.display()))))
 }
 
-/// The table of both links for the terminal.
-fn table(ui: &Ui, fabric: &Report, took_ns: u64) -> String {
-    let mut table = Table::new(&[
-        "link",
-        "Mb/s",
-        "packets",
-        "queue pkts",
-        "p99",
-        "sojourn ms",
-        "p99",
-        "dropped",
-        "marked",
-        "lost",
-        "late ms",
-        "p99",
-    ]);
-    for (link, end) in fabric.links.iter().zip([FAR, NEAR]) {
-        let number = |value: f64| significant(value, 3);
-        let wait = link.sojourn_s.unwrap_or_default().scaled(1e3);
-        let late = fabric.lateness[end].summary().unwrap_or_default().scaled(1e-6);
-        table.row(vec![
-            link.name.clone(),
-            number(fabric.carried[end].bytes as f64 * 8e3 / took_ns.max(1) as f64),
-            link.offered_pkts.to_string(),
-            number(link.queue_pkts.mean),
-            number(link.queue_pkts.p99),
-            number(wait.mean),
-            number(wait.p99),
-            (link.dropped_early + link.dropped_overflow).to_string(),
-            link.marked.to_string(),
-            link.lost_pkts.to_string(),
-            number(late.p50),
-            number(late.p99),
+/// The tables of both links for the terminal: results of the traffic, then the link itself.
+fn tables(ui: &Ui, runs: &[RunSummary], timing: &Timing) -> String {
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_string(), |value| significant(value, 3));
+    let columns: Vec<&Metric> = METRICS.iter().filter(|metric| metric.rank.is_some()).collect();
+    let of_run = |run: &RunSummary| run.traffic.iter().rfind(|traffic| traffic.name == ALL).cloned();
+    let all: Vec<TrafficSummary> = runs.iter().filter_map(of_run).collect();
+    let columns = columns.into_iter().filter(|metric| all.iter().any(|all| all.metric(metric.name).is_some()));
+    let columns: Vec<&Metric> = columns.filter(|metric| metric.name != "jain").collect();
+    let heads: Vec<&str> = ["link"].into_iter().chain(columns.iter().map(|metric| metric.head)).collect();
+    let units: Vec<&str> = [""].into_iter().chain(columns.iter().map(|metric| metric.unit)).collect();
+    let mut traffic = Table::new(&heads).units(&units);
+    for (run, all) in runs.iter().zip(all) {
+        let figures = columns.iter().map(|metric| number(all.metric(metric.name).map(|value| value * metric.factor)));
+        traffic.row([run.link.clone()].into_iter().chain(figures).collect());
+    }
+    let heads = ["link", "packets", "queue", "queue p99", "dropped", "lost", "late p50", "late p99"];
+    let mut links = Table::new(&heads).units(&["", "", "packets", "packets", "", "", "ms", "ms"]);
+    for run in runs {
+        let late = timing.late_ms.get(&run.link).copied().flatten();
+        links.row(vec![
+            run.link.clone(),
+            run.offered_pkts.to_string(),
+            number(Some(run.queue_pkts.mean)),
+            number(Some(run.queue_pkts.p99)),
+            (run.dropped.early + run.dropped.overflow).to_string(),
+            run.wire_lost_pkts.to_string(),
+            number(late.map(|late| late.p50)),
+            number(late.map(|late| late.p99)),
         ]);
     }
-    table.render(ui.look(), "")
+    format!("{}\n{}", traffic.render(ui.look(), ""), links.render(ui.look(), ""))
 }

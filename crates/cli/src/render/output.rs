@@ -98,11 +98,6 @@ impl Ui {
         self.json
     }
 
-    /// Are progress and notes suppressed?
-    pub(crate) const fn quiet(&self) -> bool {
-        self.quiet
-    }
-
     /// `text` in a tone, for stdout.
     pub(crate) fn tone(&self, tone: Tone, text: &str) -> String {
         self.look.tone(tone, text)

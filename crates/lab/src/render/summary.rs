@@ -11,26 +11,17 @@ use super::beyond::{self, Here};
 use super::digits::{interval, signed, significant};
 use super::look::{Look, Tone};
 use super::text_table::Table;
-use super::verdict;
+use super::verdict::{self, Verdict};
 
 /// A column: quantity of `compare`, heading, unit, factor.
 type Column = (&'static str, &'static str, &'static str, f64);
 
-const MEANS: [Column; 4] = [
+const QUEUE: [Column; 3] = [
     ("queue_pkts.mean", "queue", "packets", 1.0),
     ("queue_pkts.std", "sd", "packets", 1.0),
     ("utilisation", "utilisation", "%", 100.0),
-    ("loss_ratio", "loss", "%", 100.0),
 ];
-
-const DIFFERENCES: [Column; 6] = [
-    ("queue_pkts.mean", "queue", "packets", 1.0),
-    ("queue_pkts.std", "sd", "packets", 1.0),
-    ("utilisation", "utilisation", "points", 100.0),
-    ("loss_ratio", "loss", "points", 100.0),
-    ("goodput_ratio", "goodput", "points", 100.0),
-    ("settling_s", "settling", "s", 1.0),
-];
+const SETTLING: Column = ("settling_s", "settling", "s", 1.0);
 
 /// A row of a table: its first cells, and the contender.
 struct Row<'a> {
@@ -54,6 +45,7 @@ pub fn tables(look: Look, summary: &Summary) -> String {
 pub fn by_case(look: Look, summary: &Summary) -> String {
     let runs = Runs::new(summary);
     let mut out = beyond::first(look, summary);
+    let mut definitions = Vec::new();
     for case in &summary.compare.cases {
         let rows: Vec<Row> = case.contenders.iter().map(|it| row(&[], &runs, it)).collect();
         let Some(first) = rows.first() else { continue };
@@ -62,18 +54,21 @@ pub fn by_case(look: Look, summary: &Summary) -> String {
             out += &format!("{}\n", look.tone(Tone::Strong, &title.join(", ")));
         }
         let named = verdict::Case { axes: Vec::new(), rows: rows.iter().map(Row::named).collect() };
-        let verdict = verdict::tables(look, &[], &[named]);
-        if !verdict.is_empty() {
-            out += &format!("{verdict}\n{}\n", look.tone(Tone::Strong, "the queue at the link"));
-        }
+        let verdict = verdict::verdict(look, &summary.shown, &[], &[named]);
+        out += &format!("{}\n{}\n", verdict.text, look.tone(Tone::Strong, "the queue at the link"));
         out += &means(look, &runs, &[""], &rows);
         out.push('\n');
         if rows.len() > 1 {
-            out += &differences(look, &[&format!("minus {}", name(&runs, first.contender))], &rows[1..]);
+            out += &differences(look, &runs, &[&format!("minus {}", name(&runs, first.contender))], &rows[1..]);
             out.push('\n');
         }
+        for line in verdict.legend {
+            if !definitions.contains(&line) {
+                definitions.push(line);
+            }
+        }
     }
-    out + &beyond::tables(look, summary) + &legend(look, summary)
+    out + &beyond::tables(look, summary) + &legend(look, summary, &definitions)
 }
 
 /// One table of means and one of differences, with a row per case and contender.
@@ -94,18 +89,17 @@ pub fn by_point(look: Look, summary: &Summary) -> String {
         axes: case.axes.words().map(|(_, value)| value.to_string()).collect(),
         rows: case.contenders.iter().map(|it| row(&[], runs, it).named()).collect(),
     });
-    let verdict = verdict::tables(look, &axis_names, &cases.collect::<Vec<_>>());
+    let Verdict { text, legend: definitions } =
+        verdict::verdict(look, &summary.shown, &axis_names, &cases.collect::<Vec<_>>());
     let mut out = beyond::first(look, summary);
-    if !verdict.is_empty() {
-        out += &format!("{verdict}\n{}\n", look.tone(Tone::Strong, "the queue at the link"));
-    }
+    out += &format!("{text}\n{}\n", look.tone(Tone::Strong, "the queue at the link"));
     out += &(means(look, runs, &heads("discipline"), &rows(0)) + "\n");
     let compared = rows(1);
     if !compared.is_empty() {
         out += &format!("{}\n", look.tone(Tone::Strong, "minus the first discipline of the same case"));
-        out += &(differences(look, &heads("discipline"), &compared) + "\n");
+        out += &(differences(look, runs, &heads("discipline"), &compared) + "\n");
     }
-    out + &beyond::tables(look, summary) + &legend(look, summary)
+    out + &beyond::tables(look, summary) + &legend(look, summary, &definitions)
 }
 
 fn row<'a>(axes: &[String], runs: &Runs, contender: &'a ContenderComparison) -> Row<'a> {
@@ -136,17 +130,19 @@ fn estimate(found: Option<&Interval>, factor: f64) -> (Option<f64>, Option<f64>)
 }
 
 fn means(look: Look, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
-    let heads: Vec<&str> = MEANS.iter().map(|c| c.1).chain(["goodput", "settling"]).collect();
-    let units: Vec<&str> = MEANS.iter().map(|c| c.2).chain(["Mb/s", "s"]).collect();
+    let columns = runs.columns();
+    let heads: Vec<&str> = columns.iter().map(|c| c.1).collect();
+    let units: Vec<&str> = columns.iter().map(|c| c.2).collect();
     let mut table = table(leads, &heads, &units);
     for Row { lead, contender } in rows {
         let mut row = lead.clone();
-        for (quantity, _, _, factor) in MEANS {
+        for (quantity, _, _, factor) in QUEUE {
             let (mean, half) = estimate(contender.mean.get(quantity), factor);
             row.push(interval(mean, half));
         }
-        row.push(goodput(runs.of(contender)));
-        row.push(settling(runs.of(contender), contender));
+        if runs.has_reference {
+            row.push(settling(runs.of(contender), contender));
+        }
         table.row(row);
     }
     table.render(look, "")
@@ -156,6 +152,7 @@ fn means(look: Look, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
 struct Runs<'a> {
     here: Option<Here<'a>>,
     by_label: BTreeMap<&'a str, Vec<&'a RunSummary>>,
+    has_reference: bool,
 }
 
 impl<'a> Runs<'a> {
@@ -166,19 +163,18 @@ impl<'a> Runs<'a> {
         for run in here.iter().flat_map(|here| here.runs.iter().copied()) {
             by_label.entry(&*run.label).or_default().push(run);
         }
-        Self { here, by_label }
+        Self { here, by_label, has_reference: summary.shown.reference }
+    }
+
+    /// The columns of the queue; settling only with a reference.
+    fn columns(&self) -> Vec<Column> {
+        QUEUE.into_iter().chain(self.has_reference.then_some(SETTLING)).collect()
     }
 
     /// The runs of a contender.
     fn of(&self, contender: &ContenderComparison) -> &[&'a RunSummary] {
         self.by_label.get(&*contender.label).map_or(&[], Vec::as_slice)
     }
-}
-
-fn goodput(runs: &[&RunSummary]) -> String {
-    let rates = runs.iter().map(|run| run.goodput_bps * 1e-6);
-    let estimate = Interval::of(&rates.collect::<Vec<_>>());
-    interval(Some(estimate.mean), Some(estimate.half))
 }
 
 /// Mean settling time; runs that never settle count with their full duration. Adds how many settle, unless all
@@ -194,13 +190,14 @@ fn settling(runs: &[&RunSummary], contender: &ContenderComparison) -> String {
     }
 }
 
-fn differences(look: Look, leads: &[&str], rows: &[Row]) -> String {
-    let heads: Vec<&str> = DIFFERENCES.iter().map(|c| c.1).collect();
-    let units: Vec<&str> = DIFFERENCES.iter().map(|c| c.2).collect();
+fn differences(look: Look, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
+    let columns = runs.columns();
+    let heads: Vec<&str> = columns.iter().map(|c| c.1).collect();
+    let units: Vec<&str> = columns.iter().map(|c| if c.2 == "%" { "points" } else { c.2 }).collect();
     let mut table = table(leads, &heads, &units);
     for Row { lead, contender } in rows {
         let mut row = lead.clone();
-        for (quantity, _, _, factor) in DIFFERENCES {
+        for (quantity, _, _, factor) in columns.iter().copied() {
             let (mean, half) = estimate(contender.difference.get(quantity).and_then(Option::as_ref), factor);
             let clear = mean.zip(half).is_some_and(|(mean, half)| mean.abs() > half);
             row.push(signed(interval(mean, half)) + if clear { " *" } else { "" });
@@ -210,25 +207,23 @@ fn differences(look: Look, leads: &[&str], rows: &[Row]) -> String {
     table.render(look, "")
 }
 
-/// Legend of the tables.
-fn legend(look: Look, summary: &Summary) -> String {
+/// Legend of the tables, with these definitions of columns.
+fn legend(look: Look, summary: &Summary, definitions: &[&str]) -> String {
     let first = summary.compare.cases.iter().filter_map(|case| case.contenders.first());
     let most = first.map(|contender| contender.runs).max().unwrap_or(0);
     let spread = match most {
         0 | 1 => "one seed gives no confidence intervals; use --runs 5".to_string(),
         n => format!("±: 95 % confidence over {n} seeds; differences are paired by seed, * where 0 is outside"),
     };
-    let lines = [
-        spread,
-        "loss: dropped at the queue / offered; without losses on the wire".to_string(),
-        "queue: packets waiting, time-weighted; sd: its standard deviation over time".to_string(),
-        "settling: until the queue stays within 20 % of report.reference, else of its later mean".to_string(),
-        "          runs that never settle count with their full duration; (k of n): k of n runs settle".to_string(),
+    let queue = "queue: packets waiting, time-weighted; sd: its standard deviation over time".to_string();
+    let settling = [
+        "settling: until the queue stays within 20 % of report.reference",
+        "          runs that never settle count with their full duration; (k of n): k of n runs settle",
     ];
-    let has_classes = summary.compare.cases.iter().any(|case| case.contenders.iter().any(|it| !it.classes.is_empty()));
-    let classes = verdict::legend().into_iter().filter(|_| has_classes).map(str::to_string);
+    let settling = settling.into_iter().filter(|_| summary.shown.reference).map(str::to_string);
+    let lines = definitions.iter().map(|line| (*line).to_string()).chain([spread, queue]).chain(settling);
     let more = beyond::legend(summary).into_iter().chain(wire_losses(&summary.runs));
-    classes.chain(lines).chain(more).map(|line| look.tone(Tone::Faint, &line) + "\n").collect()
+    lines.chain(more).map(|line| look.tone(Tone::Faint, &line) + "\n").collect()
 }
 
 /// Loss ratio on the wire of each link over all its runs, if there are losses.

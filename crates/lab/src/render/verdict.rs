@@ -1,62 +1,14 @@
 //! The verdict table: delay, completion times, goodput and fairness of each class of traffic under each discipline.
 
+use crate::figures::metric::{Better, METRICS, Metric};
 use crate::figures::stats::Interval;
 use crate::results::comparison::ContenderComparison;
+use crate::results::summary::Shown;
 use crate::results::traffic::ALL;
 
 use super::digits::{interval, signed};
 use super::look::Look;
 use super::text_table::Table;
-
-/// Which values are better.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Better {
-    High,
-    Low,
-    /// Neither.
-    None,
-}
-
-/// A column of the table.
-struct Column {
-    /// Name in `summary.json` and `--columns`.
-    metric: &'static str,
-    head: &'static str,
-    unit: &'static str,
-    /// Unit of differences, if it is another one.
-    points: &'static str,
-    factor: f64,
-    better: Better,
-    /// Rank: on a narrow terminal columns of high rank are left out.
-    rank: u8,
-}
-
-const fn column(metric: &'static str, head: &'static str, unit: &'static str, better: Better, rank: u8) -> Column {
-    Column { metric, head, unit, points: unit, factor: 1.0, better, rank }
-}
-
-const fn percent(metric: &'static str, head: &'static str, better: Better, rank: u8) -> Column {
-    Column { points: "points", factor: 100.0, ..column(metric, head, "%", better, rank) }
-}
-
-const fn rate(metric: &'static str, head: &'static str, rank: u8) -> Column {
-    Column { factor: 1e-6, ..column(metric, head, "Mb/s", Better::High, rank) }
-}
-
-/// All columns, in their order.
-const COLUMNS: [Column; 11] = [
-    rate("throughput_bps", "throughput", 10),
-    rate("goodput_bps", "goodput", 1),
-    column("wait_ms.p50", "wait p50", "ms", Better::Low, 2),
-    column("wait_ms.p99", "wait p99", "ms", Better::Low, 0),
-    column("rtt_ms.p50", "RTT p50", "ms", Better::Low, 8),
-    column("rtt_ms.p99", "RTT p99", "ms", Better::Low, 7),
-    column("fct_s.p50", "done p50", "s", Better::Low, 4),
-    column("fct_s.p95", "done p95", "s", Better::Low, 3),
-    percent("loss_ratio", "loss", Better::Low, 5),
-    percent("mark_ratio", "marks", Better::None, 9),
-    column("jain", "Jain", "", Better::High, 6),
-];
 
 /// A case: the values of its axes, and its contenders by name.
 pub(super) struct Case<'a> {
@@ -64,53 +16,67 @@ pub(super) struct Case<'a> {
     pub(super) rows: Vec<(String, &'a ContenderComparison)>,
 }
 
+/// The tables, and the definitions of their columns.
+#[derive(Default)]
+pub(super) struct Verdict {
+    pub(super) text: String,
+    pub(super) legend: Vec<&'static str>,
+}
+
 /// The table of these cases and, with several contenders, the table of differences from the first contender of the same
 /// case. `axes`: headings of the axes. Empty for results without classes.
-pub(super) fn tables(look: Look, axes: &[String], cases: &[Case<'_>]) -> String {
+pub(super) fn verdict(look: Look, shown: &Shown, axes: &[String], cases: &[Case<'_>]) -> Verdict {
     let classes = classes(cases);
     if classes.is_empty() {
-        return String::new();
+        return Verdict::default();
     }
-    let all = |metric: &str| -> Vec<Interval> {
-        let rows = || cases.iter().flat_map(|case| &case.rows);
-        let of = |class: &&str| rows().filter_map(|(_, it)| it.classes.get(class)?.mean.get(metric).copied()).collect();
-        classes.iter().flat_map(|class| -> Vec<Interval> { of(class) }).collect()
-    };
-    let is_shown = |column: &&Column| {
-        let found = all(column.metric);
-        // Marks are shown if there are any.
-        !found.is_empty() && (column.better != Better::None || found.iter().any(|found| found.mean > 0.0))
-    };
-    let mut columns: Vec<&Column> = COLUMNS.iter().filter(is_shown).collect();
+    let mut columns = columns(shown, &classes, cases);
+    let is_fixed = !shown.columns.is_empty();
     let several = cases.iter().any(|case| case.rows.len() > 1);
     loop {
         let shape = Shape { classes: &classes, axes, columns: &columns };
-        let text = means(look, &shape, cases);
+        let mut text = means(look, &shape, cases);
         let is_wide = look.columns.is_some_and(|most| text.lines().any(|line| printed(line) > most));
         let last = columns.iter().enumerate().max_by_key(|(_, column)| column.rank).map(|(at, _)| at);
-        match last {
-            Some(at) if is_wide && columns.len() > 1 => drop(columns.remove(at)),
-            _ if several => return text + "\n" + &differences(look, &shape, cases),
-            _ => return text,
+        if let Some(at) = last.filter(|_| is_wide && !is_fixed && columns.len() > 1) {
+            columns.remove(at);
+            continue;
         }
+        if several {
+            text += &format!("\n{}", differences(look, &shape, cases));
+        }
+        let mut legend: Vec<&str> = columns.iter().map(|column| column.about).collect();
+        legend.dedup();
+        if several {
+            legend.push("*: the best, if its interval overlaps no other");
+        }
+        return Verdict { text, legend };
     }
+}
+
+/// The metrics that the scenario asks for, or those with values.
+fn columns(shown: &Shown, classes: &[&str], cases: &[Case<'_>]) -> Vec<&'static Metric> {
+    if !shown.columns.is_empty() {
+        return shown.columns.iter().filter_map(|name| Metric::named(name)).collect();
+    }
+    let contenders = || cases.iter().flat_map(|case| case.rows.iter().map(|(_, it)| it));
+    let found = |class: &str, metric: &Metric| -> Vec<Interval> {
+        contenders().filter_map(|it| it.classes.get(class)?.mean.get(metric.name).copied()).collect()
+    };
+    let is_shown = |metric: &&Metric| {
+        let found: Vec<Interval> = classes.iter().flat_map(|class| found(class, metric)).collect();
+        // Marks are shown if there are any.
+        let has_values = !found.is_empty() && (metric.better != Better::Neither || found.iter().any(|x| x.mean > 0.0));
+        metric.rank.is_some() && has_values
+    };
+    METRICS.iter().filter(is_shown).collect()
 }
 
 /// Rows and columns of a table.
 struct Shape<'a> {
     classes: &'a [&'a str],
     axes: &'a [String],
-    columns: &'a [&'a Column],
-}
-
-/// What the headings mean.
-pub(super) fn legend() -> [&'static str; 4] {
-    [
-        "goodput: payload that arrived for the first time (RFC 2647); throughput: the same with headers",
-        "wait: queueing delay at the link; RTT: as senders measure it; done: completion time of a file",
-        "loss, marks: dropped or marked at the link / offered; Jain: fairness of flows active all the time, 1 is equal",
-        "*: the best, if its interval overlaps no other",
-    ]
+    columns: &'a [&'static Metric],
 }
 
 /// Width of a line on a terminal, without control sequences.
@@ -152,10 +118,10 @@ fn means(look: Look, shape: &Shape<'_>, cases: &[Case<'_>]) -> String {
                 is_first = false;
                 for column in shape.columns {
                     let of = |(_, it): &(String, &ContenderComparison)| {
-                        it.classes.get(class)?.mean.get(column.metric).copied()
+                        it.classes.get(class)?.mean.get(column.name).copied()
                     };
                     let all: Vec<Option<Interval>> = case.rows.iter().map(of).collect();
-                    let own = contender.classes.get(class).and_then(|found| found.mean.get(column.metric));
+                    let own = contender.classes.get(class).and_then(|found| found.mean.get(column.name));
                     let mark = if is_best(at, &all, column.better) { " *" } else { "" };
                     cells.push(cell(own, column.factor) + mark);
                 }
@@ -179,7 +145,7 @@ fn differences(look: Look, shape: &Shape<'_>, cases: &[Case<'_>]) -> String {
                 let mut cells = shape.lead(class, is_first, case, name);
                 is_first = false;
                 for column in shape.columns {
-                    let found = contender.classes.get(class).and_then(|found| found.difference.get(column.metric));
+                    let found = contender.classes.get(class).and_then(|found| found.difference.get(column.name));
                     let found = found.and_then(Option::as_ref);
                     let is_clear = found.is_some_and(|found| !found.contains(0.0));
                     cells.push(signed(cell(found, column.factor)) + if is_clear { " *" } else { "" });
@@ -224,6 +190,6 @@ fn is_best(at: usize, all: &[Option<Interval>], better: Better) -> bool {
         && others.all(|other| match better {
             Better::High => own.lo() > other.hi(),
             Better::Low => own.hi() < other.lo(),
-            Better::None => false,
+            Better::Neither => false,
         })
 }

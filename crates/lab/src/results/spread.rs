@@ -22,6 +22,19 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// A statistic by its name in `summary.json`.
+    pub(crate) fn named(&self, name: &str) -> Option<f64> {
+        Some(match name {
+            "mean" => self.mean,
+            "std" => self.std,
+            "p50" => self.p50,
+            "p95" => self.p95,
+            "p99" => self.p99,
+            "max" => self.max,
+            _ => return None,
+        })
+    }
+
     pub(crate) fn new(s: histogram::Summary, factor: f64) -> Self {
         let s = s.scaled(factor);
         Self { mean: s.mean, std: s.std, p50: s.p50, p95: s.p95, p99: s.p99, max: s.max }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::comparison::Comparison;
 use super::timing::Timings;
 use crate::results::record::RunSummary;
+use crate::scenario::Scenario;
 
 /// `summary.json`, and the output of `forebay run --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,9 @@ pub struct Summary {
     pub runs: Vec<RunSummary>,
     /// Means and paired differences.
     pub compare: Comparison,
+    /// What tables show.
+    #[serde(default, skip_serializing_if = "Shown::is_default")]
+    pub shown: Shown,
     /// For real packets: whether the timing of every run was valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
@@ -25,9 +29,32 @@ pub struct Summary {
     pub timing: Option<Timings>,
 }
 
+/// What tables show, from the scenario's `[report]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Metrics, by their [names](crate::figures::metric::Metric::name); empty: those that fit and have values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// Whether the scenario has a reference for the queue; only then tables have settling times.
+    #[serde(default)]
+    pub reference: bool,
+}
+
+impl Shown {
+    /// What this scenario asks for.
+    pub fn of(scenario: &Scenario) -> Self {
+        let columns = scenario.report.columns.iter().map(|metric| metric.name.to_string());
+        Self { columns: columns.collect(), reference: scenario.report.reference.is_some() }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Summary {
     /// Summary of simulated runs.
-    pub fn new(scenario: &str, runs: Vec<RunSummary>, compare: Comparison) -> Self {
-        Self { version: 1, scenario: scenario.to_string(), runs, compare, valid: None, timing: None }
+    pub fn new(scenario: &str, runs: Vec<RunSummary>, compare: Comparison, shown: Shown) -> Self {
+        Self { version: 1, scenario: scenario.to_string(), runs, compare, shown, valid: None, timing: None }
     }
 }

@@ -85,29 +85,26 @@ fn name(scenario: &Scenario, net: &Network, bundle: u8) -> String {
     }
 }
 
-/// A metric of a class: name in `summary.json`, and value.
-pub type Metric = (&'static str, fn(&TrafficSummary) -> Option<f64>);
-
-/// The metrics of `compare.cases[].contenders[].classes`.
-pub const METRICS: [Metric; 17] = [
-    ("throughput_bps", |t| Some(t.throughput_bps)),
-    ("goodput_bps", |t| Some(t.goodput_bps)),
-    ("wait_ms.mean", |t| t.wait_ms.map(|s| s.mean)),
-    ("wait_ms.p50", |t| t.wait_ms.map(|s| s.p50)),
-    ("wait_ms.p95", |t| t.wait_ms.map(|s| s.p95)),
-    ("wait_ms.p99", |t| t.wait_ms.map(|s| s.p99)),
-    ("rtt_ms.mean", |t| t.rtt_ms.map(|s| s.mean)),
-    ("rtt_ms.p50", |t| t.rtt_ms.map(|s| s.p50)),
-    ("rtt_ms.p95", |t| t.rtt_ms.map(|s| s.p95)),
-    ("rtt_ms.p99", |t| t.rtt_ms.map(|s| s.p99)),
-    ("fct_s.p50", |t| t.fct_s.map(|s| s.p50)),
-    ("fct_s.p95", |t| t.fct_s.map(|s| s.p95)),
-    ("fct_s.p99", |t| t.fct_s.map(|s| s.p99)),
-    ("fct_s.n", |t| t.fct_s.map(|_| t.fct_n as f64)),
-    ("loss_ratio", |t| Some(t.loss_ratio)),
-    ("mark_ratio", |t| Some(t.mark_ratio)),
-    ("jain", |t| t.jain),
-];
+impl TrafficSummary {
+    /// The value of a metric, by its [name](crate::figures::metric::Metric::name).
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        match name.split_once('.') {
+            Some(("wait_ms", of)) => self.wait_ms?.named(of),
+            Some(("rtt_ms", of)) => self.rtt_ms?.named(of),
+            Some(("fct_s", "n")) => self.fct_s.map(|_| self.fct_n as f64),
+            Some(("fct_s", of)) => self.fct_s?.named(of),
+            Some(_) => None,
+            None => match name {
+                "throughput_bps" => Some(self.throughput_bps),
+                "goodput_bps" => Some(self.goodput_bps),
+                "loss_ratio" => Some(self.loss_ratio),
+                "mark_ratio" => Some(self.mark_ratio),
+                "jain" => self.jain,
+                _ => None,
+            },
+        }
+    }
+}
 
 impl Parts<'_> {
     fn summary(self, window_s: f64) -> TrafficSummary {

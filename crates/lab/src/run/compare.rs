@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::figures::metric::METRICS;
 use crate::figures::stats::Interval;
 use crate::results::comparison::{CaseComparison, Comparison, ContenderComparison, TrafficComparison};
 use crate::results::named::Named;
 use crate::results::quantity;
 use crate::results::record::{self, RunRecord};
-use crate::results::traffic::{ALL, METRICS};
+use crate::results::traffic::ALL;
 use crate::run::plan::Plan;
 
 /// Quantities of every comparison: name, unit.
@@ -119,11 +120,11 @@ fn classes(group: &Group, baseline: &Group) -> Named<TrafficComparison> {
     names.sort_by_key(|name| *name == ALL);
     let class = |name: &str| {
         let (mut mean, mut difference) = (Vec::new(), Vec::new());
-        for (metric, of) in METRICS {
+        for metric in METRICS.map(|metric| metric.name) {
             let samples = |group: &Group| -> Vec<(u64, f64)> {
                 let of_run = |run: &&RunRecord| {
                     let traffic = run.summary.traffic.iter().find(|traffic| traffic.name == name)?;
-                    Some((run.summary.seed, of(traffic)?))
+                    Some((run.summary.seed, traffic.metric(metric)?))
                 };
                 group.runs.iter().filter_map(of_run).collect()
             };

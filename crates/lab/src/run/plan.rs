@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::build::lower;
 use crate::results::meta::Facts;
 use crate::results::record::{self, RunRecord};
+use crate::results::summary::Shown;
 use crate::scenario::{Case, Found, InputError};
 
 /// A scenario file with its seeds.
@@ -86,6 +87,11 @@ impl Plan {
     /// Title in reports.
     pub fn title(&self) -> &str {
         self.cases.first().map_or("", |c| c.scenario.title.as_str())
+    }
+
+    /// What tables show.
+    pub fn shown(&self) -> Shown {
+        self.cases.first().map_or_else(Shown::default, |case| Shown::of(&case.scenario))
     }
 
     /// All runs. Seeds vary slowest, so that an interrupted batch is balanced.

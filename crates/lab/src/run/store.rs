@@ -199,7 +199,7 @@ impl Store {
     /// slim.
     pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<Summary, StoreError> {
         let runs = records.iter().flat_map(RunRecord::summaries).cloned().collect();
-        let summary = Summary::new(plan.title(), runs, compare::compare(plan, records));
+        let summary = Summary::new(plan.title(), runs, compare::compare(plan, records), plan.shown());
         write_json(&self.path("summary.json"), &summary)?;
         let path = self.path("summary.parquet");
         write_whole(&path, &table::summary(records).to_parquet().map_err(damaged(&path))?)?;

@@ -14,6 +14,7 @@ use crate::declare::{
 };
 use crate::document::{Node, Text, Value, list, quote};
 use crate::figures::class_column::{ClassColumn, FIELDS};
+use crate::figures::metric::{METRICS, Metric};
 use crate::input::{InputError, did_you_mean, no_such_word};
 use crate::own;
 
@@ -82,12 +83,15 @@ table! {
         /// Models drawn over the runs: fluid over the queue against time; markov and mmpp over the queue
         /// distribution.
         theory: Vec<Overlay> = MODELS, or Vec::new() => |report: &Self| !report.theory.is_empty();
+        /// Columns of the first table, by their names in summary.json, such as goodput_bps and wait_ms.p99;
+        /// default those that fit and have values.
+        columns: Vec<&'static Metric> = COLUMNS, or Vec::new() => |report: &Self| !report.columns.is_empty();
     }
 }
 
 impl Default for Report {
     fn default() -> Self {
-        Self { series: vec!["queue".to_string()], reference: None, theory: Vec::new() }
+        Self { series: vec!["queue".to_string()], reference: None, theory: Vec::new(), columns: Vec::new() }
     }
 }
 
@@ -275,6 +279,21 @@ const MODELS: Custom<Vec<Overlay>> = Custom {
         })
     },
     show: |models| list(models.iter().map(|model| quote(model.word()))),
+    accepts: "",
+};
+
+/// Names of metrics.
+const COLUMNS: Custom<Vec<&'static Metric>> = Custom {
+    schema: texts,
+    read: |_, node, path| {
+        each(node, path, "a list of metrics, such as [\"goodput_bps\", \"wait_ms.p99\"]", |node, path| {
+            let found = text(node, path)?;
+            let words = METRICS.map(|metric| metric.name);
+            let known = Metric::named(found);
+            known.ok_or_else(|| node.error(path, words.join(", ")).hint(did_you_mean(found, words)))
+        })
+    },
+    show: |metrics| list(metrics.iter().map(|metric| quote(metric.name))),
     accepts: "",
 };
 
