@@ -61,7 +61,7 @@ fn every_link_under_study_has_its_table() {
     assert_eq!((rows("droptail"), rows("codel"), rows("raqm_plus q0=20")), (3, 4, 4), "{printed}");
     let one = place.run(&["run", "short.toml", "--runs", "1", "-q"]).good().stdout;
     assert!(!one.contains("link "), "{one}");
-    let said = "differences and settling are for link west; the report has all links\n";
+    let said = "classes and differences are for link west; the report has all links\n";
     assert!(printed.contains(said), "{printed}");
 }
 

@@ -44,7 +44,7 @@ pub(super) fn tables(look: Look, summary: &Summary) -> String {
 pub(super) fn legend(summary: &Summary) -> Option<String> {
     match each(&runs(summary), link).as_slice() {
         [] | [_] => None,
-        [first, ..] => Some(format!("differences and settling are for link {first}; the report has all links")),
+        [first, ..] => Some(format!("classes and differences are for link {first}; the report has all links")),
     }
 }
 

@@ -32,7 +32,8 @@ pub struct TrafficSummary {
     pub loss_ratio: f64,
     /// Marked / offered.
     pub mark_ratio: f64,
-    /// Jain's index of flows that are active in nearly the complete window; `None` without such flows.
+    /// Jain's index of flows that are active in nearly the complete window; `None` without such flows, and if the class
+    /// has a single flow.
     pub jain: Option<f64>,
 }
 
@@ -121,7 +122,8 @@ impl Parts<'_> {
             fct_n: self.ends.map_or(0, |ends| ends.files),
             loss_ratio: ratio(self.link.dropped_pkts),
             mark_ratio: ratio(self.link.marked_pkts),
-            jain: jain(&self.flows, window_s),
+            // The index of a single flow is always 1.
+            jain: jain(&self.flows, window_s).filter(|_| self.flows.len() > 1),
             name: self.name,
         }
     }

@@ -1,0 +1,92 @@
+//! The metrics of a class of traffic: their names in `summary.json`, and how tables show them.
+
+/// Which values are better.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Better {
+    /// Larger ones.
+    High,
+    /// Smaller ones.
+    Low,
+    /// Neither.
+    Neither,
+}
+
+/// A metric.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Metric {
+    /// Name in `summary.json`, `[report] columns` and `--columns`.
+    pub name: &'static str,
+    /// Heading.
+    pub head: &'static str,
+    /// Unit in tables.
+    pub unit: &'static str,
+    /// Unit of differences in tables.
+    pub points: &'static str,
+    /// Tables show the value times this.
+    pub factor: f64,
+    /// Which values are better.
+    pub better: Better,
+    /// Place in the order in which columns are kept on a narrow terminal; `None`: shown only on request.
+    pub rank: Option<u8>,
+    /// Definition, for legends; metrics of one kind share it.
+    pub about: &'static str,
+}
+
+const THROUGHPUT: &str = "throughput: bytes that arrived for the first time, headers included / time";
+const GOODPUT: &str = "goodput: payload that arrived for the first time (RFC 2647) / time";
+const WAIT: &str = "wait: queueing delay at the link, without transmission and propagation";
+const RTT: &str = "RTT: round-trip time that TCP senders measure";
+const DONE: &str = "done: completion time of files and pages, from the request or the first packet on";
+const LOSS: &str = "loss: packets dropped at the queue / packets offered; without losses on the wire";
+const MARKS: &str = "marks: packets marked CE at the queue / packets offered";
+const JAIN: &str = "Jain: fairness index of the goodput of flows that are active all the time; 1 is equal";
+
+const fn metric(name: &'static str, (head, unit): (&'static str, &'static str), about: &'static str) -> Metric {
+    Metric { name, head, unit, points: unit, factor: 1.0, better: Better::Low, rank: None, about }
+}
+
+impl Metric {
+    const fn ranked(self, rank: u8) -> Self {
+        Self { rank: Some(rank), ..self }
+    }
+
+    const fn better(self, better: Better) -> Self {
+        Self { better, ..self }
+    }
+
+    /// A rate in bit/s, shown in Mb/s.
+    const fn rate(self) -> Self {
+        Self { factor: 1e-6, better: Better::High, ..self }
+    }
+
+    /// A ratio, shown in percent.
+    const fn percent(self) -> Self {
+        Self { factor: 100.0, points: "points", ..self }
+    }
+
+    /// The metric with this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        METRICS.iter().find(|metric| metric.name == name)
+    }
+}
+
+/// All metrics, in the order of tables.
+pub const METRICS: [Metric; 17] = [
+    metric("throughput_bps", ("throughput", "Mb/s"), THROUGHPUT).rate().ranked(10),
+    metric("goodput_bps", ("goodput", "Mb/s"), GOODPUT).rate().ranked(1),
+    metric("wait_ms.mean", ("wait mean", "ms"), WAIT),
+    metric("wait_ms.p50", ("wait p50", "ms"), WAIT).ranked(2),
+    metric("wait_ms.p95", ("wait p95", "ms"), WAIT),
+    metric("wait_ms.p99", ("wait p99", "ms"), WAIT).ranked(0),
+    metric("rtt_ms.mean", ("RTT mean", "ms"), RTT),
+    metric("rtt_ms.p50", ("RTT p50", "ms"), RTT).ranked(8),
+    metric("rtt_ms.p95", ("RTT p95", "ms"), RTT),
+    metric("rtt_ms.p99", ("RTT p99", "ms"), RTT).ranked(7),
+    metric("fct_s.p50", ("done p50", "s"), DONE).ranked(4),
+    metric("fct_s.p95", ("done p95", "s"), DONE).ranked(3),
+    metric("fct_s.p99", ("done p99", "s"), DONE),
+    metric("fct_s.n", ("done", "files"), DONE).better(Better::High),
+    metric("loss_ratio", ("loss", "%"), LOSS).percent().ranked(5),
+    metric("mark_ratio", ("marks", "%"), MARKS).percent().better(Better::Neither).ranked(9),
+    metric("jain", ("Jain", ""), JAIN).better(Better::High).ranked(6),
+];
