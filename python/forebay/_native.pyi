@@ -157,6 +157,14 @@ class Results:
     def flows(self) -> Table:
         """One row per run and flow."""
 
+    @property
+    def traffic(self) -> Table:
+        """One row per run, link and class of traffic."""
+
+    @property
+    def completions(self) -> Table:
+        """One row per file or page that arrived."""
+
     def quantity(self, name: str) -> list[float]:
         """A quantity, named as in claims and tables, of each run; NaN where a run does not have it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,19 @@ class Results:
         that arrived for the first time within the window), ``received_bytes`` (with headers), ``active_s``,
         ``sent_pkts``, ``retransmitted_pkts``, ``timeouts``."""
         return self._native.flows
+
+    @property
+    def traffic(self) -> _native.Table:
+        """One row per run, link and class of traffic, and one for all classes: ``label``, ``aqm``, ``axes``, ``seed``,
+        ``link``, ``traffic`` (the group of flows, or the number of the class), and the metrics of the first table that
+        is printed, such as ``goodput_bps``, ``wait_ms_p99`` and ``fct_s_p95``; null where a class does not have one."""
+        return self._native.traffic
+
+    @functools.cached_property
+    def completions(self) -> _native.Table:
+        """One row per file or page that arrived after the warm-up: ``label``, ``seed``, ``flow``, ``group``, ``at_s``
+        (time of arrival), ``fct_s`` (time since the request or the first packet)."""
+        return self._native.completions
 
     @functools.cached_property
     def _document(self) -> dict[str, Any]:
@@ -147,6 +161,10 @@ class Results:
 
     def __str__(self) -> str:
         return self._native.text()
+
+    def _repr_html_(self) -> str:
+        """The text of ``print(results)``, for notebooks."""
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __repr__(self) -> str:
         return f"Results({len(self)} runs: {', '.join(self.labels)})"

@@ -22,6 +22,7 @@ mod tc;
 mod terminal;
 mod theory;
 mod tune;
+mod verdict;
 mod wire;
 #[cfg(unix)]
 mod writers;

@@ -37,7 +37,7 @@ fn a_run_prints_its_tables_and_keeps_everything() {
     let parent = place.dir.join("runs");
     let dir = parent.join(&names(&parent)[0]);
     assert!(dir.file_name().unwrap().to_str().unwrap().starts_with("short-"));
-    for name in ["scenario.toml", "meta.json", "summary.json", "summary.parquet", "series.parquet", "flows.parquet"] {
+    for name in ["scenario.toml", "meta.json", "summary.json", "summary.parquet", "traffic.parquet", "series.parquet"] {
         assert!(dir.join(name).is_file(), "{name}");
     }
     let meta: Value = serde_json::from_str(&fs::read_to_string(dir.join("meta.json")).unwrap()).unwrap();

@@ -59,12 +59,13 @@ fn a_row_for_each_case_and_discipline() {
     let ended = place.run(&[&AXES[..], &["--runs", "2"]].concat()).good();
     assert_eq!(ended.stderr, "Short: 16 runs of 2 s\n");
     let lead = |row: &Vec<&str>, words: usize| row[..words].join(" ");
-    let means = rows(&ended.stdout, "bottleneck rate   ftp count   discipline ");
+    let (_, queue) = ended.stdout.split_once("the queue at the link\n").unwrap();
+    let means = rows(queue, "bottleneck rate   ftp count   discipline ");
     let leads: Vec<String> = means.iter().map(|row| lead(row, 3)).collect();
     let want = ["5mbit 5 raqm", "5mbit 5 droptail", "5mbit 10 raqm", "5mbit 10 droptail"];
     assert_eq!(leads[..4], want, "the last axis varies fastest");
     assert_eq!((leads.len(), leads[4].as_str(), leads[7].as_str()), (8, "10mbit 5 raqm", "10mbit 10 droptail"));
-    assert!(means.iter().all(|row| row.iter().filter(|word| **word == "±").count() >= 5), "{means:?}");
+    assert!(means.iter().all(|row| row.iter().filter(|word| **word == "±").count() >= 3), "{means:?}");
     let (_, after) = ended.stdout.split_once("minus the first discipline of the same case\n").unwrap();
     let differences: Vec<String> = rows(after, "bottleneck rate").iter().map(|row| lead(row, 3)).collect();
     assert_eq!(differences, ["5mbit 5 droptail", "5mbit 10 droptail", "10mbit 5 droptail", "10mbit 10 droptail"]);

@@ -159,6 +159,18 @@ impl Results {
         Table::new(self.whole(py, table::flows)?)
     }
 
+    /// One row per run, link and class of traffic.
+    #[getter]
+    fn traffic(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::new(py.detach(|| table::traffic(&self.records)))
+    }
+
+    /// One row per file or page that arrived.
+    #[getter]
+    fn completions(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::new(self.whole(py, table::completions)?)
+    }
+
     /// A quantity, named as in claims and tables, of each run; NaN where a run does not have it.
     fn quantity(&self, py: Python<'_>, name: &str) -> PyResult<Vec<f64>> {
         let wrong = |accepts: String| errors::argument("quantity", name, &accepts);

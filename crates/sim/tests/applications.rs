@@ -154,3 +154,14 @@ fn no_events_after_an_application_leaves() {
     net.flows[0].stop = Some(Instant::from_nanos(1_000_000));
     assert_eq!(run(&net, 1).classes.iter().map(|class| class.files).sum::<u64>(), 0);
 }
+
+#[test]
+fn completions_list_every_file_in_order() {
+    let outcome = run(&network(3, 20, TcpOptions::default(), &Work::Files(FILES)), 1);
+    let (files, took) = (outcome.all[0].files, outcome.all[0].completion_s.unwrap());
+    assert_eq!(outcome.completions.len() as u64, files);
+    assert!(outcome.completions.is_sorted_by_key(|file| file.at));
+    assert!((0..3).all(|flow| outcome.completions.iter().any(|file| file.flow == flow)));
+    let mean = outcome.completions.iter().map(|file| file.took.secs()).sum::<f64>() / files as f64;
+    assert!((mean - took.mean).abs() < 1e-9, "{mean} {took:?}");
+}

@@ -1,6 +1,7 @@
 //! Integration tests of the simulator: connections, networks, scripts and fingerprints.
 
 mod applications;
+mod bundles;
 mod common;
 mod conditions;
 mod connection;

@@ -4,8 +4,9 @@ use super::verdicts;
 use crate::base::program;
 
 /// Files that may change.
-const BLESSED: [&str; 8] = [
+const BLESSED: [&str; 9] = [
     "crates/aqm/golden",
+    "crates/cli/tests/golden",
     "crates/sim/tests/fingerprints.txt",
     "docs/scenario.schema.json",
     QUEUES.files[0],
@@ -15,8 +16,9 @@ const BLESSED: [&str; 8] = [
     verdicts::EXPECTED,
 ];
 /// Tests that write their expected files: package, module.
-const WRITERS: [[&str; 2]; 6] = [
+const WRITERS: [[&str; 2]; 7] = [
     ["forebay-aqm", "golden::"],
+    ["forebay", "verdict::"],
     ["forebay-sim", "fingerprints::"],
     ["forebay-lab", "published_schema::"],
     ["forebay-lab", QUEUES.test],
@@ -37,7 +39,7 @@ pub(crate) struct Page {
     files: &'static [&'static str],
 }
 
-/// Rewrites golden traces, fingerprints, schema, pages and quick verdicts, and shows the changed files.
+/// Rewrites golden traces and tables, fingerprints, schema, pages and quick verdicts, and shows the changed files.
 pub(crate) fn run() -> Result<(), String> {
     for writer in WRITERS {
         write(writer)?;

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 
 use forebay_aqm::base::packet::Colour;
-use forebay_aqm::base::time::Span;
+use forebay_aqm::base::time::{Instant, Span};
 use forebay_lab::disk;
 use forebay_lab::lower;
 use forebay_lab::plan::{Job, Plan};
@@ -24,10 +24,9 @@ use forebay_live::namespaces::{Site, Wishes};
 use forebay_live::sys::process::{self, Signals};
 use forebay_live::sys::{clock, socket};
 use forebay_live::traffic::{self, Found};
-use forebay_sim::delays::Delays;
 use forebay_sim::lone::Rows;
 use forebay_sim::network::{FlowSpec, Network};
-use forebay_sim::outcome::{self, FlowOutcome};
+use forebay_sim::outcome::{self, Completion, FlowOutcome};
 use forebay_sim::tcp::sender::SenderCounts;
 use serde::{Deserialize, Serialize};
 
@@ -211,13 +210,15 @@ fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -
         net.flows.iter().enumerate().map(|(number, flow)| of_flow(net, number, flow, &outcome, found)).collect();
     let cpu_seconds = outcome.cpu_ns as f64 * 1e-9;
     let mut delays = outcome.fabric.delays;
-    complete(net, found, &mut delays);
+    let completions = completions(net, found);
+    completions.iter().for_each(|file| delays.completed(net.flows[file.flow as usize].bundle, file.took));
     let seen = outcome::Outcome {
         links: outcome.fabric.links,
         flows,
         classes: delays.of_classes(&net.bundles()),
         bundles: delays.of_bundles(),
         all: net.bundles_across().iter().map(|bundles| delays.of_all(bundles)).collect(),
+        completions,
         events: 0,
         fingerprint: 0,
     };
@@ -243,13 +244,13 @@ fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, fou
     }
 }
 
-/// Adds the completion times of the files of flows that cross a link under study.
-fn complete(net: &Network, found: &Found, delays: &mut Delays) {
-    for (flow, begun, took) in &found.files {
-        let passes = |flow: &&FlowSpec| net.routes[flow.forward].iter().any(|&link| net.links[link].lane.study);
-        let is_inside = begun + took >= net.warmup.nanos();
-        if let Some(flow) = net.flows.get(*flow).filter(passes).filter(|_| is_inside) {
-            delays.completed(flow.bundle, Span::from_nanos(*took));
-        }
-    }
+/// The files of flows that cross a link under study, after the warm-up.
+fn completions(net: &Network, found: &Found) -> Vec<Completion> {
+    let passes = |flow: &&FlowSpec| net.routes[flow.forward].iter().any(|&link| net.links[link].lane.study);
+    let completion = |&(flow, begun, took): &(usize, u64, u64)| {
+        let at = Instant::from_nanos(begun + took);
+        let is_counted = net.flows.get(flow).filter(passes).is_some() && at >= Instant::ZERO + net.warmup;
+        is_counted.then(|| Completion { flow: flow as u32, at, took: Span::from_nanos(took) })
+    };
+    found.files.iter().filter_map(completion).collect()
 }

@@ -270,6 +270,7 @@ fn kept(
         classes: delays.of_classes(&class_of),
         bundles: delays.of_bundles(),
         all: net.bundles_across().iter().map(|bundles| delays.of_all(bundles)).collect(),
+        completions: Vec::new(),
         events: 0,
         fingerprint: 0,
     };

@@ -193,3 +193,46 @@ fn is_best(at: usize, all: &[Option<Interval>], better: Better) -> bool {
             Better::Neither => false,
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::comparison::TrafficComparison;
+
+    fn estimate(mean: f64, half: f64) -> Interval {
+        Interval { mean, half, n: 5 }
+    }
+
+    /// A contender with one class: goodput in Mb/s, p99 delay in ms.
+    fn contender(goodput: f64, p99: f64) -> ContenderComparison {
+        let mean = [("goodput_bps", estimate(goodput * 1e6, 0.1e6)), ("wait_ms.p99", estimate(p99, 1.0))];
+        let class = TrafficComparison { mean: mean.into_iter().collect(), ..TrafficComparison::default() };
+        ContenderComparison { classes: [(ALL, class)].into_iter().collect(), ..ContenderComparison::default() }
+    }
+
+    fn table(look: Look, contenders: &[ContenderComparison]) -> Verdict {
+        let rows = contenders.iter().enumerate().map(|(n, it)| (format!("aqm{n}"), it)).collect();
+        verdict(look, &Shown::default(), &[], &[Case { axes: Vec::new(), rows }])
+    }
+
+    #[test]
+    fn best_value_is_marked_if_intervals_are_apart() {
+        let text = table(Look::PLAIN, &[contender(9.0, 40.0), contender(9.1, 20.0), contender(9.05, 30.0)]).text;
+        let rows: Vec<&str> = text.lines().skip(2).take(3).collect();
+        assert!(rows[1].ends_with("20.0 ± 1.0 *"), "{text}");
+        assert_eq!(rows.iter().map(|row| row.matches('*').count()).sum::<usize>(), 1, "goodput overlaps: {text}");
+    }
+
+    #[test]
+    fn single_contender_is_not_the_best() {
+        assert!(!table(Look::PLAIN, &[contender(9.0, 40.0)]).text.contains('*'));
+    }
+
+    #[test]
+    fn narrow_terminal_keeps_the_delay() {
+        let narrow = Look { columns: Some(25), ..Look::PLAIN };
+        let Verdict { text, legend } = table(narrow, &[contender(9.0, 40.0)]);
+        assert!(text.contains("wait p99") && !text.contains("goodput"), "{text}");
+        assert!(legend.iter().all(|line| !line.starts_with("goodput")));
+    }
+}

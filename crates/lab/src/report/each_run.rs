@@ -195,5 +195,14 @@ fn without_series(mut run: RunRecord) -> RunRecord {
 /// The record of a run at a further link.
 pub(super) fn at_link(link: LinkRecord, duration_s: f64) -> RunRecord {
     let LinkRecord { summary, reference, queue_shares, series } = link;
-    RunRecord { summary, duration_s, reference, queue_shares, series, flows: Vec::new(), others: Vec::new() }
+    RunRecord {
+        summary,
+        duration_s,
+        reference,
+        queue_shares,
+        series,
+        flows: Vec::new(),
+        completions: Vec::new(),
+        others: Vec::new(),
+    }
 }

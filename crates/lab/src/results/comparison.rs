@@ -26,7 +26,7 @@ pub struct CaseComparison {
 }
 
 /// A contender in a case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContenderComparison {
     /// Unique label.
     pub label: String,

@@ -4,7 +4,7 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::time::Instant;
 use forebay_sim::network::{LinkId, Network};
-use forebay_sim::outcome::{BundleEnds, ClassOutcome, FlowOutcome, LinkOutcome, Outcome, Series};
+use forebay_sim::outcome::{BundleEnds, ClassOutcome, Completion, FlowOutcome, LinkOutcome, Outcome, Series};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::class_column::ClassColumn;
@@ -186,6 +186,9 @@ pub struct RunRecord {
     pub series: SeriesRecord,
     /// The flows.
     pub flows: Vec<FlowRecord>,
+    /// The files that arrived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completions: Vec<CompletionRecord>,
     /// The other links under study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<LinkRecord>,
@@ -223,8 +226,19 @@ impl RunRecord {
             LinkRecord { series, queue_shares, ..link }
         });
         let (series, others) = (self.series.slim(), others.collect());
-        Self { series, others, flows: Vec::new(), queue_shares: Vec::new(), ..self }
+        Self { series, others, flows: Vec::new(), completions: Vec::new(), queue_shares: Vec::new(), ..self }
     }
+}
+
+/// A file or page that arrived within the window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompletionRecord {
+    /// Index of its flow.
+    pub flow: u32,
+    /// Time of arrival in seconds.
+    pub at_s: f64,
+    /// Completion time in seconds, from the request or first packet on.
+    pub fct_s: f64,
 }
 
 impl SeriesRecord {
@@ -335,8 +349,18 @@ pub fn record(
         retransmitted_pkts: f.sender.retransmitted,
         timeouts: f.sender.timeouts,
     });
-    let duration_s = case.scenario.duration.secs();
-    RunRecord { summary, duration_s, reference, queue_shares, flows: flows.collect(), series, others: links }
+    let completion =
+        |file: &Completion| CompletionRecord { flow: file.flow, at_s: file.at.secs(), fct_s: file.took.secs() };
+    RunRecord {
+        summary,
+        duration_s: case.scenario.duration.secs(),
+        reference,
+        queue_shares,
+        flows: flows.collect(),
+        completions: outcome.completions.iter().map(completion).collect(),
+        series,
+        others: links,
+    }
 }
 
 impl Run<'_> {

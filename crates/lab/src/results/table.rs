@@ -10,7 +10,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
+use crate::figures::metric::METRICS;
 use crate::results::record::{ClassSummary, RunRecord, RunSummary};
+use crate::results::traffic::TrafficSummary;
 
 /// A column; rows without a value are null.
 pub enum Column {
@@ -180,7 +182,31 @@ pub fn summary(records: &[RunRecord]) -> Table {
         .number("owd_ms_mean", class(|c| c.owd_ms.map(|s| s.mean)))
         .number("owd_ms_p99", class(|c| c.owd_ms.map(|s| s.p99)))
         .number("jitter_ms", class(|c| c.jitter_ms))
+        .number("fct_s_mean", class(|c| c.fct_s.map(|s| s.mean)))
+        .number("fct_s_p50", class(|c| c.fct_s.map(|s| s.p50)))
+        .number("fct_s_p95", class(|c| c.fct_s.map(|s| s.p95)))
+        .number("fct_s_p99", class(|c| c.fct_s.map(|s| s.p99)))
         .words("fingerprint", rows.iter().map(|(r, _)| r.fingerprint.clone()))
+}
+
+/// `traffic.parquet`: a row per run, link and class of traffic, and one for all classes; the columns are [`METRICS`],
+/// with `_` in place of the dot.
+pub fn traffic(records: &[RunRecord]) -> Table {
+    let rows: Vec<(&RunSummary, &TrafficSummary)> = records
+        .iter()
+        .flat_map(RunRecord::summaries)
+        .flat_map(|run| run.traffic.iter().map(move |traffic| (run, traffic)))
+        .collect();
+    let table = Table::default()
+        .words("label", rows.iter().map(|(r, _)| r.label.clone()))
+        .words("aqm", rows.iter().map(|(r, _)| r.aqm.clone()))
+        .words("axes", rows.iter().map(|(r, _)| serde_json::to_string(&r.axes).unwrap_or_default()))
+        .count("seed", rows.iter().map(|(r, _)| r.seed))
+        .words("link", rows.iter().map(|(r, _)| r.link.clone()))
+        .words("traffic", rows.iter().map(|(_, t)| t.name.clone()));
+    METRICS.iter().fold(table, |table, metric| {
+        table.number(&metric.name.replace('.', "_"), rows.iter().map(|(_, t)| t.metric(metric.name)))
+    })
 }
 
 /// Names of all probes, in order of first occurrence.
@@ -230,4 +256,17 @@ pub fn flows(records: &[RunRecord]) -> Table {
         .count("sent_pkts", rows().map(|(_, _, f)| f.sent_pkts))
         .count("retransmitted_pkts", rows().map(|(_, _, f)| f.retransmitted_pkts))
         .count("timeouts", rows().map(|(_, _, f)| f.timeouts))
+}
+
+/// `completions.parquet`: a row per file or page that arrived.
+pub fn completions(records: &[RunRecord]) -> Table {
+    let rows = || records.iter().flat_map(|r| r.completions.iter().map(move |c| (r, c)));
+    let flow = |r: &RunRecord, flow: u32| r.flows.get(flow as usize).map(|f| f.group.clone());
+    Table::default()
+        .words("label", rows().map(|(r, _)| r.summary.label.clone()))
+        .count("seed", rows().map(|(r, _)| r.summary.seed))
+        .count("flow", rows().map(|(_, c)| u64::from(c.flow)))
+        .some_words("group", rows().map(move |(r, c)| flow(r, c.flow)))
+        .number("at_s", rows().map(|(_, c)| Some(c.at_s)))
+        .number("fct_s", rows().map(|(_, c)| Some(c.fct_s)))
 }

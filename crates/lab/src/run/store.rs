@@ -18,7 +18,7 @@ use crate::load;
 use crate::results::meta::{Machine, Meta, Origin, Provenance, RunMeta};
 use crate::results::record::RunRecord;
 use crate::results::summary::Summary;
-use crate::results::table::{self, Parquet};
+use crate::results::table::{self, Parquet, Table};
 use crate::results::timing::Timing;
 use crate::run::compare;
 use crate::run::plan::{Job, Plan};
@@ -201,31 +201,40 @@ impl Store {
         let runs = records.iter().flat_map(RunRecord::summaries).cloned().collect();
         let summary = Summary::new(plan.title(), runs, compare::compare(plan, records), plan.shown());
         write_json(&self.path("summary.json"), &summary)?;
-        let path = self.path("summary.parquet");
-        write_whole(&path, &table::summary(records).to_parquet().map_err(damaged(&path))?)?;
+        for (name, table) in
+            [("summary.parquet", table::summary(records)), ("traffic.parquet", table::traffic(records))]
+        {
+            let path = self.path(name);
+            write_whole(&path, &table.to_parquet().map_err(damaged(&path))?)?;
+        }
         self.write_tables(plan, jobs, &table::probes(records))?;
         Ok(summary)
     }
 
     /// The tables that grow with the number of runs; written in parts, from disk.
     fn write_tables(&self, plan: &Plan, jobs: &[Job], probes: &[&str]) -> Result<(), StoreError> {
-        let (series, flows) = (self.path("series.parquet"), self.path("flows.parquet"));
-        let (bad_series, bad_flows) = (damaged(&series), damaged(&flows));
-        let fill = |to_series: &mut fs::File, to_flows: &mut fs::File| {
-            let mut to_series = Parquet::new(to_series, &table::series(&[], probes)).map_err(&bad_series)?;
-            let mut to_flows = Parquet::new(to_flows, &table::flows(&[])).map_err(&bad_flows)?;
+        let paths = ["series.parquet", "flows.parquet", "completions.parquet"].map(|name| self.path(name));
+        let tables: [&Rows<'_>; 3] = [&|records| table::series(records, probes), &table::flows, &table::completions];
+        let fill = |files: [&mut fs::File; 3]| {
+            let mut open = Vec::new();
+            for (file, (table, path)) in files.into_iter().zip(tables.iter().zip(&paths)) {
+                open.push((Parquet::new(file, &table(&[])).map_err(damaged(path))?, table, path));
+            }
             for some in jobs.chunks(RUNS_AT_A_TIME) {
                 let records: Vec<RunRecord> = some.par_iter().filter_map(|job| self.load(plan, *job)).collect();
-                to_series.add(&table::series(&records, probes)).map_err(&bad_series)?;
-                to_flows.add(&table::flows(&records)).map_err(&bad_flows)?;
+                for (parquet, table, path) in &mut open {
+                    parquet.add(&table(&records)).map_err(damaged(path))?;
+                }
             }
-            to_series.finish().map_err(&bad_series)?;
-            to_flows.finish().map_err(&bad_flows)?;
-            Ok(())
+            open.into_iter().try_for_each(|(parquet, _, path)| parquet.finish().map(drop).map_err(damaged(path)))
         };
-        fill_whole(&series, |to_series| fill_whole(&flows, |to_flows| fill(to_series, to_flows)))
+        let [series, flows, completions] = &paths;
+        fill_whole(series, |a| fill_whole(flows, |b| fill_whole(completions, |c| fill([a, b, c]))))
     }
 }
+
+/// The rows of a table.
+type Rows<'a> = dyn Fn(&[RunRecord]) -> Table + 'a;
 
 /// An error if `dir` has other content than results of `plan`.
 fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {

@@ -5,4 +5,5 @@ mod class_columns;
 mod exhibits;
 mod report;
 mod store;
+mod traffic;
 mod writers;

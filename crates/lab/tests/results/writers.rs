@@ -60,8 +60,17 @@ fn threads_with_one_directory_take_turns() {
         let seeds = seeds(&dir);
         assert!([[1; 3], [4; 3]].contains(&seeds), "{seeds:?}");
     }
-    let expected =
-        ["flows.parquet", "meta.json", "runs", "scenario.toml", "series.parquet", "summary.json", "summary.parquet"];
+    let expected = [
+        "completions.parquet",
+        "flows.parquet",
+        "meta.json",
+        "runs",
+        "scenario.toml",
+        "series.parquet",
+        "summary.json",
+        "summary.parquet",
+        "traffic.parquet",
+    ];
     assert_eq!(names(&dir), expected.map(str::to_string).into());
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use forebay_aqm::base::design::ProbeSpec;
 use forebay_aqm::base::packet::Colour;
+use forebay_aqm::base::time::{Instant, Span};
 
 use crate::measure::bundles::Bundles;
 use crate::measure::histogram::Summary;
@@ -207,6 +208,17 @@ pub struct BundleEnds {
     pub completion_s: Option<Summary>,
 }
 
+/// A file or page that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Its flow.
+    pub flow: u32,
+    /// Time of arrival.
+    pub at: Instant,
+    /// Time since the request or the first packet.
+    pub took: Span,
+}
+
 /// All results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -220,6 +232,8 @@ pub struct Outcome {
     pub bundles: Vec<BundleEnds>,
     /// For each of `links`, all bundles together whose data crosses it; their number is 0.
     pub all: Vec<BundleEnds>,
+    /// Files of flows whose data passes a link under study, within the window, in order of arrival.
+    pub completions: Vec<Completion>,
     /// Events processed.
     pub events: u64,
     /// Hash of all packet events; identifies the run.

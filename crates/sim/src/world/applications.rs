@@ -5,6 +5,7 @@ use forebay_aqm::base::time::Instant;
 use super::World;
 use super::flow::Body;
 use crate::link::segment::{Kind, Load, Mark, Segment};
+use crate::measure::outcome::Completion;
 use crate::traffic::session::{Action, End};
 
 impl World {
@@ -27,6 +28,7 @@ impl World {
         let wakes = application.app.wakes();
         if flow.watched && at >= self.window.from {
             self.ends.delays.completed(flow.bundle, took);
+            self.ends.completions.push(Completion { flow: id as u32, at, took });
         }
         if let Some(at) = wakes {
             self.arm(id, at);

@@ -12,6 +12,7 @@ use crate::engine::slab::Slab;
 use crate::engine::timers::Timers;
 use crate::link::segment::{Kind, Load, Mark, Segment};
 use crate::measure::delays::Delays;
+use crate::measure::outcome::Completion;
 use crate::network::{FlowSpec, Network};
 use crate::tcp::receiver::Ack;
 use crate::tcp::reports::{Block, Blocks};
@@ -22,6 +23,7 @@ pub(super) struct Endpoints {
     markers: Vec<TokenBucket>,
     timers: Timers,
     pub(super) delays: Delays,
+    pub(super) completions: Vec<Completion>,
     /// Selective blocks of the acknowledgements in transit.
     pub(super) blocks: Slab<Blocks>,
 }
@@ -35,6 +37,7 @@ impl Endpoints {
             markers: net.markers.iter().map(|marker| TokenBucket::new(marker.cir, marker.cbs)).collect(),
             timers: Timers::new(),
             delays: Delays::default(),
+            completions: Vec::new(),
             blocks: Slab::new(),
         }
     }

@@ -79,6 +79,7 @@ impl World {
             classes: self.ends.delays.of_classes(&self.sampling.bundles),
             bundles: self.ends.delays.of_bundles(),
             all: self.sampling.across.iter().map(|bundles| self.ends.delays.of_all(bundles)).collect(),
+            completions: core::mem::take(&mut self.ends.completions),
             events: self.record.events,
             fingerprint: self.record.fingerprint,
         }

@@ -1,0 +1,36 @@
+//! Classes of traffic: their summaries, comparisons and Parquet rows.
+
+use forebay_lab::load;
+use forebay_lab::plan::Plan;
+use forebay_lab::record::RunRecord;
+use forebay_lab::scenario::Overrides;
+use forebay_lab::{compare, table};
+
+/// The home line has three groups of flows. Only web users have completions.
+#[test]
+fn classes_and_completions_reach_parquet_and_summary() {
+    let text = include_str!("../../../../examples/home.toml");
+    let sets = ["duration=12s", "warmup=2s"].map(str::to_string).to_vec();
+    let changes = Overrides { sets, aqm: vec!["droptail".into(), "fq_codel".into()], ..Overrides::default() };
+    let plan = Plan::new(load::parse("home", text, &changes).unwrap(), 1, 2);
+    let records: Vec<RunRecord> = plan.jobs().into_iter().map(|job| plan.run(job, &mut ()).unwrap().unwrap()).collect();
+    let names = |record: &RunRecord| record.summary.traffic.iter().map(|t| t.name.clone()).collect::<Vec<_>>();
+    assert!(records.iter().all(|record| names(record) == ["download", "web", "call", "all"]));
+    let rows = |table: table::Table| table.columns().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
+    assert!(rows(table::traffic(&records)).ends_with(&["loss_ratio", "mark_ratio", "jain"].map(str::to_string)));
+    for record in &records {
+        let all = record.summary.traffic.last().unwrap();
+        assert_eq!(record.completions.len() as u64, all.fct_n);
+        assert!(record.completions.iter().all(|file| record.flows[file.flow as usize].group == "web"));
+        let sum: f64 = record.summary.traffic[..3].iter().map(|class| class.goodput_bps).sum();
+        assert!((sum / all.goodput_bps - 1.0).abs() < 1e-9);
+        assert!((all.goodput_bps / record.summary.goodput_bps - 1.0).abs() < 1e-9);
+    }
+    let compared = compare::compare(&plan, &records);
+    let [droptail, fq_codel] = compared.cases[0].contenders.as_slice() else { panic!() };
+    assert!(droptail.classes.get("web").unwrap().difference.is_empty());
+    let call = fq_codel.classes.get("call").unwrap();
+    assert!(call.mean.get("wait_ms.p99").unwrap().mean < 5.0);
+    assert!(call.mean.get("rtt_ms.p50").is_none(), "a call has no TCP sender");
+    assert!(call.difference.get("wait_ms.p99").unwrap().unwrap().mean < -50.0);
+}
