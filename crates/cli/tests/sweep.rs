@@ -138,6 +138,6 @@ fn threads_make_no_difference_to_any_file() {
     };
     let (one, two) = (run("1"), run("2"));
     let files: Vec<&String> = one.1.iter().map(|(name, _)| name).collect();
-    assert_eq!(files.len(), 16 + 4 + 6, "runs, cases, and the rest but the report: {files:?}");
+    assert_eq!(files.len(), 16 + 4 + 8, "runs, cases, and the rest but the report: {files:?}");
     assert!(one == two);
 }
