@@ -15,7 +15,9 @@ def results() -> forebay.Results:
 
 
 def test_print_begins_with_delay_and_completion_times(results: forebay.Results) -> None:
-    lines = str(results).splitlines()
+    text = str(results)
+    assert text.startswith("fq_codel has the lowest p99 queueing delay for call: ")
+    lines = text.split("\n\n", 1)[1].splitlines()
     assert all(head in lines[0] for head in ("goodput", "wait p50", "wait p99", "RTT p99", "done p95", "Jain"))
     starts = [line.split()[0] for line in lines[2:10:2]]
     assert starts == ["download", "web", "call", "all"]

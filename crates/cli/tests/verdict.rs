@@ -8,9 +8,9 @@ use crate::common::Place;
 const HOME: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/home.toml");
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/home.txt");
 
-/// The first lines of stdout.
-fn first(text: &str, lines: usize) -> Vec<&str> {
-    text.lines().take(lines).collect()
+/// The lines after the answer, which ends with an empty line.
+fn table(text: &str) -> Vec<&str> {
+    text.lines().skip_while(|line| !line.is_empty()).skip(1).collect()
 }
 
 /// The cells of a row: two or more spaces separate them.
@@ -37,7 +37,11 @@ fn run_answers_in_its_first_ten_lines() {
     let place = Place::new("engineer");
     let words = ["run", HOME, "--aqm", "droptail", "--aqm", "fq_codel", "--runs", "3", "-q"];
     let out = place.run(&words).good().stdout;
-    let lines = first(&out, 10);
+    let answer: Vec<&str> = out.lines().take(2).collect();
+    assert!(answer[0].starts_with("fq_codel has the lowest p99 queueing delay for call: 0.2"), "{answer:?}");
+    assert!(answer.join(" ").contains("against 119 ms under droptail, with 1"), "{answer:?}");
+    let lines = table(&out);
+    assert!(out.lines().count() - lines.len() <= 4, "the table begins within the first five lines");
     let heads =
         ["throughput", "goodput", "wait p50", "wait p99", "RTT p50", "RTT p99", "done p50", "done p95", "loss", "Jain"];
     assert_eq!(cells(lines[0]), heads);
@@ -57,7 +61,8 @@ fn sweep_begins_with_classes_over_the_axis() {
     let place = Place::new("student");
     let words = ["sweep", HOME, "--vary", "flows.download.count=1,4", "--aqm", "droptail", "--aqm", "fq_codel"];
     let out = place.run(&[&words[..], &["--runs", "2", "--set", "duration=20s", "-q"]].concat()).good().stdout;
-    let lines = first(&out, 10);
+    assert!(out.starts_with("fq_codel has the lowest p99 queueing delay at 2 of 2 points."), "{out}");
+    let lines = table(&out);
     assert_eq!(cells(lines[0])[..2], ["download count", "throughput"]);
     let leads: Vec<String> = lines[2..6].iter().map(|line| cells(line)[..3].join("|")).collect();
     assert!(leads[0].starts_with("download|1   droptail") || leads[0].starts_with("download|1|droptail"), "{leads:?}");
@@ -69,9 +74,9 @@ fn columns_are_those_of_the_option() {
     let place = Place::new("columns");
     let run = |more: &[&str]| place.run(&[&["run", "short.toml", "--runs", "2", "-q"], more].concat());
     let out = run(&["--columns", "wait_ms.p95,goodput_bps"]).good().stdout;
-    assert_eq!(cells(out.lines().next().unwrap()), ["wait p95", "goodput"]);
+    assert_eq!(cells(table(&out)[0]), ["wait p95", "goodput"]);
     let out = run(&["--set", "report.columns=[\"fct_s.n\"]"]).good().stdout;
-    assert_eq!(cells(out.lines().next().unwrap()), ["done"]);
+    assert_eq!(cells(table(&out)[0]), ["done"]);
     let refused = run(&["--columns", "wait_ms.p9"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("wait_ms.p95"), "{}", refused.stderr);

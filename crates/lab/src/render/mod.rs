@@ -3,6 +3,7 @@
 //! [`summary`] is the output of `forebay run`, and of a `Results` object in Python. [`look`] has colours and
 //! terminal width. [`svg`] writes pictures.
 
+pub mod answer;
 mod beyond;
 pub mod digits;
 pub mod look;

@@ -7,6 +7,7 @@ use crate::results::comparison::ContenderComparison;
 use crate::results::record::{self, RunSummary};
 use crate::results::summary::Summary;
 
+use super::answer;
 use super::beyond::{self, Here};
 use super::digits::{interval, signed, significant};
 use super::look::{Look, Tone};
@@ -41,10 +42,16 @@ pub fn tables(look: Look, summary: &Summary) -> String {
     if summary.compare.cases.len() > 1 { by_point(look, summary) } else { by_case(look, summary) }
 }
 
-/// For each case a table of means, and one of differences if there are several contenders.
+/// The answer, if there is something to compare.
+fn answer(look: Look, summary: &Summary) -> String {
+    let said = answer::answer(summary);
+    if said.is_empty() { String::new() } else { look.wrap("", &said.join(" ")) + "\n" }
+}
+
+/// The answer, then for each case a table of means, and one of differences if there are several contenders.
 pub fn by_case(look: Look, summary: &Summary) -> String {
     let runs = Runs::new(summary);
-    let mut out = beyond::first(look, summary);
+    let mut out = answer(look, summary) + &beyond::first(look, summary);
     let mut definitions = Vec::new();
     for case in &summary.compare.cases {
         let rows: Vec<Row> = case.contenders.iter().map(|it| row(&[], &runs, it)).collect();
@@ -71,7 +78,7 @@ pub fn by_case(look: Look, summary: &Summary) -> String {
     out + &beyond::tables(look, summary) + &legend(look, summary, &definitions)
 }
 
-/// One table of means and one of differences, with a row per case and contender.
+/// The answer, then one table of means and one of differences, with a row per case and contender.
 pub fn by_point(look: Look, summary: &Summary) -> String {
     let runs = &Runs::new(summary);
     let rows = |skip: usize| -> Vec<Row> {
@@ -91,7 +98,7 @@ pub fn by_point(look: Look, summary: &Summary) -> String {
     });
     let Verdict { text, legend: definitions } =
         verdict::verdict(look, &summary.shown, &axis_names, &cases.collect::<Vec<_>>());
-    let mut out = beyond::first(look, summary);
+    let mut out = answer(look, summary) + &beyond::first(look, summary);
     out += &format!("{text}\n{}\n", look.tone(Tone::Strong, "the queue at the link"));
     out += &(means(look, runs, &heads("discipline"), &rows(0)) + "\n");
     let compared = rows(1);

@@ -194,12 +194,13 @@ fn without_series(mut run: RunRecord) -> RunRecord {
 
 /// The record of a run at a further link.
 pub(super) fn at_link(link: LinkRecord, duration_s: f64) -> RunRecord {
-    let LinkRecord { summary, reference, queue_shares, series } = link;
+    let LinkRecord { summary, reference, queue_shares, waits, series } = link;
     RunRecord {
         summary,
         duration_s,
         reference,
         queue_shares,
+        waits,
         series,
         flows: Vec::new(),
         completions: Vec::new(),

@@ -182,6 +182,9 @@ pub struct RunRecord {
     pub reference: Reference,
     /// Fraction of time at each queue length, from 0 packets.
     pub queue_shares: Vec<f64>,
+    /// The queueing delay of each class of traffic.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitRecord>,
     /// The series.
     pub series: SeriesRecord,
     /// The flows.
@@ -222,11 +225,12 @@ impl RunRecord {
     /// all means, and small enough to keep thousands. Names of probes stay.
     pub fn slim(self) -> Self {
         let others = self.others.into_iter().map(|link| {
-            let (series, queue_shares) = (link.series.slim(), Vec::new());
-            LinkRecord { series, queue_shares, ..link }
+            let (series, queue_shares, waits) = (link.series.slim(), Vec::new(), Vec::new());
+            LinkRecord { series, queue_shares, waits, ..link }
         });
         let (series, others) = (self.series.slim(), others.collect());
-        Self { series, others, flows: Vec::new(), completions: Vec::new(), queue_shares: Vec::new(), ..self }
+        let waits = Vec::new();
+        Self { series, others, waits, flows: Vec::new(), completions: Vec::new(), queue_shares: Vec::new(), ..self }
     }
 }
 
@@ -263,8 +267,20 @@ pub struct LinkRecord {
     pub reference: Reference,
     /// Fraction of time at each queue length, from 0 packets.
     pub queue_shares: Vec<f64>,
+    /// The queueing delay of each class of traffic.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitRecord>,
     /// The series.
     pub series: SeriesRecord,
+}
+
+/// The distribution of the queueing delay of a class of traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaitRecord {
+    /// Name of the class, as in [`TrafficSummary`].
+    pub traffic: String,
+    /// Quantiles in ms, of the shares [`SHARES`](forebay_sim::histogram::SHARES); empty without packets.
+    pub ms: Vec<f64>,
 }
 
 /// The label of a contender in a case: `raqm q0=50 [n=40]`.
@@ -338,7 +354,7 @@ pub fn record(
     let studied = net.links.iter().enumerate().filter(|(_, link)| link.lane.study).map(|(id, _)| id);
     let mut links: Vec<LinkRecord> =
         studied.zip(&outcome.links).enumerate().map(|(n, (id, link))| run.at(id, link, outcome.all.get(n))).collect();
-    let LinkRecord { summary, reference, queue_shares, series } = links.remove(0);
+    let LinkRecord { summary, reference, queue_shares, waits, series } = links.remove(0);
     let flows = outcome.flows.iter().map(|f| FlowRecord {
         group: case.scenario.flows[f.group as usize].name.clone(),
         class: f.class,
@@ -356,6 +372,7 @@ pub fn record(
         duration_s: case.scenario.duration.secs(),
         reference,
         queue_shares,
+        waits,
         flows: flows.collect(),
         completions: outcome.completions.iter().map(completion).collect(),
         series,
@@ -382,6 +399,9 @@ impl Run<'_> {
             |bytes: fn(&FlowOutcome) -> u64| flows.iter().copied().map(bytes).sum::<u64>() as f64 * 8.0 / window_s;
         let (goodput_bps, received_bps) = (rate(|f| f.goodput_bytes), rate(|f| f.received_bytes));
         let ratio = |n: u64| n as f64 / link.offered_pkts.max(1) as f64;
+        let (traffic, waits): (Vec<_>, Vec<_>) =
+            traffic(scenario, net, outcome, (link, all), &flows, window_s).into_iter().unzip();
+        let waits = traffic.iter().zip(waits).map(|(of, ms)| WaitRecord { traffic: of.name.clone(), ms }).collect();
         let summary = RunSummary {
             label: label(contender, case),
             aqm: aqm(scenario, contender, &link.name),
@@ -407,11 +427,11 @@ impl Run<'_> {
             cpu_seconds,
             fingerprint: format!("{:016x}", outcome.fingerprint),
             classes: link.classes.iter().map(|c| class_summary(c, outcome, &flows, window_s)).collect(),
-            traffic: traffic(scenario, net, outcome, (link, all), &flows, window_s),
+            traffic,
             settling_s: settling::settling(&seconds, aim),
             overshoot_pkts: settling::overshoot(&seconds, aim),
         };
-        LinkRecord { summary, reference, queue_shares: link.queue_shares.clone(), series }
+        LinkRecord { summary, reference, queue_shares: link.queue_shares.clone(), waits, series }
     }
 }
 

@@ -45,7 +45,8 @@ struct Parts<'a> {
     flows: Vec<&'a FlowOutcome>,
 }
 
-/// Results of each class whose packets were offered to the link, then of all. `flows`: those whose data crosses the link.
+/// Results of each class whose packets were offered to the link, then of all, each with the quantiles of its queueing
+/// delay in ms. `flows`: those whose data crosses the link.
 pub(crate) fn traffic(
     scenario: &Scenario,
     net: &Network,
@@ -53,7 +54,7 @@ pub(crate) fn traffic(
     (link, all): (&LinkOutcome, Option<&BundleEnds>),
     flows: &[&FlowOutcome],
     window_s: f64,
-) -> Vec<TrafficSummary> {
+) -> Vec<(TrafficSummary, Vec<f64>)> {
     let of = |bundle: &BundleOutcome| Parts {
         name: name(scenario, net, bundle.bundle),
         link: bundle.clone(),
@@ -70,11 +71,17 @@ pub(crate) fn traffic(
             dropped_pkts: link.dropped_early + link.dropped_overflow,
             marked_pkts: link.marked,
             sojourn_s: link.sojourn_s,
+            sojourn_quantiles_s: link.sojourn_quantiles_s.clone(),
         },
         ends: all,
         flows: flows.to_vec(),
     };
-    bundles.chain([all]).map(|parts| parts.summary(window_s)).collect()
+    let quantiles = |parts: &Parts<'_>| parts.link.sojourn_quantiles_s.iter().map(|s| s * 1e3).collect();
+    bundles
+        .chain([all])
+        .map(|parts| (quantiles(&parts), parts))
+        .map(|(q, parts)| (parts.summary(window_s), q))
+        .collect()
 }
 
 /// The group of a bundle, or its class if the scenario numbers classes.

@@ -6,6 +6,12 @@ use forebay_aqm::base::time::Span;
 const SUB_BITS: u32 = 6;
 const SUB: usize = 1 << SUB_BITS;
 
+/// Shares of the quantiles that outcomes keep, for curves of distributions.
+pub const SHARES: [f64; 27] = [
+    0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9,
+    0.95, 0.98, 0.99, 0.995, 0.999, 1.0,
+];
+
 /// A histogram of durations.
 #[derive(Clone, Debug)]
 pub struct Histogram {
@@ -101,6 +107,11 @@ impl Histogram {
             p99: self.quantile(0.99),
             max: self.max.nanos() as f64,
         })
+    }
+
+    /// The quantiles of [`SHARES`] in seconds; empty if the histogram is.
+    pub fn quantiles(&self) -> Vec<f64> {
+        if self.n == 0 { Vec::new() } else { SHARES.iter().map(|share| self.quantile(*share) * 1e-9).collect() }
     }
 
     /// The quantile of `share`, 0 to 1, in ns: middle of the first bucket with at least this fraction at or below it.

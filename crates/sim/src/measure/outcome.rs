@@ -62,6 +62,9 @@ pub struct BundleOutcome {
     pub marked_pkts: u64,
     /// Sojourn time in seconds.
     pub sojourn_s: Option<Summary>,
+    /// Quantiles of the sojourn time in seconds, of the shares [`SHARES`](crate::histogram::SHARES); empty without
+    /// packets.
+    pub sojourn_quantiles_s: Vec<f64>,
 }
 
 /// Results of one link under study, within the measurement window unless said otherwise.
@@ -95,6 +98,8 @@ pub struct LinkOutcome {
     pub classes: Vec<ClassOutcome>,
     /// Results by bundle.
     pub bundles: Vec<BundleOutcome>,
+    /// Quantiles of the sojourn time in seconds, of the shares [`SHARES`](crate::histogram::SHARES).
+    pub sojourn_quantiles_s: Vec<f64>,
     /// Sampled series.
     pub series: Series,
 }
@@ -124,6 +129,7 @@ impl LinkOutcome {
             dropped_pkts: b.dropped,
             marked_pkts: b.marked,
             sojourn_s: seconds(&b),
+            sojourn_quantiles_s: b.sojourn.quantiles(),
         };
         let classes = together(meter, |bundle, colour| (bundles.class(bundle), colour.bits()));
         let each = together(meter, |bundle, _| bundle);
@@ -142,6 +148,7 @@ impl LinkOutcome {
             served_pkts: meter.served,
             classes: classes.into_iter().map(class).collect(),
             bundles: each.into_iter().map(bundle).collect(),
+            sojourn_quantiles_s: sojourn.quantiles(),
             series,
         }
     }
