@@ -60,7 +60,7 @@ fn run_answers_in_its_first_ten_lines() {
 fn sweep_begins_with_classes_over_the_axis() {
     let place = Place::new("student");
     let words = ["sweep", HOME, "--vary", "flows.download.count=1,4", "--aqm", "droptail", "--aqm", "fq_codel"];
-    let out = place.run(&[&words[..], &["--runs", "2", "--set", "duration=20s", "-q"]].concat()).good().stdout;
+    let out = place.run(&[&words[..], &["--runs", "3", "-q"]].concat()).good().stdout;
     assert!(out.starts_with("fq_codel has the lowest p99 queueing delay at 2 of 2 points."), "{out}");
     let lines = table(&out);
     assert_eq!(cells(lines[0])[..2], ["download count", "throughput"]);

@@ -164,11 +164,28 @@
     const dense = points.length > DENSE && ["line", "band", "step"].includes(kind);
     const turn = i + Math.floor(i / COLOURS); // a second round of colours meets other dashes
     return {
-      name: String(raw.name), guest: raw.beside ?? null, points, low: raw.low, high: raw.high, bars: raw.bars,
+      name: String(raw.name), guest: raw.beside ?? null, points, low: raw.low, high: raw.high, bars: raw.bars, outline: raw.outline,
       sorted: points.every((p, k) => k === 0 || p[0] >= points[k - 1][0]),
       colour: `c${i % COLOURS}`, mark: MARKS[turn % MARKS.length], order: i, dense,
       dash: dense || kind === "stack" ? "" : DASHES[turn % DASHES.length],
     };
+  }
+  // Colours of disciplines that are often compared; others take what is free.
+  const DISCIPLINES = { droptail: 6, fq_codel: 0, pie: 1, codel: 2, dualpi2: 3, red: 4, pi: 5, raqm: 0, raqm_plus: 1, rem: 3, fq_pie: 5, pi2: 2 };
+  /** Gives each discipline the same colour in every figure; a second one with that colour takes a free one. */
+  function colourDisciplines(series) {
+    const base = (one) => one.name.replace(/ \((kernel|simulated)\)$/, "");
+    const taken = new Map(); // colour by name
+    const free = () => Array.from({ length: COLOURS }, (_, k) => k).find((k) => ![...taken.values()].includes(k));
+    const wanted = (one) => DISCIPLINES[base(one).split(" ")[0]];
+    if (!series.some((one) => wanted(one) !== undefined)) return;
+    for (const known of [true, false]) {
+      for (const one of series.filter((it) => (wanted(it) !== undefined) === known && !taken.has(base(it)))) {
+        const own = wanted(one);
+        taken.set(base(one), own !== undefined && ![...taken.values()].includes(own) ? own : free() ?? one.order % COLOURS);
+      }
+    }
+    for (const one of series) one.colour = `c${taken.get(base(one))}`;
   }
   /** Index of the last point whose x is at most the given one, or -1. */
   function indexAt(points, x) {

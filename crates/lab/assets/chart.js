@@ -13,6 +13,7 @@
       this.xAxis = fig.x || {};
       this.yAxis = fig.y || {};
       this.series = list(fig.series).map((one, i) => readSeries(one, i, this.kind));
+      colourDisciplines(this.series);
       this.categories = this.kind === "columns" ? list((fig.x || {}).categories).map(String) : null;
       this.byPoint = this.style === "points" || this.series.some((one) => !one.sorted);
       this.rules = list(fig.rules).filter((rule) => Number.isFinite(rule.at));
@@ -67,7 +68,7 @@
       const log = scale === "log";
       if (this.categories) return [-0.5, Math.max(1, this.categories.length) - 0.5];
       const xs = this.series.flatMap((one) => one.points.map((p) => p[0])
-        .concat(list(one.bars).flatMap((bar) => (bar ? [bar[0], bar[1]] : []))));
+        .concat(list(one.bars).flatMap((bar) => (bar ? [bar[0], bar[1]] : [])), list(one.outline).map((p) => p[0])));
       let [lo, hi] = extent(xs, log);
       if (!log && !this.series.some((one) => one.points.some((p) => p[0] < 0))) lo = Math.max(0, lo);
       if (this.kind === "points") [lo, hi] = log ? [lo / 1.2, hi * 1.2] : [lo - 0.04 * (hi - lo), hi + 0.04 * (hi - lo)];
@@ -105,7 +106,8 @@
       const inside = (x) => !zoom || (x >= zoom[0] && x <= zoom[1]);
       if (this.kind === "stack") return [0].concat(this.stack.xs.flatMap((x, k) => (inside(x) ? [this.stack.top[k]] : [])));
       const values = [];
-      for (const { points, low, high, bars } of shown) {
+      for (const { points, low, high, bars, outline } of shown) {
+        for (const [x, y] of list(outline)) if (inside(x)) values.push(y);
         points.forEach(([x, y], k) => {
           if (!inside(x)) return;
           values.push(y);
@@ -230,6 +232,8 @@
         kids.push(s("path", { class: this.kind === "points" ? "stroke thin" : "stroke", "stroke-dasharray": dash,
           d: linePath(points, X, Y, this.kind === "step" || this.kind === "cdf" ? this.kind : "line") }));
       }
+      if (one.outline) kids.push(s("path", { class: "area", d: `${linePath(one.outline, X, Y, "line")}Z` }),
+        s("path", { class: "stroke", d: linePath(one.outline, X, Y, "line") }));
       if (one.bars && this.kind === "points") kids.push(s("path", { class: "bars", d: barPath(one, X, Y) }));
       return s("g", {}, kids);
     }

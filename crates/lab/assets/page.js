@@ -1,6 +1,7 @@
 // Last of three files of one script (base, chart, page): claims, sections, and the page itself.
   // ---- Figures and tables -----------------------------------------------------------------------
   const charts = [];
+  const tables = []; // the boxes of all tables of data
   let claimsById = new Map(); // for the links from figures and tables to the claims they belong to
   const claimLinks = (ids) => list(ids).map((id) => claimsById.get(id)).filter(Boolean).map((c) =>
     h("a", { href: `#claim-${slug(c.id)}`, title: verdictOf(c.verdict)[0] }, icon(c.verdict), c.id));
@@ -41,15 +42,22 @@
     });
     return box;
   }
+  /** A mean, with its half-width on a second line. */
+  function estimate(text) {
+    const [mean, half] = text.split(" ± ");
+    return half === undefined ? text : [mean, h("span", { class: "half" }, ` ± ${half}`)];
+  }
   /** A text, or a number next to that of the paper, marked if they do not agree. */
   function cell(value) {
-    if (value === null || typeof value !== "object") return orDash(value);
+    if (value === null || typeof value !== "object") return estimate(orDash(value));
+    if (value.best) return h("strong", {}, estimate(orDash(value.text)));
     const [word, like] = OUTCOMES[value.outcome] || [];
     return [h("span", {}, orDash(value.text)),
       value.printed ? h("span", { class: "printed" }, `paper ${value.printed}`) : "",
       like ? h("span", { class: `badge ${verdictOf(like)[1]}`, title: word }, icon(like),
         h("span", {}, value.outcome === "fails" ? "differs" : "unclear")) : ""];
   }
+  const isEmpty = (value) => ["", "-", "–", null, undefined].includes(value);
   function buildTable(table) {
     const box = h("div", { class: "table-block", id: `table-${slug(table.id)}` });
     guard(box, `The table "${table.title || table.id}"`, () => {
@@ -57,13 +65,16 @@
       const kind = (k) => (columns[k] && columns[k].numeric ? "num" : null);
       const head = columns.map((c, k) => h("th", { scope: "col", class: kind(k) },
         c.name, c.unit ? h("span", { class: "unit" }, ` ${c.unit}`) : ""));
-      const body = list(table.rows).map((row) => h("tr", {}, columns.map((_, k) => h("td", { class: kind(k) }, cell(row[k])))));
+      const body = list(table.rows).map((row) => h("tr", {}, columns.map((c, k) =>
+        h("td", { class: [kind(k), isEmpty(row[k]) && "empty"].filter(Boolean).join(" ") || null, "data-label": c.unit ? `${c.name}, ${c.unit}` : c.name }, cell(row[k])))));
       const title = `table-title-${slug(table.id)}`;
-      box.append(h("h3", { id: title }, table.title || table.id),
-        h("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": title },
-          h("table", { class: "data" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body))),
-        body.length ? "" : h("p", { class: "quiet" }, "No rows."),
-        table.caption ? h("p", { class: "note" }, table.caption) : "", belongs(table.claims));
+      const scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": title },
+        h("table", { class: "data" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));
+      const parts = [scroll, body.length ? "" : h("p", { class: "quiet" }, "No rows."),
+        table.caption ? h("p", { class: "note" }, table.caption) : "", belongs(table.claims)];
+      const heading = h("h3", { id: title }, table.title || table.id);
+      box.append(...(table.folded ? [h("details", { toggle: fitTables }, h("summary", {}, heading), ...parts)] : [heading, ...parts]));
+      tables.push(scroll);
     });
     return box;
   }
@@ -159,13 +170,25 @@
 
   // ---- Page -------------------------------------------------------------------------------------
   function buildHeader(data) {
-    const claims = list(data.claims), facts = list(data.facts);
+    const claims = list(data.claims);
     document.getElementById("top").append(
       data.real ? realNotice(data.real) : "",
+      list(data.answer).length ? h("p", { class: "answer" }, list(data.answer).join(" ")) : "",
       data.subtitle ? h("p", { class: "subtitle" }, data.subtitle) : "",
-      claims.length ? verdictSummary(claims) : "",
+      claims.length ? verdictSummary(claims) : "");
+  }
+  /** Parameters, machine and command, after the results. */
+  function buildOrigin(data) {
+    const facts = list(data.facts);
+    return h("section", { id: "origin" }, h("h2", {}, "Parameters and machine"),
       facts.length ? h("dl", { class: "facts" }, facts.map(([name, fact]) => h("div", {}, h("dt", {}, name), h("dd", {}, fact)))) : "",
       data.command ? commandBox(data.command) : "");
+  }
+  /** Shows the rows of a table as cards if its columns do not fit. */
+  function fitTables() {
+    for (const box of tables) box.classList.remove("cards");
+    const wide = tables.map((box) => box.scrollWidth > box.clientWidth + 1);
+    tables.forEach((box, k) => box.classList.toggle("cards", wide[k]));
   }
   /** Notice that packets were real, and whether their timing was valid. */
   function realNotice(real) {
@@ -240,6 +263,7 @@
     let pending = 0;
     const redraw = () => {
       pending = 0;
+      fitTables();
       for (const chart of charts) {
         const width = Math.max(260, chart.plot.clientWidth);
         if (chart.plot.isConnected && Math.abs(width - chart.width) >= 1) chart.draw(width);
@@ -273,7 +297,9 @@
     buildHeader(data);
     if (list(data.claims).length) main.append(buildClaims(data.claims, list(data.sections)));
     for (const section of [...list(data.sections), ...leftovers(data)]) main.append(buildSection(section, data));
+    if (list(data.facts).length || data.command) main.append(buildOrigin(data));
     buildContents(main);
+    fitTables();
     const maker = data.version ? `Made with ${data.version}. ` : "";
     document.getElementById("foot").append(maker, "This page is self-contained and loads nothing.");
     document.body.append(tip);

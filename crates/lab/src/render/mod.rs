@@ -10,4 +10,4 @@ pub mod look;
 pub mod summary;
 pub mod svg;
 pub mod text_table;
-mod verdict;
+pub(crate) mod verdict;

@@ -11,9 +11,9 @@ use super::look::Look;
 use super::text_table::Table;
 
 /// A case: the values of its axes, and its contenders by name.
-pub(super) struct Case<'a> {
-    pub(super) axes: Vec<String>,
-    pub(super) rows: Vec<(String, &'a ContenderComparison)>,
+pub(crate) struct Case<'a> {
+    pub(crate) axes: Vec<String>,
+    pub(crate) rows: Vec<(String, &'a ContenderComparison)>,
 }
 
 /// The tables, and the definitions of their columns.
@@ -55,7 +55,7 @@ pub(super) fn verdict(look: Look, shown: &Shown, axes: &[String], cases: &[Case<
 }
 
 /// The metrics that the scenario asks for, or those with values.
-fn columns(shown: &Shown, classes: &[&str], cases: &[Case<'_>]) -> Vec<&'static Metric> {
+pub(crate) fn columns(shown: &Shown, classes: &[&str], cases: &[Case<'_>]) -> Vec<&'static Metric> {
     if !shown.columns.is_empty() {
         return shown.columns.iter().filter_map(|name| Metric::named(name)).collect();
     }
@@ -94,7 +94,7 @@ fn printed(line: &str) -> usize {
 }
 
 /// The classes of all contenders; a single class is shown as all.
-fn classes<'a>(cases: &[Case<'a>]) -> Vec<&'a str> {
+pub(crate) fn classes<'a>(cases: &[Case<'a>]) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
     for (_, contender) in cases.iter().flat_map(|case| &case.rows) {
         for (class, _) in contender.classes.iter() {
@@ -176,13 +176,14 @@ impl Shape<'_> {
     }
 }
 
-fn cell(found: Option<&Interval>, factor: f64) -> String {
+/// Mean and half-width of a value, scaled.
+pub(crate) fn cell(found: Option<&Interval>, factor: f64) -> String {
     let number = |of: fn(&Interval) -> f64| found.map(of).filter(|x| x.is_finite()).map(|x| x * factor);
     interval(number(|found| found.mean), number(|found| found.half))
 }
 
 /// Whether contender number `at` is better than all others, and its interval overlaps none of theirs.
-fn is_best(at: usize, all: &[Option<Interval>], better: Better) -> bool {
+pub(crate) fn is_best(at: usize, all: &[Option<Interval>], better: Better) -> bool {
     let Some(own) = all[at] else { return false };
     let others = all.iter().enumerate().filter(|(other, _)| *other != at);
     let mut others = others.filter_map(|(_, found)| *found).peekable();

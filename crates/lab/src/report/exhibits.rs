@@ -100,7 +100,7 @@ fn with_whiskers(name: &str, mut dots: Vec<(Interval, Interval)>) -> Series {
     dots.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean));
     let points = Points::of(dots.iter().map(|(x, y)| (short(x.mean), short(y.mean))));
     let whiskers = dots.iter().map(|(x, y)| whisker(x, y)).collect();
-    Series { name: Some(name.to_string()), beside: None, points, bars: Some(whiskers) }
+    Series { name: Some(name.to_string()), points, bars: Some(whiskers), ..Series::default() }
 }
 
 fn over_time(figure: &Figure, found: &[AtCase]) -> Points {

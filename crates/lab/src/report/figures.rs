@@ -67,7 +67,7 @@ impl Runs {
             let course = self.theory.get(&(case, e.contender))?.fluid.as_ref()?;
             let host = e.runs[0].summary.contender_here();
             let (name, points) = (Some(format!("fluid: {host}")), points(&course.t_s, &course.q_pkts));
-            Some(Series { name, beside: Some(host), points, bars: None })
+            Some(Series { name, beside: Some(host), points, ..Series::default() })
         }));
         let is_laid_over = self.theory.values().any(|found| found.fluid.is_some());
         let model = if is_laid_over { " Dashed: fluid model with the discipline's own code." } else { "" };
@@ -151,7 +151,7 @@ impl Runs {
             for (word, shares) in self.theory.get(&(case, e.contender)).map_or(&[][..], |found| &found.shares) {
                 let points = Points::of(shares.iter().map(|[q, sum]| (short(*q), short(*sum))));
                 let (name, beside) = (Some(format!("{word}: {host}")), Some(host.clone()));
-                series.push(Series { name, beside, points, bars: None });
+                series.push(Series { name, beside, points, ..Series::default() });
             }
         }
         let is_laid_over = series.len() > runs;
@@ -185,7 +185,7 @@ impl Runs {
                 let points = Points::of(dots.iter().map(|(x, y)| (short(x.mean), short(y.mean))));
                 let bars = dots.iter().map(|(x, y)| bar(x, y)).collect();
                 let name = self.entries.iter().find(here).map(|e| self.contender_name(e, cases.len() > 1));
-                Series { name, beside: None, points, bars: Some(bars) }
+                Series { name, points, bars: Some(bars), ..Series::default() }
             })
             .collect();
         let caption = "Means over the seeds with 95 % confidence intervals.";

@@ -11,6 +11,7 @@ mod printed;
 mod real;
 mod shapes;
 mod summary_tables;
+mod traffic;
 
 use std::path::{Path, PathBuf};
 
@@ -68,7 +69,9 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     let mut page = Page::new(&About::run(meta), real.as_ref(), several);
     page.links(&links);
     let [id, title] = ["results", "Results"].map(str::to_string);
-    page.section(&SectionMeta { id, title, ..SectionMeta::default() }, &links);
+    // Results of earlier versions have no classes.
+    let summary = disk::read_json(&dir.join("summary.json")).unwrap_or_default();
+    page.scenario_section(&SectionMeta { id, title, ..SectionMeta::default() }, &links, &summary);
     Ok(page.finish(&[]))
 }
 

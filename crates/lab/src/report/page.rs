@@ -6,8 +6,11 @@ use super::each_run::Runs;
 use super::real::Real;
 use super::shapes::{Check, Claim, Figure, PageData, Section, Shown, Table, Variant};
 use super::summary_tables::{self, significant};
+use super::traffic;
 use crate::claims::{CheckResult, ClaimResult};
+use crate::render::answer;
 use crate::results::meta::{PaperMeta, Provenance, RunMeta, SectionMeta};
+use crate::results::summary::Summary;
 
 /// Facts of `meta.json` about the origin of the results.
 pub(super) struct About<'a> {
@@ -94,6 +97,30 @@ impl Page {
             links.first().map_or_else(Default::default, |first| (first.figures(id), summary_tables::tables(first, id)));
         let place = links.first().map_or_else(String::new, Runs::place);
         self.add(id, &format!("{title}{place}"), Some(text), figures, tables);
+        self.further_links(about, links);
+    }
+
+    /// Adds the runs of a scenario: the answer, then each class of traffic, then the queue.
+    pub(super) fn scenario_section(&mut self, about: &SectionMeta, links: &[Runs], summary: &Summary) {
+        let Some(first) = links.first() else { return };
+        self.0.answer = answer::answer(summary);
+        let SectionMeta { id, title, .. } = about;
+        let figures = traffic::figures(first, id);
+        let tables = traffic::tables(summary, id);
+        if !tables.is_empty() {
+            self.add(id, &format!("{title}{}", first.place()), None, Vec::new(), tables);
+        }
+        if !figures.is_empty() {
+            self.add(
+                &format!("{id}-delay"),
+                &format!("Delay and throughput{}", first.place()),
+                None,
+                figures,
+                Vec::new(),
+            );
+        }
+        let (figures, tables) = (first.figures(&format!("{id}-queue")), summary_tables::tables(first, id));
+        self.add(&format!("{id}-queue"), &format!("The queue{}", first.place()), None, figures, tables);
         self.further_links(about, links);
     }
 

@@ -71,6 +71,7 @@ pub(super) fn tables(table: &Table, finds: &Finds) -> (shapes::Table, Kept) {
         std::iter::once(shapes::Cell::from(name(i))).chain(shown).collect()
     };
     let page = shapes::Table {
+        folded: false,
         id: table.id.clone(),
         title: format!("{}: {}", table.id, table.title),
         caption: Some(caption(table)),

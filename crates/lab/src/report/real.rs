@@ -82,9 +82,9 @@ impl Real {
             id: "timing".to_string(),
             title: "Transmit lateness".to_string(),
             caption: Some(caption),
-            claims: None,
             columns,
             rows: rows.collect(),
+            ..Table::default()
         }
     }
 }

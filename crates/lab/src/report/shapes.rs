@@ -15,6 +15,8 @@ pub(super) struct PageData {
     pub(super) command: Option<String>,
     /// Facts about the runs: name and value.
     pub(super) facts: Vec<(String, String)>,
+    /// The answer: one or two sentences.
+    pub(super) answer: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) real: Option<Notice>,
     pub(super) claims: Vec<Claim>,
@@ -94,7 +96,7 @@ pub(super) struct Figure {
     /// Ids of claims; `None` if the figure is not of a paper.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) claims: Option<Vec<String>>,
-    /// `line`, `points`, `columns`, `cdf` or `step`.
+    /// `line`, `points`, `columns`, `cdf`, `step` or `band`.
     pub(super) kind: &'static str,
     /// Whether points are joined; set only for figures of a paper.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,6 +166,15 @@ pub(super) struct Series {
     /// Whiskers of each point: lower and upper end along x, then along y.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bars: Option<Vec<Option<[Option<f64>; 4]>>>,
+    /// Lower ends of the band of a figure of kind `band`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) low: Option<Vec<f64>>,
+    /// Upper ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) high: Option<Vec<f64>>,
+    /// A closed curve around the points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) outline: Option<Vec<[f64; 2]>>,
 }
 
 /// Points of a line.
@@ -206,6 +217,9 @@ pub(super) struct Table {
     pub(super) caption: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) claims: Option<Vec<String>>,
+    /// Whether only the title shows until the reader opens it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) folded: bool,
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<Cell>>,
 }
@@ -241,6 +255,11 @@ pub(super) enum Cell {
     /// Our value; the paper has no number.
     Ours {
         text: String,
+    },
+    /// A value that stands out.
+    Best {
+        text: String,
+        best: bool,
     },
     /// Our value and that of the paper.
     Beside {

@@ -1,6 +1,6 @@
 //! Tables of one scenario: means with intervals, and paired differences from the first contender.
 
-use super::each_run::{Entry, Runs};
+use super::each_run::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{self, Cell, Table};
 use crate::figures::stats::Interval;
 use crate::results::quantity;
@@ -59,6 +59,7 @@ pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Table> {
             title: format!("{}{suffix}", if several { "Means with 95 % confidence intervals" } else { "Figures" }),
             columns: headings(columns),
             rows: entries.iter().map(|e| means(e, columns)).collect(),
+            folded: runs.cases().len() > CASES_OVER_TIME,
             ..Table::default()
         });
         if let [first, others @ ..] = entries.as_slice()
@@ -69,6 +70,7 @@ pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Table> {
                 title: format!("Differences from {}{paired}{suffix}", first.runs[0].summary.contender()),
                 columns: headings(columns),
                 rows: others.iter().map(|e| differences(e, first, columns)).collect(),
+                folded: true,
                 ..Table::default()
             });
         }

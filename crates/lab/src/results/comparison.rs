@@ -6,7 +6,7 @@ use super::named::{Axes, Named};
 use crate::figures::stats::Interval;
 
 /// Comparison of contenders.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Confidence of the intervals: 0.95.
     pub confidence: f64,

@@ -210,6 +210,14 @@ impl RunRecord {
         Ok(record)
     }
 
+    /// The class of traffic of a flow, as in [`TrafficSummary`]: its group, or its class if the scenario numbers classes.
+    pub fn flow_class(&self, flow: u32) -> Option<&str> {
+        let flow = self.flows.get(flow as usize)?;
+        let names = || self.summary.traffic.iter().map(|traffic| traffic.name.as_str());
+        let number = flow.class.to_string();
+        names().find(|name| *name == flow.group).or_else(|| names().find(|name| *name == number))
+    }
+
     /// Summaries of all links under study.
     pub fn summaries(&self) -> impl Iterator<Item = &RunSummary> {
         std::iter::once(&self.summary).chain(self.others.iter().map(|link| &link.summary))

@@ -8,7 +8,7 @@ use crate::results::record::RunSummary;
 use crate::scenario::Scenario;
 
 /// `summary.json`, and the output of `forebay run --json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Format version, 1.
     pub version: u32,

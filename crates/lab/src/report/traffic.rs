@@ -1,0 +1,361 @@
+//! Classes of traffic on the page: the verdict table, delay against goodput, distributions of delay and of completion
+//! time, and every metric over the axis of a sweep.
+
+use forebay_sim::histogram::SHARES;
+
+use super::each_run::{CASES_OVER_TIME, Entry, Runs};
+use super::figures::short;
+use super::shapes::{Axis, Cell, Column, Figure, Points, Series, Table};
+use crate::figures::metric::{Better, Metric};
+use crate::figures::stats::Interval;
+use crate::render::verdict::{self, Case};
+use crate::results::comparison::ContenderComparison;
+use crate::results::record::{self, RunRecord};
+use crate::results::summary::Summary;
+use crate::results::traffic::{ALL, TrafficSummary};
+
+/// Points of the outline of an ellipse.
+const OUTLINE: usize = 48;
+/// Most points of a curve of completion times; more are thinned evenly.
+const MOST_POINTS: usize = 400;
+/// A longer table is folded.
+const MOST_ROWS: usize = 40;
+/// Metrics over the axis of a sweep, besides those that a scenario asks for.
+const OVER_AXIS: [&str; 6] = ["goodput_bps", "wait_ms.p50", "wait_ms.p99", "fct_s.p95", "loss_ratio", "jain"];
+
+/// Means of each class, then differences from the first contender, folded. Empty for results without classes.
+pub(super) fn tables(summary: &Summary, prefix: &str) -> Vec<Table> {
+    let name = |it: &ContenderComparison| {
+        let run = summary.runs.iter().find(|run| run.label == it.label);
+        run.map_or(it.label.clone(), |run| run.contender().to_string())
+    };
+    let cases: Vec<Case<'_>> = (summary.compare.cases.iter())
+        .map(|case| Case {
+            axes: case.axes.words().map(|(_, value)| value.to_string()).collect(),
+            rows: case.contenders.iter().map(|it| (name(it), it)).collect(),
+        })
+        .collect();
+    let axes = summary.compare.cases.first().map(|case| case.axes.words());
+    let axes: Vec<String> = axes.into_iter().flatten().map(|(axis, _)| record::axis_name(axis)).collect();
+    let classes = verdict::classes(&cases);
+    if classes.is_empty() {
+        return Vec::new();
+    }
+    let columns = verdict::columns(&summary.shown, &classes, &cases);
+    let lead = |title: &str| {
+        let class = (classes.len() > 1).then(|| Column::words("traffic"));
+        let axes = axes.iter().map(|axis| Column::words(axis));
+        class.into_iter().chain(axes).chain([Column::words(title)]).collect::<Vec<_>>()
+    };
+    let row = |class: &str, case: &Case<'_>, name: &str, cells: Vec<Cell>| {
+        let class = (classes.len() > 1).then(|| Cell::from(class.to_string()));
+        let axes = case.axes.iter().map(|value| Cell::from(value.clone()));
+        class.into_iter().chain(axes).chain([Cell::from(name.to_string())]).chain(cells).collect::<Vec<_>>()
+    };
+    let (mut means, mut differences) = (Vec::new(), Vec::new());
+    for class in &classes {
+        for case in &cases {
+            for (at, (name, it)) in case.rows.iter().enumerate() {
+                let cells = columns.iter().map(|metric| mean(case, at, class, metric)).collect();
+                means.push(row(class, case, name, cells));
+                if at > 0 {
+                    let cells = columns.iter().map(|metric| difference(it, class, metric)).collect();
+                    differences.push(row(class, case, name, cells));
+                }
+            }
+        }
+    }
+    let mut legend: Vec<&str> = columns.iter().map(|metric| metric.about).collect();
+    legend.dedup();
+    let several = cases.iter().any(|case| case.rows.len() > 1);
+    let best = if several { " Bold: the best, if its interval overlaps no other." } else { "" };
+    let numbers = |unit: fn(&Metric) -> &'static str| {
+        columns.iter().map(move |metric| Column::numbers(metric.head, unit(metric))).collect::<Vec<_>>()
+    };
+    let mut tables = vec![Table {
+        id: format!("{prefix}-traffic"),
+        title: "Each class of traffic".to_string(),
+        caption: Some(format!("{}.{best}", legend.join("; "))),
+        columns: [lead("discipline"), numbers(|metric| metric.unit)].concat(),
+        folded: means.len() > MOST_ROWS,
+        rows: means,
+        ..Table::default()
+    }];
+    if several {
+        tables.push(Table {
+            id: format!("{prefix}-traffic-differences"),
+            title: "Differences from the first discipline, paired by seed".to_string(),
+            caption: Some("Bold: the interval does not contain 0.".to_string()),
+            columns: [lead("discipline"), numbers(|metric| metric.points)].concat(),
+            rows: differences,
+            folded: true,
+            ..Table::default()
+        });
+    }
+    tables
+}
+
+fn mean(case: &Case<'_>, at: usize, class: &str, metric: &Metric) -> Cell {
+    let of = |it: &ContenderComparison| it.classes.get(class)?.mean.get(metric.name).copied();
+    let all: Vec<Option<Interval>> = case.rows.iter().map(|(_, it)| of(it)).collect();
+    let text = verdict::cell(all[at].as_ref(), metric.factor);
+    if verdict::is_best(at, &all, metric.better) { Cell::Best { text, best: true } } else { Cell::from(text) }
+}
+
+fn difference(it: &ContenderComparison, class: &str, metric: &Metric) -> Cell {
+    let found = it.classes.get(class).and_then(|found| found.difference.get(metric.name)).and_then(Option::as_ref);
+    let text = crate::render::digits::signed(verdict::cell(found, metric.factor));
+    let is_clear = found.is_some_and(|found| !found.contains(0.0));
+    if is_clear { Cell::Best { text, best: true } } else { Cell::from(text) }
+}
+
+/// The classes of the runs; a single class is called all.
+fn classes(runs: &Runs) -> Vec<&str> {
+    let mut found: Vec<&str> = Vec::new();
+    for traffic in runs.entries.iter().flat_map(|entry| &entry.runs).flat_map(|run| &run.summary.traffic) {
+        if traffic.name != ALL && !found.contains(&traffic.name.as_str()) {
+            found.push(&traffic.name);
+        }
+    }
+    if found.len() < 2 { vec![ALL] } else { found }
+}
+
+fn of_class<'a>(run: &'a RunRecord, class: &str) -> Option<&'a TrafficSummary> {
+    run.summary.traffic.iter().find(|traffic| traffic.name == class)
+}
+
+/// Such as ` of web`, or empty for all traffic.
+fn place(class: &str) -> String {
+    if class == ALL { String::new() } else { format!(" of {class}") }
+}
+
+/// The figures of the first link under study.
+pub(super) fn figures(runs: &Runs, prefix: &str) -> Vec<Figure> {
+    if runs.entries.iter().all(|entry| entry.runs.iter().all(|run| run.summary.traffic.is_empty())) {
+        return Vec::new();
+    }
+    let mut figures = over_axes(runs, prefix);
+    if runs.cases().len() > CASES_OVER_TIME {
+        return figures;
+    }
+    for &case in &runs.over_time {
+        for (n, class) in classes(runs).iter().enumerate() {
+            let id = |kind: &str| format!("{prefix}-{kind}-{case}-{n}");
+            figures.extend(delay_goodput(runs, case, class, id("tradeoff")));
+            figures.extend(waits(runs, case, class, id("wait")));
+            figures.extend(completions(runs, case, class, id("fct")));
+        }
+    }
+    figures
+}
+
+/// A point for each run, and the 1-sigma contour of a Gaussian fitted to the runs of a contender.
+fn delay_goodput(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figure> {
+    let series = |entry: &Entry| {
+        let place = |run: &RunRecord| {
+            let traffic = of_class(run, class)?;
+            Some((traffic.wait_ms?.mean, traffic.goodput_bps * 1e-6))
+        };
+        let mut places: Vec<(f64, f64)> = entry.runs.iter().filter_map(place).collect();
+        places.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Series {
+            name: Some(entry.runs[0].summary.contender_here()),
+            points: Points::of(places.iter().map(|(x, y)| (short(*x), short(*y)))),
+            outline: contour(&places),
+            ..Series::default()
+        }
+    };
+    let series: Vec<Series> =
+        runs.of_case(case).map(series).filter(|series| !series.points.places().is_empty()).collect();
+    (series.len() > 1).then(|| Figure {
+        id,
+        title: format!("Queueing delay against goodput{}{}", place(class), runs.suffix(case)),
+        caption: Some(
+            "One point for each seed; ellipses: 1-sigma contours (RFC 7928 section 2.7). Up and left is better."
+                .to_string(),
+        ),
+        kind: "points",
+        join: Some(false),
+        x: Axis::from_zero("mean queueing delay", "ms"),
+        y: Axis::new("goodput", "Mb/s"),
+        series,
+        ..Figure::default()
+    })
+}
+
+/// The 1-sigma contour of the Gaussian of maximum likelihood; none for fewer than three points.
+fn contour(places: &[(f64, f64)]) -> Option<Vec<[f64; 2]>> {
+    let n = places.len() as f64;
+    if places.len() < 3 {
+        return None;
+    }
+    let mean = |of: fn(&(f64, f64)) -> f64| places.iter().map(of).sum::<f64>() / n;
+    let (mx, my) = (mean(|p| p.0), mean(|p| p.1));
+    let covariance = |of: &dyn Fn(&(f64, f64)) -> f64| places.iter().map(of).sum::<f64>() / n;
+    let (sxx, syy) = (covariance(&|p| (p.0 - mx).powi(2)), covariance(&|p| (p.1 - my).powi(2)));
+    let sxy = covariance(&|p| (p.0 - mx) * (p.1 - my));
+    // Cholesky factor: maps the unit circle to the contour.
+    let a = sxx.sqrt();
+    let b = if a > 0.0 { sxy / a } else { 0.0 };
+    let c = (syy - b * b).max(0.0).sqrt();
+    let at = |k: usize| {
+        let angle = core::f64::consts::TAU * k as f64 / OUTLINE as f64;
+        let (u, v) = (angle.cos(), angle.sin());
+        [short(mx + a * u), short(my + b * u + c * v)]
+    };
+    Some((0..=OUTLINE).map(at).collect())
+}
+
+/// The distribution of the queueing delay: the mean of each quantile over the seeds.
+fn waits(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figure> {
+    let series = |entry: &Entry| {
+        let of_run = |run: &RunRecord| {
+            run.waits.iter().find(|wait| wait.traffic == class).map(|wait| wait.ms.clone()).filter(|ms| !ms.is_empty())
+        };
+        let all: Vec<Vec<f64>> = entry.runs.iter().filter_map(of_run).collect();
+        let mean = |at: usize| all.iter().map(|ms| ms.get(at).copied().unwrap_or(0.0)).sum::<f64>() / all.len() as f64;
+        let points = SHARES.iter().enumerate().filter(|_| !all.is_empty()).map(|(at, share)| (short(mean(at)), *share));
+        Series { name: Some(entry.runs[0].summary.contender_here()), points: Points::of(points), ..Series::default() }
+    };
+    let series: Vec<Series> =
+        runs.of_case(case).map(series).filter(|series| !series.points.places().is_empty()).collect();
+    let seeds = if runs.are_several() { "; quantiles are means over the seeds" } else { "" };
+    (!series.is_empty()).then(|| Figure {
+        id,
+        title: format!("Queueing delay{}{}", place(class), runs.suffix(case)),
+        caption: Some(format!("Fraction of packets that wait at most so long at the link{seeds}.")),
+        kind: "line",
+        x: Axis::from_zero("queueing delay", "ms"),
+        y: Axis { max: Some(1.0), ..Axis::from_zero("fraction of packets", "") },
+        series,
+        ..Figure::default()
+    })
+}
+
+/// The distribution of completion times, of all seeds.
+fn completions(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figure> {
+    let series = |entry: &Entry| {
+        let of_run = |run: &'_ RunRecord| {
+            let is_of = |flow: u32| class == ALL || run.flow_class(flow) == Some(class);
+            run.completions.iter().filter(|file| is_of(file.flow)).map(|file| file.fct_s).collect::<Vec<_>>()
+        };
+        let mut all: Vec<f64> = entry.runs.iter().flat_map(of_run).collect();
+        all.sort_by(f64::total_cmp);
+        let n = all.len();
+        let kept = (0..n).step_by(n.div_ceil(MOST_POINTS).max(1)).chain(n.checked_sub(1));
+        let points = kept.map(|at| (short(all[at]), short((at + 1) as f64 / n as f64)));
+        Series { name: Some(entry.runs[0].summary.contender_here()), points: Points::of(points), ..Series::default() }
+    };
+    let series: Vec<Series> =
+        runs.of_case(case).map(series).filter(|series| !series.points.places().is_empty()).collect();
+    (!series.is_empty()).then(|| Figure {
+        id,
+        title: format!("Completion time{}{}", place(class), runs.suffix(case)),
+        caption: Some("Fraction of files or pages that are complete within a time; all seeds.".to_string()),
+        kind: "line",
+        x: Axis { scale: Some("log"), ..Axis::new("completion time", "s") },
+        y: Axis { max: Some(1.0), ..Axis::from_zero("fraction of files", "") },
+        series,
+        ..Figure::default()
+    })
+}
+
+/// Every metric over the axis of a sweep with one numeric axis; with two, a line for each value of the second one is
+/// left to the table.
+fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
+    let Some(first) = runs.entries.first() else { return Vec::new() };
+    let axes: Vec<&str> = first.runs[0].summary.axes.words().map(|(axis, _)| axis).collect();
+    let [axis] = axes.as_slice() else { return Vec::new() };
+    let value = |entry: &Entry| entry.runs[0].summary.axes.words().next().and_then(|(_, value)| number(value));
+    if runs.entries.iter().any(|entry| value(entry).is_none()) || runs.cases().len() < 2 {
+        return Vec::new();
+    }
+    let mut contenders: Vec<usize> = runs.entries.iter().map(|entry| entry.contender).collect();
+    contenders.sort_unstable();
+    contenders.dedup();
+    let metrics = OVER_AXIS.iter().filter_map(|name| Metric::named(name));
+    let figure = |(n, class): (usize, &str), metric: &'static Metric| {
+        let series = |contender: &usize| {
+            let entries = runs.entries.iter().filter(|entry| entry.contender == *contender);
+            let mut dots: Vec<(f64, Interval)> = entries
+                .filter_map(|entry| {
+                    let values = entry.runs.iter().filter_map(|run| of_class(run, class)?.metric(metric.name));
+                    let values: Vec<f64> = values.map(|value| value * metric.factor).collect();
+                    (!values.is_empty()).then(|| (value(entry).unwrap_or_default(), Interval::of(&values)))
+                })
+                .collect();
+            dots.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let end =
+                |of: fn(&Interval) -> f64, it: &Interval| if it.half.is_finite() { short(of(it)) } else { it.mean };
+            Series {
+                name: runs
+                    .entries
+                    .iter()
+                    .find(|entry| entry.contender == *contender)
+                    .map(|entry| entry.runs[0].summary.contender().to_string()),
+                points: Points::of(dots.iter().map(|(x, it)| (*x, short(it.mean)))),
+                low: Some(dots.iter().map(|(_, it)| end(Interval::lo, it)).collect()),
+                high: Some(dots.iter().map(|(_, it)| end(Interval::hi, it)).collect()),
+                ..Series::default()
+            }
+        };
+        let series: Vec<Series> =
+            contenders.iter().map(series).filter(|series| !series.points.places().is_empty()).collect();
+        let better = match metric.better {
+            Better::High => "; more is better",
+            Better::Low => "; less is better",
+            Better::Neither => "",
+        };
+        (!series.is_empty()).then(|| Figure {
+            id: format!("{prefix}-axis-{n}-{}", metric.name.replace('.', "-")),
+            title: format!("{}{} over {}", metric.head, place(class), record::axis_name(axis)),
+            caption: Some(format!("Means over the seeds with 95 % confidence bands{better}.")),
+            kind: "band",
+            x: Axis::new(&record::axis_name(axis), ""),
+            y: Axis::new(metric.head, metric.unit),
+            series,
+            ..Figure::default()
+        })
+    };
+    let metrics: Vec<&'static Metric> = metrics.collect();
+    let classes = classes(runs);
+    let all =
+        classes.iter().enumerate().flat_map(|(n, class)| metrics.iter().map(move |metric| ((n, *class), *metric)));
+    all.filter_map(|(class, metric)| figure(class, metric)).collect()
+}
+
+/// A number, with the suffixes of quantities: `10mbit` is 10e6.
+fn number(text: &str) -> Option<f64> {
+    let at = text.find(|letter: char| !(letter.is_ascii_digit() || ".-+".contains(letter))).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let factor = match unit {
+        "" | "p" | "b" | "s" | "bit" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "kbit" | "kb" => 1e3,
+        "mbit" | "mb" => 1e6,
+        "gbit" | "gb" => 1e9,
+        _ => return None,
+    };
+    digits.parse::<f64>().ok().map(|number| number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contour_has_the_standard_deviations_of_the_points() {
+        let outline = contour(&[(1.0, 10.0), (3.0, 10.0), (2.0, 12.0), (2.0, 8.0)]).unwrap();
+        let most = |at: usize| outline.iter().map(|p| p[at]).fold(f64::MIN, f64::max);
+        assert!((most(0) - 2.0 - 0.5_f64.sqrt()).abs() < 1e-3, "{outline:?}");
+        assert!((most(1) - 10.0 - 2.0_f64.sqrt()).abs() < 1e-3, "{outline:?}");
+        assert_eq!(contour(&[(1.0, 1.0), (2.0, 2.0)]), None);
+    }
+
+    #[test]
+    fn numbers_of_axes_have_units() {
+        assert_eq!(["5", "10mbit", "20ms", "1.5gbit"].map(number), [Some(5.0), Some(1e7), Some(0.02), Some(1.5e9)]);
+        assert_eq!(number("droptail"), None);
+    }
+}
