@@ -155,7 +155,9 @@
   ];
   const DENSE = 250; // from so many points on, dashes would only look like noise: a few markers name the line
   function readSeries(raw, i, kind) {
-    const points = list(raw.points);
+    const even = raw.points && Array.isArray(raw.points.y) ? raw.points : null;
+    const x = (k) => Number((even.from + k * even.step).toPrecision(9)); // without the noise of a sum
+    const points = even ? even.y.map((y, k) => [x(k), y]) : list(raw.points);
     const sound = (p) => Array.isArray(p) && Number.isFinite(p[0]) && (p[1] === null || Number.isFinite(p[1]));
     const wrong = points.findIndex((p) => !sound(p));
     if (wrong >= 0) throw new Error(`series "${raw.name}": point ${wrong} is not a pair of numbers`);

@@ -1,6 +1,7 @@
 //! `report.html`: a self-contained offline page, built from the data of a result directory.
 
 mod class_curves;
+mod compact;
 mod each_run;
 mod exhibits;
 mod figures;

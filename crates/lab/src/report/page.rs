@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::compact;
 use super::each_run::Runs;
 use super::real::Real;
 use super::shapes::{Check, Claim, Figure, PageData, Section, Shown, Table, Variant};
@@ -106,7 +107,7 @@ impl Page {
         self.0.answer = answer::answer(summary);
         let SectionMeta { id, title, .. } = about;
         let figures = traffic::figures(first, id);
-        let tables = traffic::tables(summary, id);
+        let tables = traffic::tables(summary, id, first.are_several());
         if !tables.is_empty() {
             self.add(id, &format!("{title}{}", first.place()), None, Vec::new(), tables);
         }
@@ -171,6 +172,7 @@ impl Page {
             those.map(|(kind, id, _)| Shown { kind, id: (*id).clone() }).collect()
         };
         self.0.claims = claims.iter().map(|c| self::claim(c, shown(&c.id))).collect();
+        compact::compact(&mut self.0.figures);
         self.0
     }
 }

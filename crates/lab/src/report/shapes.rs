@@ -185,6 +185,8 @@ pub(super) enum Points {
     Places(Vec<(f64, Option<f64>)>),
     /// Fraction of time by number of packets.
     Shares(Vec<(usize, f64)>),
+    /// Evenly spaced points.
+    Even { from: f64, step: f64, y: Vec<Option<f64>> },
 }
 
 impl Default for Points {
@@ -204,6 +206,16 @@ impl Points {
         match self {
             Self::Places(all) => all.clone(),
             Self::Shares(all) => all.iter().map(|(q, share)| (*q as f64, Some(*share))).collect(),
+            Self::Even { from, step, y } => y.iter().enumerate().map(|(k, y)| (from + k as f64 * step, *y)).collect(),
+        }
+    }
+
+    /// Number of points.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Places(all) => all.len(),
+            Self::Shares(all) => all.len(),
+            Self::Even { y, .. } => y.len(),
         }
     }
 }

@@ -4,21 +4,26 @@ use super::each_run::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{self, Cell, Table};
 use crate::figures::stats::Interval;
 use crate::results::quantity;
-use crate::results::record::RunRecord;
+use crate::results::record::{Reference, RunRecord};
 use crate::run::compare::paired_by_seed;
 
 /// Column heading, unit, quantity.
 type Column = (&'static str, &'static str, &'static str);
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 5] = [
     ("mean queue", "packets", "queue_pkts.mean"),
     ("sd", "packets", "queue_pkts.std"),
     ("utilisation", "", "utilisation"),
     ("dropped", "", "loss_ratio"),
     ("goodput", "of capacity", "goodput_ratio"),
-    ("settling", "s; runs that never settle count with their full duration", "settling_s"),
-    ("overshoot", "packets", "overshoot_pkts"),
 ];
+
+/// Shown if the scenario has a reference for the queue.
+const AROUND_REFERENCE: [Column; 2] = [("settling", "s", "settling_s"), ("overshoot", "packets", "overshoot_pkts")];
+
+/// Caption of a table with settling times.
+const SETTLING: &str = "Settling: until the queue stays within 20 % of the reference. Runs that never settle count with \
+                        their full duration.";
 
 /// Shown if there are losses on the wire.
 const WIRE: Column = ("lost on the wire", "of packets sent", "wire_loss_ratio");
@@ -29,7 +34,14 @@ fn columns(runs: &Runs) -> Vec<Column> {
     if runs.entries.iter().flat_map(|e| &e.runs).any(|run| run.summary.wire_lost_pkts > 0) {
         columns.insert(4, WIRE);
     }
+    if has_reference(runs) {
+        columns.extend(AROUND_REFERENCE);
+    }
     columns
+}
+
+fn has_reference(runs: &Runs) -> bool {
+    runs.entries.iter().flat_map(|e| &e.runs).any(|run| matches!(run.reference, Reference::Given(_)))
 }
 
 fn samples(entry: &Entry, quantity: &str) -> Vec<(u64, f64)> {
@@ -60,6 +72,7 @@ pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Table> {
             columns: headings(columns),
             rows: entries.iter().map(|e| means(e, columns)).collect(),
             folded: runs.cases().len() > CASES_OVER_TIME,
+            caption: has_reference(runs).then(|| SETTLING.to_string()),
             ..Table::default()
         });
         if let [first, others @ ..] = entries.as_slice()

@@ -24,7 +24,8 @@ const MOST_ROWS: usize = 40;
 const OVER_AXIS: [&str; 6] = ["goodput_bps", "wait_ms.p50", "wait_ms.p99", "fct_s.p95", "loss_ratio", "jain"];
 
 /// Means of each class, then differences from the first contender, folded. Empty for results without classes.
-pub(super) fn tables(summary: &Summary, prefix: &str) -> Vec<Table> {
+/// `is_repeated`: whether there are several seeds.
+pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<Table> {
     let name = |it: &ContenderComparison| {
         let run = summary.runs.iter().find(|run| run.label == it.label);
         run.map_or(it.label.clone(), |run| run.contender().to_string())
@@ -84,7 +85,10 @@ pub(super) fn tables(summary: &Summary, prefix: &str) -> Vec<Table> {
     if several {
         tables.push(Table {
             id: format!("{prefix}-traffic-differences"),
-            title: "Differences from the first discipline, paired by seed".to_string(),
+            title: format!(
+                "Differences from the first discipline{}",
+                if is_repeated { ", paired by seed" } else { "" }
+            ),
             caption: Some("Bold: the interval does not contain 0.".to_string()),
             columns: [lead("discipline"), numbers(|metric| metric.points)].concat(),
             rows: differences,

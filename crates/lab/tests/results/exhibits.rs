@@ -169,8 +169,13 @@ fn figure<'a>(page: &'a Value, id: &str) -> &'a Value {
 }
 
 fn points(figure: &Value, line: usize) -> Vec<(f64, f64)> {
-    let all = figure["series"][line]["points"].as_array().unwrap().iter();
-    all.map(|p| (p[0].as_f64().unwrap(), p[1].as_f64().unwrap_or(f64::NAN))).collect()
+    let points = &figure["series"][line]["points"];
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    if let Some(y) = points["y"].as_array() {
+        let (from, step) = (number(&points["from"]), number(&points["step"]));
+        return y.iter().enumerate().map(|(k, y)| (from + k as f64 * step, number(y))).collect();
+    }
+    points.as_array().unwrap().iter().map(|p| (number(&p[0]), number(&p[1]))).collect()
 }
 
 #[test]

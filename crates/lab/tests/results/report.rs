@@ -79,8 +79,11 @@ fn each_studied_link_has_a_named_part() {
     let page = page("lot", LOT);
     assert_eq!(page["facts"][0], json!(["Links", "west, middle, east-reverse"]));
     let links = ["west", "middle", "east-reverse"];
-    assert_eq!(titles(&page, "sections"), links.map(|link| format!("Results: link {link}")));
-    for (section, link) in page["sections"].as_array().unwrap().iter().zip(links) {
+    let sections = titles(&page, "sections");
+    let traffic = ["Results: link west", "Delay and throughput: link west"];
+    assert_eq!(sections[..2], traffic, "classes of traffic at the first link");
+    assert_eq!(sections[2..], ["The queue: link west", "Results: link middle", "Results: link east-reverse"]);
+    for (section, link) in page["sections"].as_array().unwrap().iter().skip(2).zip(links) {
         let suffix = format!(": link {link}");
         for (kind, least) in [("figures", 1), ("tables", 2)] {
             let ids = section[kind].as_array().unwrap();
@@ -101,10 +104,10 @@ fn each_studied_link_has_a_named_part() {
 #[test]
 fn dumbbell_has_one_link_without_a_name() {
     let page = page("bell", BELL);
-    assert_eq!(titles(&page, "sections"), ["Results"]);
+    assert_eq!(titles(&page, "sections"), ["Results", "Delay and throughput", "The queue"]);
     assert_eq!(page["facts"][0][0], "Seeds of each run");
     let all = page.to_string();
-    assert!(!all.contains("link ") && !all.contains("wire"), "{all}");
+    assert!(!all.contains(": link ") && !all.contains("lost on the wire"));
 }
 
 /// Closes the element around it (a title, a script or an attribute), and opens another one.

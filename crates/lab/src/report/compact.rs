@@ -1,0 +1,82 @@
+//! Keeps a page small: fewer points and digits of lines, and no x values for evenly spaced points.
+
+use super::shapes::{Figure, Points, Series};
+
+/// Most points of all lines of a page; with more, lines are thinned.
+const MOST_POINTS: usize = 200_000;
+
+/// Compacts the lines of a page. Other figures keep their points.
+pub(super) fn compact(figures: &mut [Figure]) {
+    let mut lines: Vec<&mut Series> =
+        figures.iter_mut().filter(|figure| figure.kind == "line").flat_map(|figure| &mut figure.series).collect();
+    let total: usize = lines.iter().map(|line| line.points.len()).sum();
+    let bucket = 2 * total.div_ceil(MOST_POINTS);
+    for line in &mut lines {
+        let Points::Places(all) = &mut line.points else { continue };
+        all.iter_mut().for_each(|(_, y)| *y = y.map(four_digits));
+        if let Some((from, step)) = even(all) {
+            let y: Vec<Option<f64>> = all.iter().map(|(_, y)| *y).collect();
+            line.points = match bucket {
+                0..=2 => Points::Even { from, step, y },
+                _ => Points::Even { from, step: step * bucket as f64 / 2.0, y: extremes(&y, bucket) },
+            };
+        }
+    }
+}
+
+/// Two values for each `bucket` values: the smallest and the largest, in their order. A bucket without values is a gap.
+fn extremes(all: &[Option<f64>], bucket: usize) -> Vec<Option<f64>> {
+    let of_bucket = |values: &[Option<f64>]| -> [Option<f64>; 2] {
+        let known = || values.iter().enumerate().filter_map(|(at, y)| Some((at, (*y)?)));
+        let low = known().min_by(|a, b| a.1.total_cmp(&b.1));
+        let high = known().max_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((low, high)) = low.zip(high) else { return [None; 2] };
+        let (first, second) = if low.0 < high.0 { (low, high) } else { (high, low) };
+        [Some(first.1), Some(second.1)]
+    };
+    all.chunks(bucket).flat_map(of_bucket).collect()
+}
+
+fn four_digits(y: f64) -> f64 {
+    format!("{y:.3e}").parse().unwrap_or(y)
+}
+
+/// First x and distance, if the points are evenly spaced.
+fn even(all: &[(f64, Option<f64>)]) -> Option<(f64, f64)> {
+    let ([(from, _), ..], [.., (to, _)]) = (all, all) else { return None };
+    let step = (to - from) / (all.len().max(2) - 1) as f64;
+    let is_even = |(k, (x, _)): (usize, &(f64, Option<f64>))| (x - from - k as f64 * step).abs() <= 1e-6 * step.abs();
+    (all.len() > 2 && step > 0.0 && all.iter().enumerate().all(is_even)).then_some((*from, step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(y: &[f64]) -> Vec<(f64, Option<f64>)> {
+        y.iter().enumerate().map(|(x, y)| (0.5 * x as f64, Some(*y))).collect()
+    }
+
+    #[test]
+    fn peaks_survive_thinning() {
+        let all = [1.0, 9.0, 2.0, 3.0, 5.0, 4.0, 0.5, 4.0].map(Some);
+        assert_eq!(extremes(&all, 4), [1.0, 9.0, 5.0, 0.5].map(Some));
+        assert_eq!(extremes(&[None, None, Some(1.0)], 2), [None, None, Some(1.0), Some(1.0)]);
+    }
+
+    #[test]
+    fn even_points_have_no_x() {
+        assert_eq!(even(&places(&[1.0, 2.0, 3.0])), Some((0.0, 0.5)));
+        assert_eq!(even(&[(0.0, None), (1.0, None), (3.0, None)]), None);
+        assert_eq!(even(&places(&[1.0])), None);
+    }
+
+    #[test]
+    fn page_with_many_points_is_thinned() {
+        let line = || Series { points: Points::Places(places(&vec![1.234_56; 100_000])), ..Series::default() };
+        let mut figures = [Figure { kind: "line", series: (0..7).map(|_| line()).collect(), ..Figure::default() }];
+        compact(&mut figures);
+        let total: usize = figures[0].series.iter().map(|line| line.points.len()).sum();
+        assert!(total <= MOST_POINTS, "{total}");
+    }
+}
