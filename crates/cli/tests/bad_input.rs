@@ -59,7 +59,7 @@ const BAD: &[Bad] = &[
         from: "",
         to: "",
         words: &["--aqm", "nonsense"],
-        says: &["--aqm: ", "discipline", "found 'nonsense'", "expected one of raqm, "],
+        says: &["--aqm: ", "discipline", "found 'nonsense'", "expected one of 31 names, such as "],
     },
     Bad {
         name: "near-discipline",
@@ -171,7 +171,7 @@ fn unreadable_files_are_refused() {
     refused(&place, "report", &["report", "nowhere"], &["found no such directory", "nowhere"]);
     refused(&place, "report", &["report", "."], &["without meta.json"]);
     refused(&place, "explain", &["explain", "raqn"], &["found 'raqn'", "did you mean raqm?"]);
-    refused(&place, "explain", &["explain", "xyzzy"], &["found 'xyzzy'", "expected one of raqm, "]);
+    refused(&place, "explain", &["explain", "xyzzy"], &["found 'xyzzy'", "expected one of 56 names, such as "]);
 }
 
 #[test]

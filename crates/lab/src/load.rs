@@ -30,13 +30,13 @@ use std::path::Path;
 use crate::build::limits;
 use crate::document::{self, Entry, Node, Place, Source, Value, points, set, vary};
 use crate::input::InputError;
-use crate::scenario::{Case, cases, read};
+use crate::scenario::{Case, buffers, cases, read};
 
 pub use crate::document::Overrides;
 
-/// Reads the cases of a scenario file.
+/// Reads the cases of a scenario file, or of standard input if the path is `-`.
 pub fn file(path: &Path, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
-    parse(&path.display().to_string(), &text(path)?, overrides)
+    parse(&document::file::name(path), &text(path)?, overrides)
 }
 
 /// The text of a scenario file, for [`parse`].
@@ -61,7 +61,8 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
     let stem = stem.replace(|c: char| matches!(c, '{' | '}') || c.is_control(), "_");
     let cases: Vec<Case> = vary::expand(&root, &axes)?
         .into_iter()
-        .map(|(axes, node)| {
+        .map(|(axes, mut node)| {
+            buffers::resolve(&mut node)?;
             let scenario = read::scenario(&node, &stem)?;
             limits::check(&node, &scenario)?;
             Ok(Case { axes, scenario })

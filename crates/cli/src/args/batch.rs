@@ -12,7 +12,7 @@ use forebay_lab::scenario::Overrides;
 /// What to run, and where to write the results.
 #[derive(Args, Debug)]
 pub(crate) struct BatchArgs {
-    /// Scenario file.
+    /// Scenario file, or - for standard input.
     #[arg(value_name = "SCENARIO.toml")]
     pub(crate) scenario: PathBuf,
     /// Discipline to use instead of the file's; repeatable, the first is the baseline.

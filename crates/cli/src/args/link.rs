@@ -38,7 +38,7 @@ pub(crate) struct LinkArgs {
     /// Propagation delay each way, e.g. 20ms.
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     delay: String,
-    /// Buffer: packets (100p) or bytes (150kb).
+    /// Buffer: packets (100p), bytes (150kb) or time at the rate (50ms).
     #[arg(long, value_name = "SIZE", default_value = "1000p")]
     queue: String,
     /// Queue discipline.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use forebay_aqm::base::common::Common;
 use forebay_aqm::base::design::{Entry, Preset, ProbeSpec};
 use forebay_aqm::base::markers::{MARKERS, MarkerEntry};
-use forebay_aqm::base::nearest::nearest;
+use forebay_aqm::base::nearest::{nearest, one_of};
 use forebay_aqm::base::params::{ParamSet, ParamSpec};
 use forebay_aqm::base::tc::{self, Tc};
 use serde::Serialize;
@@ -54,7 +54,7 @@ fn unknown(name: &str) -> InputError {
     let names: Vec<&str> = names.into_iter().chain(tc::aliases().map(|(alias, ..)| alias)).collect();
     let near = || nearest(name, names.iter().copied()).map(|near| format!("did you mean {near}?"));
     let near = tc::elsewhere(name).or_else(near);
-    InputError::new("explain", "NAME", Found::text(name), format!("one of {}", names.join(", "))).hint(near)
+    InputError::new("explain", "NAME", Found::text(name), one_of(name, &names)).hint(near)
 }
 
 /// The parameters of a discipline, those common to all disciplines last.

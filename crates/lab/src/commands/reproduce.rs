@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use forebay_aqm::base::nearest::nearest;
+use forebay_aqm::base::nearest::{nearest, one_of};
 
 use super::failure::Failure;
 use super::host::Host;
@@ -130,8 +130,7 @@ fn chosen(names: &[String]) -> Result<Vec<(&'static Paper, Vec<String>)>, InputE
     let known: Vec<&str> = PAPERS.iter().map(|p| p.name).chain(ids.iter().map(|id| &**id)).collect();
     let stranger = names.iter().find(|n| !known.iter().any(|k| k.eq_ignore_ascii_case(n)));
     if let Some(name) = stranger {
-        let error =
-            InputError::new("reproduce", "PAPER|CLAIM", Found::text(name), format!("one of {}", known.join(", ")));
+        let error = InputError::new("reproduce", "PAPER|CLAIM", Found::text(name), one_of(name, &known));
         let near = nearest(name, known.iter().copied()).map(|near| format!("did you mean {near}?"));
         return Err(error.hint(near));
     }

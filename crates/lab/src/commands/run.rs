@@ -83,7 +83,11 @@ impl Batch<'_> {
 
     /// Output directory.
     pub fn directory(&self, plan: &Plan) -> PathBuf {
-        let stem = || self.file.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
+        let stem = || match self.file.file_stem().map(|stem| stem.to_string_lossy()) {
+            None => "scenario".into(),
+            Some(stem) if stem == "-" => "stdin".into(),
+            Some(stem) => stem,
+        };
         let own = || Path::new("runs").join(format!("{}-{}", stem(), plan.hash()));
         self.output.map_or_else(own, Path::to_path_buf)
     }

@@ -82,7 +82,8 @@ pub(crate) fn state_time(words: &str) -> Parsed<Span> {
 
 /// A buffer of at least one packet or byte.
 pub(crate) fn queue(words: &str) -> Parsed<Limit> {
-    match text::limit(words)? {
+    const ACCEPTS: &str = "a buffer size such as 100p (packets), 160kb, 50ms or 1bdp";
+    match text::limit(words).map_err(|bad| BadValue { accepts: ACCEPTS.into(), ..bad })? {
         Limit::Packets(0) | Limit::Bytes(0) => Err(BadValue::new("a buffer size of at least 1p")),
         limit => Ok(limit),
     }

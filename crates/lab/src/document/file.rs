@@ -1,7 +1,7 @@
 //! Reads the text of a scenario file; errors say what is wrong with the file.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use forebay_aqm::base::nearest::nearest;
@@ -11,9 +11,17 @@ use crate::input::{Found, InputError};
 /// Largest scenario file in bytes. A larger file is probably not a scenario.
 const LARGEST: u64 = 16 << 20;
 
-/// The text of the file.
+/// Stands for standard input.
+const STDIN: &str = "-";
+
+/// Name of the file in messages: `stdin` for standard input.
+pub(crate) fn name(path: &Path) -> String {
+    if path == Path::new(STDIN) { "stdin".to_string() } else { path.display().to_string() }
+}
+
+/// The text of the file, or of standard input.
 pub(crate) fn text(path: &Path) -> Result<String, InputError> {
-    let error = |found| InputError::new(path.display().to_string(), "", found, "a scenario file");
+    let error = |found| InputError::new(name(path), "", found, "a scenario file");
     let unreadable = |e: std::io::Error| match e.kind() {
         ErrorKind::NotFound => error(Found::thing("no such file")).hint(neighbour(path)),
         ErrorKind::PermissionDenied => error(Found::thing("a file that may not be read")),
@@ -24,7 +32,10 @@ pub(crate) fn text(path: &Path) -> Result<String, InputError> {
         return Err(error(Found::thing("a directory")).hint(hint));
     }
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
+    let read = match path == Path::new(STDIN) {
+        true => io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes),
+        false => File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)),
+    };
     read.map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
         return Err(error(Found::thing("a file of more than 16 MiB")));
@@ -34,7 +45,7 @@ pub(crate) fn text(path: &Path) -> Result<String, InputError> {
         let line = sound.iter().filter(|b| **b == b'\n').count() + 1;
         let column = sound.iter().rev().take_while(|b| **b != b'\n').count() + 1;
         let found = Found::thing("bytes that are not UTF-8 text");
-        InputError::new(path.display().to_string(), "", found, "TOML in UTF-8").at(line, column)
+        InputError::new(name(path), "", found, "TOML in UTF-8").at(line, column)
     })
 }
 

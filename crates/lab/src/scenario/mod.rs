@@ -1,6 +1,7 @@
 //! Scenario files: one experiment in TOML, as typed values, and its canonical text. The module `load` reads
 //! them.
 
+pub(crate) mod buffers;
 pub(crate) mod cases;
 mod flows;
 pub(crate) mod read;

@@ -179,9 +179,9 @@ fn too_many_hosts_for_the_agenda_are_refused() {
 #[test]
 fn wrong_disciplines_name_the_parameter() {
     let table = [
-        ("nonsense", "discipline", "nonsense", "one of raqm"),
+        ("nonsense", "discipline", "nonsense", "one of 31 names, such as "),
         ("raqn", "discipline", "raqn", "did you mean raqm?"),
-        ("", "discipline", "", "one of raqm"),
+        ("", "discipline", "", "one of 31 names, such as "),
         ("raqm q00=5", "q00", "q00", "did you mean q0?"),
         ("raqm q0=30kB", "q0", "30kB", "30000b"),
         ("raqm preset=linux", "preset", "linux", "preset"),

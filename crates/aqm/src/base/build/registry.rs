@@ -8,13 +8,12 @@ use alloc::vec::Vec;
 use crate::base::cx::Cx;
 use crate::base::design::{Entry, Preset};
 use crate::base::ladder::Discipline;
-use crate::base::nearest::nearest;
+use crate::base::nearest::{nearest, one_of};
 use crate::base::packet::Packet;
 use crate::base::params::ParamError;
 use crate::base::port::Port;
 use crate::base::settings::once_and_in_order;
 use crate::base::tc::{self, Setting};
-use crate::base::text::joined;
 
 /// The preset called `name`, as a slice: the only preset of a variant.
 pub const fn only(presets: &'static [Preset], name: &str) -> &'static [Preset] {
@@ -56,7 +55,7 @@ pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
     ParamError {
         key: "discipline".to_string(),
         found: name.to_string(),
-        accepts: format!("one of {}", joined(entries.iter().map(|e| e.name))).into(),
+        accepts: one_of(name, &entries.iter().map(|e| e.name).collect::<Vec<_>>()).into(),
         hint: tc::elsewhere(name).or_else(|| nearest(name, known).map(|near| format!("did you mean {near}?"))),
     }
 }

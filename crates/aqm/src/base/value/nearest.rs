@@ -1,5 +1,7 @@
 //! "Did you mean ...?": the candidate with the smallest edit distance.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The candidate nearest to `word` (Damerau-Levenshtein distance, case-insensitive), if the distance is at most 1
@@ -9,6 +11,22 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let (edits, candidate) = best;
     let near = edits <= 1 + candidate.len().max(word.len()) / 4;
     (near || (!word.is_empty() && candidate.starts_with(word))).then_some(candidate)
+}
+
+/// Longest list of names that a message has in full.
+const MOST_NAMES: usize = 16;
+/// Number of names that stand for a longer list.
+const FEW: usize = 5;
+
+/// What is accepted in place of `word`: all names, or the nearest ones of a long list.
+pub fn one_of(word: &str, names: &[&str]) -> String {
+    if names.len() <= MOST_NAMES {
+        return format!("one of {}", names.join(", "));
+    }
+    let mut near: Vec<&str> = names.to_vec();
+    near.sort_by_key(|name| distance(word, name));
+    near.truncate(FEW);
+    format!("one of {} names, such as {}", names.len(), near.join(", "))
 }
 
 fn distance(a: &str, b: &str) -> usize {

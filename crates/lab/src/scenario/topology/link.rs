@@ -16,7 +16,8 @@ table! {
         rate: Rate = LINK_RATE, or_else |table| wire::rate(table, None);
         /// One-way propagation delay, such as 10ms.
         delay: Span = TIME, or_like |link| link.delay;
-        /// Buffer, such as 100p or 160kb; in bytes, at least the largest packet.
+        /// Buffer, such as 100p, 160kb, 50ms (at its rate) or 1bdp (of the base round trip, in a dumbbell); in bytes, at
+        /// least the largest packet.
         limit as "queue": Limit = BUFFER, or_like |link| link.limit;
         /// Discipline, such as raqm q0=50; default droptail.
         discipline as "aqm": Spec = AQM, or Spec::default();
