@@ -22,7 +22,7 @@ from forebay._native import Discipline, Scenario, Table
 from forebay.errors import ForebayError, RunError, ScenarioError, StoreError
 from forebay.own import Actuation, Aqm, Law
 from forebay.results import Results
-from forebay.running import run
+from forebay.running import load, run
 from forebay.scenarios import Access, Bottleneck, Dumbbell, Egress, Flows, build, read
 from forebay.sweeps import RayExecutor, sweep
 
@@ -48,6 +48,7 @@ __all__ = [
     "compare",
     "disciplines",
     "explain",
+    "load",
     "plots",
     "read",
     "reproduce",

@@ -26,6 +26,7 @@ __all__ = [
     "explain",
     "fluid",
     "main",
+    "load",
     "markov",
     "mmpp",
     "register",
@@ -475,6 +476,9 @@ def tune(
     force: bool,
 ) -> str:
     """Parameters that meet aims in the model, checked in simulation, as JSON. ``scenario`` was read with ``aqm``."""
+
+def load(path: _Path) -> Results:
+    """The results in a directory that `forebay run`, `sweep` or `link` wrote."""
 
 def reproduce(
     names: Sequence[str],

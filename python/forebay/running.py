@@ -80,3 +80,20 @@ def run(
     with _progress.Bar(found.duration_s * runs, progress) as bar:
         where = None if output is None else fspath(output)
         return Results(_native.run(found, numbers, jobs, where, bar, False, force))
+
+
+def load(directory: str | PathLike[str]) -> Results:
+    """The results in a directory of ``forebay run``, ``sweep`` or ``link``, or of `run` with ``output``.
+
+    Complete runs are read; tables of series, flows and completions are read from the directory on demand.
+
+    Args:
+        directory: The directory.
+
+    Raises:
+        StoreError: It has no results, or a file is damaged.
+
+    Example:
+        >>> forebay.load("runs/case-1").traffic["wait_ms_p99"]
+    """
+    return Results(_native.load(fspath(directory)))

@@ -44,6 +44,15 @@ def test_completions_have_the_pages_of_web_users(results: forebay.Results) -> No
     assert (completions["fct_s"] > 0).all()
 
 
+def test_loaded_results_equal_those_of_the_run(tmp_path: Path) -> None:
+    kept = forebay.run(HOME, aqm=["droptail", "codel"], seeds=2, set={"duration": "12s"}, output=tmp_path / "out")
+    loaded = forebay.load(tmp_path / "out")
+    assert (str(loaded), loaded.to_dict()) == (str(kept), kept.to_dict())
+    assert (loaded.completions["fct_s"] == kept.completions["fct_s"]).all()
+    with pytest.raises(forebay.StoreError):
+        forebay.load(tmp_path)
+
+
 def test_compare_has_paired_differences_of_each_class(results: forebay.Results) -> None:
     droptail, fq_codel = results.compare["cases"][0]["contenders"]
     assert set(fq_codel["classes"]) == {"download", "web", "call", "all"}

@@ -40,6 +40,12 @@ struct Kept {
     runs: Vec<(Job, String)>,
 }
 
+/// The results in a directory that `forebay run`, `sweep` or `link` wrote.
+#[pyfunction]
+pub fn load(py: Python<'_>, path: PathBuf) -> PyResult<Results> {
+    py.detach(|| Results::in_directory(path))
+}
+
 /// A directory, and the case, discipline, seed and key of each run.
 type Place = (PathBuf, Vec<(usize, usize, u64, String)>);
 
@@ -62,6 +68,19 @@ impl Results {
             records,
             kept,
         }
+    }
+
+    /// The results in a directory.
+    fn in_directory(dir: PathBuf) -> PyResult<Self> {
+        let store::Loaded { summary, runs } = store::load(&dir).map_err(|error| errors::store(&error))?;
+        let mut records = Vec::new();
+        let mut keyed = Vec::new();
+        for (job, key, record) in runs {
+            keyed.push((job, key));
+            records.push(record);
+        }
+        let Summary { scenario: title, compare, shown, .. } = summary;
+        Ok(Self { title, compare, shown, records, kept: Some(Kept { dir, runs: keyed }) })
     }
 
     fn document(&self) -> Summary {

@@ -30,7 +30,7 @@ mod _native {
     #[pymodule_export]
     use forebay_py::own::{conformance, register};
     #[pymodule_export]
-    use forebay_py::results::Results;
+    use forebay_py::results::{Results, load};
     #[pymodule_export]
     use forebay_py::runs::{Sweep, bring, run, work};
     #[pymodule_export]

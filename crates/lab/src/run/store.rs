@@ -317,6 +317,36 @@ pub fn read_run(dir: &Path, meta: &RunMeta, job: Job) -> Option<RunRecord> {
     if shard.engine == meta.engine { shard.record() } else { None }
 }
 
+/// A run directory that was read.
+pub struct Loaded {
+    /// Its summary.
+    pub summary: Summary,
+    /// Its complete runs without series and flows, each with its job and its [`Plan::key`].
+    pub runs: Vec<(Job, String, RunRecord)>,
+}
+
+/// Reads the results of a directory of `run`, `sweep` or `link`.
+///
+/// # Errors
+/// It has no such results, or a file is damaged.
+pub fn load(dir: &Path) -> Result<Loaded, StoreError> {
+    let Meta::Run(meta) = Meta::read(dir)? else {
+        let reason = "is not of one scenario: load the directory of one of its experiments".to_string();
+        return Err(StoreError::Damaged { path: dir.join("meta.json"), reason });
+    };
+    let path = dir.join("summary.json");
+    let summary = disk::read_json(&path)?;
+    let run = |job: Job| {
+        let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
+        let shard = Shard::read(&text).filter(|shard| shard.engine == meta.engine)?;
+        Some((job, shard.key.to_string(), shard.record()?.slim()))
+    };
+    let mut jobs = jobs_on_disk(dir, &meta)?;
+    // As in `Plan::jobs`.
+    jobs.sort_by_key(|job| (meta.seeds.iter().position(|seed| *seed == job.seed), job.case, job.contender));
+    Ok(Loaded { summary, runs: jobs.into_par_iter().filter_map(run).collect() })
+}
+
 /// The job of a file, from its name.
 fn job_of(path: &Path) -> Option<Job> {
     let name = path.file_name()?.to_str()?.strip_prefix("case")?.strip_suffix(".json")?;
