@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_what_the_seeds_cannot_tell() {
+    fn differences_within_the_spread_of_seeds_are_noise() {
         let drops = |all: &[f64]| Runs(all.iter().map(|x| [50.0, *x, 0.02, 1.0, 1.0]).collect());
         // Deviation 0.001 of three seeds each: 2.776 x 0.001 x sqrt(2/3) = 0.00227, compared with 10 % of 0.04.
         let (quiet, loud) = (drops(&[0.039, 0.040, 0.041]), drops(&[0.036, 0.040, 0.044]));
@@ -165,7 +165,7 @@ mod tests {
         assert!((quiet.uncertainty(&quiet, 1) - 0.002_267).abs() < 1e-6);
         assert!(loud.may_agree(&drops(&[0.042, 0.046, 0.050]), 1));
         assert!(!quiet.may_agree(&drops(&[0.049, 0.050, 0.051]), 1));
-        assert!(!drops(&[0.04]).may_agree(&drops(&[0.05]), 1), "one run each tells nothing of noise");
+        assert!(!drops(&[0.04]).may_agree(&drops(&[0.05]), 1), "one run has no spread");
         assert!(!loud.is_apart(&drops(&[0.042, 0.046, 0.050]), 1), "6 compared with 9.1 of a thousand");
         assert!(quiet.is_apart(&drops(&[0.0423, 0.0433, 0.0443]), 1) && quiet.allows(&drops(&[0.043; 3]), 1));
     }

@@ -129,7 +129,7 @@ impl<D: Discipline> Bench<'_, D> {
         self.inspect()
     }
 
-    /// Dequeues; whether there was a packet.
+    /// Dequeues one packet; returns whether there was one.
     fn depart(&mut self) -> Result<bool, String> {
         let packet = self.queue.depart(self.now);
         self.collect_drops(None)?;

@@ -225,7 +225,7 @@ fn rfc8290_5_2_1_interval_is_100_ms_unless_set() {
 /// RFC 8290 section 5.2.2 (SHOULD): on slow links target is at least the transmission time of an MTU. Here target
 /// does not depend on the rate and must be set; then packets that wait for one another are not a standing queue.
 #[test]
-fn rfc8290_5_2_2_larger_target_suits_slow_links() {
+fn rfc8290_5_2_2_larger_target_avoids_drops_on_slow_links() {
     // 1 Mb/s: 1514 bytes take 12.1 ms. Each packet waits for the transmission of two others.
     let dropped = |words: &str| {
         let mut fq = Fq::new(words);

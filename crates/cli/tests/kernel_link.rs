@@ -447,7 +447,7 @@ fn nothing_remains_after_a_kill() {
 }
 
 #[test]
-fn signals_reach_the_command() {
+fn unix_signals_are_forwarded_to_the_command() {
     let out = forebay(&["link", "--", "sh", "-c", "kill -TERM $$; exit 3"]);
     assert_eq!(out.status.code(), Some(143), "ended by the signal");
 }

@@ -7,7 +7,7 @@ use crate::run::plan::Plan;
 use crate::scenario::Case;
 use crate::{build::lower, report};
 
-/// Memory and time that runs may take without `--force`.
+/// The largest memory and time of runs without `--force`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Budget {
     /// Bytes of memory.

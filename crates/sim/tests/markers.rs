@@ -51,7 +51,7 @@ fn bucket_per_flow_gives_each_flow_the_rate() {
 }
 
 #[test]
-fn colour_blind_discipline_sends_the_same_packets() {
+fn colour_blind_discipline_ignores_the_colour_of_packets() {
     for aqm in ["droptail", "red", "msvb"] {
         let plain = case1(&dumbbell(aqm, 100, JITTER), 20, 20, TcpOptions::default(), 1);
         let mut coloured = plain.clone();

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn chain_and_linear_std_match_the_worked_table() {
+    fn markov_chain_and_linear_model_match_worked_values() {
         // The last two numbers: units of the last digits of mean and standard deviations.
         for (sources, sigma, round_trips, mean, std, linear, digits) in [
             (20, 77021.0, 0.5, 158.2, 6.85, 6.86, [0.1, 0.01]),

@@ -69,7 +69,7 @@ fn queues_equal_the_complete_chain_in_scipy() {
 
 /// The final state. Steps are a 200th of the delay: the error falls with their fourth power.
 #[test]
-fn trajectories_with_delay_equal_scipy() {
+fn trajectories_with_delay_match_scipy() {
     const LAG: usize = 200;
     let mut linear = Past::resting(&[1.0], 1.0, LAG);
     (0..10 * LAG).for_each(|_| linear.step(&|_, then, out| out[0] = -1.5 * then[0]));

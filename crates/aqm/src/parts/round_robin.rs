@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn skipped_rounds_match_the_listing() {
+    fn skipping_rounds_equals_stepping_through_them() {
         let mut rng = Rng::stream(1, "rounds");
         for _ in 0..2000 {
             let n = 1 + rng.below(6) as usize;

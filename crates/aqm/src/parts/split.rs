@@ -70,7 +70,7 @@ impl Split {
         self.rates
     }
 
-    /// Queue `i` was empty and now has a head of `len` bytes.
+    /// Queue `i` was empty; the packet at its head now has `len` bytes.
     pub fn begin(&mut self, i: usize, len: u32) {
         self.owed[i] = match self.scheduler {
             Scheduler::Clocks => f64::from(len),

@@ -103,7 +103,7 @@ mod tests {
     use crate::base::markers::MARKERS;
 
     #[test]
-    fn every_marker_acts_on_its_load() {
+    fn markers_drop_mark_and_colour_the_expected_shares() {
         for marker in MARKERS {
             let mut marked = Marked::of(marker).unwrap_or_else(|| panic!("no load for {}", marker.name));
             marked.run(50_000);

@@ -24,7 +24,7 @@ pub(crate) struct AttachArgs {
     /// Shaping rate, e.g. 45mbit.
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: String,
-    /// Control law from `forebay list disciplines`, or droptail.
+    /// Discipline: pi, raqm, rem, msc or aaqm with parameters, or droptail.
     #[arg(long, value_name = "LAW", default_value = "pi")]
     pub(crate) aqm: String,
     /// Buffer, e.g. 200p or 300kb (default: 200 ms at RATE).

@@ -145,9 +145,9 @@ pub(crate) struct RunArgs {
 /// The backend of a run.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum On {
-    /// The simulator.
+    /// Simulate.
     Simulator,
-    /// This machine's kernel and the simulator, in one report.
+    /// Run on this machine's kernel, and simulate for comparison.
     Kernel,
 }
 
@@ -215,7 +215,8 @@ Free parameters are all numeric parameters of the discipline that --aqm does not
 its design rule. With axes, the aims must hold at every point. A queue aim is also checked in simulation; margins \
 are properties of the model only. Exit code 1 if an aim is not met.")]
 pub(crate) struct TuneArgs {
-    /// Aim: queue<=20ms or <=50p, delay-margin>=50ms, phase-margin>=45, gain-margin>=2; repeatable.
+    /// Aim: queue<=20ms or queue<=50p (packets), delay-margin>=50ms, phase-margin>=45 (degrees), gain-margin>=2
+    /// (ratio); repeatable.
     #[arg(long = "for", value_name = "AIM", required = true)]
     pub(crate) aims: Vec<String>,
     #[command(flatten)]

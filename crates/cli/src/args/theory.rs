@@ -42,7 +42,7 @@ pub(crate) struct TheoryArgs {
     /// Set one value of the scenario by its dotted path; repeatable.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Axis: a path in the scenario and its values; repeatable.
+    /// Scenario key to vary and its values, e.g. flows.0.count=5,50,150; repeatable.
     #[arg(long = "vary", value_name = "PATH=VALUES")]
     pub(crate) vary: Vec<String>,
     /// stability: also print the critical number of flows, RTT and rate.
@@ -119,23 +119,23 @@ pub(crate) struct MarkovArgs {
     /// markov: signal probability (default: the discipline's equilibrium).
     #[arg(long = "p", value_name = "P", allow_hyphen_values = true)]
     p: Option<String>,
-    /// markov: standard deviation of a flow's rate: 77kbit, or 25% of the mean (default: 25.7%, the paper's).
+    /// markov: standard deviation of a flow's rate, e.g. 77kbit, or 25% of its mean (default: 25.7%, as in the paper).
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     sigma: Option<String>,
-    /// markov: S, the interval between rate updates: 0.5rtt or 50ms (default: 1rtt).
+    /// markov: S, the interval between rate updates, e.g. 0.5rtt or 50ms (default: 1rtt).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     step: Option<String>,
-    /// markov: queue length that represents a cell (default: its middle).
+    /// markov: queue length of a state, which is an interval of lengths: its middle (default) or its lower end.
     #[arg(long, value_name = "WHICH")]
     cells: Option<Taken>,
 }
 
-/// The queue length that represents a cell.
+/// The queue length that stands for a state of the chain, an interval of lengths.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Taken {
-    /// The middle of the cell.
+    /// The middle of the interval.
     Middle,
-    /// The lower end of the cell, as in the paper: up to one packet too low.
+    /// The lower end of the interval, as in the paper: up to one packet less than the queue.
     Lower,
 }
 

@@ -169,7 +169,8 @@ fn used(flows: &[FlowGroup]) -> Vec<Pairs> {
     out
 }
 
-/// Name of a crossing: the group's name and, unless it crosses all bottlenecks, the span.
+/// Name of the flows over a range of bottlenecks: the group's name and, unless they cross all, the first and the last
+/// bottleneck.
 fn crossing_name(group: Option<&str>, span: Option<(&str, &str)>) -> String {
     let span = span.map(|(enter, leave)| if enter == leave { enter.to_string() } else { format!("{enter}..{leave}") });
     [group.map(str::to_string), span].into_iter().flatten().collect::<Vec<_>>().join("/")

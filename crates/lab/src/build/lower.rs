@@ -42,8 +42,8 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     builder.net
 }
 
-/// Numbers the bundles, the classes of traffic in results: those of the scenario if it has any but 0, else the groups.
-/// More than 256 groups are one bundle.
+/// Assigns each flow its bundle, the class of traffic in results: its service class if the scenario has any class but 0,
+/// else its group. With more than 256 groups all flows have the same bundle.
 fn bundle(flows: &mut [FlowSpec]) {
     let by_class = flows.iter().any(|flow| flow.class != 0 || flow.group > u32::from(u8::MAX));
     flows.iter_mut().for_each(|flow| flow.bundle = if by_class { flow.class } else { flow.group as u8 });
@@ -54,7 +54,7 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     seed: u64,
     net: Network,
-    /// Markers so far, by owner.
+    /// Token-bucket markers created so far, by owner.
     buckets: BTreeMap<Owner, MarkerId>,
 }
 

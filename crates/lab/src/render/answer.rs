@@ -41,7 +41,7 @@ struct Found<'a> {
     worst: (Row<'a>, f64),
 }
 
-/// One or two sentences; none if there is nothing to compare.
+/// Which discipline is best, in one or two sentences; none if there is nothing to compare.
 pub fn answer(summary: &Summary) -> Vec<String> {
     let cases: Vec<Vec<Row<'_>>> = summary.compare.cases.iter().map(|case| rows(summary, case)).collect();
     let is_compared = cases.iter().any(|rows| rows.len() > 1);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_intervals_share_the_first_place() {
+    fn disciplines_with_overlapping_intervals_are_both_named() {
         let of = |mean| vec![(ALL, WAIT, mean, 2.0), (ALL, GOODPUT, 1e7, 0.0)];
         let all = [("a", 40.0), ("b", 10.0), ("c", 12.0)].map(|(name, mean)| contender(name, 5, &of(mean)));
         let said = answer(&summary(vec![all.to_vec()]));

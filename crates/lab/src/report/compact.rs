@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn page_with_many_points_is_thinned() {
+    fn lines_of_a_large_page_are_thinned() {
         let line = || Series { points: Points::Places(places(&vec![1.234_56; 100_000])), ..Series::default() };
         let mut figures = [Figure { kind: "line", series: (0..7).map(|_| line()).collect(), ..Figure::default() }];
         compact(&mut figures);

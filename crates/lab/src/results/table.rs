@@ -14,7 +14,7 @@ use crate::figures::metric::METRICS;
 use crate::results::record::{ClassSummary, RunRecord, RunSummary};
 use crate::results::traffic::TrafficSummary;
 
-/// A column; rows without a value are null.
+/// A column; a row without a value is null.
 pub enum Column {
     /// Finite numbers.
     Number(Vec<Option<f64>>),

@@ -289,7 +289,7 @@ pub fn read_keyed(dir: &Path, job: Job, key: &str) -> Option<RunRecord> {
     Shard::read(&text).filter(|shard| shard.key == key)?.record()
 }
 
-/// Number of runs of `plan` in `dir`.
+/// Number of finished runs of `plan` in `dir`.
 pub fn finished(dir: &Path, plan: &Plan) -> usize {
     plan.jobs().into_par_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
 }

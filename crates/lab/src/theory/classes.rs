@@ -81,7 +81,7 @@ fn at_rest(shares: &Shares, setting: &Setting) -> Result<Stability, NoAnswer> {
     stability(&senders, setting, high)
 }
 
-/// Stability of the classes around a queue of `q` packets.
+/// Local stability of the classes at the operating point with a queue of `q` packets.
 fn stability(senders: &[Sender<'_>], setting: &Setting, q: f64) -> Result<Stability, NoAnswer> {
     let loops: Vec<TcpLoop> = senders.iter().map(|sender| sender.at(setting, q)).collect();
     let classes: Vec<Class> =

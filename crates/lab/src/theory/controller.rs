@@ -202,7 +202,7 @@ mod tests {
         }
     }
     #[test]
-    fn extrapolated_rem_matches_its_formula() {
+    fn rem_below_lowest_frequency_matches_closed_form() {
         // REM's price near its equilibrium: p += g ((1 + alpha) (q - b) - (before - b)), g = gamma ln(phi) (1
         // - p), every 2 ms. Its gain is a straight line from far above the lowest frequency on.
         let (spec, setting) = example(&[], "rem gamma=0.001 phi=1.001 alpha=0.1 b=200 interval=2ms");

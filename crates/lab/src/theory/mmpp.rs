@@ -52,7 +52,7 @@ pub struct Model {
 /// A contender without a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Without {
-    /// Label of the contender.
+    /// Label of the discipline.
     pub label: String,
     /// The reason.
     pub no_answer: String,
@@ -61,7 +61,7 @@ pub struct Without {
 /// Queue of one contender.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Queue {
-    /// Label of the contender.
+    /// Label of the discipline.
     pub label: String,
     /// Threshold of its marking function.
     pub th: Option<f64>,

@@ -43,7 +43,8 @@ pub struct Setting {
 /// Number of round-trip times that represent a range.
 const OF_A_RANGE: u32 = 5;
 
-/// The setting of a case, for the discipline `spec` at the bottleneck.
+/// The parameters of the models (capacity, buffer, flows, round trips) for a case with the discipline `spec` at the
+/// bottleneck.
 pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
     let scenario = &case.scenario;
     let wrong = |key: &str, found: &str, accepts: &str| {

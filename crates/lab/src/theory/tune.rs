@@ -51,7 +51,7 @@ pub struct Aim {
     pub bound: f64,
 }
 
-/// Syntax of aims.
+/// The accepted aims of `tune`.
 const ACCEPTS: &str =
     "an aim such as queue<=20ms, queue<=50p, delay-margin>=50ms, phase-margin>=45 (degrees) or gain-margin>=2";
 

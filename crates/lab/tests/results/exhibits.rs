@@ -234,7 +234,7 @@ fn models_are_drawn_with_and_without_runs() {
 }
 
 #[test]
-fn figures_of_a_paper_replace_the_default_ones() {
+fn plots_of_a_paper_replace_the_default_plots() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("place"));
     let ids = page["sections"][0]["figures"].as_array().unwrap();
     let own = ["Fig. 1", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7", "Fig. 9"];

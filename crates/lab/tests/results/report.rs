@@ -191,7 +191,7 @@ fn drawn(dir: &Path) -> Value {
 }
 
 #[test]
-fn kernel_run_is_named_with_its_timing() {
+fn report_of_real_packets_says_whether_timing_is_valid() {
     for valid in [false, true] {
         let dir = seeds(&format!("real-{valid}"), BELL, "", "", 1);
         change_meta(&dir, |meta| {

@@ -57,7 +57,7 @@ impl Order {
         self.spec.link(&Link { rate: self.rate, limit, mean_packet: Bytes(u64::from(self.packet)) })
     }
 
-    /// The law; `None` for droptail. Checks the order without changing anything.
+    /// The control law to attach; `None` for droptail. Checks the arguments and changes nothing.
     fn law(&self) -> Result<Option<Box<dyn BareLaw>>, Fault> {
         let entry = self.spec.entry();
         let is = |entry: &Entry, name| entry.name == name || entry.variant_of.is_some_and(|(base, _)| base == name);

@@ -7,7 +7,7 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Monotonic clock since boot; it cannot be set.
+/// `CLOCK_MONOTONIC`, ns.
 pub fn monotonic() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }

@@ -12,8 +12,8 @@ use forebay_sim::source::{Pattern, Source};
 use super::{BEFORE_DATAGRAM, LOOK, Stage, data, manner, port};
 use crate::sys::{clock, socket};
 
-/// Zeros to send.
-static NOTHING: [u8; 64 << 10] = [0; 64 << 10];
+/// Payload.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// Length of a file's header, bytes: its length and its start time, eight bytes each.
 pub(super) const HEADER: usize = 16;
 
@@ -28,13 +28,14 @@ pub(super) fn flow(stage: &Stage<'_>, number: usize) {
         Traffic::Datagrams(pattern) => datagrams(stage, number, pattern),
         Traffic::Rtp(_) => Ok(()),
     };
-    if let Err(error) = played.or_else(|error| over(stage, error)) {
+    if let Err(error) = played.or_else(|error| ignore_at_the_end(stage, error)) {
         stage.results.fault(flow, "cannot send", &error);
     }
 }
 
-/// Ignores errors of connections that are cut at the end of the run, or that a full queue never let through.
-fn over(stage: &Stage<'_>, error: io::Error) -> io::Result<()> {
+/// Ignores errors of connections that the end of the run closes, or that were never established because the queue
+/// dropped their packets.
+fn ignore_at_the_end(stage: &Stage<'_>, error: io::Error) -> io::Result<()> {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, WouldBlock};
     let usual = matches!(error.kind(), BrokenPipe | ConnectionReset | TimedOut | WouldBlock);
     if usual && stage.is_over() { Ok(()) } else { Err(error) }
@@ -50,8 +51,8 @@ fn connect(stage: &Stage<'_>, number: usize) -> io::Result<TcpStream> {
 fn write(stream: &mut TcpStream, mut left: u64, until: u64) -> io::Result<u64> {
     let mut done = 0;
     while left > 0 && clock::monotonic() < until {
-        let most = left.min(NOTHING.len() as u64) as usize;
-        match stream.write(&NOTHING[..most]) {
+        let most = left.min(ZEROS.len() as u64) as usize;
+        match stream.write(&ZEROS[..most]) {
             Ok(count) => (left, done) = (left - count as u64, done + count as u64),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
@@ -233,7 +234,7 @@ fn datagrams(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<
     socket::set_codepoint(&socket, flow.ecn)?;
     as_source(stage, flow, source, |len| {
         let len = usize::from(len).saturating_sub(BEFORE_DATAGRAM as usize).max(1);
-        match socket.send(&NOTHING[..len]) {
+        match socket.send(&ZEROS[..len]) {
             // No receiver yet or any more; or the device is full and drops, as a link does.
             Err(error) if [io::ErrorKind::ConnectionRefused, io::ErrorKind::WouldBlock].contains(&error.kind()) => {
                 Ok(())

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mark_returns_the_fields_it_was_built_from() {
+    fn mark_keeps_kind_codepoint_flags_and_colour() {
         for kind in [Kind::Data, Kind::Datagram] {
             for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
                 for cwr in [false, true] {

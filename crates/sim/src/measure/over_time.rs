@@ -1,4 +1,5 @@
-//! Packet counters by class at a link, row by row of its series, from the start of the run on.
+//! Packet counters of each class at a link: one value for each row of its time series, counted since the previous row.
+//! They begin with the run, not with the measurement window.
 
 use forebay_aqm::base::time::{Instant, Span};
 

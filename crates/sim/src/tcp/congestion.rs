@@ -162,7 +162,7 @@ pub struct Feedback {
     pub delivered: u32,
     /// ECN-Echo.
     pub ece: bool,
-    /// Lowest packet outstanding after this acknowledgement.
+    /// Lowest unacknowledged packet number after this acknowledgement.
     pub una: u32,
     /// One above the highest packet sent.
     pub high: u32,

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn request_after_lost_syn_keeps_the_syn_timeout() {
+    fn request_after_lost_syn_keeps_backed_off_timeout() {
         let mut app = app(PAGES);
         assert_eq!((app.wake(at(5)), app.wake(at(11))), (OPEN, OPEN));
         assert_eq!(app.on_control(SYN | 1, at(12)), OPENED);

@@ -234,7 +234,7 @@ impl Session {
         }
     }
 
-    /// Timer state of one end of a new connection.
+    /// New timer state for one end of a connection; the phase of its clock is random.
     fn call(&mut self) -> Box<Call> {
         let phase = Span::from_nanos(self.rng.below(self.timer.tick.nanos()));
         Box::new(Call::new(RttOptions { phase, ..self.timer }))

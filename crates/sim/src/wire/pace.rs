@@ -27,12 +27,12 @@ struct Cursor {
     free: Instant,
     /// Bytes left in the opportunity at `free`.
     left: u32,
-    /// Work done in the window, in bits x 1e9.
+    /// Bits sent in the window, x 1e9.
     done: u128,
 }
 
 impl Pace {
-    /// The start of `schedule`. Work is counted within `window`.
+    /// A transmitter at the start of `schedule`. Bits sent are counted within `window`.
     pub const fn new(schedule: Arc<Schedule>, window: Window) -> Self {
         Self { schedule, cursor: Cursor { window, next: 0, free: Instant::ZERO, left: 0, done: 0 } }
     }

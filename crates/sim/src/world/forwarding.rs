@@ -99,7 +99,7 @@ impl Fabric {
 }
 
 impl World {
-    /// The first segment of a pipe has reached the end of the pipe.
+    /// The oldest segment in flight on a link reaches the far end of the link.
     #[inline]
     pub(super) fn pipe_event(&mut self, id: usize) {
         let pipe = &mut self.fabric.pipes[id];

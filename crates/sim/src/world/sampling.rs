@@ -38,7 +38,7 @@ impl Sampling {
 }
 
 impl World {
-    /// The warm-up has ended.
+    /// Begins the measurement window at the end of the warm-up.
     pub(super) fn window_event(&mut self) {
         self.agenda.set(self.sources.window(), None);
         for flow in &mut self.ends.flows {

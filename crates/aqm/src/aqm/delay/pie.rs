@@ -116,7 +116,7 @@ params! {
         /// latency=rate: number of bytes over which the departure rate is measured.
         dq_threshold: Bytes = Bytes(16_384), in 1.0 ..= 65536.0, "DQ_THRESHOLD", "RFC 8033 section 5.2";
         /// latency=timestamp: the delay sample after a departure that empties the queue.
-        empty: Empty = Empty::Zero, in 0.0 ..= 1.0, "", "Linux, ns-3; Appendix A of RFC 8033 has last";
+        empty: Empty = Empty::Zero, in 0.0 ..= 1.0, "", "zero in Linux and ns-3; last in RFC 8033 Appendix A";
         /// When PIE becomes inactive.
         sleep: Sleep = Sleep::Off, in 0.0 ..= 1.0, "active_", "RFC 8033 section 5.3, optional";
         /// Fraction of the buffer in use that activates PIE again.
@@ -136,7 +136,7 @@ params! {
 
 /// Below this p a delay under target/2 prevents early drops: section 4.1.
 const LOW_P: f64 = 0.2;
-/// p below the first number divides the change by the second: section 4.2.
+/// If p is below the first number, its change is divided by the second: RFC 8033 section 4.2.
 const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
 /// No drop while accu_prob_ is below the first; a certain drop from the second on: section 5.4.
 const SPACING: (f64, f64) = (0.85, 8.5);
@@ -191,7 +191,7 @@ pub struct PieState {
     active: bool,
     /// Time of the last update or activation.
     updated: Instant,
-    /// Linux's burst allowance: time of the last departure.
+    /// Time of the last departure; only Linux's burst allowance uses it.
     departed: Option<Instant>,
     /// Rate estimator for latency=rate.
     drain: DrainTime,

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn non_ect_pass_needs_ecn_on() {
+    fn passing_not_ect_packets_requires_ecn() {
         for (settings, ecn, passes) in [
             ("non_ect=pass", true, true),
             ("non_ect=drop", true, false),

@@ -34,8 +34,9 @@ params! {
         b_out: Depth = Depth::Packets(20.0), in 0.0 ..= 1e9, "B_out", "section 4.1";
         /// Smallest threshold of OUT packets; auto: one packet, or b_out if that is less; 0 is the paper's.
         b_out_floor: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "", "ours: otherwise it falls to 0 and stays there";
-        /// Time after a halving of B_out in which further losses of IN packets do not halve it.
-        hold: Span = Span::ZERO, in 0.0 ..= 1e4, "", "ours: one RTT, e.g. 100 ms; the paper has none";
+        /// Time after a halving of B_out, the threshold of OUT packets, in which further losses of IN packets do not
+        /// halve it.
+        hold: Span = Span::ZERO, in 0.0 ..= 1e4, "", "not in the paper, where it is 0; we suggest one RTT";
         /// Raises B_out by one packet per second without a loss of an IN packet, up to its initial value.
         recover: bool = false, in 0.0 ..= 1.0, "", "ours: in the paper it never recovers";
         /// Which IN packets count in Q_in and B_in.
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_b_out_floor_is_at_most_b_out() {
+    fn automatic_floor_is_at_most_b_out() {
         let least = |settings| {
             let params = params(settings);
             assert_eq!(Sio::check(&params), Ok(()), "{settings}");

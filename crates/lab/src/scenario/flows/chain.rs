@@ -23,7 +23,7 @@ const FASTEST: f64 = 1e6;
 const MOST_MOVES: f64 = 1e6;
 /// Tolerance for the sum of a generator's row, relative to its largest cell: sums of decimals are not exact.
 const OFF: f64 = 1e-9;
-/// Most phases of an Erlang distribution.
+/// Maximum number of phases of an Erlang distribution.
 const MOST_PHASES: u32 = 32;
 
 /// A Markov chain that generates packets; rates are per second.

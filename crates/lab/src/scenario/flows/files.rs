@@ -140,7 +140,7 @@ impl Form for Amount {
     }
 }
 
-/// A size in bytes, from a text with a unit or in packets.
+/// Parses a size such as 30kb, or a number of packets such as 30p; returns bytes.
 fn bytes(words: &str, packet: u32) -> Parsed<f64> {
     let bad = || BadValue::new(format!("a size of 1b to {LARGEST}b such as 30000b, or in packets, 30p"));
     let bytes = match text::limit(words).map_err(|error| BadValue { hint: error.hint, ..bad() })? {

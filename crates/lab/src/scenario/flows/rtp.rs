@@ -30,8 +30,8 @@ const SYNTHETIC: Key =
     may("synthetic", || table_of::<Synthetic>(Synthetic::DOC), "Synthetic frames, in place of file.");
 
 table! {
-    /// Video over RTP: frames at their times; the sender lowers its rate by a fifth when more than 2 % are
-    /// lost.
+    /// Video over RTP: each frame is sent at its time in the recording. The sender lowers its rate by a fifth if a
+    /// receiver report has more than 2 % losses.
     pub struct Rtp {
         + ECN;
         + START;

@@ -138,9 +138,9 @@ Poisson process. M/M/1/K has K packets in the system, the one in transmission in
 - *Wait*: mean time in the queue, in service times, of packets that are not lost.
 - *Loss*: share of arrivals that find the system full.
 - *Busy*: 1 - P0, the share of time in which the link sends.
-- *Distribution*: measured minus exact distribution function of the queue, at the state where this is largest relative
-  to a 95 % band around all states; ± the half-width of the band; the state and the number of states. States that are
-  exceeded for less than a thousandth of the time are left out.
+- *Distribution*: the measured distribution function of the queue minus the exact one, at the state where the
+  difference is largest relative to the half-width of a simultaneous 95 % band; then this half-width, the state, and
+  the number of states. States that are exceeded for less than a thousandth of the time are left out.
 
 Each cell is **exact / measured ± half-width of the 95 % interval** over 40 seeds (D/D/1 is deterministic: two seeds,
 which differ only in phase). Formulas: `crates/theory/src/queues.rs`.

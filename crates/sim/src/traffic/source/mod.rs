@@ -121,7 +121,7 @@ pub enum Sizes {
     ///
     /// An exponential length rounded up is geometric; its parameter is chosen so that its mean is exact. Its squared
     /// coefficient of variation is then 1 - 1/mean instead of 1. Lengths are capped at 65,535 bytes, which reduces
-    /// the mean by exp(-65535/mean): 1e-7 at 4096 bytes.
+    /// the mean by a fraction exp(-65535/mean): 1e-7 at 4096 bytes.
     Exponential,
     /// Independent Erlang lengths in whole bytes: sums of this number of geometric lengths with equal means. The
     /// squared coefficient of variation is 1/n - 1/mean for n of them, instead of 1/n.

@@ -22,7 +22,7 @@ impl Stay {
         }
     }
 
-    /// Draws a complete duration.
+    /// Draws the duration of a state from entry to exit.
     pub(super) fn whole(self, rng: &mut Rng) -> Span {
         Span::from_secs(match self {
             Self::Exponential(mean) => rng.exponential(mean.secs()),

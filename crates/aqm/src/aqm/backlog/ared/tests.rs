@@ -128,7 +128,7 @@ fn ns2_interval_starts_at_last_change() {
 }
 
 #[test]
-fn timer_steps_on_decaying_average_without_arrivals() {
+fn timer_updates_max_p_without_arrivals() {
     let link = Link { rate: Rate(3_000_000), limit: Limit::Bytes(160_000), ..LINK };
     let params = params("min_th=20000b max_th=80000b auto_w=second quirk=on");
     let mut queue = Queue::new(Fifo::new(Ared::build(&params, &link)), link, false, Rng::stream(1, ""));

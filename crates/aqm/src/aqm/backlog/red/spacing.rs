@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_uniform() {
+    fn gaps_are_uniformly_distributed() {
         // p_b = 0.25: without wait P(gap = n) = 1/4 for n = 1..4 would need count from 0;
         // ns-2 counts the arrival itself, so the gap is 1..3 with hazards 1/3, 1/2, 1.
         assert!(near(spaced(0.25, 1.0, false).p(), 1.0 / 3.0));

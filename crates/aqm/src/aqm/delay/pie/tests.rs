@@ -171,7 +171,7 @@ fn linux_boost_is_added_after_the_cap() {
 }
 
 #[test]
-fn p_decays_without_congestion_within_bounds() {
+fn p_decays_without_delay_and_stays_in_0_to_1() {
     // One update from 0.5 without delay: 0.5 - 0.125 x 0.015, then a decay of 2 %.
     near(updated("", 0.5, 0.0, 0.0), (0.5 - 0.001_875) * 0.98);
     near(updated("", 0.5, 0.0, 0.001), 0.5 - 0.001_875 - 0.001_25);
