@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_packages_are_no_success() {
+    fn check_fails_if_a_package_is_unknown() {
         assert_eq!(of(&[CLEAN]), Some(Answer::Clean));
         assert_eq!(of(&[CLEAN, FAULTY, UNKNOWN]), Some(Answer::Faults("b: PYSEC-1, CVE-2".into())));
         let unknown = of(&[CLEAN, UNKNOWN]);

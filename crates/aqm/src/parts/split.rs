@@ -17,7 +17,7 @@ choice! {
     }
 }
 
-/// Total quantum of one DRR round, in mean packets. Ours.
+/// Total quantum of one DRR round, in mean packets: our choice, the paper has none.
 const ROUND: f64 = 2.0;
 
 /// The scheduler's state.

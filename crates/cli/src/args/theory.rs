@@ -63,7 +63,7 @@ pub(crate) enum Model {
     Fluid,
     /// Stationary queue under Markov-modulated arrivals.
     Mmpp,
-    /// Distribution of the TCP queue at a fixed signal probability.
+    /// Distribution of the queue of TCP flows at a fixed drop or mark probability (Markov chain).
     Markov,
 }
 

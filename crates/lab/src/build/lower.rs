@@ -138,7 +138,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The marker of flow number `flow` of a group, which starts at `host`.
+    /// The token-bucket marker of flow number `flow` of group `group`; the flow starts at `host` and has packets of
+    /// `packet` bytes.
     fn marker(&mut self, marker: &Marker, packet: u32, group: u32, flow: u32, host: usize) -> MarkerId {
         let net = &mut self.net;
         *self.buckets.entry(Owner::of(marker, packet, group, flow, host)).or_insert_with(|| {

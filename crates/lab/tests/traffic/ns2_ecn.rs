@@ -62,7 +62,7 @@ fn red_marks_and_drops_as_ns2_with_its_cwr() {
 }
 
 #[test]
-fn cwr_only_on_new_packets_drops_less() {
+fn cwr_on_new_packets_only_reduces_drops() {
     let [rfc, ns2] = [false, true].map(|cwr| means("", 300, Ns2Rules { cwr, sack1: false })[2]);
     assert!(rfc < 0.8 * ns2, "{rfc} {ns2}");
 }

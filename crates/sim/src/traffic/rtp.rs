@@ -281,7 +281,7 @@ impl Stream {
         }
     }
 
-    /// The content of the report that is due; `None` before the first packet.
+    /// The due report as a number, as [`on_report`](Self::on_report) takes it; `None` before the first packet.
     pub(crate) fn report(&mut self) -> Option<u32> {
         let next = self.receiver.next.get().map(|at| at + self.receiver.every);
         self.receiver.next = Due::from(next);

@@ -31,7 +31,7 @@ const PART: f64 = 4.0;
 /// tc's smallest weight is 2^-31.
 const LEAST_LOG: i32 = 31;
 
-/// Link rate in packets of `mean` bytes per second.
+/// Link rate in packets per second, for packets of `mean` bytes.
 pub fn packets_per_sec(link: &Link, mean: Bytes) -> f64 {
     Depth::Packets(0.0).per_sec(link.rate, mean)
 }
