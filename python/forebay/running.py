@@ -91,7 +91,7 @@ def load(directory: str | PathLike[str]) -> Results:
         directory: The directory.
 
     Raises:
-        StoreError: It has no results, or a file is damaged.
+        StoreError: The directory has no results, or a file in it is damaged.
 
     Example:
         >>> forebay.load("runs/case-1").traffic["wait_ms_p99"]

@@ -1,6 +1,7 @@
 //! One readable trace per discipline and per marker, so that a change of behaviour is visible as a diff.
 //!
-//! `FOREBAY_BLESS=1` writes the files in `golden/` instead of comparing them; `FOREBAY_ONLY=red` selects that of `red`.
+//! `FOREBAY_BLESS=1` writes the files in `golden/` instead of comparing them; `FOREBAY_ONLY=red` does
+//! so only for `red`.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ const PHASES: &[(u64, f64, u64)] = &[
     (7_000, 3.0, 4), // overload
     (8_000, 0.5, 1),
 ];
-/// One packet in this many is shown at arrival and departure.
+/// The trace shows one in this number of packets, at arrival and departure.
 const FOLLOWED: u32 = 97;
 /// Number of signals shown per second.
 const SIGNALS_A_SECOND: usize = 5;
@@ -164,7 +165,7 @@ fn trace(name: &str) -> String {
     let probes: Vec<_> = t.spec.entry().probes.iter().take(3).map(|p| format!("  {:>10}", p.name)).collect();
     t.text = format!("# {}\n#    ms    event   packet fate      queue{}\n", t.spec.canonical(), probes.concat());
     let service = LINK.rate.time_for(1000);
-    // The link polls again when it is free; an idle link polls when a packet arrives.
+    // The link dequeues when a transmission ends; an idle link dequeues when a packet arrives.
     let (mut free, mut idle) = (Instant::ZERO, true);
     for (now, packet) in arrivals() {
         while !idle && free <= now {

@@ -132,7 +132,7 @@ struct Books {
 }
 
 impl Books {
-    /// Allowed error of floating-point tokens in bytes: a few roundings at up to 1e9 bytes.
+    /// Tolerance of token counts in bytes: they are floating-point numbers of up to 1e9 bytes.
     const ROUNDING: f64 = 1e-6;
 
     fn new(rate: Rate, burst: u64) -> Self {

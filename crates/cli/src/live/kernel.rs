@@ -252,5 +252,7 @@ fn completions(net: &Network, found: &Found) -> Vec<Completion> {
         let is_counted = net.flows.get(flow).filter(passes).is_some() && at >= Instant::ZERO + net.warmup;
         is_counted.then(|| Completion { flow: flow as u32, at, took: Span::from_nanos(took) })
     };
-    found.files.iter().filter_map(completion).collect()
+    let mut all: Vec<Completion> = found.files.iter().filter_map(completion).collect();
+    all.sort_by_key(|file| (file.at, file.flow));
+    all
 }

@@ -86,7 +86,8 @@ pub(crate) fn traffic(
 
 /// The group of a bundle, or its class if the scenario numbers classes.
 fn name(scenario: &Scenario, net: &Network, bundle: u8) -> String {
-    let is_group = net.flows.iter().all(|flow| flow.class == 0);
+    // With more groups all flows are one bundle.
+    let is_group = scenario.flows.len() <= 256 && net.flows.iter().all(|flow| flow.class == 0);
     match scenario.flows.get(usize::from(bundle)) {
         Some(group) if is_group => group.name.clone(),
         _ => net.bundles().class(bundle).to_string(),

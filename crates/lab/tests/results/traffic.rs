@@ -34,3 +34,21 @@ fn classes_and_completions_reach_parquet_and_summary() {
     assert!(call.mean.get("rtt_ms.p50").is_none(), "a call has no TCP sender");
     assert!(call.difference.get("wait_ms.p99").unwrap().unwrap().mean < -50.0);
 }
+
+/// Bundles have 8-bit numbers.
+#[test]
+fn more_than_256_groups_are_one_class() {
+    let group = |n: usize| format!("[[flows]]\nname = \"g{n}\"\nkind = \"cbr\"\nrate = \"8kbit\"\npacket = 100\n");
+    let head = "version = 1\nduration = \"2s\"\n[topology]\nkind = \"dumbbell\"\n\
+        bottleneck = { rate = \"10mbit\", delay = \"1ms\", queue = \"100p\" }\n\
+        access = { rate = \"100mbit\", delays = [\"1ms\"] }\negress = { delay = \"1ms\" }\n";
+    let names = |groups: usize| {
+        let text = head.to_string() + &(0..groups).map(group).collect::<String>();
+        let plan = Plan::new(load::parse("many", &text, &Overrides::default()).unwrap(), 1, 1);
+        let record = plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap();
+        record.summary.traffic.into_iter().map(|traffic| traffic.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(257), ["0", "all"]);
+    let all = names(256);
+    assert_eq!((all.len(), all[255].as_str()), (257, "g255"));
+}

@@ -10,8 +10,8 @@ impl Bundles {
         Self::of(core::iter::empty())
     }
 
-    /// From pairs of bundle and class; later pairs replace earlier ones. A bundle without a pair has the class of its
-    /// number.
+    /// The classes of these (bundle, class) pairs. If a bundle occurs twice, the later pair counts. Any other bundle has
+    /// the class with its own number.
     pub fn of(pairs: impl Iterator<Item = (u8, u8)>) -> Self {
         let mut classes = Box::new(core::array::from_fn(|bundle| bundle as u8));
         pairs.for_each(|(bundle, class)| classes[usize::from(bundle)] = class);

@@ -34,7 +34,6 @@ impl Ends {
         let seconds = |of: &Histogram| of.summary().map(|s| s.scaled(1e-9));
         BundleEnds {
             bundle,
-            owd_s: seconds(&self.owd),
             rtt_s: seconds(&self.rtt),
             files: self.completion.count(),
             completion_s: seconds(&self.completion),

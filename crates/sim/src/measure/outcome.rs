@@ -205,8 +205,6 @@ pub struct EndToEnd {
 pub struct BundleEnds {
     /// Number of the bundle.
     pub bundle: u8,
-    /// One-way delay in seconds.
-    pub owd_s: Option<Summary>,
     /// Round-trip times that senders measured, in seconds.
     pub rtt_s: Option<Summary>,
     /// Number of files that arrived, and their completion times in seconds, from the request or first packet on.

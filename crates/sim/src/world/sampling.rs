@@ -73,6 +73,8 @@ impl World {
         let queued = fabric.managed().iter().map(|&link| fabric.links[link].queued() as u64).sum();
         let on_the_way = fabric.pipes.iter().map(|pipe| pipe.len() as u64).sum();
         self.record.books.balance(dropped + lost, queued, on_the_way, self.ends.blocks.len());
+        // Some arrivals are computed ahead of time.
+        self.ends.completions.sort_by_key(|file| (file.at, file.flow));
         Outcome {
             links: self.link_outcomes(),
             flows: self.ends.flows.iter().map(|flow| flow.outcome(self.window)).collect(),

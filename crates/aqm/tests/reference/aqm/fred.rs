@@ -21,7 +21,7 @@ struct Fred {
     maxth: f64,
     maxp: f64,
     wq: f64,
-    /// In the unit of the queue, like `one`, which is one packet.
+    /// Minimum queue of a flow, in packets or bytes; `one` is one packet in the same unit.
     minq: f64,
     one: f64,
     many_flows: bool,
