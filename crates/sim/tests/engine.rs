@@ -104,7 +104,7 @@ fn rows_of_classes_add_up_to_the_run() {
         for (class, rows) in &link.series.classes {
             assert_eq!(rows.len(), link.series.time_s.len(), "{aqm}");
             let sum = |of: fn(&Tally) -> u64| rows.iter().map(of).sum::<u64>();
-            let delivered = sum(|row| u64::from(row.delivered));
+            let delivered = sum(|row| u64::from(row.served.pkts));
             served += delivered;
             let Some(whole) = link.classes.iter().find(|c| c.class == *class) else {
                 assert_eq!((*class, sum(|row| u64::from(row.offered)), delivered), (9, 0, 0));
@@ -112,8 +112,8 @@ fn rows_of_classes_add_up_to_the_run() {
             };
             assert_eq!(sum(|row| u64::from(row.offered)), whole.offered_pkts, "{aqm}");
             assert_eq!(sum(|row| u64::from(row.dropped)), whole.dropped_pkts, "{aqm}");
-            assert_eq!(sum(|row| row.bytes), delivered * 500, "{aqm}");
-            let mean_s = sum(|row| row.sojourn.nanos()) as f64 * 1e-9 / delivered as f64;
+            assert_eq!(sum(|row| row.served.bytes), delivered * 500, "{aqm}");
+            let mean_s = sum(|row| row.served.sojourn.nanos()) as f64 * 1e-9 / delivered as f64;
             assert!((mean_s - whole.sojourn_s.unwrap().mean).abs() < 1e-9, "{aqm}: {mean_s}");
         }
         assert_eq!(served, link.served_pkts, "{aqm}");

@@ -11,6 +11,7 @@ use forebay_sim::network::{Attachment, FlowSpec, MarkerId, MarkerSpec, Network};
 use crate::build::layout::{Layout, Place, Way};
 use crate::build::own_links::OwnLinks;
 use crate::figures::class_column::ClassColumn;
+use crate::figures::flow_column::FlowColumn;
 use crate::scenario::{Arrivals, Class, FlowGroup, Marker, Part, Per, Scenario};
 
 /// Rows of the recorded series in a run of up to 1000 s.
@@ -39,7 +40,22 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
         }
     }
     bundle(&mut builder.net.flows);
+    builder.net.tracks = tracks(scenario, &builder.net.flows);
     builder.net
+}
+
+/// The flows of each requested series: a group, or one of its flows.
+fn tracks(scenario: &Scenario, flows: &[FlowSpec]) -> Vec<Vec<usize>> {
+    let of_group = |name: &str| {
+        let number = scenario.flows.iter().position(|group| group.name == name);
+        let is_in = move |(_, flow): &(usize, &FlowSpec)| number == Some(flow.group as usize);
+        flows.iter().enumerate().filter(is_in).map(|(at, _)| at)
+    };
+    let track = |(_, column): (&str, FlowColumn<'_>)| match column.flow {
+        None => of_group(column.group).collect(),
+        Some(n) => of_group(column.group).skip(n).take(1).collect(),
+    };
+    scenario.flow_columns().into_iter().map(track).collect()
 }
 
 /// Assigns each flow its bundle, the class of traffic in results: its service class if the scenario has any class but 0,

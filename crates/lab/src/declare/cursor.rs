@@ -23,6 +23,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) studied: bool,
     /// Names of the nodes of a graph.
     pub(crate) nodes: &'a [String],
+    /// Names of the groups of flows.
+    pub(crate) groups: &'a [&'a str],
     /// Position of the table in its list.
     pub(crate) index: usize,
 }

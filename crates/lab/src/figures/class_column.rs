@@ -1,6 +1,6 @@
 //! Recorded series of a class, such as `class.1.dropped_pkts` in `[report] series`.
 
-use forebay_sim::over_time::Tally;
+use forebay_sim::over_time::{Service, Tally};
 
 /// Fields of a class: counters since the start of the run, and the sojourn time since the previous row.
 pub const FIELDS: [&str; 5] = ["offered_pkts", "dropped_pkts", "delivered_pkts", "delivered_bytes", "sojourn_ms"];
@@ -35,9 +35,9 @@ impl ClassColumn {
         let count: fn(&Tally) -> u64 = match self.field {
             "offered_pkts" => |row| u64::from(row.offered),
             "dropped_pkts" => |row| u64::from(row.dropped),
-            "delivered_pkts" => |row| u64::from(row.delivered),
-            "delivered_bytes" => |row| row.bytes,
-            _ => return rows.iter().map(wait_ms).collect(),
+            "delivered_pkts" => |row| u64::from(row.served.pkts),
+            "delivered_bytes" => |row| row.served.bytes,
+            _ => return rows.iter().map(|row| wait_ms(&row.served)).collect(),
         };
         let mut sum = 0;
         let so_far = |row| {
@@ -49,9 +49,9 @@ impl ClassColumn {
 }
 
 /// Mean sojourn time of the packets that left, in milliseconds, rounded to microseconds.
-fn wait_ms(row: &Tally) -> Option<f64> {
-    let mean_us = row.sojourn.nanos() as f64 * 1e-3 / f64::from(row.delivered);
-    (row.delivered > 0).then(|| mean_us.round() * 1e-3)
+pub fn wait_ms(row: &Service) -> Option<f64> {
+    let mean_us = row.sojourn.nanos() as f64 * 1e-3 / f64::from(row.pkts);
+    (row.pkts > 0).then(|| mean_us.round() * 1e-3)
 }
 
 /// Times are recorded in microseconds.
@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn counters_accumulate_and_sojourn_is_per_row() {
-        let row = |n| Tally { offered: 3, dropped: 1, delivered: n, bytes: 1000, sojourn: Span::from_millis(5) };
+        let served = |pkts| Service { pkts, bytes: 1000, sojourn: Span::from_millis(5) };
+        let row = |pkts| Tally { offered: 3, dropped: 1, served: served(pkts) };
         let rows = [row(2), Tally::default(), row(4)];
         let of = |field: &str| ClassColumn::parse(&format!("class.7.{field}")).unwrap().values(&rows);
         assert_eq!(of("offered_pkts"), [3.0, 3.0, 6.0].map(Some));

@@ -4,6 +4,7 @@ use super::each_run::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{Axis, Figure, Layout, Points, Series};
 use crate::claims::exhibits::Rule;
 use crate::figures::class_column::ClassColumn;
+use crate::figures::flow_column::FlowColumn;
 use crate::figures::stats::Interval;
 use crate::results::record::{Reference, RunRecord};
 
@@ -100,7 +101,9 @@ impl Runs {
     /// Names of the requested probes without discipline: `raqm.p` and `pi.p` share a figure.
     fn probe_suffixes(&self) -> Vec<&str> {
         let mut suffixes = Vec::new();
-        let probes = self.series.iter().filter(|name| ClassColumn::parse(name).is_none());
+        let groups = self.groups();
+        let is_probe = |name: &&String| ClassColumn::parse(name).is_none() && FlowColumn::parse(name, &groups).is_none();
+        let probes = self.series.iter().filter(is_probe);
         for (_, suffix) in probes.filter_map(|name| name.split_once('.')) {
             if !suffixes.contains(&suffix) {
                 suffixes.push(suffix);

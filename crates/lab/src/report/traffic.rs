@@ -148,6 +148,7 @@ pub(super) fn figures(runs: &Runs, prefix: &str) -> Vec<Figure> {
             figures.extend(delay_goodput(runs, case, class, id("tradeoff")));
             figures.extend(waits(runs, case, class, id("wait")));
             figures.extend(completions(runs, case, class, id("fct")));
+            figures.extend(runs.traffic_curves(prefix, class, &place(class), case));
         }
     }
     figures

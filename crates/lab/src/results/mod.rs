@@ -15,6 +15,7 @@ pub mod traffic;
 pub mod comparison;
 pub mod meta;
 pub mod named;
+pub(crate) mod over_time;
 pub mod summary;
 pub mod timing;
 pub mod verdicts;

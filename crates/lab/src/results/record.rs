@@ -4,11 +4,11 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::time::Instant;
 use forebay_sim::network::{LinkId, Network};
-use forebay_sim::outcome::{BundleEnds, ClassOutcome, Completion, FlowOutcome, LinkOutcome, Outcome, Series};
+use forebay_sim::outcome::{BundleEnds, ClassOutcome, Completion, FlowOutcome, LinkOutcome, Outcome};
 use serde::{Deserialize, Serialize};
 
-use crate::figures::class_column::ClassColumn;
 use crate::results::named::Axes;
+use crate::results::over_time;
 pub use crate::results::spread::Spread;
 use crate::results::traffic::{TrafficSummary, jain, traffic};
 use crate::scenario::{Case, Contender, Scenario};
@@ -145,7 +145,10 @@ pub struct SeriesRecord {
     pub queue_pkts: Vec<f64>,
     /// Mean queue since the previous row.
     pub queue_mean_pkts: Vec<f64>,
-    /// Probes such as `raqm.p`, and requested counters of classes; NaN is written as `null`.
+    /// Other columns by name; NaN is written as `null`:
+    /// - probes such as `raqm.p`;
+    /// - queueing delay and throughput of each class of traffic, such as `web.wait_ms` and `web.throughput_bps`;
+    /// - on request counters of service classes and the state of flows.
     pub probes: Vec<(String, Vec<Option<f64>>)>,
 }
 
@@ -394,21 +397,21 @@ impl Run<'_> {
         let Run { case, contender, seed, net, outcome, cpu_seconds } = *self;
         let scenario = &case.scenario;
         let duration_s = scenario.duration.secs();
-        let mut series = series(net.links[id].lane.discipline.name(), &link.series);
-        series.probes.extend(class_columns(scenario, &link.series));
-        let reference = reference(scenario, &series, duration_s);
-        let (Reference::Given(aim) | Reference::SteadyMean(aim)) = reference;
-        let seconds = settling::seconds(&series.time_s, &series.queue_mean_pkts, 0.0, duration_s);
         let window_s = duration_s - scenario.warmup.secs();
         // Flows whose data crosses the link.
         let crosses = net.flows.iter().map(|flow| net.routes[flow.forward].contains(&id));
         let flows: Vec<&FlowOutcome> = outcome.flows.iter().zip(crosses).filter(|(_, c)| *c).map(|(f, _)| f).collect();
+        let (traffic, waits): (Vec<_>, Vec<_>) =
+            traffic(scenario, net, outcome, (link, all), &flows, window_s).into_iter().unzip();
+        let discipline = net.links[id].lane.discipline.name();
+        let series = over_time::series(scenario, net, (discipline, link), &traffic, &outcome.tracks);
+        let reference = reference(scenario, &series, duration_s);
+        let (Reference::Given(aim) | Reference::SteadyMean(aim)) = reference;
+        let seconds = settling::seconds(&series.time_s, &series.queue_mean_pkts, 0.0, duration_s);
         let rate =
             |bytes: fn(&FlowOutcome) -> u64| flows.iter().copied().map(bytes).sum::<u64>() as f64 * 8.0 / window_s;
         let (goodput_bps, received_bps) = (rate(|f| f.goodput_bytes), rate(|f| f.received_bytes));
         let ratio = |n: u64| n as f64 / link.offered_pkts.max(1) as f64;
-        let (traffic, waits): (Vec<_>, Vec<_>) =
-            traffic(scenario, net, outcome, (link, all), &flows, window_s).into_iter().unzip();
         let waits = traffic.iter().zip(waits).map(|(of, ms)| WaitRecord { traffic: of.name.clone(), ms }).collect();
         let summary = RunSummary {
             label: label(contender, case),
@@ -451,30 +454,6 @@ fn capacity(net: &Network, id: LinkId) -> f64 {
         // A link that is down all the time has no capacity: avoids dividing by 0.
         (schedule.bits(from, to) / (net.duration - net.warmup).secs()).max(1.0)
     })
-}
-
-/// The series of a link, recorded by a discipline of this name.
-fn series(discipline: &str, of: &Series) -> SeriesRecord {
-    SeriesRecord {
-        time_s: of.time_s.iter().map(|t| (t * 1e6).round() * 1e-6).collect(),
-        queue_pkts: of.queue_pkts.clone(),
-        queue_mean_pkts: of.queue_mean_pkts.iter().map(|q| (q * 1e3).round() * 1e-3).collect(),
-        probes: (of.probes.iter())
-            .map(|(probe, column)| {
-                (format!("{discipline}.{probe}"), column.iter().map(|x| Some(*x).filter(|x| x.is_finite())).collect())
-            })
-            .collect(),
-    }
-}
-
-/// The requested series of classes; they follow those of the discipline.
-fn class_columns(scenario: &Scenario, of: &Series) -> Vec<(String, Vec<Option<f64>>)> {
-    let column = |name: &String| {
-        let asked = ClassColumn::parse(name)?;
-        let (_, rows) = of.classes.iter().find(|(class, _)| *class == asked.class)?;
-        Some((name.clone(), asked.values(rows)))
-    };
-    scenario.report.series.iter().filter_map(column).collect()
 }
 
 fn reference(scenario: &Scenario, series: &SeriesRecord, duration_s: f64) -> Reference {

@@ -85,7 +85,7 @@ pub(crate) fn traffic(
 }
 
 /// The group of a bundle, or its class if the scenario numbers classes.
-fn name(scenario: &Scenario, net: &Network, bundle: u8) -> String {
+pub(crate) fn name(scenario: &Scenario, net: &Network, bundle: u8) -> String {
     // With more groups all flows are one bundle.
     let is_group = scenario.flows.len() <= 256 && net.flows.iter().all(|flow| flow.class == 0);
     match scenario.flows.get(usize::from(bundle)) {

@@ -14,6 +14,7 @@ use crate::declare::{
 };
 use crate::document::{Node, Text, Value, list, quote};
 use crate::figures::class_column::{ClassColumn, FIELDS};
+use crate::figures::flow_column::{self, FlowColumn};
 use crate::figures::metric::{METRICS, Metric};
 use crate::input::{InputError, did_you_mean, no_such_word};
 use crate::own;
@@ -75,7 +76,8 @@ fn texts() -> Json {
 table! {
     /// What reports show.
     pub struct Report {
-        /// Curves: queue, a probe such as raqm.p, or a counter of a class such as class.1.dropped_pkts;
+        /// Curves: queue; a probe such as raqm.p; a counter of a class such as class.1.dropped_pkts; cwnd, rtt, rate,
+        /// delay or inflight of a group of flows, such as ftp.cwnd, or of one flow, such as ftp.0.cwnd;
         /// default queue.
         series: Vec<String> = SERIES, or Self::default().series;
         /// Target queue length, drawn in reports, such as 50p.
@@ -121,6 +123,13 @@ impl Overlay {
 }
 
 impl Scenario {
+    /// The requested series of flows, with their names.
+    pub(crate) fn flow_columns(&self) -> Vec<(&str, FlowColumn<'_>)> {
+        let groups: Vec<&str> = self.flows.iter().map(|group| group.name.as_str()).collect();
+        let column = |name| Some((name, FlowColumn::parse(name, &groups)?));
+        self.report.series.iter().filter_map(|name| column(name.as_str())).collect()
+    }
+
     /// Canonical TOML text, with all defaults; it reads back as an equal scenario.
     pub fn to_toml(&self) -> String {
         let mut out = Text::default();
@@ -167,8 +176,11 @@ fn with_traffic(scenario: Scenario, table: &Table<'_>) -> Result<Scenario, Input
         Some(node) => compare(node, topology)?,
         None => own(table.node("topology", "")?, topology),
     };
-    let report = table.get("report").map(|node| Table::whole_of(node, "report", table.setting)).transpose()?;
-    Ok(Scenario { flows, compare, compared, report: report.unwrap_or_default(), ..scenario })
+    let groups: Vec<&str> = flows.iter().map(|group| group.name.as_str()).collect();
+    let setting = Setting { groups: &groups, ..table.setting };
+    let report = table.get("report").map(|node| Table::whole_of(node, "report", setting)).transpose()?;
+    let report = report.unwrap_or_default();
+    Ok(Scenario { flows, compare, compared, report, ..scenario })
 }
 
 /// The title, default the file name.
@@ -300,17 +312,30 @@ const COLUMNS: Custom<Vec<&'static Metric>> = Custom {
 /// Names of curves.
 const SERIES: Custom<Vec<String>> = Custom {
     schema: texts,
-    read: |_, node, path| each(node, path, "a list of texts, such as [\"queue\", \"raqm.p\"]", series),
+    read: |table, node, path| {
+        let accepts = "a list of texts, such as [\"queue\", \"raqm.p\"]";
+        each(node, path, accepts, |node, path| series(node, path, table.setting.groups))
+    },
     show: |names| list(names.iter().map(|name| quote(name))),
     accepts: "",
 };
 
-/// Checks the name of a curve: `queue`, a counter of a class, or a probe. It stays empty for contenders
-/// without that probe.
-fn series(node: &Node, path: &str) -> Result<String, InputError> {
+/// Checks the name of a curve: `queue`, a counter of a class, the state of flows of one of `groups`, or a probe. A probe
+/// stays empty for contenders without it.
+fn series(node: &Node, path: &str, groups: &[&str]) -> Result<String, InputError> {
     let name = text(node, path)?;
-    if name == "queue" || ClassColumn::parse(name).is_some() {
+    if name == "queue" || ClassColumn::parse(name).is_some() || FlowColumn::parse(name, groups).is_some() {
         return Ok(name.to_string());
+    }
+    let fields = flow_column::FIELDS.map(|(field, ..)| field);
+    let of_group = name.rsplit_once('.').filter(|(owner, _)| {
+        groups.contains(owner) || owner.rsplit_once('.').is_some_and(|(group, _)| groups.contains(&group))
+    });
+    if let Some((owner, _)) = of_group.filter(|(owner, _)| own::entry(owner).is_none()) {
+        let names = fields.map(|field| format!("{owner}.{field}"));
+        let near = did_you_mean(name, names.iter().map(String::as_str));
+        let accepts = format!("GROUP.FIELD or GROUP.NUMBER.FIELD with one of {}", fields.join(", "));
+        return Err(node.error(path, accepts).hint(near));
     }
     if let Some((class, field)) = name.strip_prefix("class.").and_then(|rest| rest.split_once('.')) {
         let near = did_you_mean(field, FIELDS).filter(|_| class.parse::<u8>().is_ok());
@@ -329,9 +354,11 @@ fn series(node: &Node, path: &str) -> Result<String, InputError> {
     }
     if known.is_none() {
         let all = ENTRIES.iter().flat_map(|e| e.probes.iter().map(|p| format!("{}.{}", e.name, p.name)));
-        let all: Vec<String> = all.chain(["queue".to_string()]).collect();
+        let of_flows = groups.iter().flat_map(|group| fields.map(|field| format!("{group}.{field}")));
+        let all: Vec<String> = all.chain(of_flows).chain(["queue".to_string()]).collect();
         let near = did_you_mean(name, all.iter().map(String::as_str));
-        return Err(node.error(path, "queue, or a discipline's probe such as raqm.p").hint(near));
+        let accepts = "queue, a discipline's probe such as raqm.p, or a group's cwnd, rtt, rate, delay or inflight";
+        return Err(node.error(path, accepts).hint(near));
     }
     Ok(name.to_string())
 }

@@ -63,7 +63,7 @@ impl LoneLink {
     pub fn new(spec: &LinkSpec, seed: u64, (warmup, rows): (Span, Rows), horizon: Span, bundles: Bundles) -> Self {
         let lane = Lane { study: true, ..spec.lane.clone() };
         let spec = LinkSpec { lane, fast_path: false, ..spec.clone() };
-        let link = Link::of(&spec, seed, (Window::new(warmup, horizon), None), &bundles);
+        let link = Link::of(&spec, seed, (Window::new(warmup, horizon), rows.every, None), &bundles);
         let (sample, most_rows) = (rows.every.max(Span::from_nanos(1)), rows.most.map(|most| most.max(2) & !1));
         let (series, name, tick) = (Series::new(spec.probes()), spec.name, link.next_tick());
         let (now, sampled) = (Instant::ZERO, Instant::ZERO + sample);
@@ -123,6 +123,9 @@ impl LoneLink {
         self.link.look(self.sampled, self.sampled.max(self.now), &mut self.series);
         if self.most_rows.is_some_and(|most| self.series.time_s.len() >= most) {
             thin(&mut self.series);
+            if let Some(meter) = &mut self.link.meter {
+                meter.thin();
+            }
             self.sample = self.sample * 2;
         }
         self.sampled += self.sample;

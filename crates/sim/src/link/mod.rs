@@ -82,11 +82,11 @@ impl Link {
     pub(crate) fn of(
         spec: &LinkSpec,
         seed: u64,
-        (window, over_time): (Window, Option<OverTime>),
+        (window, sample, over_time): (Window, Span, Option<OverTime>),
         bundles: &Bundles,
     ) -> Self {
         let Lane { rate, delay, limit, discipline, conditions, study } = &spec.lane;
-        let meter = study.then(|| Box::new(Meter::new(window, over_time)));
+        let meter = study.then(|| Box::new(Meter::new(window, sample, over_time)));
         let wire = Wire::new(conditions, &spec.name, seed, window);
         let buffer = match *limit {
             limit if !spec.is_fast() => {

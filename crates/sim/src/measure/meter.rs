@@ -4,7 +4,7 @@ use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::time::{Instant, Span};
 
 use crate::measure::histogram::{Histogram, Summary};
-use crate::measure::over_time::{OverTime, Tally};
+use crate::measure::over_time::{OverTime, Served, Service, Tally};
 
 /// The measurement window.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +114,7 @@ pub struct Meter {
     /// Packets whose transmission began, in the complete run.
     pub served: u64,
     bundles: Vec<BundleMeter>,
+    served_over_time: Served,
     /// Present if classes are counted over time.
     over_time: Option<Box<OverTime>>,
     /// Integral of the queue since the last row (packet-nanoseconds).
@@ -132,7 +133,8 @@ pub enum Loss {
 
 impl Meter {
     /// A meter that counts within `window`; `over_time`: also per class and row.
-    pub fn new(window: Window, over_time: Option<OverTime>) -> Self {
+    /// Rows of series are `sample` apart.
+    pub fn new(window: Window, sample: Span, over_time: Option<OverTime>) -> Self {
         Self {
             window,
             queue: QueueTimes::default(),
@@ -144,6 +146,7 @@ impl Meter {
             lost: 0,
             served: 0,
             bundles: Vec::new(),
+            served_over_time: Served::new(sample),
             over_time: over_time.map(Box::new),
             area: 0,
             looked: Instant::ZERO,
@@ -218,12 +221,8 @@ impl Meter {
         if now > self.window.to {
             return;
         }
-        self.note(now, counted_as.0, |row| {
-            row.delivered += 1;
-            row.bytes += u64::from(len);
-            row.sojourn = row.sojourn + sojourn;
-        });
         self.served += 1;
+        self.served_over_time.add(now, counted_as.0, len, sojourn);
         self.busy = self.busy + self.window.overlap(now, now.plus(busy));
         if self.counts(now) {
             self.bundle(counted_as).sojourn.add(sojourn);
@@ -260,9 +259,19 @@ impl Meter {
         (self.pkts, mean)
     }
 
-    /// Counters over time of the classes requested.
-    pub fn over_time(&self) -> Vec<(u8, Vec<Tally>)> {
-        self.over_time.as_deref().map_or_else(Vec::new, OverTime::classes)
+    /// The first `rows` rows of served packets, by bundle.
+    pub(crate) fn served_over_time(&self, rows: usize) -> Vec<(u8, Vec<Service>)> {
+        self.served_over_time.bundles(rows)
+    }
+
+    /// Counters over time of the requested classes, with the `served` packets of their bundles.
+    pub(crate) fn over_time(&self, served: &[(u8, Vec<Service>)]) -> Vec<(u8, Vec<Tally>)> {
+        self.over_time.as_ref().map_or_else(Vec::new, |over_time| over_time.classes(served))
+    }
+
+    /// Joins each pair of rows of served packets.
+    pub(crate) fn thin(&mut self) {
+        self.served_over_time.thin();
     }
 
     /// Queue length in the window.
@@ -317,7 +326,7 @@ mod tests {
 
     #[test]
     fn queue_mean_is_time_weighted_and_excludes_warm_up() {
-        let mut m = Meter::new(window(100, 300), None);
+        let mut m = Meter::new(window(100, 300), Span::from_nanos(100), None);
         m.queue_is(at(0), 50);
         m.queue_is(at(150), 2);
         m.queue_is(at(250), 4);
@@ -329,7 +338,7 @@ mod tests {
 
     #[test]
     fn busy_time_is_clipped_to_the_window() {
-        let mut m = Meter::new(window(100, 200), None);
+        let mut m = Meter::new(window(100, 200), Span::from_nanos(100), None);
         m.serve(at(90), (1000, Span::from_nanos(20)), Span::ZERO, (0, Colour::In));
         m.serve(at(190), (1000, Span::from_nanos(20)), Span::ZERO, (0, Colour::In));
         assert!((m.utilisation() - 0.2).abs() < 1e-12);
@@ -338,7 +347,7 @@ mod tests {
 
     #[test]
     fn look_returns_mean_since_the_last_look() {
-        let mut m = Meter::new(window(0, 100), None);
+        let mut m = Meter::new(window(0, 100), Span::from_nanos(100), None);
         m.queue_is(at(10), 4);
         assert_eq!(m.look(at(20)), (4, 2.0));
         assert_eq!(m.look(at(30)), (4, 4.0));

@@ -9,7 +9,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use crate::measure::bundles::Bundles;
 use crate::measure::histogram::Summary;
 use crate::measure::meter::{BundleMeter, Meter};
-use crate::measure::over_time::Tally;
+use crate::measure::over_time::{Service, Tally};
 use crate::tcp::sender::SenderCounts;
 
 /// Sampled state of a link, one row per sampling interval.
@@ -23,7 +23,9 @@ pub struct Series {
     pub queue_mean_pkts: Vec<f64>,
     /// The discipline's probes, by name.
     pub probes: Vec<(&'static str, Vec<f64>)>,
-    /// Packet counters by class since the previous row, also before the window begins.
+    /// Packets served by bundle since the previous row, also before the window begins.
+    pub served: Vec<(u8, Vec<Service>)>,
+    /// Packet counters by requested class since the previous row, also before the window begins.
     pub classes: Vec<(u8, Vec<Tally>)>,
 }
 
@@ -113,7 +115,8 @@ impl LinkOutcome {
         name: String,
         mut series: Series,
     ) -> Self {
-        series.classes = meter.over_time();
+        series.served = meter.served_over_time(series.time_s.len());
+        series.classes = meter.over_time(&series.served);
         let sojourn = meter.sojourn();
         let seconds = |of: &BundleMeter| of.sojourn.summary().map(|s| s.scaled(1e-9));
         let class = |((class, colour), c): ((u8, u8), BundleMeter)| ClassOutcome {
@@ -213,6 +216,27 @@ pub struct BundleEnds {
     pub completion_s: Option<Summary>,
 }
 
+/// A row of the series of a set of flows; sums over the flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TrackRow {
+    /// TCP senders that have started and not stopped.
+    pub senders: u32,
+    /// Their congestion windows, in packets.
+    pub cwnd_pkts: f64,
+    /// Their packets in flight.
+    pub inflight_pkts: u64,
+    /// Round-trip times measured since the previous row: number and sum.
+    pub rtts: u32,
+    /// See `rtts`.
+    pub rtt: Span,
+    /// Data packets that reached their receivers since the previous row.
+    pub pkts: u32,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Sum of their one-way delays.
+    pub delay: Span,
+}
+
 /// A file or page that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
@@ -239,6 +263,8 @@ pub struct Outcome {
     pub all: Vec<BundleEnds>,
     /// Files of flows whose data passes a link under study, within the window, in order of arrival.
     pub completions: Vec<Completion>,
+    /// The rows of each of the network's tracks.
+    pub tracks: Vec<Vec<TrackRow>>,
     /// Events processed.
     pub events: u64,
     /// Hash of all packet events; identifies the run.

@@ -1,9 +1,121 @@
-//! Packet counters of each class at a link: one value for each row of its time series, counted since the previous row.
-//! They begin with the run, not with the measurement window.
+//! Packet counters at a link, one value for each row of its time series, counted since the previous row: of every
+//! bundle, and in more detail of requested classes. They begin with the run, not with the measurement window.
 
 use forebay_aqm::base::time::{Instant, Span};
 
 use crate::measure::bundles::Bundles;
+
+/// Packets of a bundle that a link served between two rows of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Packets whose transmission began.
+    pub pkts: u32,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Sum of their sojourn times.
+    pub sojourn: Span,
+}
+
+impl Service {
+    /// Adds the packets of `other`.
+    pub fn absorb(&mut self, other: &Self) {
+        self.pkts += other.pkts;
+        self.bytes += other.bytes;
+        self.sojourn = self.sojourn + other.sojourn;
+    }
+}
+
+/// The rows of served packets, by bundle. Transmissions of a link begin in order of time, so that only the current row
+/// changes.
+#[derive(Clone, Debug)]
+pub struct Served {
+    sample: Span,
+    /// Number of the current row.
+    row: usize,
+    /// End of the current row, which is part of it.
+    ends: Instant,
+    /// The current row, by bundle.
+    current: Vec<Service>,
+    /// The rows before it, by bundle, up to the last row with packets.
+    past: Vec<Vec<Service>>,
+}
+
+impl Served {
+    /// Rows every `sample`.
+    pub(crate) fn new(sample: Span) -> Self {
+        let sample = sample.max(Span::from_nanos(1));
+        Self { sample, row: 0, ends: Instant::ZERO + sample, current: Vec::new(), past: Vec::new() }
+    }
+
+    /// A packet of `bundle` with `len` bytes that waited `sojourn` begins its transmission at `at`.
+    #[inline]
+    pub(crate) fn add(&mut self, at: Instant, bundle: u8, len: u16, sojourn: Span) {
+        if at > self.ends {
+            self.turn(at);
+        }
+        let bundle = usize::from(bundle);
+        if bundle >= self.current.len() {
+            self.grow(bundle);
+        }
+        self.current[bundle].absorb(&Service { pkts: 1, bytes: u64::from(len), sojourn });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, bundle: usize) {
+        self.current.resize(bundle + 1, Service::default());
+        self.past.resize(bundle + 1, Vec::new());
+    }
+
+    /// Begins the row of time `at`, which is after the current row.
+    #[cold]
+    #[inline(never)]
+    fn turn(&mut self, at: Instant) {
+        self.keep();
+        self.row = row(at, self.sample);
+        self.ends = Instant::from_nanos((self.row as u64 + 1).saturating_mul(self.sample.nanos()));
+    }
+
+    /// Stores the current row.
+    fn keep(&mut self) {
+        for (service, past) in self.current.iter_mut().zip(&mut self.past) {
+            if service.pkts > 0 {
+                past.resize(past.len().max(self.row + 1), Service::default());
+                past[self.row].absorb(&core::mem::take(service));
+            }
+        }
+    }
+
+    /// Joins each pair of rows: the time between rows doubles. The number of rows so far is even.
+    pub(crate) fn thin(&mut self) {
+        self.keep();
+        let join = |pair: &[Service]| {
+            pair.iter().fold(Service::default(), |mut sum, service| {
+                sum.absorb(service);
+                sum
+            })
+        };
+        self.past.iter_mut().for_each(|past| *past = past.chunks(2).map(join).collect());
+        self.sample = self.sample * 2;
+        self.row /= 2;
+    }
+
+    /// The first `rows` rows of each bundle that was served.
+    pub(crate) fn bundles(&self, rows: usize) -> Vec<(u8, Vec<Service>)> {
+        let mut all = self.clone();
+        all.keep();
+        let complete = |(bundle, mut past): (usize, Vec<Service>)| {
+            past.resize(rows, Service::default());
+            (bundle as u8, past)
+        };
+        all.past.into_iter().enumerate().filter(|(_, past)| !past.is_empty()).map(complete).collect()
+    }
+}
+
+/// The row of time `at`. A row covers the time after the previous row up to and including its own time.
+pub(crate) const fn row(at: Instant, sample: Span) -> usize {
+    (at.nanos().saturating_sub(1) / sample.nanos()) as usize
+}
 
 /// Packets of a class between two rows of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,12 +124,8 @@ pub struct Tally {
     pub offered: u32,
     /// Packets dropped.
     pub dropped: u32,
-    /// Packets whose transmission began.
-    pub delivered: u32,
-    /// Bytes of the packets delivered.
-    pub bytes: u64,
-    /// Sum of the sojourn times of the packets delivered.
-    pub sojourn: Span,
+    /// Packets served.
+    pub served: Service,
 }
 
 /// The rows of the requested classes. Drop-tail without events reports ahead of time, so that an event is added to
@@ -47,10 +155,9 @@ impl OverTime {
         }
     }
 
-    /// The row for an event of this class at `at`. A row covers the time after the previous row up to and including
-    /// its own time. `None` if the class was not requested, or after the last row.
+    /// The row for an event of this class at `at`. `None` if the class was not requested, or after the last row.
     fn row(&mut self, at: Instant, class: u8) -> Option<&mut Tally> {
-        let row = (at.nanos().saturating_sub(1) / self.sample.nanos()) as usize;
+        let row = row(at, self.sample);
         if row >= self.rows {
             return None;
         }
@@ -61,10 +168,15 @@ impl OverTime {
         Some(&mut tallies[row])
     }
 
-    /// The rows of each class.
-    pub fn classes(&self) -> Vec<(u8, Vec<Tally>)> {
+    /// The rows of each class, with the `served` packets of its bundles.
+    pub(crate) fn classes(&self, served: &[(u8, Vec<Service>)]) -> Vec<(u8, Vec<Tally>)> {
         let mut all = self.classes.clone();
-        all.iter_mut().for_each(|(_, tallies)| tallies.resize(self.rows, Tally::default()));
+        for (class, tallies) in &mut all {
+            tallies.resize(self.rows, Tally::default());
+            for (_, rows) in served.iter().filter(|(bundle, _)| self.bundles.class(*bundle) == *class) {
+                tallies.iter_mut().zip(rows).for_each(|(tally, service)| tally.served.absorb(service));
+            }
+        }
         all
     }
 }
@@ -83,9 +195,26 @@ mod tests {
             }
         }
         assert_eq!(over_time.row(Instant::from_nanos(5), 2), None, "class 2 was not requested");
-        let rows = over_time.classes();
+        let rows = over_time.classes(&[(1, vec![Service { pkts: 2, ..Service::default() }])]);
+        assert_eq!(rows[1].1[0].served.pkts, 2);
         let offered = |at: usize| rows[at].1.iter().map(|tally| tally.offered).collect::<Vec<_>>();
         assert_eq!((rows[0].0, offered(0)), (3, vec![0, 0, 0]));
         assert_eq!((rows[1].0, offered(1)), (1, vec![2, 1, 1]), "events after the last row are not counted");
+    }
+
+    #[test]
+    fn served_rows_match_the_rows_of_classes() {
+        let nanos = Span::from_nanos;
+        let mut served = Served::new(nanos(10));
+        for (at, bundle) in [(0, 2), (10, 2), (11, 0), (30, 2), (31, 2), (99, 0)] {
+            served.add(Instant::from_nanos(at), bundle, 100, nanos(at));
+        }
+        let service = |pkts, sojourn| Service { pkts, bytes: u64::from(pkts) * 100, sojourn: nanos(sojourn) };
+        let none = Service::default();
+        let want = [(0, vec![none, service(1, 11), none]), (2, vec![service(2, 10), none, service(1, 30)])];
+        assert_eq!(served.bundles(3), want, "events after the last row are not counted, bundle 1 has none");
+        served.thin();
+        let want = [(0, vec![service(1, 11), none]), (2, vec![service(2, 10), service(2, 61)])];
+        assert_eq!(served.bundles(2), want, "rows of 20 ns");
     }
 }

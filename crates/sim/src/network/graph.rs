@@ -51,6 +51,7 @@ impl Graph {
             warmup,
             sample,
             classes: Vec::new(),
+            tracks: Vec::new(),
             links: self.edges.iter().map(|edge| edge.lane.link(&edge.name, self.packet)).collect(),
             hosts: self.nodes.iter().map(|n| HostSpec { name: format!("node/{n}"), jitter: self.jitter }).collect(),
             routes: Vec::new(),

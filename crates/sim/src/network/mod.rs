@@ -247,6 +247,8 @@ pub struct Network {
     pub sample: Span,
     /// Classes counted in the series of links under study.
     pub classes: Vec<u8>,
+    /// Sets of flows, by index, each of which is recorded over time.
+    pub tracks: Vec<Vec<usize>>,
     /// Links.
     pub links: Vec<LinkSpec>,
     /// Hosts.
@@ -302,6 +304,9 @@ impl Network {
             self.links.iter().find(|link| link.lane.conditions.loss.is_some_and(|loss| !loss.is_sound()))
         {
             return fail(format!("link {} loses packets with a probability outside 0 to 1", link.name));
+        }
+        if self.tracks.iter().flatten().any(|flow| *flow >= self.flows.len()) {
+            return fail("a track names a flow that does not exist".into());
         }
         let is_idle = |levels: &Levels| levels.rates.is_empty() || levels.hold == Span::ZERO;
         if let Some(link) = self.links.iter().find(|link| link.lane.conditions.levels.as_ref().is_some_and(is_idle)) {

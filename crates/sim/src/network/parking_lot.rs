@@ -72,7 +72,7 @@ impl ParkingLot {
     /// The network, without flows.
     pub fn network(&self, duration: Span, warmup: Span, sample: Span) -> Network {
         let (links, hosts, routes, markers, flows) = Default::default();
-        let mut net = Network { duration, warmup, sample, classes: Vec::new(), links, hosts, routes, markers, flows };
+        let mut net = Network { duration, warmup, sample, classes: Vec::new(), tracks: Vec::new(), links, hosts, routes, markers, flows };
         for b in &self.bottlenecks {
             net.links.extend([b.forward.link(&b.name, self.packet), b.reverse.link(&b.reverse_name, self.packet)]);
         }

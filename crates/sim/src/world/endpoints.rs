@@ -7,6 +7,7 @@ use forebay_aqm::parts::token_bucket::TokenBucket;
 use super::World;
 use super::audit;
 use super::flow::{Body, Flow};
+use super::tracking::Tracking;
 use crate::engine::due::Due;
 use crate::engine::slab::Slab;
 use crate::engine::timers::Timers;
@@ -30,10 +31,11 @@ pub(super) struct Endpoints {
 
 impl Endpoints {
     /// Flows before their start; `route_start`: the first hop of each route.
-    pub(super) fn new(net: &Network, seed: u64, route_start: &[u32]) -> Self {
+    pub(super) fn new(net: &Network, seed: u64, route_start: &[u32], tracking: &Tracking) -> Self {
         let watched = |f: &FlowSpec| net.routes[f.forward].iter().any(|&link| net.links[link].lane.study);
+        let flow = |(id, f)| Flow::new(f, seed, route_start, (watched(f), tracking.has(id)));
         Self {
-            flows: net.flows.iter().map(|f| Flow::new(f, seed, route_start, watched(f))).collect(),
+            flows: net.flows.iter().enumerate().map(flow).collect(),
             markers: net.markers.iter().map(|marker| TokenBucket::new(marker.cir, marker.cbs)).collect(),
             timers: Timers::new(),
             delays: Delays::default(),
@@ -110,6 +112,9 @@ impl World {
     /// A sender has measured a round-trip time.
     fn round_trip(&mut self, id: usize, rtt: Span) {
         let flow = &self.ends.flows[id];
+        if flow.tracked {
+            self.tracking.round_trip(id, self.now, rtt);
+        }
         if flow.watched && self.now >= self.window.from {
             self.ends.delays.round_trip(flow.bundle, rtt);
         }
@@ -140,6 +145,9 @@ impl World {
         let flow = &mut self.ends.flows[segment.flow as usize];
         if flow.watched && at >= self.window.from {
             self.ends.delays.note(segment.bundle, at.since(segment.sent()), &mut flow.last_delay);
+        }
+        if flow.tracked {
+            self.tracking.arrived(segment.flow as usize, at, segment.len, at.since(segment.sent()));
         }
         match &mut flow.body {
             Body::Tcp { receiver, .. } => {

@@ -87,6 +87,8 @@ pub(crate) struct Flow {
     pub(crate) marker: Option<Index>,
     /// Does its data pass a link under study?
     pub(crate) watched: bool,
+    /// Has it a series?
+    pub(crate) tracked: bool,
     /// Has it started?
     pub(crate) started: bool,
     /// Has it stopped?
@@ -117,7 +119,7 @@ fn application(spec: &FlowSpec, seed: u64) -> Option<Box<Application>> {
 
 impl Flow {
     /// A flow before its start; `route_start`: the first hop of each route.
-    pub(crate) fn new(spec: &FlowSpec, seed: u64, route_start: &[u32], watched: bool) -> Self {
+    pub(crate) fn new(spec: &FlowSpec, seed: u64, route_start: &[u32], (watched, tracked): (bool, bool)) -> Self {
         let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
         let app = application(spec, seed);
         let body = match &spec.traffic {
@@ -152,6 +154,7 @@ impl Flow {
             ecn: spec.ecn,
             marker: spec.marker.map(Index::new),
             watched,
+            tracked,
             started: false,
             stopped: false,
             start: spec.start,

@@ -9,6 +9,7 @@ mod forwarding;
 mod record;
 mod sampling;
 mod setup;
+mod tracking;
 
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::Spec;
@@ -25,6 +26,7 @@ use endpoints::Endpoints;
 use forwarding::Fabric;
 use record::Record;
 use sampling::Sampling;
+use tracking::Tracking;
 
 /// A callback of the caller, once per sampling interval.
 pub trait Observer {
@@ -49,6 +51,7 @@ pub struct World {
     fabric: Fabric,
     ends: Endpoints,
     sampling: Sampling,
+    tracking: Tracking,
     record: Record,
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use forebay_aqm::base::time::Span;
+use forebay_aqm::base::time::{Instant, Span};
 
 use super::World;
 use crate::link::Link;
@@ -55,6 +55,7 @@ impl World {
             link.settle(self.now);
             link.look(self.now, self.now, &mut studied.series);
         }
+        self.tracking.look(self.now, &self.ends.flows);
     }
 
     /// Ends the run and returns its outcome.
@@ -67,6 +68,7 @@ impl World {
             }
             debug_assert_eq!(link.check(), Ok(()));
         }
+        let rows = self.window.to.since(Instant::ZERO).nanos() / self.sampling.every.nanos().max(1);
         let fabric = &self.fabric;
         let dropped: u64 = fabric.links.iter().map(|link| link.dropped).sum();
         let lost: u64 = fabric.links.iter().map(Link::lost).sum();
@@ -82,6 +84,7 @@ impl World {
             bundles: self.ends.delays.of_bundles(),
             all: self.sampling.across.iter().map(|bundles| self.ends.delays.of_all(bundles)).collect(),
             completions: core::mem::take(&mut self.ends.completions),
+            tracks: self.tracking.finish(rows as usize),
             events: self.record.events,
             fingerprint: self.record.fingerprint,
         }

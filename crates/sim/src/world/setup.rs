@@ -7,6 +7,7 @@ use super::endpoints::Endpoints;
 use super::forwarding::Fabric;
 use super::record::Record;
 use super::sampling::Sampling;
+use super::tracking::Tracking;
 use crate::engine::agenda::{Agenda, MAX_SOURCES, Sources};
 use crate::link::Link;
 use crate::measure::meter::Window;
@@ -27,7 +28,7 @@ impl World {
             (!net.classes.is_empty()).then(|| OverTime::new(&net.classes, bundles.clone(), net.duration, net.sample))
         };
         let links: Vec<Link> =
-            net.links.iter().map(|spec| Link::of(spec, seed, (window, over_time()), &bundles)).collect();
+            net.links.iter().map(|spec| Link::of(spec, seed, (window, net.sample, over_time()), &bundles)).collect();
         let managed = links.iter().filter(|link| link.is_managed()).count();
         let ahead = Ahead::new(net);
         let sources = Sources { managed, pipes: ahead.pipes };
@@ -42,14 +43,16 @@ impl World {
         });
         let record = Record::new(Books::new(in_order));
         let (fabric, route_start) = Fabric::new(net, seed, links, ahead);
+        let tracking = Tracking::new(net);
         let mut world = Self {
             now: Instant::ZERO,
             window,
             agenda: Agenda::new(sources.count()),
             sources,
             fabric,
-            ends: Endpoints::new(net, seed, &route_start),
+            ends: Endpoints::new(net, seed, &route_start, &tracking),
             sampling: Sampling::new(net),
+            tracking,
             record,
         };
         world.schedule_first_events();
