@@ -143,7 +143,7 @@ mod tests {
     const NS2: Run = [50.0, 0.04, 0.02, 1.0, 1.0];
 
     #[test]
-    fn tolerances_catch_what_lies_outside() {
+    fn outside_lists_means_beyond_their_tolerance() {
         for (ns2, ours, outside) in [
             (NS2, [52.4, 0.0438, 0.0181, 0.9951, 0.5], vec![]),
             (NS2, [53.0, 0.04, 0.02, 1.0, 1.0], vec![0]),

@@ -7,7 +7,7 @@
 #![no_std]
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-/// For the macros: a user's crate may not declare `alloc`.
+/// Used in the expansion of the macros, because the crate that calls them may lack `extern crate alloc`.
 #[doc(hidden)]
 pub extern crate alloc;
 

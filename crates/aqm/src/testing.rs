@@ -1,8 +1,9 @@
 //! The conformance suite as a library: requirements on every discipline.
 //!
-//! [`check_aqm`] runs a discipline with random arrivals, departures and ticks on links that are slow, full, tiny,
-//! frozen or idle, and returns the first violation. [`settings`] draws random parameters; [`churn`] is a steady load
-//! for benchmarks, [`marked`] is one for markers.
+//! [`check_aqm`] runs a discipline with random arrivals, departures and ticks, and returns the first violation. Among
+//! its scenarios are a slow link, overload, buffers of zero and one packet, a clock that stands still, and idle times.
+//! [`settings`] draws random parameters. For benchmarks, [`churn`] is a steady load on a discipline, and [`marked`] a
+//! load on a marker.
 
 #[cfg(test)]
 pub(crate) mod by_hand;
@@ -52,7 +53,7 @@ impl<D> Watch<D> {
 /// Events of each scenario before the buffer is drained.
 const EVENTS: usize = 160;
 const SILENCE: Span = Span::from_millis(10_000);
-/// Number of ticks on time before one late tick.
+/// Number of ticks on time between two events. If more are due, one late tick replaces them.
 const TICKS_ON_TIME: usize = 8;
 
 /// A packet's history.

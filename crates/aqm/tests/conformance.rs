@@ -91,7 +91,7 @@ fn a_plain_fifo_conforms() {
 }
 
 #[test]
-fn finds_reordered_packets() {
+fn suite_finds_reordered_packets() {
     /// Two lists, filled alternately and emptied in random order.
     struct Shuffled(u16);
     impl Discipline for Shuffled {
@@ -114,7 +114,7 @@ fn finds_reordered_packets() {
 }
 
 #[test]
-fn finds_idle_link_while_packets_wait() {
+fn suite_finds_idle_link_while_packets_wait() {
     struct Lazy(bool);
     impl Discipline for Lazy {
         fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
@@ -129,7 +129,7 @@ fn finds_idle_link_while_packets_wait() {
 }
 
 #[test]
-fn finds_lost_duplicated_and_changed_packets() {
+fn suite_finds_lost_duplicated_and_changed_packets() {
     struct Forger(fn(Packet, &mut Port, &mut Cx));
     impl Discipline for Forger {
         fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
@@ -166,7 +166,7 @@ fn finds_lost_duplicated_and_changed_packets() {
 }
 
 #[test]
-fn finds_signals_to_an_empty_queue() {
+fn suite_finds_signals_while_the_queue_is_empty() {
     struct Signals;
     impl Aqm for Signals {
         fn arrival(&mut self, _: &Packet, level: &Level, _: &mut Cx) -> Verdict {
@@ -178,7 +178,7 @@ fn finds_signals_to_an_empty_queue() {
 }
 
 #[test]
-fn finds_ticks_that_do_not_advance() {
+fn suite_finds_tick_times_that_do_not_increase() {
     struct Stuck(Instant);
     impl Aqm for Stuck {
         fn next_tick(&self) -> Option<Instant> {
@@ -200,7 +200,7 @@ fn finds_ticks_that_do_not_advance() {
 }
 
 #[test]
-fn finds_probe_values_out_of_range() {
+fn suite_finds_probe_values_out_of_range() {
     struct Probed(f64);
     impl Aqm for Probed {}
     impl Probes for Probed {
@@ -218,7 +218,7 @@ fn finds_probe_values_out_of_range() {
 }
 
 #[test]
-fn finds_irreproducible_runs() {
+fn suite_finds_irreproducible_runs() {
     struct Fickle(bool);
     impl Aqm for Fickle {
         fn arrival(&mut self, _: &Packet, level: &Level, _: &mut Cx) -> Verdict {

@@ -112,7 +112,7 @@ fn smaller_quantum_gives_no_extra_turns() {
 }
 
 #[test]
-fn removed_allowance_is_gone_from_every_flow() {
+fn removed_burst_allowance_ends_in_every_flow() {
     let [with, without] =
         ["150ms", "0s"].map(|burst| Spec::parse(&format!("fq_pie target=1ms max_burst={burst}")).unwrap());
     let once = |step: u64, discipline: &mut AnyDiscipline| {
@@ -125,7 +125,7 @@ fn removed_allowance_is_gone_from_every_flow() {
 }
 
 #[test]
-fn change_that_moves_queued_packets_is_refused() {
+fn retuning_that_moves_queued_packets_is_refused() {
     for (before, after) in [
         ("red min_th=5p max_th=15p", "red min_th=5kb max_th=15kb"),
         ("choke min_th=5p max_th=15p", "choke min_th=5kb max_th=15kb"),

@@ -301,7 +301,7 @@ fn rfc8033_5_1_marks_ecn_capable_packets() {
 
 /// RFC 8033 section 5.1 (SHOULD): from p = mark_ecnth = 0.1 on, ECN-capable packets are dropped too.
 #[test]
-fn rfc8033_5_1_drops_ecn_capable_packets_from_ecn_cut() {
+fn rfc8033_5_1_high_p_drops_ecn_capable_packets() {
     assert_eq!(Pie::new("").spec.get("ecn_cut").as_deref(), Some("0.1"));
     let (dropped, marked) = Pie::congested(0.101, "").offer(500, 20.0, Ecn::Ect0);
     assert!(dropped > 0 && marked == 0);
@@ -379,7 +379,7 @@ fn rfc8033_5_3_deactivates_when_congestion_is_over() {
 
 /// RFC 8033 section 5.4 (MAY): drops may be at least 0.85/p packets apart.
 #[test]
-fn rfc8033_5_4_drops_may_be_spaced() {
+fn rfc8033_5_4_drops_may_have_a_minimum_gap() {
     let gaps = |words: &str| {
         let mut pie = Pie::congested(0.05, &format!("ecn=off {words}"));
         let mut drops = vec![];
@@ -400,7 +400,7 @@ fn rfc8033_5_4_drops_may_be_spaced() {
 
 /// RFC 8033 section 5.4 (MAY): a drop may be forced after 8.5/p packets without a drop.
 #[test]
-fn rfc8033_5_4_drops_may_be_forced() {
+fn rfc8033_5_4_long_gap_may_force_a_drop() {
     let drops = |p: f64, words: &str| {
         let alpha = p / 0.010;
         let fixed = "ecn=off autotune=off beta=0 target=10ms tupdate=20ms max_burst=0";

@@ -177,7 +177,7 @@ fn rfc8289_4_3_interval_can_be_adjusted() {
 /// RFC 8289 section 4.4 (SHOULD): with several queues, the backlog of all queues that share the link decides whether a
 /// drop could leave the link idle.
 #[test]
-fn rfc8289_4_4_backlog_of_all_queues_counts() {
+fn rfc8289_4_4_other_queues_backlog_permits_drops() {
     // Flow 1 has three packets, and has no drop when it is alone. Flow 2 adds packets that keep the link busy.
     let run = |others: u32| {
         let mut queue = backlog("fq_codel hash=exact", 0, 0);
@@ -199,7 +199,7 @@ fn rfc8289_4_4_backlog_of_all_queues_counts() {
 
 /// RFC 8289 section 4.5 (SHOULD): a configurable device has the values for the Internet as its defaults.
 #[test]
-fn rfc8289_4_5_defaults_suit_the_internet() {
+fn rfc8289_4_5_defaults_are_the_internet_values() {
     for key in ["target", "interval", "mtu", "inv_sqrt"] {
         assert_eq!(default("codel", key), default("codel preset=rfc8289", key), "{key}");
     }
@@ -232,7 +232,7 @@ fn rfc8289_5_3_maxpacket_can_be_the_mtu() {
 
 /// RFC 8289 section 5.4, no key word: drops at a full buffer are not counted towards CoDel's computations.
 #[test]
-fn rfc8289_5_4_overflows_are_not_counted() {
+fn rfc8289_5_4_overflow_drops_do_not_change_early_drops() {
     let mut full = backlog("codel hard_limit=10p", 100, 1000);
     let mut fits = backlog("codel", 10, 1000);
     assert_eq!(full.port.tally().dropped_overflow.pkts, 90);

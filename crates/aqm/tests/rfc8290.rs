@@ -67,7 +67,7 @@ fn default(key: &str) -> String {
 
 /// Section 1.3: with one queue FQ-CoDel behaves as CoDel.
 #[test]
-fn rfc8290_1_3_one_queue_is_codel() {
+fn rfc8290_1_3_with_one_queue_equals_codel() {
     let (mut fq, mut codel) = (Fq::new("fq_codel flows=1"), Fq::new("codel"));
     let mut rng = Rng::stream(1, "traffic");
     let mut ms = 0.0;
@@ -274,7 +274,7 @@ fn rfc8290_5_2_3_limit_applies_to_the_sum_of_queues() {
 
 /// Sections 5.2.4 to 5.2.7: defaults of quantum, flows, ECN and ce_threshold.
 #[test]
-fn rfc8290_5_2_defaults() {
+fn rfc8290_5_2_defaults_are_those_of_the_rfc() {
     let defaults = ["quantum", "flows", "ecn", "ce_threshold", "drop_batch"].map(default);
     assert_eq!(defaults, ["1514b", "1024", "on", "off", "64"]);
     assert_eq!(Spec::parse("fq_codel").unwrap().build(&LINK).lists(), 1024);

@@ -132,7 +132,7 @@ fn rfc9331_5_2_drops_are_the_square_of_marks() {
 
 /// RFC 9331 section 5.2 (SHOULD): the constant of proportionality is 2.
 #[test]
-fn rfc9331_5_2_k_is_2() {
+fn rfc9331_5_2_the_coupling_factor_is_2() {
     for name in BOTH {
         let spec = Spec::parse(name).expect("a line of the registry");
         assert_eq!(spec.get("k").as_deref(), Some("2"), "{name}");
@@ -166,7 +166,7 @@ fn rfc9331_5_3_ce_is_l4s_regardless_of_its_flow() {
 
 /// RFC 9331 section 5.4.1.1 (MAY): other identifiers may classify more packets into the L queue.
 #[test]
-fn rfc9331_5_4_1_1_l_class_goes_to_l_queue() {
+fn rfc9331_5_4_1_1_l_class_packets_go_to_l_queue() {
     for name in BOTH {
         let mut queue = queue(&format!("{name} l_class=7"));
         queue.arrive(Packet { slot: 1, ..packet(Ecn::NotEct, 0) }, at(0.0));
@@ -177,7 +177,7 @@ fn rfc9331_5_4_1_1_l_class_goes_to_l_queue() {
 
 /// RFC 9331 section 5.4.1.1 (MUST NOT): Not-ECT and ECT(0) packets in the L queue are not changed to ECT(1).
 #[test]
-fn rfc9331_5_4_1_1_included_packets_never_become_ect1() {
+fn rfc9331_5_4_1_1_l_class_packets_never_become_ect1() {
     for name in BOTH {
         for ecn in [Ecn::NotEct, Ecn::Ect0] {
             let mut queue = queue(&format!("{} l_class=1", based(name, 0.3)));
@@ -191,7 +191,7 @@ fn rfc9331_5_4_1_1_included_packets_never_become_ect1() {
 
 /// RFC 9331 section 5.4.1.2 (MUST): the local identifier excludes packets before the ECN field is read.
 #[test]
-fn rfc9331_5_4_1_2_c_class_overrides_the_ecn_field() {
+fn rfc9331_5_4_1_2_c_class_has_priority_over_ecn_field() {
     for name in BOTH {
         let words = format!("{name} c_class=7");
         assert_eq!(first_two(&words, 7), [0, 1, 2, 3], "{name}: one queue, in order");
@@ -216,7 +216,7 @@ fn rfc9331_5_4_1_2_excluded_ect1_changes_only_to_ce() {
 /// RFC 9331 section 5.4.1.2 (MUST): an excluded L4S packet is marked with a probability that suits L4S: the coupled
 /// one.
 #[test]
-fn rfc9331_5_4_1_2_excluded_packets_are_marked_as_l4s() {
+fn rfc9331_5_4_1_2_excluded_l4s_has_coupled_marking_probability() {
     for name in BOTH {
         for p in [0.1, 0.3] {
             let (marked, dropped) = signals(&format!("{} c_class=7", based(name, p)), Ecn::Ect1, 7);
@@ -227,7 +227,7 @@ fn rfc9331_5_4_1_2_excluded_packets_are_marked_as_l4s() {
 
 /// RFC 9331 section 5.4.1.2 (MUST NOT): an excluded L4S packet is not marked with a classic probability.
 #[test]
-fn rfc9331_5_4_1_2_excluded_packets_are_not_marked_as_classic() {
+fn rfc9331_5_4_1_2_excluded_l4s_has_no_classic_marking_probability() {
     for name in BOTH {
         for more in ["c_class=7", "l4s=off"] {
             let (marked, _) = signals(&format!("{} {more}", based(name, 0.3)), Ecn::Ect1, 7);

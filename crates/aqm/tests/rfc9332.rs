@@ -189,7 +189,7 @@ fn rfc9332_2_5_1_the_coupling_factor_may_be_chosen() {
 /// RFC 9332 section 2.5.1.1 (SHOULD): ECT(0) in the L queue is marked with a probability that suits classic senders and
 /// the L queue's target.
 #[test]
-fn rfc9332_2_5_1_1_ect0_in_l_queue_marked_as_classic() {
+fn rfc9332_2_5_1_1_ect0_in_l_queue_gets_classic_p() {
     for name in BOTH {
         let words = format!("{} l_class=7", based(name, 0.2));
         let (marked, dropped) = signals(&words, Ecn::Ect0, 7);
@@ -203,7 +203,7 @@ fn rfc9332_2_5_1_1_ect0_in_l_queue_marked_as_classic() {
 
 /// RFC 9332 section 2.5.1.1 (SHOULD): Not-ECT in the L queue is not signalled if queue protection is provided.
 #[test]
-fn rfc9332_2_5_1_1_not_ect_in_protected_l_queue_untouched() {
+fn rfc9332_2_5_1_1_protected_l_queue_never_drops_not_ect() {
     for name in BOTH {
         for p in [0.3, 0.9] {
             let words = format!("{} l_class=7 protected=on", based(name, p));
@@ -215,7 +215,7 @@ fn rfc9332_2_5_1_1_not_ect_in_protected_l_queue_untouched() {
 /// RFC 9332 section 2.5.1.1 (SHOULD): Not-ECT in an unprotected L queue is dropped with a probability that suits
 /// classic senders and the L queue's target.
 #[test]
-fn rfc9332_2_5_1_1_unprotected_not_ect_is_dropped_as_classic() {
+fn rfc9332_2_5_1_1_unprotected_not_ect_is_dropped_with_classic_p() {
     for name in BOTH {
         let words = format!("{} l_class=7", based(name, 0.3));
         let (marked, dropped) = signals(&words, Ecn::NotEct, 7);
@@ -253,7 +253,7 @@ fn rfc9332_2_5_1_1_overload_drops_ect0_and_ect1() {
 
 /// RFC 9332 appendix A.2: overload caused by the L queue alone drops L packets, and ends when the load ends.
 #[test]
-fn overload_of_l_queue_alone_starts_and_ends() {
+fn l_queue_overload_ends_after_the_load_falls() {
     for name in BOTH {
         let words = format!("{name} {}", if name == "curvy_red" { "g=0 range=100ms" } else { "" });
         let mut queue = queue(&words);
@@ -367,7 +367,7 @@ fn rfc9332_2_5_2_1_the_operating_point_is_a_time() {
 
 /// RFC 9332 section 2.5.2.1 (SHOULD): the bound on L4S priority relates the delays of L4S and classic packets.
 #[test]
-fn rfc9332_2_5_2_1_the_bound_on_priority_relates_delays() {
+fn rfc9332_2_5_2_1_scheduler_relates_classic_delay_to_l4s_delay() {
     for name in BOTH {
         // At weights of 1 : w a classic packet waits w times as long as an L packet; with a time shift it waits longer
         // by the shift.
@@ -452,7 +452,7 @@ fn rfc9332_4_2_2_the_classic_weight_is_a_sixteenth() {
 /// RFC 9332 section 4.2.2 (SHOULD): the classic queue's weight is not too small: a packet at its head waits for at
 /// most 15 L packets of the largest size.
 #[test]
-fn rfc9332_4_2_2_the_classic_weight_is_not_too_small() {
+fn rfc9332_4_2_2_classic_waits_for_at_most_15_packets() {
     for name in BOTH {
         let passed = passed_by(&format!("{name} scheduler=wrr"));
         assert!(passed <= 16, "{name}: {passed}, including the L packet that was already queued");
@@ -503,7 +503,7 @@ fn rfc9332_a_1_gains_follow_from_the_largest_rtt() {
 /// RFC 9332 section B.1 (SHOULD): S_C is -1 and g_C is 5: the range from p = 0 to 1 is half a second, and each sample
 /// has a weight of 1/32.
 #[test]
-fn rfc9332_b_1_range_and_smoothing_are_as_recommended() {
+fn rfc9332_b_1_curvy_red_has_the_recommended_range_and_smoothing() {
     let mut queue = queue("curvy_red");
     let mut average = 0.0;
     for n in 0..3 {
@@ -543,7 +543,7 @@ fn rfc9332_b_1_ramp_is_available() {
 /// RFC 9332 section C.2 (SHOULD): for the public Internet the target is 15 ms, and k is 2, which suits Reno at
 /// this target.
 #[test]
-fn rfc9332_c_2_k_suits_the_target() {
+fn rfc9332_c_2_coupling_factor_is_2_at_15_ms_target() {
     let [target, k] = ["target", "k"].map(|key| spec("dualpi2").get(key).expect("a parameter"));
     assert_eq!((target.as_str(), k.as_str()), ("15ms", "2"));
     // Equations 8 and 9, for a typical base RTT of 25 ms.

@@ -77,7 +77,7 @@ const LINES: [(&str, &str); 36] = [
 ];
 
 #[test]
-fn tc_commands_have_the_meaning_of_tc() {
+fn tc_commands_have_the_listed_forebay_form() {
     for (tc, ours) in LINES {
         assert_eq!(canonical(tc), canonical(ours), "{tc}");
     }

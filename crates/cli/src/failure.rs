@@ -9,7 +9,7 @@ use forebay_lab::store::StoreError;
 
 use crate::interrupt;
 
-/// The exit codes, fixed by the command-line contract.
+/// How a command ended. This crate's README lists the exit codes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
     /// Done.

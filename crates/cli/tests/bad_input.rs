@@ -217,7 +217,7 @@ fn every_wrong_axis_is_refused() {
 }
 
 #[test]
-fn arguments_of_the_command_line_are_checked() {
+fn invalid_command_line_arguments_are_refused() {
     let place = Place::new("words");
     for words in [
         &["run"][..],
@@ -280,7 +280,7 @@ fn json_errors_have_the_complete_message() {
 }
 
 #[test]
-fn directory_of_another_scenario_is_kept() {
+fn results_of_another_scenario_are_not_overwritten() {
     let place = Place::new("foreign");
     place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
     let summary = std::fs::read(place.dir.join("out/summary.json")).unwrap();

@@ -87,7 +87,7 @@ fn goes_on(place: &Place, words: &[&str]) {
 }
 
 #[test]
-fn sigterm_acts_as_ctrl_c_also_in_json() {
+fn sigterm_with_json_interrupts_the_runs() {
     let place = Place::new("sigterm");
     let ended = interrupted(&place, "TERM", &[&LONG[..], &["--json"]].concat());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(130), ""), "{ended:?}");

@@ -101,12 +101,12 @@ fn drops_are_retransmissions(actuator: &str) {
 }
 
 #[test]
-fn drops_of_a_tcx_link_are_retransmissions() {
+fn packets_dropped_by_tcx_link_are_retransmitted_once() {
     drops_are_retransmissions("tcx");
 }
 
 #[test]
-fn drops_of_nftables_are_retransmissions() {
+fn packets_dropped_by_nftables_are_retransmitted_once() {
     drops_are_retransmissions("nft");
 }
 
@@ -549,22 +549,22 @@ fn a_device_that_goes_leaves_nothing(actuator: &str) {
 }
 
 #[test]
-fn a_tcx_link_goes_with_its_device() {
+fn tcx_link_is_removed_with_its_device() {
     a_device_that_goes_leaves_nothing("tcx");
 }
 
 #[test]
-fn a_clsact_filter_goes_with_its_device() {
+fn clsact_filter_is_removed_with_its_device() {
     a_device_that_goes_leaves_nothing("clsact");
 }
 
 #[test]
-fn rules_of_nftables_go_with_their_device() {
+fn nftables_rules_are_removed_with_their_device() {
     a_device_that_goes_leaves_nothing("nft");
 }
 
 #[test]
-fn metrics_are_offered_and_every_law_runs() {
+fn metrics_count_every_packet_under_every_law() {
     let Some(rig) = rig() else { return };
     let laws = ENTRIES.iter().filter(|entry| entry.rung == Rung::Law).map(|entry| entry.name);
     for (n, law) in laws.chain(["droptail"]).enumerate() {

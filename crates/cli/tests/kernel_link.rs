@@ -278,17 +278,17 @@ fn goodput_is_the_rate(rate: u32) {
 }
 
 #[test]
-fn goodput_is_a_rate_of_10_mbit() {
+fn goodput_reaches_the_link_rate_of_10_mbit() {
     goodput_is_the_rate(10);
 }
 
 #[test]
-fn goodput_is_a_rate_of_50_mbit() {
+fn goodput_reaches_the_link_rate_of_50_mbit() {
     goodput_is_the_rate(50);
 }
 
 #[test]
-fn goodput_is_a_rate_of_100_mbit() {
+fn goodput_reaches_the_link_rate_of_100_mbit() {
     goodput_is_the_rate(100);
 }
 
@@ -453,7 +453,7 @@ fn unix_signals_are_forwarded_to_the_command() {
 }
 
 #[test]
-fn an_interface_that_vanishes_ends_it() {
+fn removed_interface_ends_the_link_with_error() {
     let out = forebay(&["link", "--", "sh", "-c", "ip link del eth0; sleep 60"]);
     let said = String::from_utf8_lossy(&out.stderr);
     if said.contains("ip: not found") {
@@ -464,7 +464,7 @@ fn an_interface_that_vanishes_ends_it() {
 }
 
 #[test]
-fn delivery_opportunities_make_a_link() {
+fn packets_wait_for_the_next_delivery_opportunity() {
     let trace = place().join("good.trace");
     fs::write(&trace, (1..=20).map(|ms| format!("{}\n", 5 * ms)).collect::<String>()).unwrap();
     let words = ["--trace", trace.to_str().unwrap(), "--late", "500ms"];
@@ -578,7 +578,7 @@ fn link_after([near, client]: [&str; 2], [far, server]: [&str; 2]) -> Option<(Va
 }
 
 #[test]
-fn packets_of_the_mtu_arrive() {
+fn long_packets_within_a_larger_mtu_arrive() {
     let long = "ip link set eth0 mtu 9000";
     let Some((document, said)) = link_after([long, "long"], [long, "echo"]) else {
         return;
@@ -649,7 +649,7 @@ fn force_runs_a_scenario_over_budget() {
 }
 
 #[test]
-fn files_of_the_command_stay_with_results() {
+fn command_may_write_to_the_output_directory() {
     let dir = place().join("next");
     let _ = fs::remove_dir_all(&dir);
     let words = format!("sleep 1; echo x > {}/log", dir.display());

@@ -14,7 +14,7 @@ fn fingerprints(document: &Value) -> Vec<&Value> {
 }
 
 #[test]
-fn without_a_network_everything_is_the_same() {
+fn results_are_the_same_without_a_network() {
     let connected = Place::new("connected").run(&RUN).good().json();
     let place = Place::new("alone");
     let program = place.command(&RUN);

@@ -14,7 +14,7 @@ fn theorems() -> Vec<(&'static str, String)> {
 
 /// One claim of every paper: a folder and a report per paper, and an index if there are several.
 #[test]
-fn each_of_several_papers_has_folder_and_index() {
+fn several_papers_have_folders_reports_and_an_index() {
     let place = Place::new("several");
     let theorems = theorems();
     let mut words: Vec<&str> = theorems.iter().map(|(_, id)| id.as_str()).collect();
@@ -54,7 +54,7 @@ fn an_index_is_built_again_from_its_folders() {
 
 /// A reproduction of all papers refuses a directory with other files before the first run.
 #[test]
-fn index_refuses_a_directory_of_another_kind() {
+fn several_papers_refuse_a_directory_with_other_files() {
     let place = Place::new("foreign");
     place.run(&["reproduce", "RAQM-TH1", "-o", "one", "-q"]).good();
     fs::create_dir(place.dir.join("mine")).unwrap();

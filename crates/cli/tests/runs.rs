@@ -26,7 +26,7 @@ fn shards(out: &Path) -> Vec<(String, SystemTime)> {
 }
 
 #[test]
-fn a_run_prints_its_tables_and_keeps_everything() {
+fn a_run_prints_tables_and_writes_all_files() {
     let place = Place::new("tables");
     let ended = place.run(&["run", "short.toml", "--runs", "3"]).good();
     for words in ["raqm q0=50", "droptail", "minus raqm q0=50", "utilisation", "±", "report.html"] {
@@ -67,7 +67,7 @@ fn every_link_under_study_has_its_table() {
 
 /// A link that keeps its own discipline is shown with it, whether it is the first link or not.
 #[test]
-fn a_table_says_what_its_link_has() {
+fn table_heading_names_a_links_fixed_discipline() {
     let place = Place::new("own-disciplines");
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/parking-lot.toml");
     let study = "topology.bottlenecks.east.reverse.study=true";
@@ -96,7 +96,7 @@ fn a_table_says_what_its_link_has() {
 }
 
 #[test]
-fn json_is_one_document_and_the_file() {
+fn json_output_equals_the_summary_file() {
     let place = Place::new("json");
     let ended = place.run(&["run", "short.toml", "--runs", "2", "--seed", "7", "-o", "out", "--json", "-q"]).good();
     assert_eq!(ended.stderr, "");

@@ -115,7 +115,7 @@ fn explain_knows_every_discipline() {
 }
 
 #[test]
-fn each_variant_has_its_defaults() {
+fn explain_shows_the_defaults_of_a_variant() {
     let place = Place::new("variant");
     let json = place.run(&["explain", "raqm_plus", "--json"]).good().json();
     assert_eq!(json["variant_of"]["name"], "raqm");
@@ -195,7 +195,7 @@ fn completions_and_man_page_list_the_commands() {
 }
 
 #[test]
-fn help_ends_with_examples_version_with_revision() {
+fn help_shows_examples_and_version_shows_its_number() {
     let place = Place::new("help");
     let all = crate::common::helps(&place);
     assert!(all.len() >= 17, "{}", all.len());
@@ -223,7 +223,7 @@ fn reader_closing_early_is_no_error() {
 }
 
 #[test]
-fn bench_has_the_fixed_shape() {
+fn bench_json_has_every_case_and_field() {
     let place = Place::new("bench");
     let words = ["bench", "--case", "raqm-1-n40", "--case", "disciplines", "--json", "--quiet"];
     let ended = Ended::new(place.command(&words).output().unwrap()).good();

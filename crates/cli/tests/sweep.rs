@@ -54,7 +54,7 @@ fn changes(out: &Path) -> Vec<(String, SystemTime)> {
 }
 
 #[test]
-fn a_row_for_each_case_and_discipline() {
+fn table_has_a_row_per_case_and_discipline() {
     let place = Place::new("sweep-table");
     let ended = place.run(&[&AXES[..], &["--runs", "2"]].concat()).good();
     assert_eq!(ended.stderr, "Short: 16 runs of 2 s\n");
@@ -76,7 +76,7 @@ fn a_row_for_each_case_and_discipline() {
 }
 
 #[test]
-fn a_sweep_is_a_run_with_axes() {
+fn sweep_and_run_with_same_axes_are_equal() {
     let place = Place::new("sweep-run");
     let words = ["short.toml", "--aqm", "raqm q0={q}", "--aqm", "droptail", "--runs", "2", "-o", "out", "--json"];
     let sweep = place.run(&[&["sweep", "--vary", "q=20..60/3"], &words[..]].concat()).good();

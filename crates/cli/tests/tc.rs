@@ -379,7 +379,7 @@ fn tc_reads_arguments_as_forebay_does() {
             }
             let answer = match oracle.ask(&line) {
                 Ok(answer) => answer,
-                // A discipline that this version of tc lacks: `tc_here_has_every_discipline` reports it.
+                // A discipline that this version of tc lacks: `tc_lacking_a_discipline_is_reported` reports it.
                 Err(_) => break,
             };
             match (answer, Spec::parse(&line)) {
@@ -403,7 +403,7 @@ fn tc_reads_arguments_as_forebay_does() {
 }
 
 #[test]
-fn tc_here_has_every_discipline() {
+fn tc_lacking_a_discipline_is_reported() {
     let oracle = match Oracle::new() {
         Ok(oracle) => oracle,
         Err(lacking) => return skip(lacking),

@@ -108,7 +108,7 @@ fn help_fits_terminal_and_examples_are_one_line() {
 }
 
 #[test]
-fn colours_only_on_terminals_or_on_request() {
+fn colours_appear_only_on_terminals_or_on_request() {
     if without_terminals() {
         return;
     }

@@ -19,7 +19,7 @@ fn cells(line: &str) -> Vec<&str> {
 }
 
 #[test]
-fn table_of_the_home_line_matches_golden_file() {
+fn home_scenario_tables_match_the_golden_file() {
     let place = Place::new("home");
     let out = place.run(&["run", HOME, "--runs", "3", "-q", "-o", "out"]).good().stdout;
     let (tables, _) = out.split_once("\nresults  ").unwrap();
@@ -33,7 +33,7 @@ fn table_of_the_home_line_matches_golden_file() {
 
 /// An engineer with a 100 Mb/s line asks which AQM to use.
 #[test]
-fn run_answers_in_its_first_ten_lines() {
+fn run_begins_with_the_best_discipline() {
     let place = Place::new("engineer");
     let words = ["run", HOME, "--aqm", "droptail", "--aqm", "fq_codel", "--runs", "3", "-q"];
     let out = place.run(&words).good().stdout;
@@ -57,7 +57,7 @@ fn run_answers_in_its_first_ten_lines() {
 
 /// A doctoral student sweeps the number of flows.
 #[test]
-fn sweep_begins_with_classes_over_the_axis() {
+fn sweep_begins_with_the_best_discipline_and_classes() {
     let place = Place::new("student");
     let words = ["sweep", HOME, "--vary", "flows.download.count=4,8", "--aqm", "droptail", "--aqm", "fq_codel"];
     let out = place.run(&[&words[..], &["--runs", "3", "-q"]].concat()).good().stdout;
@@ -70,7 +70,7 @@ fn sweep_begins_with_classes_over_the_axis() {
 }
 
 #[test]
-fn columns_are_those_of_the_option() {
+fn table_has_only_the_requested_columns() {
     let place = Place::new("columns");
     let run = |more: &[&str]| place.run(&[&["run", "short.toml", "--runs", "2", "-q"], more].concat());
     let out = run(&["--columns", "wait_ms.p95,goodput_bps"]).good().stdout;
@@ -83,7 +83,7 @@ fn columns_are_those_of_the_option() {
 }
 
 #[test]
-fn settling_needs_a_reference() {
+fn settling_is_shown_only_with_a_reference() {
     let place = Place::new("settling");
     let run = |more: &[&str]| place.run(&[&["run", "short.toml", "--runs", "2", "-q"], more].concat()).good().stdout;
     assert!(!run(&[]).contains("settling"));

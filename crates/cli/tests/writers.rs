@@ -95,7 +95,7 @@ fn second_process_names_the_one_it_waits_for() {
 }
 
 #[test]
-fn a_lock_dies_with_its_owner() {
+fn lock_of_a_killed_process_is_released() {
     let place = Place::new("dies");
     let out = place.dir.join("out");
     let words = ["run", "short.toml", "--runs", "20000", "--set", "duration=20s", "-o", "out"];

@@ -68,7 +68,8 @@ fn number(param: &ParamSpec, choices: &mut Choices<'_>) -> f64 {
     }
 }
 
-/// Two thresholds and the probability at the upper one. The parameter's range does not cover values of several parts.
+/// A value of the form min/max/max_p: two thresholds, and the probability at the upper one. Its numbers come from fixed
+/// lists, because a parameter's range describes only single numbers.
 fn band(choices: &mut Choices<'_>) -> String {
     let unit = choices.of(&["p", "b"]);
     let min = choices.of(&[0.0, 1e-9, 0.5, 1.0, 20.0, 30_000.0, 1e9]);
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn rio_thresholds_are_drawn_in_packets_bytes_and_extremes() {
+    fn rio_thresholds_have_both_units_and_extreme_values() {
         let mut rng = Rng::stream(1, "parts");
         let rio = ENTRIES.iter().find(|entry| entry.name == "rio").expect("rio is in the registry");
         let specs = (0..500).filter_map(|_| spec(rio, &mut Choices(&random(&mut rng))));

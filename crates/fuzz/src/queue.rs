@@ -13,7 +13,7 @@ use crate::extremes;
 
 /// Maximum number of operations of a history, however long the input is.
 const MAX_OPERATIONS: usize = 4096;
-/// Maximum number of ticks processed on time before time advances without them.
+/// Maximum number of ticks in one step of time. Further ticks that are due are late: they occur in the next step.
 const MAX_TICKS: usize = 64;
 
 /// Runs the history that these bytes describe.

@@ -32,7 +32,8 @@ pub(crate) fn tc(bytes: &[u8]) {
     }
 }
 
-/// Every parameter of a discipline, and every kind of quantity, from any text.
+/// Reads a text as every kind of quantity. Then its first character selects a discipline, and the rest is read as a
+/// value of every parameter of this discipline. A value that is read must read back equal.
 pub(crate) fn params(bytes: &[u8]) {
     let Ok(value) = std::str::from_utf8(bytes) else { return };
     let _ = (text::rate(value), text::span(value), text::bytes(value), text::depth(value));

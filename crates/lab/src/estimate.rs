@@ -32,24 +32,27 @@ impl Budget {
 
 /// Assumed memory of a machine that does not report it, in bytes.
 const UNKNOWN: f64 = 8.0 * 1024.0 * 1024.0 * 1024.0;
-/// Bytes of a program without flows, of a flow (docs/performance.md: 0.9 KB), of a queued packet (descriptor
-/// and segment, in buffers that double as they grow), of a packet in propagation, and of a number in a series.
+/// Bytes of the program without flows.
 const PROGRAM: f64 = 6e6;
+/// Bytes per flow. Measured: 0.9 KB (docs/performance.md).
 const FLOW: f64 = 2_000.0;
+/// Bytes per queued packet: descriptor and segment, in buffers that double their capacity when they are full.
 const WAITING: f64 = 136.0;
+/// Bytes per packet in propagation.
 const TRAVELLING: f64 = 64.0;
+/// Bytes per number in a series.
 const NUMBER: f64 = 8.0;
-/// Bytes per possible length of a queue under study: during measurement and in the record, and while the
-/// report of all contenders shows its distribution.
+/// Bytes per possible length of a queue under study, during measurement and in the record.
 const LENGTH: f64 = 64.0;
+/// Bytes per possible length of such a queue, while a report with its distribution is built.
 const SHOWN: f64 = 450.0;
-/// Numbers per row of the series of a link under study, probes included; a class has three more.
+/// Numbers per row of the series of a link under study, probes included. Each class adds three numbers.
 const COLUMNS: f64 = 16.0;
-/// Seconds per packet through a link under study, with its acknowledgement and all other events
-/// (docs/performance.md: 0.1 to 1.3 us for up to 100,000 flows).
+/// CPU seconds per packet at a link under study or without the drop-tail fast path, with its acknowledgement and all
+/// other events. Measured: 0.1 to 1.3 us for up to 100,000 flows (docs/performance.md).
 const EVENT: f64 = 0.5e-6;
 
-/// What runs take if all relevant links are always busy.
+/// Memory and time of runs, if each link under study or without the drop-tail fast path is always busy.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
     /// Bytes of memory.
@@ -58,7 +61,7 @@ pub struct Estimate {
     pub seconds: f64,
 }
 
-/// What one run and its part of a report take.
+/// The estimate of one run, and the bytes of memory of its part of a report.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Run {
     takes: Estimate,
@@ -102,8 +105,8 @@ fn datagrams(flow: &FlowSpec, secs: f64) -> f64 {
     }
 }
 
-/// What all runs of a plan take with `jobs` at a time: memory of concurrent runs, and time until the last one
-/// ends.
+/// The estimate of all runs of a plan, `jobs` at a time: memory of the concurrent runs or of their report, whichever is
+/// larger, and time until the last run ends.
 pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
     let seed = plan.seeds.first().copied().unwrap_or(1);
     let of_case = |case: &Case| {
@@ -153,7 +156,8 @@ pub fn excess(plan: &Plan, jobs: usize, real_s: f64, finished: impl FnOnce() -> 
     })
 }
 
-/// Whether `takes` exceeds the budget, if the fraction `left` of the runs remains.
+/// How `takes` exceeds the budget; `None` if it does not. `left` returns the fraction of the runs that remains. Only
+/// this fraction of the time counts, but all of the memory.
 fn over(takes: Estimate, budget: Budget, jobs: usize, left: impl FnOnce() -> f64) -> Option<Excess> {
     let left = if takes.bytes <= budget.bytes && takes.seconds <= budget.seconds { 0.0 } else { left() };
     if left == 0.0 {
@@ -197,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_packets_take_time_too() {
+    fn estimated_time_includes_dropped_datagrams() {
         let flood = "topology.access.rate=10gbit";
         let calm = of_text(&[flood]);
         let text = ["flows.ftp.kind=cbr", "flows.cbr.rate=10gbit"];
@@ -206,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_remaining_runs_count() {
+    fn time_estimate_counts_only_remaining_runs() {
         let budget = Budget { bytes: 1e9, seconds: 100.0 };
         let long = Estimate { bytes: 1e6, seconds: 1000.0 };
         assert_eq!(over(long, budget, 1, || 0.05), None);
@@ -241,7 +245,7 @@ mod tests {
     const FLOODED: f64 = 48.0 * 9e6 * 20.0;
 
     #[test]
-    fn buffers_filled_by_datagrams_count_on_any_link() {
+    fn memory_includes_datagrams_queued_at_any_link() {
         let bell = |bottleneck: &str, access: &str, egress: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"10mbit\", delay = \"10ms\", {bottleneck} }}\n\
@@ -317,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_and_packets_in_flight_count() {
+    fn memory_depends_on_windows_and_propagating_packets() {
         let bell = |delay: &str, access: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"100gbit\", delay = \"{delay}\", queue = \"100p\" }}\n\

@@ -160,7 +160,7 @@ pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = 
     nearest(word, candidates).map(|near| format!("did you mean {near}?"))
 }
 
-/// The error for a `word` that is not in `words`.
+/// The error for an input `word` that is none of the accepted `words`.
 pub(crate) fn no_such_word(word: &str, words: &[&str]) -> BadValue {
     let bad = BadValue::new(match words {
         [only] => (*only).to_string(),

@@ -14,7 +14,7 @@ use forebay_lab::scenario::Overrides;
 const FTP: &str = include_str!("data/ftp.toml");
 
 #[test]
-fn custom_example_runs_in_a_comparison() {
+fn example_discipline_runs_and_is_parsed_after_registration() {
     std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
     my_first_aqm::main().unwrap();
     // After registration it is read, checked and written like a built-in one.
@@ -49,7 +49,7 @@ fn copy_of_built_in_discipline_gives_same_run() {
 }
 
 #[test]
-fn a_registered_control_is_read_and_written() {
+fn registered_congestion_control_is_parsed_and_written() {
     std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
     my_first_control::main().unwrap();
     let sets = vec!["flows.ftp.tcp=own:scalable".to_string()];

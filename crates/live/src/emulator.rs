@@ -31,7 +31,7 @@ impl Default for Manner {
     }
 }
 
-/// Sleeping is too imprecise for shorter intervals, ns.
+/// With [`Manner::spins`], the loop stops sleeping this long before an event, ns: shorter sleeps are too imprecise.
 const SPIN: u64 = 80_000;
 
 /// The result of a run.
@@ -56,7 +56,7 @@ pub struct Outcome {
     pub faults: Vec<String>,
 }
 
-/// The way of a frame that arrived at an end; `None` if it bypasses the network.
+/// Chooses the [`Way`] of a frame that arrived at an end (0 client, 1 server). `None`: the frame bypasses the links.
 pub type Router<'a> = dyn Fn(usize, &[u8]) -> Option<Way> + 'a;
 
 struct Emulator<'a> {
@@ -233,8 +233,8 @@ impl Emulator<'_> {
     }
 }
 
-/// Difference of CLOCK_REALTIME to the time since `start` on the monotonic clock. Repeated if this process was
-/// interrupted between the two readings.
+/// CLOCK_REALTIME minus the time since `start` on the monotonic clock, ns. It is measured again, at most three times,
+/// if this process was interrupted between the readings of the two clocks.
 fn offset(start: u64) -> u64 {
     let read = || {
         let before = clock::monotonic();
@@ -251,7 +251,7 @@ fn offset(start: u64) -> u64 {
     found.1
 }
 
-/// Longer readings of a clock, ns, indicate an interruption.
+/// If reading the clocks takes this long or longer, ns, the process was interrupted.
 const HELD_UP: u64 = 10_000;
 
 /// Names of the ends in messages.

@@ -1,8 +1,8 @@
-//! The links of a network carrying real frames.
+//! A network of the simulator's links that carries real frames.
 //!
-//! It has no clock: the host passes the arrival time of each frame and the present time. Events in between happen
-//! at their own times and in order, as in a simulation. A host that wakes up late sends frames in bunches, but no
-//! capacity is lost.
+//! The fabric reads no clock: its caller passes the arrival time of each frame and the present time. All events up to
+//! then are processed in order and with their own times, as in a simulation. If the caller wakes up late, frames leave
+//! in bursts, but the links lose no capacity.
 
 use std::collections::VecDeque;
 
@@ -21,19 +21,19 @@ use crate::frame;
 use crate::journal::{Arrival, Journal, Verdict};
 use crate::round_trips::RoundTrips;
 
-/// The client end. A frame that arrives at one end leaves at the other, unless it returns.
+/// The client end. A frame that arrives at one end leaves at the other.
 pub const NEAR: usize = 0;
 /// The server end.
 pub const FAR: usize = 1;
 
-/// The way of a frame.
+/// How a frame crosses the network, and where it is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
     /// Index of the route in the network.
     pub route: usize,
     /// The flow to count it for; `None`: not counted.
     pub flow: Option<usize>,
-    /// The bundle of flows in which it is measured.
+    /// The bundle, a set of flows with common statistics, to which it is counted.
     pub bundle: u8,
     /// The properties that disciplines see.
     pub about: frame::About,
@@ -90,7 +90,7 @@ fn head(pipe: &VecDeque<Segment>) -> Due {
     Due::from(pipe.front().map(|segment| segment.at))
 }
 
-/// The delivered frames of a flow.
+/// Counts of delivered frames: of a flow, of a bundle, or at an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Carried {
     /// Number of frames.
@@ -115,8 +115,9 @@ pub struct Fabric {
     elements: Vec<Element>,
     /// Per link: time of its next event, and time at which the first frame on its wire arrives.
     due: Vec<[Due; 2]>,
-    /// Index of the first step of each route in `steps`; segments carry indices of steps.
+    /// For each route, the index of its first step in `steps`. A segment's `hop` is the index of its present step.
     starts: Vec<usize>,
+    /// The links of all routes; `None` ends a route.
     steps: Vec<Option<usize>>,
     frames: Frames,
     /// Frames to send at each end, with the times at which they became due.
@@ -130,11 +131,11 @@ pub struct Fabric {
     last_delay: Vec<Option<Span>>,
     delays: Delays,
     round_trips: RoundTrips,
-    /// Frames before this time are not counted in `flows`, `bundles` and `delays`.
+    /// Frames that reach the end of their route before this time are not counted in `flows`, `bundles` and `delays`.
     warmup: Instant,
     /// All events up to this time have happened.
     now: Instant,
-    /// Does the data of each flow cross a link under study?
+    /// For each flow: do its data cross a link under study?
     watched: Vec<bool>,
 }
 
@@ -148,9 +149,9 @@ pub struct Report {
     pub lateness: [Histogram; 2],
     /// The frames sent at each end.
     pub carried: [Carried; 2],
-    /// The delivered frames of each flow, after warm-up.
+    /// Frames delivered after the warm-up, by flow.
     pub flows: Vec<Carried>,
-    /// The delivered frames of flows by bundle, after warm-up.
+    /// Frames delivered after the warm-up, by bundle; only frames that belong to a flow.
     pub bundles: Vec<Carried>,
     /// Frames of each flow that arrived, over the entire run.
     pub entered: Vec<u64>,
@@ -159,8 +160,8 @@ pub struct Report {
 }
 
 impl Fabric {
-    /// The links of `net`, idle at time zero, for at most `horizon`, with the classes of `bundles`. `keeps`: keep a
-    /// journal of each link under study.
+    /// Creates the links of `net`, idle at time zero, for a run of at most `horizon`. `bundles` gives the class of each
+    /// bundle, `rows` the rows of the series. `keeps`: keep a journal of each link under study.
     pub fn new(net: &Network, seed: u64, bundles: &Bundles, (rows, horizon): (Rows, Span), keeps: bool) -> Self {
         let element = |spec: &forebay_sim::network::LinkSpec| Element {
             link: LoneLink::new(spec, seed, (net.warmup, rows), horizon, bundles.clone()),
@@ -199,8 +200,8 @@ impl Fabric {
         }
     }
 
-    /// A frame arrived at time `at`, for the end `to`. Earlier events are processed first. Without a way it is
-    /// delivered at once.
+    /// Processes a frame that arrived at time `at` and leaves at the end `to`, after all earlier events. With `way` it
+    /// enters the first link of its route; without, it is delivered at once.
     pub fn arrive(&mut self, bytes: &[u8], way: Option<Way>, to: usize, at: Instant) {
         let about = way.map_or_else(|| frame::about(bytes), |way| way.about);
         let (flow, bundle) = (way.and_then(|way| way.flow), way.map_or(0, |way| way.bundle));
@@ -222,7 +223,7 @@ impl Fabric {
         self.enter(Segment { hop: self.starts[way.route] as u32, at, bundle, ..segment });
     }
 
-    /// A segment starts a step of its route.
+    /// Passes a segment to the next link of its route, or to [`Self::leave`] after the last one.
     fn enter(&mut self, segment: Segment) {
         let at = segment.at;
         let Some(number) = self.steps[segment.hop as usize] else { return self.leave(&segment) };
@@ -281,8 +282,8 @@ impl Fabric {
         due[number] = [Due::from(link.next()), head(pipe)];
     }
 
-    /// The next event: time, whether it belongs to a wire (else to a link), and element. Links go first, as in a
-    /// simulation.
+    /// The next event: its time, whether it is an arrival at the end of a wire (else an event of a link), and the index
+    /// of the element. At equal times events of links come first, as in a simulation.
     fn first(&self) -> Option<(Instant, bool, usize)> {
         let all = self.due.iter().enumerate().flat_map(|(at, due)| [(due[0], false, at), (due[1], true, at)]);
         let (due, is_pipe, at) = all.min()?;

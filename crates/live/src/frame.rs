@@ -38,7 +38,7 @@ impl About {
     }
 }
 
-/// The network header of an IP frame, with what follows.
+/// An IP packet: the bytes from its IP header on, by version.
 enum Ip<'a> {
     V4(&'a [u8]),
     V6(&'a [u8]),
@@ -149,7 +149,8 @@ pub fn timestamps(frame: &[u8]) -> Option<Timestamps> {
     Some(Timestamps { connection, value, echo, has_data: rest.len() > header })
 }
 
-/// Protocol, whether this is not a later fragment, and what follows the IP header, without Ethernet padding.
+/// The transport protocol's number; false for a fragment other than the first; the bytes after the IP header, without
+/// Ethernet padding.
 fn transport(frame: &[u8]) -> Option<(u8, bool, &[u8])> {
     Some(match ip(frame)? {
         Ip::V4(header) => {

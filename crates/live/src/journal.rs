@@ -1,4 +1,5 @@
-//! Arrivals at a link and their verdicts. With arrivals, rate and seed, everything the link did can be repeated.
+//! Records the arrivals at a link and their verdicts. The arrivals, the link's description and the seed determine the
+//! verdicts, so [`replay`] can compute them again.
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
@@ -21,7 +22,7 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// The arrival as a segment with sequence number `number`. Its bundle is its class.
+    /// Converts the arrival into a segment with sequence number `number`. Its bundle number is its service class.
     pub(crate) fn segment(&self, number: u32) -> Segment {
         let About { flow, ecn, class, colour, .. } = self.about;
         let mark = Mark::data(Kind::Datagram, ecn, false).with_colour(colour);

@@ -1,4 +1,5 @@
-//! Forebay between real TCP stacks: an emulated link between network namespaces. Linux only; empty elsewhere.
+//! Emulates a link between network namespaces, so that Forebay's disciplines queue the packets of real TCP stacks. The
+//! crate is empty on systems other than Linux.
 //!
 //! - [`fabric`]: the simulator's links, carrying real [`frame`]s; optionally with a [`journal`].
 //! - `round_trips`: RTT samples of the connections.

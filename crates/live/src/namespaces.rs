@@ -1,10 +1,12 @@
-//! The network namespaces of an emulated link. They have no names and end with their last process.
+//! The network namespaces of an emulated link. They have no names. The kernel deletes them when their
+//! last process ends.
 //!
 //! The command runs in the client namespace (`near`), servers run in the server namespace (`far`), and the
-//! emulator runs in the middle namespace between two pairs of interfaces. For an ordinary user a user namespace
-//! is created first, in which that user is root over these three only. Inside an emulated link another one can be
-//! created. Its server namespace is then the namespace of the outer command, and everything beyond is reached
-//! through it.
+//! emulator runs in the middle namespace between two pairs of interfaces. For an ordinary user a user namespace is
+//! created first; it gives root privileges over these three namespaces only.
+//!
+//! Links can be nested: a command in a client namespace can create an inner link. The client namespace of the outer
+//! link is then the server namespace of the inner link. It forwards packets between the two links.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,7 +26,7 @@ use crate::sys::tun::Tunnel;
 
 /// Environment variable in the client namespace: the depth of its link (0: outermost).
 pub const DEPTH: &str = "FOREBAY_LINK";
-/// Maximum nesting depth. Each link has its own /24 in 100.64.0.0/16.
+/// Maximum depth of a link. The link of depth N uses the addresses 100.64.N.0/24.
 pub const MOST: u8 = 30;
 /// Name of the interface in the client and server namespaces.
 const INTERFACE: &str = "eth0";
@@ -212,9 +214,9 @@ impl Site {
     }
 }
 
-/// Depth of the innermost link around this process (0: outermost) if it runs in a client namespace. The variable
-/// alone is not enough: the address must exist too. A stale variable could otherwise connect a link to the
-/// machine's own network.
+/// Depth of the innermost link whose client namespace this process is in (0: outermost); `None` outside of links. The
+/// variable [`DEPTH`] alone does not suffice: a stale one could connect a link to the machine's own network. So the
+/// namespace must also have the client's address, and only interfaces of links.
 fn around() -> Option<u8> {
     let depth = std::env::var(DEPTH).ok()?.parse::<u8>().ok().filter(|depth| *depth < MOST)?;
     let local = fs::read_to_string("/proc/thread-self/net/fib_trie").ok()?;
@@ -247,7 +249,7 @@ pub fn alone() -> Result<(), Failure> {
     trying("make mounts private", process::private_mounts())
 }
 
-/// The same for an ordinary user, who becomes root inside a new user namespace.
+/// Creates the namespaces `own` inside a new user namespace, in which an ordinary user is root.
 fn new_users(own: Namespaces) -> Result<(), Failure> {
     let (user, group) = process::ids();
     process::unshare(Namespaces { user: true, ..own }).map_err(|error| Failure {

@@ -9,7 +9,7 @@ use crate::sys::ring::{Frame, Left, Segments};
 const ADDRESSES: usize = 12;
 /// Offset of the network header.
 const ETHERNET: usize = 14;
-/// Offset of the checksum in the TCP, UDP and SCTP headers. SCTP uses a CRC.
+/// Offset of the checksum in the TCP, UDP and SCTP headers, bytes. SCTP's checksum is a CRC, which is not supported.
 const IN_TCP: usize = 16;
 const IN_UDP: usize = 6;
 const IN_SCTP: usize = 8;
@@ -96,8 +96,8 @@ struct Headers {
 }
 
 impl Headers {
-    /// Reads the headers; `None` if incomplete or different from `kind`. Inside a tunnel the transport header is
-    /// further back.
+    /// Reads the headers. `None` if they are incomplete, if they do not agree with `kind`, or if `transport` does not
+    /// follow the IP header directly, as in a tunnel.
     fn read(frame: &[u8], network: usize, transport: usize, kind: Segments) -> Option<Self> {
         let ip = frame.get(network..)?;
         let is_v4 = match (frame.get(network - 2..network)?, kind) {

@@ -27,7 +27,7 @@ pub enum Way {
     Tun(Tunnel),
 }
 
-/// Received frames that were not packets as on a wire.
+/// Counts of received frames that were not single complete packets, because of offloads or truncation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Odd {
     /// Checksum or segmentation was left to hardware, and completed here.
@@ -42,7 +42,7 @@ pub struct Odd {
 pub struct Port {
     way: Way,
     odd: Odd,
-    /// Access to the drop counters of the adjacent interface, and its index.
+    /// Reads the drop counters of the interface with this index.
     counters: (Netlink, u32),
     /// The drop counters at the start.
     before: Drops,
@@ -51,8 +51,8 @@ pub struct Port {
 }
 
 impl Port {
-    /// A port next to the interface with this index; `netlink` reads its counters. For a ring it is the interface
-    /// that the socket is bound to, for a tun device the interface at its other end.
+    /// Creates a port. `netlink` reads the drop counters of interface `number`: for a ring the interface to which the
+    /// socket is bound, for a tun device its network interface.
     pub fn new(way: Way, netlink: Netlink, number: u32) -> io::Result<Self> {
         let before = netlink.drops(number)?;
         Ok(Self { way, odd: Odd::default(), counters: (netlink, number), before, tagged: 0 })
@@ -66,8 +66,8 @@ impl Port {
         }
     }
 
-    /// Passes the next waiting frame to `take`, as the packets that it is on a wire: one, several, or none if it
-    /// cannot be completed.
+    /// Converts the next waiting frame into the packets that a wire would carry, and passes them to `take`: one packet,
+    /// several, or none if the frame cannot be completed.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8])) {
         let (odd, tagged) = (&mut self.odd, &mut self.tagged);
         let mut complete = |frame: Frame<'_>| {
@@ -93,7 +93,7 @@ impl Port {
         }
     }
 
-    /// Counts of frames that were not packets as on a wire.
+    /// Counts of received frames that were not single complete packets.
     pub const fn odd(&self) -> Odd {
         self.odd
     }
@@ -110,8 +110,8 @@ impl Port {
     }
 }
 
-/// Does the kernel count this frame as dropped by the interface, although the ring received it? It does for a
-/// VLAN tag, other than a priority tag, before a protocol that only packet sockets receive.
+/// Does the kernel count this frame as dropped by the interface, although the ring received it? It does if the frame
+/// has a VLAN tag with an ID other than 0, and its protocol is neither IPv4, IPv6 nor ARP.
 fn is_dropped_behind_a_tag(frame: &Frame<'_>) -> bool {
     let is_vlan = frame.tag.is_some_and(|[_, _, high, low]| (high & 0x0f, low) != (0, 0));
     let taken = [[0x08, 0x00], [0x86, 0xdd], [0x08, 0x06]];
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vlan_frames_without_handler_count_as_dropped() {
+    fn vlan_frames_of_unhandled_protocols_count_as_dropped() {
         let dropped = |vid: u8, kind: [u8; 2]| {
             let bytes = [&[0; 12][..], &kind, &[0; 46]].concat();
             is_dropped_behind_a_tag(&Frame { tag: Some([0x81, 0, 0, vid]), ..Frame::complete(&bytes) })

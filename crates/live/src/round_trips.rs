@@ -9,9 +9,10 @@ use forebay_aqm::base::time::{Instant, Span};
 
 use crate::frame::Timestamps;
 
-/// Maximum number of directions of connections. Beyond it all are forgotten: samples are lost, memory is bounded.
+/// Maximum number of entries, two per connection with data in both directions. When it is reached, all entries are
+/// deleted, so that memory is bounded; their pending samples are lost.
 const MOST: usize = 1 << 14;
-/// Maximum number of values of a direction that wait for their echo; the oldest are forgotten.
+/// Maximum number of timestamp values of a direction without an echo so far. The oldest is deleted for a further one.
 const MOST_OPEN: usize = 1 << 10;
 
 /// The data segments of one direction.
@@ -25,7 +26,7 @@ struct Direction {
     open: VecDeque<(u32, Instant)>,
 }
 
-/// By connection and sending end.
+/// The directions of all connections. Key: connection and sending end.
 #[derive(Default)]
 pub(crate) struct RoundTrips(HashMap<(u32, usize), Direction>);
 
@@ -77,7 +78,8 @@ mod tests {
         Timestamps { connection: 7, value, echo, has_data }
     }
 
-    /// Samples, in ms, of acknowledgements at these times with these echoes, for data values sent at their own time.
+    /// The samples in ms. Each of `data` is a timestamp value, and also the time in ms at which it is sent. Each of
+    /// `acks` is an arrival time in ms and an echoed value.
     fn samples(data: &[u32], acks: &[(u64, u32)]) -> Vec<Option<u64>> {
         let mut trips = RoundTrips::default();
         for value in data {

@@ -35,7 +35,7 @@ fn text(document: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(document).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// Progress of the successive batches of a call.
+/// Reports the progress of a call. The call may run several batches, one after the other.
 struct Batches(Arc<Call>);
 
 impl Progress for Batches {
@@ -44,8 +44,8 @@ impl Progress for Batches {
     }
 }
 
-/// Does the work of a command in another thread and raises its failure. `bar` receives the simulated seconds done
-/// and the total of a batch; if given, notes go to stderr.
+/// Runs `work`, the work of a command, in another thread and raises its failure as an exception. If `bar` is given,
+/// calls it with the simulated seconds done and the total of the current batch, and writes notes to stderr.
 fn asked<T: Send>(
     py: Python<'_>,
     bar: Option<&Bound<'_, PyAny>>,
@@ -79,7 +79,8 @@ fn asked<T: Send>(
     found.map_err(|failure| errors::failure(&failure, call.stop.load(Ordering::SeqCst)))
 }
 
-/// As [`asked`], for commands that are short or call the caller's custom disciplines.
+/// Like [`asked`], but without progress; returns the document as JSON text. For commands that are short or call the
+/// caller's custom disciplines.
 fn document<T: Serialize + Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, InputError> + Send,
@@ -151,8 +152,8 @@ pub fn stability_map(py: Python<'_>, scenario: &Scenario, x: String, y: String, 
     })
 }
 
-/// Parameters that meet aims in the model, checked in simulation, as JSON. `aqm` is the discipline to tune, with which
-/// `scenario` was read.
+/// Finds parameters that meet the aims in the model and checks them in simulation. Returns JSON. `aqm` is the
+/// discipline to tune; `scenario` must have been read with the same `aqm`.
 #[pyfunction]
 pub fn tune(
     py: Python<'_>,
@@ -172,7 +173,8 @@ pub fn tune(
     text(&found.document)
 }
 
-/// The verdicts on papers or claims; without names, on all papers. `bar` receives the progress of each paper.
+/// The verdicts on the papers or claims in `names`, as JSON. If `names` is empty: on all papers. `bar` receives the
+/// progress of each paper.
 #[pyfunction]
 #[pyo3(signature = (names, level, output = None, bar = None))]
 pub fn reproduce(

@@ -21,8 +21,8 @@ use crate::seen;
 use crate::turn::Turn;
 use crate::watch::Call;
 
-/// A discipline in front of a link, with its own queue or with the caller's. Calls from several threads are
-/// serialized.
+/// A discipline in front of a link. The queue is internal (`enqueue`, `dequeue`) or belongs to the caller (`arrival`).
+/// Calls from several threads are serialized.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Discipline {
     name: &'static str,
@@ -51,12 +51,12 @@ struct Driven {
     call: Arc<Call>,
     now: Instant,
     serial: u32,
-    /// Is the queue the caller's? `None` until the first use.
+    /// Does the queue belong to the caller? `None` before the first call of `arrival`, `enqueue` or `dequeue`.
     advises: Option<bool>,
 }
 
-/// Ticks that run before the GIL is released (releasing it costs more than they do), and between two looks at the
-/// clock.
+/// Ticks that run in one piece. The first piece runs with the GIL, because releasing it costs more than these ticks.
+/// Between the later pieces the wall clock is read.
 const FEW: u32 = 1_000;
 
 /// How long ticks run without the GIL between two checks for Ctrl-C.
@@ -92,8 +92,8 @@ fn quantity<T>(name: &str, words: &str, read: fn(&str) -> Result<T, text::BadVal
 }
 
 impl Driven {
-    /// Advances the time to `now_s` and runs the due clocks; releases the GIL if there are many. After an
-    /// interruption the time is that of the last clock.
+    /// Advances the time to `now_s` and runs the discipline's ticks that are due until then. Releases the GIL if there
+    /// are many. If Ctrl-C interrupts it, the time stays at the last tick that ran.
     fn pass(&mut self, py: Python<'_>, now_s: f64) -> PyResult<()> {
         if !(now_s.is_finite() && now_s >= 0.0) {
             return Err(errors::argument("now", &now_s.to_string(), "seconds from 0 on"));
@@ -119,8 +119,8 @@ impl Driven {
         Ok(())
     }
 
-    /// Runs a few of the ticks until `now`. Returns true if all are done or the user's code has raised an
-    /// exception.
+    /// Runs at most [`FEW`] of the ticks that are due until `now`. Returns true if none is left, or if user code has
+    /// raised an exception.
     fn tick(&mut self, now: Instant) -> bool {
         let call = self.call.clone();
         call.here(|| {
@@ -145,8 +145,8 @@ impl Driven {
         Ok(())
     }
 
-    /// Offers a packet to the internal queue, or to the caller's with this backlog. Returns its fate. Packets
-    /// that it pushed out are discarded.
+    /// Offers a packet to the internal queue or, if `backlog` is given, to the caller's queue with this backlog.
+    /// Returns the packet's fate. Queued packets that the discipline drops to make room are discarded.
     fn offer(
         &mut self,
         backlog: Option<Backlog>,
@@ -242,9 +242,9 @@ impl Discipline {
         self.rung.word()
     }
 
-    /// A packet of `length` bytes arrives at `now` (s) at a backlog of `backlog` packets: of mean size, or of
-    /// `backlog_bytes` in total. Returns `"accepted"`, `"marked"` or `"dropped"`; counts it too. `ecn`: see
-    /// `enqueue`.
+    /// Decides about a packet of `length` bytes that arrives at the caller's queue at time `now` (s), and counts it.
+    /// The queue has `backlog` packets with `backlog_bytes` bytes in total; default: packets of mean size. Returns
+    /// `"accepted"`, `"marked"` or `"dropped"`. For `ecn` see `enqueue`.
     #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     #[pyo3(
         signature = (now, length, backlog, backlog_bytes = None, ecn = Codepoint::Flag(false), flow = 0),
@@ -357,7 +357,8 @@ impl Discipline {
         self.turn.take(py)?.retune(&changes)
     }
 
-    /// Before the first packet the constructor's arguments suffice; later the state cannot be pickled.
+    /// Pickles the constructor's arguments. Fails after the first packet, after time has advanced, or after a parameter
+    /// has changed: this state cannot be pickled.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arguments)> {
         let this = slf.get();
         let driven = this.turn.take(slf.py())?;

@@ -43,7 +43,7 @@ thread_local! {
     static BUILT: RefCell<Vec<Cell>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Signals with the probability last set.
+/// An AQM that signals each arrival with the probability in its cell.
 struct External(Cell);
 
 impl Probes for External {}
@@ -142,7 +142,7 @@ struct One {
     before: Tally,
     during: Tally,
     seed: u64,
-    /// All actions since the start, concatenated; a copy repeats them.
+    /// All actions since the start, concatenated. A copy made by pickling repeats them.
     actions: Vec<f64>,
     /// Number of finished steps.
     steps: usize,
@@ -253,7 +253,7 @@ struct Asked {
     count: usize,
     observation: Vec<String>,
     step_s: f64,
-    /// The parameters that an action sets; if empty, it sets the signal probability.
+    /// The parameters that an action sets. If the list is empty, an action sets the signal probability.
     parameters: Vec<String>,
     jobs: Option<usize>,
     ecn: bool,
@@ -270,7 +270,7 @@ struct Sims {
 }
 
 impl Sims {
-    /// Creates new threads after a fork: a forked process has none.
+    /// In a forked process, creates a new thread pool: the threads of the old one do not exist there.
     fn pool(&mut self, jobs: Option<usize>, call: &Arc<Call>) -> PyResult<()> {
         if self.process != std::process::id() {
             (self.process, self.pool) = (std::process::id(), pool(jobs, call)?);
@@ -323,8 +323,8 @@ impl Env {
         begun
     }
 
-    /// Runs `work` on each simulation until it returns true, without the GIL, and checks for Ctrl-C between
-    /// pieces. An interruption discards all simulations, because they would be out of step.
+    /// Calls `work` on each simulation, without the GIL, until it has returned true for all. Checks for Ctrl-C between
+    /// pieces of [`PIECE`]. Ctrl-C or an error discards all simulations, because they are at different times.
     fn finish(
         &self,
         py: Python<'_>,
@@ -416,9 +416,9 @@ fn bad_state(what: &str) -> PyErr {
 
 #[pymethods]
 impl Env {
-    /// `count` simulations of the scenario's first case, with steps of `step_s` simulated seconds. Without
-    /// `parameters` an action is the signal probability; else values of these parameters of the first discipline
-    /// compared.
+    /// Creates `count` simulations of the scenario's first case. A step lasts `step_s` simulated seconds. An action
+    /// has values for `parameters` of the first discipline compared. If `parameters` is empty, an action is the signal
+    /// probability.
     #[new]
     #[pyo3(signature = (scenario, count, observation, step_s = 0.01, parameters = vec![], jobs = None, ecn = false))]
     fn new(
@@ -518,7 +518,8 @@ impl Env {
         Ok((self.observations(py, &sims.ones), PyArray1::from_vec(py, done)))
     }
 
-    /// The constructor's arguments, and the seed and actions of each simulation for the copy to repeat.
+    /// Pickles the constructor's arguments, and the seed, actions and fingerprint of each simulation. The copy repeats
+    /// the actions.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arguments, State<'py>)> {
         let (this, py) = (slf.get(), slf.py());
         let sims = this.turn.take(py)?;

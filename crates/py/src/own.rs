@@ -1,8 +1,8 @@
-//! Custom disciplines in Python: a subclass of `forebay.Law` or `forebay.Aqm` behind the adapters of the built-in
-//! ones.
+//! Custom disciplines written in Python. A subclass of `forebay.Law` or `forebay.Aqm` runs in the same adapters as a
+//! built-in law or AQM.
 //!
-//! An exception in the user's code ends the call that runs it, with its traceback. Until the simulation has
-//! stopped, the discipline does nothing.
+//! If the user's code raises an exception, the call that runs it stops and raises the exception with its traceback.
+//! Once a method has raised an exception, the methods of this instance are not called again.
 
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::base::cx::Cx;
@@ -100,7 +100,7 @@ fn kind(class: &Bound<'_, PyAny>, name: &str, value: &Bound<'_, PyAny>) -> &'sta
 }
 
 /// The parameters as text, in order of declaration, and as a dictionary. The text ends with a hash of the class's
-/// code: results of other code must not be reused.
+/// code, so that stored results of an older version of the code are not reused.
 fn read<'py>(
     class: &Bound<'py, PyAny>,
     words: &[&str],
@@ -477,8 +477,8 @@ impl Probes for PyAqm {
     }
 }
 
-/// Runs the conformance suite with random arrivals, departures and ticks on links that are slow, full, tiny,
-/// frozen or idle. Returns the first rule violated, or `None`.
+/// Runs the conformance suite on a discipline: random arrivals, departures and ticks, also with a slow link, overload,
+/// buffers of 0 and 1 packets, a clock that stands still, and silences. Returns the first rule violated, or `None`.
 #[pyfunction]
 pub fn conformance(py: Python<'_>, aqm: &str, seed: u64) -> PyResult<Option<String>> {
     let spec = forebay_lab::own::parse(aqm).map_err(|bad| errors::discipline(aqm, &bad))?;

@@ -23,7 +23,7 @@ use crate::errors;
 use crate::table::Table;
 use crate::watch::pool;
 
-/// Finished runs. Results in a directory keep only their summaries in memory.
+/// Finished runs. If a directory has the complete runs, only their summaries are in memory.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Results {
     title: String,
@@ -49,12 +49,13 @@ pub fn load(py: Python<'_>, path: PathBuf) -> PyResult<Results> {
 /// A directory, and the case, discipline, seed and key of each run.
 type Place = (PathBuf, Vec<(usize, usize, u64, String)>);
 
-/// Title, `compare` with what tables show and runs as JSON, location.
+/// The parts of a pickle: title; `compare` and the selection of table columns, as JSON; each run as JSON; location of
+/// the complete runs.
 type Parts<'py> = (String, String, Vec<Bound<'py, PyBytes>>, Option<Place>);
 
 impl Results {
-    /// The results of `plan`. `records` are in the order of its jobs, without series if there is a `store`. Uses
-    /// the thread pool in which it runs.
+    /// The results of `plan`. `records` must be in the order of `plan.jobs()`. If there is a `store`, it has the
+    /// complete runs and `records` have only the summaries. Computes the keys of the runs in the current thread pool.
     pub(crate) fn of(plan: &Plan, records: Vec<RunRecord>, store: Option<&Store>) -> Self {
         let keyed = |job: Job| (job, plan.key(job));
         let kept = store.map(|store| Kept {
@@ -160,7 +161,7 @@ impl Results {
         py.detach(|| tables(Look::PLAIN, &self.document()))
     }
 
-    /// One row per run, link and class.
+    /// One row per run, link, service class and colour; one row per run and link if the run has no classes.
     #[getter]
     fn summary(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| table::summary(&self.records)))
@@ -178,7 +179,7 @@ impl Results {
         Table::new(self.whole(py, table::flows)?)
     }
 
-    /// One row per run, link and class of traffic.
+    /// One row per run, link and class of traffic (a group of flows or a service class), and one for all traffic.
     #[getter]
     fn traffic(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| table::traffic(&self.records)))

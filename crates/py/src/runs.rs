@@ -151,7 +151,7 @@ pub fn bring(
     })
 }
 
-/// The directory of a distributed sweep, open and locked until `run` takes it over or it is closed.
+/// The directory of a distributed sweep. It stays open and locked until `run` takes it over or `close` is called.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Sweep {
     store: Mutex<Option<Store>>,

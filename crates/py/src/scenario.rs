@@ -17,7 +17,7 @@ use crate::errors;
 pub struct Scenario {
     /// The file name as given, for messages.
     name: String,
-    /// The absolute path; other files are relative to it.
+    /// The absolute path of the file. Relative paths in the file start from its folder.
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) overrides: Overrides,
@@ -29,7 +29,7 @@ fn absolute(name: &str) -> String {
     std::path::absolute(name).map_or_else(|_| name.to_string(), |path| path.display().to_string())
 }
 
-/// Text, name, set, vary, aqm.
+/// Text, name, and the overrides `set`, `vary` and `aqm`.
 type Parts = (String, String, Vec<String>, Vec<String>, Vec<String>);
 
 impl Scenario {
@@ -82,8 +82,8 @@ impl Scenario {
         Self::read(py, text, name, path, Overrides::default())
     }
 
-    /// The scenario with more overrides: `PATH=VALUE` each, `PATH=VALUES` each, and disciplines that replace
-    /// those compared.
+    /// The scenario with more overrides. `set` has texts `PATH=VALUE` and `vary` texts `PATH=VALUES`. `aqm` replaces
+    /// the disciplines compared, unless it is empty.
     #[pyo3(signature = (set = vec![], vary = vec![], aqm = vec![]))]
     fn changed(&self, py: Python<'_>, set: Vec<String>, vary: Vec<String>, aqm: Vec<String>) -> PyResult<Self> {
         let mut overrides = self.overrides.clone();

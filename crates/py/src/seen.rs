@@ -104,7 +104,7 @@ const fn word(ecn: Ecn) -> &'static str {
     }
 }
 
-/// The queue state at a packet, without this packet and the packet in transmission.
+/// The queue state at a call for a packet or a tick. It counts neither this packet nor the packet in transmission.
 #[pyclass(frozen, get_all, module = "forebay._native")]
 pub struct Level {
     /// Backlog, packets.

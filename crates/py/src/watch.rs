@@ -16,7 +16,7 @@ use crate::errors;
 /// Polling interval of the calling thread.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// How long user code may continue after Ctrl-C before it is interrupted itself.
+/// How long user code may continue after Ctrl-C. Then KeyboardInterrupt is raised in it.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A call: the state shared by its threads.
@@ -163,8 +163,8 @@ pub(crate) fn pool(jobs: Option<usize>, call: &Arc<Call>) -> PyResult<ThreadPool
     pool.map_err(|error| errors::run(&format!("cannot start threads: {error}")))
 }
 
-/// Does `work` in another thread; `progress` receives the simulated seconds done. An exception of either, or
-/// Ctrl-C, stops the work and is raised when it has ended.
+/// Does `work` in another thread. Meanwhile calls `progress` with the simulated seconds done. Ctrl-C, or an exception
+/// in `progress` or in user code, stops the work. The exception is raised when the work has ended.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     call: &Arc<Call>,

@@ -13,7 +13,7 @@ fn bell(aqm: &str) -> Dumbbell {
 }
 
 #[test]
-fn bundles_of_a_class_add_up_to_it() {
+fn bundle_counters_add_up_to_class_counters() {
     for aqm in ["droptail", "red", "fq_codel"] {
         let mut net = case1(&bell(aqm), 40, 20, TcpOptions::default(), 1);
         for (i, flow) in net.flows.iter_mut().enumerate() {
@@ -53,7 +53,7 @@ fn bundles_do_not_change_the_run() {
 
 /// A window of two packets never fills a queue: every round trip is that of the path, 60 ms and the transmission times.
 #[test]
-fn round_trips_without_queue_are_those_of_the_path() {
+fn rtt_without_queue_equals_the_path_rtt() {
     let options = TcpOptions { window: Some(2), ..TcpOptions::default() };
     let outcome = run(&case1(&bell("droptail"), 1, 20, options, 1), 1);
     let rtt = outcome.bundles[0].rtt_s.unwrap();

@@ -142,7 +142,7 @@ fn one_step_is_a_constant_rate() {
 }
 
 #[test]
-fn rate_schedule_agrees_for_arithmetic_and_discipline() {
+fn fast_path_equals_discipline_under_rate_schedule() {
     for schedule in [outage(), trace()] {
         let fast = changing("droptail", &schedule, 20);
         let mut slow = fast.clone();

@@ -20,7 +20,7 @@ fn seeds() -> Range<u64> {
 }
 
 #[test]
-fn every_sender_keeps_the_rules() {
+fn random_connections_satisfy_rfc_requirements() {
     let fails = |&seed: &u64| catch_unwind(AssertUnwindSafe(|| Connection::new(seed).run())).is_err();
     let failed: Vec<u64> = seeds().filter(fails).collect();
     if let Some(first) = failed.first() {

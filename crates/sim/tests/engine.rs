@@ -22,7 +22,7 @@ fn only_the_same_seed_repeats_a_run() {
 }
 
 #[test]
-fn arithmetic_drop_tail_equals_the_discipline() {
+fn drop_tail_fast_path_equals_the_discipline() {
     for (limit, count) in [(100, 40), (3, 10), (1, 5)] {
         let mut net = case1(&dumbbell("droptail", limit, JITTER), count, 20, TcpOptions::default(), 1);
         net.classes = vec![0];
@@ -50,7 +50,7 @@ fn drop_tail_with_options_is_a_discipline() {
 /// Acknowledgements of a server that sends no data are computed ahead of time. A flow from every server that starts
 /// too late to send disables this, and must not change the run.
 #[test]
-fn answers_ahead_of_time_equal_answers_by_event() {
+fn acknowledgements_computed_early_do_not_change_the_run() {
     let end = Instant::ZERO + Span::from_millis(30_000);
     for (aqm, variant) in [("droptail", Variant::NEWRENO), ("raqm", Variant::RENO), ("codel", Variant::SACK)] {
         let options = TcpOptions { variant, ecn: aqm == "codel", ..TcpOptions::default() };
@@ -91,7 +91,7 @@ fn recording_does_not_change_the_run() {
 }
 
 #[test]
-fn rows_of_classes_add_up_to_the_run() {
+fn class_time_series_add_up_to_class_totals() {
     for aqm in ["droptail", "raqm"] {
         let mut net = case1(&dumbbell(aqm, 50, JITTER), 40, 20, TcpOptions::default(), 1);
         net.flows.iter_mut().step_by(3).for_each(|flow| (flow.class, flow.bundle) = (2, 1));

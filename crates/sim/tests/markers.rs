@@ -26,7 +26,7 @@ fn offered(outcome: &Outcome, colour: Colour) -> f64 {
 }
 
 #[test]
-fn in_traffic_has_committed_rate_on_every_link() {
+fn packets_marked_in_arrive_at_committed_rate() {
     // 5 x 0.5 Mb/s are 625 packets of 4000 bits per second. Each bucket holds 4 packets, which are used before the
     // measured window.
     let marker = MarkerSpec { cir: Rate(500_000), cbs: Bytes(2000) };
@@ -42,7 +42,7 @@ fn in_traffic_has_committed_rate_on_every_link() {
 }
 
 #[test]
-fn bucket_per_flow_gives_each_flow_the_rate() {
+fn separate_buckets_add_their_committed_rates() {
     let mut net = sources("droptail", 20);
     net.markers = vec![MarkerSpec { cir: Rate(500_000), cbs: Bytes(2000) }; 10];
     net.flows.iter_mut().enumerate().for_each(|(i, flow)| flow.marker = Some(i));
@@ -64,7 +64,7 @@ fn colour_blind_discipline_ignores_the_colour_of_packets() {
 }
 
 #[test]
-fn sio_keeps_in_packets_from_being_lost() {
+fn sio_drops_only_out_packets() {
     // 12.5 Mb/s are offered to a link of 10 Mb/s, 5 Mb/s of it in profile: only OUT packets are dropped.
     let mut net = sources("sio preset=paper", 20);
     net.flows.iter_mut().for_each(|flow| {

@@ -99,8 +99,8 @@ fn runs_are_reproducible() {
 
 /// Drop-tail computed directly gives the same run as the discipline; about one scenario in ten has drop-tail.
 #[test]
-fn arithmetic_drop_tail_equals_discipline() {
-    try_all("arithmetic_drop_tail_equals_discipline", seeds(), |seed| {
+fn drop_tail_fast_path_equals_discipline() {
+    try_all("drop_tail_fast_path_equals_discipline", seeds(), |seed| {
         let mut net = crate::scenario::network(seed);
         if net.links[0].is_fast() {
             let fast = run(&net, seed);
@@ -116,8 +116,8 @@ fn arithmetic_drop_tail_equals_discipline() {
 /// and every server gets a flow that starts after the end. Delays and starts differ, because the order of events would
 /// break ties between hosts. Jitter is 0, because a host's link only has it when it is computed ahead of time.
 #[test]
-fn ahead_of_time_equals_event_driven() {
-    try_all("ahead_of_time_equals_event_driven", seeds().step_by(10), |seed| {
+fn computation_ahead_of_time_does_not_change_results() {
+    try_all("computation_ahead_of_time_does_not_change_results", seeds().step_by(10), |seed| {
         let mut fast = crate::scenario::network(seed);
         fast.hosts.iter_mut().for_each(|host| host.jitter = Span::ZERO);
         let odd = |i: usize, factor: u64| Span::from_nanos(1 + i as u64 * factor % 1009);

@@ -1,8 +1,9 @@
-//! Linearised model of classes that share a queue, each with its own threshold and share of the link: MSVB.
+//! Linearised model of MSVB: classes share a queue, and each has its own threshold and its own share of the link.
 //!
-//! p_i = (Q - B_i)/Q, B_i' = alpha_i (phi_i C - lambda_i), Q' = sum of lambda_i - C, with any TCP model for the
-//! response to p_i. One queue signals all classes, so that the lemma for a single class underestimates the threshold
-//! that all of them need. Units: packets and seconds.
+//! p_i = (Q - B_i)/Q, B_i' = alpha_i (phi_i C - lambda_i), Q' = sum of lambda_i - C. Q: queue; C: link rate; class i
+//! has signal probability p_i, threshold B_i, share phi_i and load lambda_i. The caller supplies the TCP model, that is
+//! the response of lambda_i to p_i. All classes move the same queue, so a class needs a larger threshold than the lemma
+//! for a single class says. Units: packets and seconds.
 
 use num_complex::Complex64;
 
@@ -11,7 +12,7 @@ use crate::nyquist::{self, Margins};
 /// A class at equilibrium.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Class {
-    /// Adaptation gain of its threshold, in packets per packet of traffic.
+    /// Adaptation gain of its threshold, in packets of threshold per packet of traffic.
     pub alpha: f64,
     /// Its signal probability.
     pub p: f64,
@@ -20,9 +21,9 @@ pub struct Class {
 /// Response of a class's load to small changes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Answer {
-    /// Decrease in packets per second per unit of probability.
+    /// Decrease of the load in packets per second per unit of signal probability.
     pub to_signals: Complex64,
-    /// Decrease in packets per second per packet of queue, because round trips become longer.
+    /// Decrease of the load in packets per second per packet of queue, because a longer queue delays the flows.
     pub to_queue: Complex64,
 }
 
@@ -36,7 +37,7 @@ pub struct Classes<'a> {
     pub answer: &'a dyn Fn(usize, f64) -> Answer,
 }
 
-/// A change of a loop, to find its margins: additional delay of the signals, and a factor on them.
+/// A change of the loop that serves to find its margins: an additional delay of the signals, and a factor on them.
 #[derive(Clone, Copy)]
 struct Change {
     delay_s: f64,
@@ -54,8 +55,9 @@ impl Classes<'_> {
         Answer { to_signals: answer.to_signals * Complex64::from_polar(change.times, -w * change.delay_s), ..answer }
     }
 
-    /// The return difference of all signals; its zeros are the modes. With one class it is 1 + L, where L is (b +
-    /// alpha/Q) times TCP's response, as for SVB.
+    /// The return difference at `w` rad/s if the signals of all classes are fed back; its zeros are the modes. For one
+    /// class it is 1 + L, with the loop gain L = T (1 - p + alpha)/(Q (s + U)), where T is the load's response to
+    /// signals and U its response to the queue.
     fn difference(&self, w: f64, change: Change) -> Complex64 {
         let s = Complex64::new(0.0, w);
         let (mut alone, mut shared, mut drain) = (Complex64::ONE, Complex64::ZERO, s);
@@ -83,10 +85,13 @@ impl Classes<'_> {
         nyquist::margins(&|w| self.difference(w, change) - 1.0, integrators as u32, from, to)
     }
 
-    /// Stability margins of the classes: additional delay of the signals of all classes, or gain on them, at which a
-    /// mode becomes unstable. For several classes the margins are found by doubling, `None` means that the loop is
-    /// stable up to a delay of 4096/`to` seconds or a gain of 410, and there is no crossover or phase margin. `from`:
-    /// a frequency below which the loop does not change; `to`: a frequency above which the gain vanishes.
+    /// Stability margins: the additional delay of the signals of all classes, or the gain on them, at which a mode
+    /// becomes unstable. `from`: a frequency in rad/s below which the loop does not change; `to`: one above which the
+    /// gain vanishes.
+    ///
+    /// For several classes the margins are found by doubling and bisection. `None` then means that the loop is stable
+    /// up to a delay of 4096/`to` seconds or a gain of 410; crossover and phase margin are always `None`. If a mode is
+    /// unstable without any change, the delay margin is 0 and the gain margin is `None`.
     pub fn margins(&self, from: f64, to: f64) -> Margins {
         let here = self.margins_if(UNCHANGED, from, to);
         if self.classes.len() == 1 {
@@ -124,7 +129,8 @@ mod tests {
     use super::*;
     use crate::svb;
 
-    /// The rate model of Kunniyur and Srikant, which depends on the queue through signals only, with a queue of `q`.
+    /// Margins for the rate model of Kunniyur and Srikant and an equilibrium queue of `q` packets. In this model the
+    /// load depends on the queue only through the signals.
     fn margins(classes: &[svb::Class], q: f64) -> Margins {
         let at_rest: Vec<Class> = classes.iter().map(|class| Class { alpha: class.alpha, p: class.p() }).collect();
         let answer = |i: usize, w: f64| Answer { to_signals: classes[i].answer(w), to_queue: Complex64::ZERO };
@@ -136,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn one_class_becomes_unstable_at_the_lemma() {
+    fn single_class_is_stable_only_above_lemma_threshold() {
         for (flows, alpha) in [(30.0, 0.1), (50.0, 0.5), (100.0, 1.0)] {
             let one = class(flows, 1.0, alpha);
             let b = one.lemma().unwrap();

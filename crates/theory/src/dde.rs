@@ -2,7 +2,7 @@
 //!
 //! Delayed states between two steps are interpolated by the cubic through both end points and their slopes.
 
-/// `slope(now, then, out)` writes y' to `out`, given the current state and that of one delay ago.
+/// `slope(now, then, out)` writes y' to `out`. `now` is the current state, `then` the state one delay ago.
 pub type Slope<'a> = dyn Fn(&[f64], &[f64], &mut [f64]) + 'a;
 
 /// One past step: both end points and the slopes there.
@@ -18,7 +18,7 @@ struct Piece {
 pub struct Past {
     step: f64,
     now: Vec<f64>,
-    /// The steps of one delay, in a ring that starts at `oldest`.
+    /// Ring buffer of the steps of the last delay; `oldest` is the index of the first of them.
     pieces: Vec<Piece>,
     oldest: usize,
 }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_without_delay_is_an_ordinary_equation() {
+    fn undelayed_oscillator_matches_sine_and_cosine() {
         let mut past = Past::resting(&[1.0, 0.0], 0.1, 10);
         (0..100).for_each(|_| past.step(&|now, _, out| (out[0], out[1]) = (-now[1], now[0])));
         let [cos, sin] = [past.now()[0], past.now()[1]];

@@ -92,7 +92,8 @@ impl Matrix {
         })
     }
 
-    /// The Kronecker sum of two square matrices: the generator of two independent processes.
+    /// The Kronecker sum of two square matrices. For the generators of two independent Markov chains it is the
+    /// generator of both together.
     #[must_use]
     pub fn kron_sum(&self, other: &Self) -> Self {
         self.kron(&Self::identity(other.rows)).plus(1.0, &Self::identity(self.rows).kron(other))
@@ -171,8 +172,8 @@ pub fn stationary(generator: &Matrix) -> Option<Vec<f64>> {
     )
 }
 
-/// Two states (from, to) of a transition matrix such that `to` cannot be reached from `from`; one of them is state 0.
-/// `None`: the chain is irreducible.
+/// Finds two states (from, to) of the Markov chain with this generator such that `to` cannot be reached from `from`.
+/// One of the two is state 0. `None`: the chain is irreducible, that is, every state can be reached from every other.
 pub fn cut_off(generator: &Matrix) -> Option<(usize, usize)> {
     let n = generator.rows();
     let missing = |goes: &dyn Fn(usize, usize) -> bool| {

@@ -1,15 +1,16 @@
 //! Fit of a two-state MMPP to a recording of arrivals, by moments of counts.
 //!
 //! Heffes and Lucantoni (1986) match the mean rate, the index of dispersion for counts (variance over mean) in one
-//! window and in the limit, and the third central moment. A recording has no limit: this fit uses the index in two
-//! windows, as Gusella (1991) measures it, and the third moment in the longer one. With rates a and a + b, the latter
-//! for a fraction p = 1 - q of the time, and correlations that decay as exp(-d t), counts in a window t have
+//! window and in the limit of long windows, and the third central moment. A recording is finite, so this fit uses the
+//! index in two windows, as Gusella (1991) measures it, and the third moment in the longer one. Let a and a + b be the
+//! rates of the two states, p = 1 - q the fraction of time with rate a + b, and let correlations decay as exp(-d t).
+//! Then the counts in a window of length t have
 //! - mean m t, with m = a + b p;
 //! - index 1 + 2 v g(dt) / (d m), with v = b^2 p q and g(x) = 1 - (1 - exp(-x))/x;
 //! - third central moment K + 3 variance - 2 mean, with K = 6 w h(dt)/d^3, w = b^3 p q (q - p) and
 //!   h(x) = x - 2 + exp(-x)(x + 2).
 //!
-//! Two indices give d and v, the third moment w, and then b^2 = (w/v)^2 + 4 v.
+//! The two indices give d and v, the third moment gives w, and then b^2 = (w/v)^2 + 4 v.
 
 /// Minimum number of long windows for a third moment.
 const MIN_WINDOWS: usize = 30;
@@ -36,7 +37,7 @@ pub struct TwoStates {
     pub mean_s: [f64; 2],
     /// Arrivals per second in each state.
     pub rates: [f64; 2],
-    /// Is the third moment matched? False if that would need a negative rate; the lower rate is then 0.
+    /// Is the third moment matched? False if a match would need a negative rate; the lower rate is then 0.
     pub third_matched: bool,
 }
 
@@ -185,8 +186,8 @@ mod tests {
         }
     }
 
-    /// By hand, d = 2 and t = 1: p = 1/2, b = 2, a = 0, m = 1, v = 1, so index 1 + g(2) = 1 + 1 - (1 - e^-2)/2. The
-    /// skew is 0, so that the third moment is 3 variance - 2 mean.
+    /// Computed by hand for d = 2 and t = 1: p = 1/2, b = 2, a = 0, m = 1 and v = 1 give the index 1 + g(2) =
+    /// 1 + 1 - (1 - e^-2)/2. Because p = q, K is 0, and the third moment is 3 variance - 2 mean.
     #[test]
     fn moments_match_values_by_hand() {
         let even = TwoStates { mean_s: [1.0, 1.0], rates: [2.0, 0.0], third_matched: true };
@@ -228,7 +229,8 @@ mod tests {
         times
     }
 
-    /// 20,000 long windows. Tolerance, set beforehand: 10 % for rates and durations, 2 % for the mean rate.
+    /// The recording has 20,000 long windows. The tolerances, chosen before the first run, are 10 % for rates and
+    /// durations and 2 % for the mean rate.
     #[test]
     fn generated_recording_gives_back_its_source() {
         for source in &ALL[..3] {

@@ -1,7 +1,7 @@
 //! Theory of AQM without simulation: pure functions from parameters to numbers.
 //!
-//! This crate knows no disciplines. `forebay-lab` passes their rules in as functions, so that theory and simulation
-//! use the same code.
+//! This crate contains no disciplines. `forebay-lab` passes the rule of a discipline to a model as a function, so that
+//! theory and simulation use the same code.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

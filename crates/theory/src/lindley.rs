@@ -1,5 +1,6 @@
 //! A queue whose sources change their rates every S seconds (RED+Tail paper, section VI): Lindley's recursion with
-//! TCP's windows, `q' = clamp(f(q) + noise, 0, B)`, `f(q) = q + S (sum of W C/(q + d_k C) - C)`, in bits.
+//! TCP's windows. The next queue in bits is `q' = clamp(f(q) + noise, 0, B)` with
+//! `f(q) = q + S (sum of W C/(q + d_k C) - C)`. The fields of [`Loop`] define the symbols.
 
 mod chain;
 
@@ -37,7 +38,7 @@ impl Loop {
         self.drift(q).clamp(0.0, self.buffer)
     }
 
-    /// f'.
+    /// f': the derivative of [`Loop::drift`].
     pub fn slope(&self, q: f64) -> f64 {
         let falls = self.delays_s.iter().map(|d| {
             let sum = q + d * self.capacity;
@@ -70,10 +71,11 @@ impl Loop {
         2.0 * self.capacity / (self.window * sum)
     }
 
-    /// Up to this S f'(q_e) >= 0, the condition of Proposition 6.2, for any round trips up to the longest. It follows
-    /// from the sum of r_k, 1/W at equilibrium, and that of r_k^2, at most 1/W^2 - N(N - 1)/(q_e + D_m)^2, with D_m =
-    /// C max d_k and r_k = 1/(q_e + d_k C). The paper's formula lacks W C and has inconsistent units. N W/C for equal
-    /// round trips. Valid only if the windows fill the link.
+    /// A bound on S that ensures f'(q_e) >= 0, the condition of Proposition 6.2. Of the round trips it uses only the
+    /// longest, and q_e. With N equal round trips it is N W/C. Valid only if the windows fill the link.
+    ///
+    /// Derivation, with r_k = 1/(q_e + d_k C) and D_m = C max d_k: at equilibrium the sum of r_k is 1/W, so the sum of
+    /// r_k^2 is at most 1/W^2 - N(N - 1)/(q_e + D_m)^2. The paper's formula lacks W C and has inconsistent units.
     pub fn mixed_bound_s(&self) -> f64 {
         let sources = self.delays_s.len() as f64;
         let longest = self.equilibrium() + self.capacity * self.delays_s.iter().copied().fold(0.0, f64::max);
@@ -81,7 +83,7 @@ impl Loop {
         1.0 / (self.capacity / self.window - self.window * self.capacity * pairs)
     }
 
-    /// S at which f'(q_e) = -1: below it the equilibrium is stable.
+    /// The S at which f'(q_e) = -1. The equilibrium is stable if S is smaller.
     pub fn edge_s(&self) -> f64 {
         let q = self.equilibrium();
         let squares = self.delays_s.iter().map(|d| {
@@ -97,7 +99,7 @@ impl Loop {
         self.interval_s * sigma * libm::sqrt(self.delays_s.len() as f64)
     }
 
-    /// Standard deviation of the queue in bits for f linearised at q_e; infinite if that is unstable.
+    /// Standard deviation of the queue in bits, with f linearised at q_e; infinite if the equilibrium is unstable.
     pub fn linear_std(&self, sigma: f64) -> f64 {
         let slope = self.slope(self.equilibrium());
         if slope.abs() < 1.0 { self.noise(sigma) / libm::sqrt(1.0 - slope * slope) } else { f64::INFINITY }
@@ -110,7 +112,8 @@ mod tests {
 
     const PACKET: f64 = 8000.0;
 
-    /// The paper's example: 6 Mb/s, 64 ms, p = 0.014; S in round trips at the equilibrium.
+    /// The paper's example: 6 Mb/s, round trips of 64 ms without queueing, p = 0.014. S is `round_trips` times the
+    /// round-trip time at the equilibrium.
     fn example(sources: usize, round_trips: f64) -> Loop {
         let mut one = Loop {
             capacity: 6e6,

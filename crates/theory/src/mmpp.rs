@@ -1,9 +1,10 @@
-//! MMPP/PH/1/L (AAQM paper, section 5): arrivals driven by a Markov chain, Poisson in each state (MMPP) or with its
-//! transitions (MAP), of one or several classes; phase-type service; a queue of limited length.
+//! The queue MMPP/PH/1/L (AAQM paper, section 5): one server, phase-type service times, at most L packets. A Markov
+//! chain drives the arrivals of one or several classes. Packets arrive as a Poisson process in each of its states
+//! (MMPP) or at its transitions (MAP).
 //!
-//! The state is (packets in the system, state of the arrivals, phase of the service). An arrival of class c that
-//! would be packet n is refused with probability d_c(n), or if there is no room. The levels are eliminated one by one
-//! from the top; each is a small system of equations.
+//! The state is (packets in the system, state of the arrivals, phase of the service). An arrival of class c that would
+//! raise the number of packets to n is refused with probability d_c(n), and always if n > L. The solver eliminates one
+//! level (number of packets) after the other, from L down; each level is a small system of equations.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +14,9 @@ use crate::dense::{Matrix, cut_off, stationary};
 /// transitions from a state to itself.
 #[derive(Clone, Debug)]
 pub struct Mmpp {
-    /// All transitions, per second; rows sum to 0.
+    /// Rates of all transitions, per second; rows sum to 0.
     generator: Matrix,
-    /// Transitions that bring a packet, per second, by class.
+    /// Rates of the transitions that bring a packet, per second; one matrix per class.
     packets: Vec<Matrix>,
 }
 
@@ -25,8 +26,8 @@ impl Mmpp {
         Self { generator, packets: vec![Matrix::diagonal(&rates)] }
     }
 
-    /// One class whose packets come with transitions: all transitions, rows with sum 0, and those with a packet (D0 +
-    /// D1, D1).
+    /// One class whose packets come with transitions (MAP). `generator`: rates of all transitions, D0 + D1, with rows
+    /// that sum to 0. `packets`: rates of the transitions that bring a packet, D1.
     pub fn map(generator: Matrix, packets: Matrix) -> Self {
         Self { generator, packets: vec![packets] }
     }
@@ -61,8 +62,8 @@ impl Mmpp {
         }))
     }
 
-    /// `count` independent copies with the same classes. A state is the number of copies in each state of the chain:
-    /// far fewer states than [`Mmpp::together`] has.
+    /// `count` independent copies of these arrivals, with the same classes. A state records how many copies are in each
+    /// state of the chain. These are far fewer states than [`Mmpp::together`] has.
     #[must_use]
     pub fn copies(&self, count: usize) -> Self {
         let all = occupancies(count, self.states());
@@ -177,9 +178,9 @@ pub struct Solution {
     throughput: f64,
 }
 
-/// Solves the queue for `limit` packets, including the one in service. `refuses(class, n)`: probability that an
-/// arrival that would be packet n is refused. `None` for a limit of 0, and for arrivals whose chain is not
-/// irreducible.
+/// Solves the queue for at most L = `limit` packets, including the one in service. `refuses(class, n)`: probability
+/// that an arrival is refused if it would raise the number of packets to n. `None` if the limit is 0 or the chain of
+/// the arrivals is not irreducible.
 ///
 /// Time grows as L (m r)^3 for m states and r phases, memory as L (m r)^2. With 16 states and Erlang-4: 0.03 s and 5
 /// MB for L = 100 (6416 states in all), 0.3 s and 35 MB for L = 1000, on one core of an AMD EPYC.
@@ -294,7 +295,7 @@ impl Solution {
 mod tests {
     use super::*;
 
-    /// The AAQM paper's four kinds, with our rates: video, multimedia, www, ftp.
+    /// The AAQM paper's four kinds of traffic (video, multimedia, www, ftp), with our rates.
     fn kinds() -> Mmpp {
         Mmpp::together(&[
             Mmpp::two_state([0.5, 0.5], [260.0, 140.0]),
@@ -309,7 +310,7 @@ mod tests {
     const PER_SECOND: f64 = 10e6 / (8.0 * 1282.0);
 
     #[test]
-    fn mean_rates_of_the_four_kinds() {
+    fn mean_rates_match_values_by_hand() {
         let means: Vec<f64> = (0..4).map(|class| kinds().mean_rate(class).unwrap()).collect();
         for (mean, want) in means.iter().zip([200.0, 200.0, 160.0, 280.0]) {
             assert!((mean - want).abs() < 1e-9, "{means:?}");

@@ -11,7 +11,7 @@ pub struct Margins {
     pub growing: u32,
     /// Highest frequency at which the gain crosses 1; `None` if it never does.
     pub crossover: Option<f64>,
-    /// Phase margin in degrees, the minimum over all crossovers; negative if exceeded.
+    /// Phase margin in degrees, the minimum over all crossovers; negative if the phase is below -180 degrees there.
     pub phase_deg: Option<f64>,
     /// Delay margin in seconds: additional delay at which a mode becomes unstable; 0 if one already is.
     pub delay_s: Option<f64>,
@@ -26,8 +26,9 @@ impl Margins {
     }
 }
 
-/// Initial frequencies per decade, and the tangent of the largest turn of 1 + L between two of them, 0.2 radians.
+/// Number of initial frequencies per decade.
 const PER_DECADE: f64 = 32.0;
+/// If 1 + L turns by more than 0.2 radians between two frequencies, one is inserted. This is the tangent of 0.2.
 const TAN_TURN: f64 = 0.202_710_035_508_672_5;
 /// Maximum number of bisections of an interval.
 const DEPTH: u32 = 24;
@@ -39,8 +40,9 @@ struct Point {
     gain: Complex64,
 }
 
-/// The margins of the loop gain `gain(w)` = L(jw) under negative feedback. L has `integrators` poles at 0, none in
-/// the right half plane, and vanishes above `to`; at `from` only the integrators matter.
+/// The margins of a loop with negative feedback and the loop gain `gain(w)` = L(jw), where `w` is in rad/s. L must have
+/// `integrators` poles at 0 and none in the right half plane. Above `to` it must be negligible. At and below `from` its
+/// poles at 0 must dominate.
 pub fn margins(gain: &dyn Fn(f64) -> Complex64, integrators: u32, from: f64, to: f64) -> Margins {
     let points = curve(gain, from, to);
     let turn = turned(&points);
@@ -71,13 +73,13 @@ pub fn margins(gain: &dyn Fn(f64) -> Complex64, integrators: u32, from: f64, to:
     }
 }
 
-/// |1 + a| |1 + b| times the cosine and sine of the angle from 1 + `a` to 1 + `b`, by the shorter way.
+/// A number whose argument is the angle from 1 + `a` to 1 + `b`, from -pi to pi. Its magnitude is |1 + a| |1 + b|.
 fn between(a: Complex64, b: Complex64) -> Complex64 {
     (a + 1.0).conj() * (b + 1.0)
 }
 
-/// Total turn of 1 + L in radians: from its first to its last direction, plus a full turn for each crossing of the
-/// negative axis.
+/// Total turn of 1 + L in radians, counterclockwise positive: the last argument minus the first, plus a full turn, in
+/// the direction of the crossing, for each crossing of the negative real axis.
 fn turned(points: &[Point]) -> f64 {
     let rounds = points.windows(2).map(|two| {
         let [a, b] = [two[0].gain, two[1].gain];
@@ -120,7 +122,7 @@ fn refine(gain: &dyn Fn(f64) -> Complex64, start: Point, end: Point, depth: u32,
     }
 }
 
-/// The point between two frequencies at which `value` of the gain changes its sign, by regula falsi (Illinois).
+/// Finds the point between two frequencies at which `value` of the gain is 0, by regula falsi (Illinois method).
 fn cross(gain: &dyn Fn(f64) -> Complex64, two: &[Point], value: impl Fn(Complex64) -> f64) -> Point {
     let at = |x: f64| Point { w: libm::exp(x), gain: gain(libm::exp(x)) };
     let (mut a, mut b) = (libm::log(two[0].w), libm::log(two[1].w));
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn two_integrators_need_a_lead() {
+    fn double_integrator_is_stable_only_with_phase_lead() {
         let lead = |w: f64| Complex64::new(1.0, w) / Complex64::new(-w * w, 0.0);
         assert!(margins(&lead, 2, 1e-3, 1e5).is_stable());
         let none = |w: f64| Complex64::new(1.0, -0.1 * w) / Complex64::new(-w * w, 0.0);

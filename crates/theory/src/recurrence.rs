@@ -20,8 +20,8 @@ pub fn lyapunov_decreases(f: &dyn Fn(f64) -> f64, x: f64, fixed: f64) -> bool {
     (f(x) - fixed).abs() < (x - fixed).abs()
 }
 
-/// The multiplier f'(fixed) by central difference: the fixed point is stable if its absolute value is below 1; 0
-/// converges fastest.
+/// The multiplier f'(fixed), by central difference. The fixed point is stable if the multiplier's absolute value is
+/// below 1. Convergence is fastest if it is 0.
 pub fn multiplier(f: &dyn Fn(f64) -> f64, fixed: f64) -> f64 {
     let h = 1e-6 * fixed.abs().max(1e-3);
     (f(fixed + h) - f(fixed - h)) / (2.0 * h)

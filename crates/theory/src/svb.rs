@@ -23,7 +23,7 @@ pub struct Class {
     pub flows: f64,
     /// phi: the class's share of the link, 0 to 1.
     pub phi: f64,
-    /// alpha: adaptation gain of the threshold, in packets per packet of traffic.
+    /// alpha: adaptation gain of the threshold, in packets of threshold per packet of traffic.
     pub alpha: f64,
 }
 
@@ -39,14 +39,14 @@ impl Class {
         self.flows / (self.delay_s * self.delay_s * self.phi * self.capacity)
     }
 
-    /// Crossover frequency in rad/s with equilibrium threshold `b`. `own`: effect of the class's traffic on the
-    /// queue, (1 - p) alone, or (1 - p)/phi with identical classes that act in phase.
+    /// Crossover frequency in rad/s for an equilibrium threshold of `b` packets. `own`: weight of the class's effect on
+    /// the queue. It is 1 - p for one class, and (1 - p)/phi if 1/phi identical classes oscillate in phase.
     fn omega(&self, b: f64, own: f64) -> f64 {
         let share = self.phi * self.capacity;
         libm::sqrt(BETA * share * share / self.flows * (1.0 - self.p()) * (own + self.alpha) / b)
     }
 
-    /// The smallest stable threshold: omega d + 2 arctan(omega/z) = pi.
+    /// The smallest threshold in packets for which the class is stable. There omega d + 2 arctan(omega/z) = pi.
     fn smallest(&self, own: f64) -> Option<f64> {
         // This also excludes NaN.
         if !(0.0..1.0).contains(&self.p()) || !own.is_finite() || self.flows <= 0.0 {

@@ -13,13 +13,13 @@ pub struct Swing {
     pub period_s: Option<f64>,
 }
 
-/// A first peak of the autocorrelation above this is an oscillation.
+/// A series counts as oscillating if the first peak of its autocorrelation is above this value.
 const MIN_PEAK: f64 = 0.2;
-/// A standard deviation below this fraction of the mean is constant.
+/// A series counts as constant if its standard deviation is below this fraction of the mean.
 const CONSTANT: f64 = 1e-6;
 
-/// The oscillation of `values`, sampled every `step_s` seconds. The period is the first peak of the autocorrelation
-/// after it has been below 0. A series shorter than two periods has none.
+/// The oscillation of `values`, sampled every `step_s` seconds. The period is the lag of the first peak of the
+/// autocorrelation that follows a negative value. A series shorter than two periods has none.
 pub fn of(values: &[f64], step_s: f64) -> Swing {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;

@@ -48,7 +48,7 @@ pub fn full(path: &Path, loss: f64) -> f64 {
     packets / (path.rtt * rounds + sequences * path.rto * backoff(loss) / (1.0 - loss))
 }
 
-/// Timeouts per packet sent in the full model, including those after backoff: 1/(1-p) per sequence of timeouts.
+/// Timeouts per packet sent in the full model. All timeouts of a sequence with backoff count: 1/(1-p) on average.
 pub fn timeouts(path: &Path, loss: f64) -> f64 {
     let Cycle { packets, sequences, .. } = cycle(path, loss);
     sequences / (1.0 - loss) / packets
@@ -60,7 +60,7 @@ struct Cycle {
     packets: f64,
     /// Round trips, without sequences of timeouts.
     rounds: f64,
-    /// Q: sequences of timeouts.
+    /// Q: number of sequences of consecutive timeouts, 0 to 1 on average.
     sequences: f64,
 }
 

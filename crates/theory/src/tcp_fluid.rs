@@ -1,7 +1,8 @@
-//! TCP on one link as a fluid, after Misra, Gong and Towsley: the transient, by fixed steps with a history.
+//! Fluid model of TCP on one link, after Misra, Gong and Towsley. It computes transients, with fixed time steps.
 //!
-//! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = sum of N W/R - C within 0..L, R = T + q/C. Losses at a full buffer are
-//! signals too. The rule that sets p receives the queue and the offered load only. Units: packets and seconds.
+//! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = sum of N W/R - C within 0..L, R = T + q/C. W: window; R: round-trip
+//! time; q: queue; p: signal probability. Losses at a full buffer are signals too. The rule that sets p receives a
+//! [`Step`]. Units: packets and seconds.
 
 use std::collections::VecDeque;
 
@@ -49,7 +50,7 @@ pub struct Step {
     pub q: f64,
     /// Packets offered in the step.
     pub offered: f64,
-    /// Packets of these dropped by the rule.
+    /// How many of the offered packets the rule dropped; 0 if signals are marks.
     pub dropped: f64,
 }
 
@@ -58,7 +59,7 @@ const STEPS: f64 = 50.0;
 /// Smallest window in packets.
 const MIN_WINDOW: f64 = 1.0;
 
-/// Maximum number of points of a trajectory. A longer one has every second, third, ... point.
+/// Maximum number of points of a trajectory. A longer trajectory keeps only every second, third, ... point.
 const MAX_POINTS: usize = 1 << 20;
 
 /// History of a quantity, one value per step, over the longest round trip.
@@ -69,7 +70,7 @@ struct Past {
 }
 
 impl Past {
-    /// A quantity that was `value` until now. `longest`: maximum age in seconds that `at` is called with.
+    /// History of a quantity that was `value` until now. `longest`: the largest argument of `at`, in seconds.
     fn new(value: f64, step: f64, longest: f64) -> Self {
         Self { step, values: VecDeque::from([value]), most: (longest / step) as usize + 3 }
     }
@@ -157,7 +158,8 @@ mod tests {
         }
     }
 
-    /// Hollot's PI: p += a (q - 200) - b (before - 200) every 1/160 s.
+    /// The PI controller of Hollot et al. with gains multiplied by `times`: p += a (q - 200) - b (before - 200) every
+    /// 1/160 s, where `before` is the previous queue.
     fn pi(times: f64) -> impl FnMut(&Step) -> f64 {
         let (mut p, mut before, mut due) = (0.0_f64, 0.0, 0.0);
         move |step| {
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_alone_keep_a_buffer_full() {
+    fn queue_without_rule_signals_reaches_the_buffer_limit() {
         let points = fluid(60.0).run(100.0, &mut |_| 0.0).unwrap();
         let tail: Vec<f64> = points.iter().filter(|x| x.t_s > 50.0).map(|x| x.q).collect();
         let mean = tail.iter().sum::<f64>() / tail.len() as f64;

@@ -27,8 +27,8 @@ pub struct TcpLoop {
     pub flows: Vec<Flows>,
 }
 
-/// The signal probability at equilibrium for a window of `window` packets: 2/W^2. With drops `window` counts only the
-/// packets that are not dropped.
+/// The signal probability p at equilibrium: 2/W^2 for a window of W = `window` packets. If signals are drops, `window`
+/// counts only the packets that are not dropped: `window` = (1 - p) W.
 pub fn p_for(window: f64, drops: bool) -> f64 {
     if !drops {
         return 2.0 / (window * window);
@@ -47,8 +47,8 @@ pub fn p_for(window: f64, drops: bool) -> f64 {
 pub struct Answer {
     /// Decrease of the queue in packets per unit of probability.
     pub queue: Complex64,
-    /// Decrease of the load in packets per second per unit of probability, if there is no queue: the link is not
-    /// full, and the round trip does not change.
+    /// Decrease of the load in packets per second per unit of probability, for a link that is not full. There is no
+    /// queue, so the round-trip time does not change.
     pub load_alone: Complex64,
 }
 
@@ -69,12 +69,12 @@ impl TcpLoop {
         self.flows.iter().map(|kind| kind.count * kind.rtt_s).sum::<f64>() / count
     }
 
-    /// The linearised loop.
+    /// The loop linearised at its equilibrium.
     pub fn near(&self) -> Near<'_> {
         self.near_on(self.capacity)
     }
 
-    /// The linearised loop of flows that have only a part of a link; `link`: the link's rate in packets per second.
+    /// The linearised loop of flows that share the link with other traffic. `link`: link rate in packets per second.
     pub fn near_on(&self, link: f64) -> Near<'_> {
         let p = self.p();
         let (enters, at_once) = if self.drops { (1.0 - p, self.capacity / (1.0 - p)) } else { (1.0, 0.0) };
@@ -91,7 +91,7 @@ pub struct Near<'a> {
     window: f64,
     /// Fraction of the offered packets that enter the queue.
     enters: f64,
-    /// Immediate effect of drops, in packets per second per unit of probability.
+    /// Immediate decrease of the load by drops, in packets per second per unit of probability; 0 for marks.
     at_once: f64,
 }
 
@@ -134,7 +134,8 @@ mod tests {
         TcpLoop { capacity: 3750.0, drops: false, flows: vec![Flows { count, rtt_s: 0.246 }] }
     }
 
-    /// Their controller, p += a (q - ref) - b (before - ref) every 1/160 s, with a zero-order hold.
+    /// Response of their PI controller, p += a (q - ref) - b (before - ref) every 1/160 s, where `before` is the
+    /// previous queue. The output is held between updates (zero-order hold).
     fn pi(w: f64) -> Complex64 {
         const PERIOD: f64 = 1.0 / 160.0;
         let late = Complex64::from_polar(1.0, -w * PERIOD);
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_response_follows_the_square_root_law() {
+    fn low_frequency_response_follows_the_square_root_law() {
         // q + C T = N W, W = sqrt(2/p): dq/dp = -N W/(2 p).
         let rest = example(60.0);
         let still = rest.near().answer(1e-7).queue;
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn identical_kinds_equal_one_kind() {
+    fn two_groups_of_equal_flows_equal_one_group() {
         let one = example(60.0);
         let two = TcpLoop { flows: [20.0, 40.0].map(|count| Flows { count, ..one.flows[0] }).to_vec(), ..one.clone() };
         assert!((one.window() - two.window()).abs() < 1e-12 && (two.mean_rtt_s() - 0.246).abs() < 1e-12);
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn pi_design_rule_gives_about_its_margins() {
+    fn pi_example_has_margins_of_its_design_rule() {
         // w_g = 0.53, phase margin 90 - w_g R - atan(w_g R) = 75 degrees, with their simpler plant.
         let found = margins(&|w| pi(w) * example(60.0).near().answer(w).queue, 1, 1e-4, 1e3);
         assert!(found.is_stable());

@@ -270,7 +270,7 @@ fn simulated(arrivals: u32, random: &mut Random) -> Vec<f64> {
 
 /// Thirty runs of 100,000 arrivals: each value within four standard errors, exceeded once in 16,000.
 #[test]
-fn a_simulation_agrees_on_a_service_of_phases() {
+fn simulation_matches_solution_for_phase_type_service() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let runs: Vec<Vec<f64>> = (0..30).map(|_| simulated(100_000, &mut random)).collect();
     let moves = Matrix::from_fn(2, 2, |i, j| [[-2.0, 0.8], [0.0, -0.8]][i][j]);

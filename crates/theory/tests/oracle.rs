@@ -54,7 +54,7 @@ fn margins_with_exact_delays_equal_python_control() {
 
 /// Mean in the system, and loss. Both are exact except for rounding.
 #[test]
-fn queues_equal_the_complete_chain_in_scipy() {
+fn mmpp_queues_equal_scipy_solutions() {
     let cases = [
         ("queue m-m-1-10", [1.0, 1.0], [0.8, 0.8], 1, 1.0, 10),
         ("queue mmpp-e2-1-20", [0.5, 0.7], [260.0, 140.0], 2, 250.0, 20),

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_have_the_seeds_that_they_need() {
+    fn committed_rows_have_the_required_number_of_seeds() {
         let ns2 = theirs::Figures::read().unwrap();
         for (at, row) in grid::rows().iter().enumerate() {
             let seeds = [ns2.jittered[at].0.len(), ns2.plain[at].0.len()];
@@ -138,7 +138,7 @@ mod tests {
 
     /// A row that leaves or enters the tolerances, or has another reason, makes the committed page stale.
     #[test]
-    fn ours_agree_with_ns2_except_for_known_reasons() {
+    fn committed_comparison_with_ns2_is_current() {
         let rows = compare().unwrap();
         let committed = program::read(page::FILE).unwrap();
         assert!(committed == page::page(&rows).unwrap(), "{} is stale: cargo xtask validate-ns2", page::FILE);

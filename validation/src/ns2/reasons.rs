@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_confirmed_by_runs() {
+    fn reason_explains_difference_only_if_runs_confirm_it() {
         for (drops, [with_jitter, plain]) in [
             ([30.0, 30.0, 30.2, 30.2], ["noise", "noise"]),
             ([30.0, 30.0, 30.0, 40.0], ["noise", "ties"]),

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_exactly_the_rows() {
+    fn parse_rejects_missing_unknown_and_unreadable_rows() {
         let file = |seeds: &str| {
             let line = |row: &Row| seeds.chars().map(|s| format!("{},{s},70,0.03,0,1,0.99\n", row.columns())).collect();
             let lines: Vec<String> = rows().iter().map(line).collect();

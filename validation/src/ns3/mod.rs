@@ -88,7 +88,7 @@ mod tests {
 
     /// The page is current, and exactly the listed rows are outside the tolerances.
     #[test]
-    fn ours_agree_with_ns3_except_for_known_reasons() {
+    fn forebay_differs_from_ns3_only_as_listed() {
         let (closed, open) = compare().unwrap();
         assert_eq!(outside::faults(&closed, &open), [""; 0]);
         let committed = program::read(page::FILE).unwrap();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn files_have_exactly_the_rows() {
+    fn files_have_one_line_per_row_and_seed() {
         let lines = |file| program::read(file).unwrap().lines().count();
         assert_eq!(lines(closed::FILE), 1 + closed::rows().len() * closed::SEEDS as usize);
         assert_eq!(lines(open::FILE), 1 + open::CASES.iter().map(|case| case.seeds().count()).sum::<usize>());

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_wait_for_a_server_of_400_us() {
+    fn server_takes_400_us_for_each_packet() {
         let spec = Spec::parse("droptail").unwrap();
         // Three at once for two places: one is sent, two wait, the fourth is dropped.
         let out = serve(&spec, Limit::Packets(2), &[(10, 0), (11, 0), (12, 0), (13, 0), (900_000, 0)], 1);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_are_read_and_compared_in_order() {
+    fn drops_are_compared_in_order_of_packet_number() {
         let read_as = |line| read(line).map(|run| (run.offered, run.drops, run.dropped, run.mean_queue));
         assert_eq!(read_as("9,3,1.5,4 -2 5"), Some((9, 3, vec![4, 2, 7], 1.5)));
         assert_eq!(read_as("9,3,1.5,-"), Some((9, 3, vec![], 1.5)));

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_rows_missing_from_the_list() {
+    fn finds_unlisted_deviations_and_listed_rows_without_deviation() {
         let runs = |queue: f64| Runs(vec![[queue, 0.02, 0.0, 1.0, 1.0]; 2]);
         let faults = |name, queue| row_faults(name, &runs(queue), &runs(50.0)).join("; ");
         assert_eq!(faults("no such", 51.0), "");

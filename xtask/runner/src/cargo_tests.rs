@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_known_by_their_file() {
+    fn reads_program_and_test_names_from_cargo_output() {
         for (line, program) in [
             ("     Running tests/a.rs (target/debug/deps/a_b-0f1)", Some("a_b-0f1")),
             ("   Doc-tests forebay_aqm", Some("forebay_aqm")),

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_disciplines_variants_and_controls() {
+    fn name_selects_discipline_variant_or_congestion_control() {
         let discipline =
             |name: &str, module: &str| Some(Subject::Discipline { name: name.into(), module: module.into() });
         assert_eq!(subject("codel"), discipline("codel", "codel"));

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_a_rule_in_any_folder() {
+    fn finds_source_file_of_a_discipline_by_name() {
         let tree = Tree::of(&[
             ("crates/aqm/src/aqm/backlog/red.rs", ""),
             ("crates/aqm/src/aqm/backlog/ared.rs", ""),

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_knows_files_and_folders() {
+    fn has_is_true_for_existing_files_and_folders() {
         let tree = Tree::of(&[("crates/aqm/src/lib.rs", ""), ("README.md", "")]);
         assert!(tree.has("crates/aqm") && tree.has("crates/aqm/") && tree.has("README.md"));
         assert!(!tree.has("crates/a") && !tree.has("README"));

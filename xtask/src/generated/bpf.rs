@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_object_belongs_to_its_source() {
+    fn committed_object_matches_the_compiled_source() {
         let tools = match tools() {
             Ok(tools) => tools,
             Err(lacking) => return super::skips::skip(lacking),

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn omissions_have_a_reason() {
+    fn reads_omitted_requirements_and_finds_malformed_ones() {
         let head = "//! Tests.\n//!\n//! Left out: RFC 8033 section 5.10 (MAY): this | that,\n//! for a reason.\n\
                     //! Left out: RFC 8033 section 5.9 (SHOULD): another.\n//!\n//! No more.\n\n\
                     //! Left out: RFC 1 section 1 (MAY): not in the head.\n";

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn replaces_what_stands_there_once() {
+    fn replaces_text_that_occurs_exactly_once() {
         let sign = fault("wrong sign\n- b + c\n+ b - c").unwrap();
         assert_eq!(sign.apply(CODE).unwrap(), CODE.replace("b + c", "b - c"));
         let lines = fault("no clamp\n- if a > 1 {\n- a -= 1;\n- }\n= never above 1").unwrap();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_too_few_and_unfitting_faults() {
+    fn finds_files_with_too_few_or_inapplicable_faults() {
         let five = "a\n- b + c\n+ b - c\n\n".repeat(5);
         let x = "crates/aqm/mutants/x.txt";
         for (files, want) in [

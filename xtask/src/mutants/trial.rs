@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_copy_has_one_member_and_the_same_lints() {
+    fn copied_workspace_has_one_member_and_keeps_lints() {
         let table: Table = toml::from_str(&alone(&program::read("Cargo.toml").unwrap()).unwrap()).unwrap();
         assert_eq!(table["workspace"]["members"].as_array().map(Vec::len), Some(1));
         assert!(table["workspace"].get("lints").is_some() && table.get("profile").is_some());

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_paths_in_any_file() {
+    fn finds_paths_of_the_build_machine_in_binaries() {
         let place = program::scratch("paths").unwrap();
         let folders = [PathBuf::from("/some/body"), PathBuf::from("/")];
         assert!(contains_no_path_of(&place, &folders).is_err(), "an empty folder is an error");

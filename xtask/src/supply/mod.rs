@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn check_fails_if_a_package_is_unknown() {
+    fn unknown_packages_without_faults_skip_the_check() {
         assert_eq!(of(&[CLEAN]), Some(Answer::Clean));
         assert_eq!(of(&[CLEAN, FAULTY, UNKNOWN]), Some(Answer::Faults("b: PYSEC-1, CVE-2".into())));
         let unknown = of(&[CLEAN, UNKNOWN]);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_network_skips_and_a_wrong_call_fails() {
+    fn missing_network_skips_but_wrong_arguments_fail() {
         let shell = |script: &str| packages(program::script(script));
         assert_eq!(shell("echo ConnectionError >&2; exit 1"), Answer::None("ConnectionError".into()));
         assert_eq!(shell("echo usage >&2; exit 2"), Answer::Faults("usage".into()));

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_is_wrong_with_a_page() {
+    fn finds_script_errors_missing_charts_and_horizontal_overflow() {
         for (errors, charts, lines, beyond, want) in [
             (0, 51, 900, 0, ""),
             (1, 51, 900, 0, "1 script errors"),

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn names_missing_requirements_of_the_requested_use() {
         let document = serde_json::json!({ "findings": [
             { "name": "namespaces", "for": "link, run --on kernel", "ok": false, "missing": "not permitted" },
             { "name": "rights", "for": "attach", "ok": false, "missing": "no" },

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_may_differ_in_the_last_digits() {
+    fn numbers_agree_within_tolerance_and_words_exactly() {
         assert!(same("queue a 1.000000000e0 2e-3", "queue a 1.000000001e0 2e-3").is_ok());
         for other in ["queue a 1.0001 2e-3", "queue b 1 2e-3", "queue a 1", ""] {
             assert!(same("queue a 1.000000000e0 2e-3", other).is_err(), "{other}");

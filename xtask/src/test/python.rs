@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_block_of_python() {
+    fn returns_the_first_python_code_block() {
         assert_eq!(block("a\n```python\nb\n```\nc\n```python\nd\n```"), Some("b\n"));
     }
 }

@@ -35,7 +35,7 @@ mod tests {
     use super::check;
 
     #[test]
-    fn claims_and_verdicts_belong_together() {
+    fn finds_claims_without_verdict_and_verdicts_without_claim() {
         let claims = ("papers/x/claims.toml", "[[claim]]\nid = \"X-1\"\n[[claim]]\nid = \"X-2\"");
         for (expected, want) in [
             (r#"{"X-1": "reproduced", "X-2": "refuted"}"#, ""),

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_lints_that_are_taken_back() {
+    fn finds_missing_lints_and_misplaced_unsafe_code() {
         let syscalls = "#![expect(unsafe_code, reason = \"syscalls\")]";
         for (path, text, want) in [
             ("crates/x/Cargo.toml", "[lints]\nworkspace = true", ""),

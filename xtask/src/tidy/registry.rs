@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_missing_and_superfluous_files() {
+    fn finds_missing_and_extra_files_of_disciplines() {
         let of_red = |tree: &Tree| files_of(tree, &[("red", "red")]);
         let (golden, rule) = (("crates/aqm/golden/red.txt", ""), ("crates/aqm/tests/reference/aqm/red.rs", ""));
         finds(of_red, &[golden, rule], "");

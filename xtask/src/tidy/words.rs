@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_notes_and_paths_of_machines() {
+    fn finds_todo_notes_and_absolute_paths() {
         for note in NOTES {
             let text = format!("fn f() {{}}\n// {note}: later\n");
             finds(notes, &[("crates/cli/src/x.rs", &text)], &format!("crates/cli/src/x.rs:2: {note}"));

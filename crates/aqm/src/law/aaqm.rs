@@ -1,9 +1,9 @@
 //! AAQM: p rises by a fixed step while more packets arrive than depart, and falls by a fixed step otherwise.
 //!
-//! Once per period AAQM compares the packets that entered the queue with those that left it. There is no reference
-//! queue. The quotient is 1 at an empty queue and at a full one, so there are two equilibria. With equal steps and
-//! many flows the queue stays near the top of the buffer. With larger steps up it is nearly empty until the load
-//! makes it jump. The paper's threshold marker (eq. 18) is the parameter `th` of every discipline.
+//! Once per period AAQM computes U, the packets that entered the queue divided by those that left it. There is no
+//! target queue length. U is 1 while the queue stays empty and while it stays full, so there are two equilibria. With
+//! equal steps and many flows the queue stays nearly full. With larger steps up it is nearly empty until many flows
+//! fill it. The paper's threshold marker (eq. 18) is the parameter `th` of every discipline.
 
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Actuation, Law, Sample};
@@ -38,7 +38,7 @@ fn quotient(period: &Tally, u_when_no_departure: f64) -> f64 {
     }
 }
 
-/// The timer's rule: p rises if U exceeds 1, else falls; the result is within 0..1.
+/// The new p after one period: p + p1 if U exceeds 1, else p - p2, clamped to 0..1.
 fn step(p: f64, u: f64, p1: f64, p2: f64) -> f64 {
     if u > BALANCE { (p + p1).min(1.0) } else { (p - p2).max(0.0) }
 }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn quotient_and_its_special_cases() {
+    fn quotient_is_defined_without_arrivals_or_departures() {
         assert_eq!(quotient(&period(49, 48), 1.0), 49.0 / 48.0);
         assert_eq!(quotient(&period(0, 48), 1.0), 0.0);
         assert_eq!(quotient(&period(5, 0), 1.0), 1.0);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn p_rises_only_above_balance_within_bounds() {
+    fn p_rises_only_if_quotient_exceeds_one() {
         assert_eq!(step(0.5, 1.001, 0.25, 0.125), 0.75);
         assert_eq!(step(0.5, 1.0, 0.25, 0.125), 0.375);
         assert_eq!(step(0.5, 0.0, 0.25, 0.125), 0.375);

@@ -1,8 +1,8 @@
 //! MSC: the arrival rate sets the probability on a large time scale; the queue corrects it on a small one.
 //!
-//! The load rho of the last ts_l gives the share of the traffic in excess: with p_a = 1 - gamma/rho the admitted rate
-//! is gamma C. Every ts_s the relative queue mismatch is added, so that bursts are dropped more and lulls less. With
-//! gamma = 1 and rho > 1 the equilibrium queue is q_ref.
+//! Every ts_l the load rho (filtered arrival rate / C) gives p_a = 1 - gamma/rho. With this drop probability the
+//! admitted rate is gamma C. Every ts_s the signal probability becomes p_a plus alpha times the relative queue error
+//! (Q - Qref)/Qref, so it is higher in bursts. With gamma = 1 and rho > 1 the equilibrium queue is q_ref.
 
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Actuation, Law, Sample, Trigger};
@@ -13,7 +13,7 @@ use crate::{params, probes};
 params! {
     /// Parameters of MSC.
     pub struct Params {
-        /// Reference queue; its unit (packets or bytes) is that of Q.
+        /// Reference queue length, in packets or bytes. The queue length Q is measured in the same unit.
         q_ref: Depth = Depth::Packets(40.0), in 1.0 ..= 1e9, "Qref", "section 4, experiments 1-3";
         /// Weight of the relative queue mismatch.
         alpha: f64 = 0.1, in 0.0 ..= 1.0, "alpha", "section 4 says 'a small value'; the listing starts at 1.0";

@@ -21,16 +21,16 @@ params! {
         b: Auto<f64> = Auto::Given(1.816e-5), in 0.0 ..= 1e3, "b", "Hollot et al. section V; ns-2.35 default";
         /// Updates per second.
         w: f64 = 170.0, in 1e-3 ..= 1e6, "w", "ns-2.35 default";
-        /// Design point: smallest number of connections that must be stable.
+        /// Design point: smallest number of connections with which the queue must be stable.
         n: u32 = 60, in 1.0 ..= 1000000.0, "N", "Hollot et al. section V";
-        /// Design point: longest round-trip time that must be stable, queueing included.
+        /// Design point: longest round-trip time with which the queue must be stable, including queuing delay.
         rtt: Span = Span::from_millis(246), in 1e-4 ..= 1e2, "R", "Hollot et al. section V";
         /// Design point: crossover frequency in rad/s; auto: 2 n/(rtt^2 C), at most 0.5/rtt.
         w_g: Auto<f64> = Auto::Auto, in 1e-6 ..= 1e6, "w_g", "Hollot et al. have 2N/(R^2 C); the bound is ours";
     }
 }
 
-/// Largest automatic w_g times R: a phase margin of 34.8 degrees. Ours.
+/// Upper bound of w_g R if w_g is auto. It gives a phase margin of 34.8 degrees. It is not in the paper.
 const MOST_W_G_R: f64 = 0.5;
 
 /// 2N/(R^2 C): the slow pole of TCP, which the controller's zero cancels. C in packets per second.
@@ -180,7 +180,7 @@ mod tests {
         Pi::build(&params, link)
     }
 
-    /// p after one update for each queue length in `queues`, of `len`-byte packets.
+    /// Updates `pi` once with each queue length in `queues`, in packets of `len` bytes. Returns the last p.
     fn p_after(pi: &mut Pi, queues: &[f64], len: f64) -> f64 {
         for q in queues {
             let sample = Sample {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn tuned_gains_follow_link_connections_and_round_trip() {
+    fn auto_gains_depend_on_link_n_and_rtt() {
         // The published design point, where w_g is z = 0.5288; and one where 0.5/R = 4.17 is below z = 5.56.
         let slow = pi("a=auto b=auto w=160 n=60 rtt=246ms", &LINK).gains;
         assert_eq!(slow, gains(60.0, 0.246, 3750.0, zero(60.0, 0.246, 3750.0), 1.0 / 160.0));

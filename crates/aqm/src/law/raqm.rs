@@ -105,9 +105,9 @@ params! {
         p_init: f64 = 2e-4, in 0.0 ..= 1.0, "p_0", "Fig. 1";
         /// Smallest probability. It must exceed 0 for p to recover, because p changes by factors.
         p_min: f64 = 1e-6, in 0.0 ..= 1.0, "", "ours";
-        /// Cap on c(x), which is infinite at x = 0 and x >= 2.
+        /// Upper bound of c(x), and its value where c is infinite or undefined (x = 0 and x >= 2).
         c_max: f64 = 8.0, in 4.0 ..= 1e3, "", "ours: c at x = 0.042";
-        /// Pull towards q0, in 1/s: the target rate becomes r0 + kappa (q0 - q).
+        /// Gain on the queue error, in 1/s: the target rate becomes r0 + kappa (q0 - q); 0 disables it.
         kappa: f64 = 0.0, in 0.0 ..= 1e3, "kappa", "ours: not in the paper";
         /// Which bytes count in the input rate.
         rate_basis: RateBasis = RateBasis::Offered, in 0.0 ..= 1.0, "", "Fig. 1 counts every arrival";
@@ -116,7 +116,7 @@ params! {
 
 /// m = alpha r0 of the first period, before any rate is known (section 3).
 const FIRST_GAIN: f64 = 2.0;
-/// Largest absolute exponent of one period, so that p cannot jump between 0 and 1. Ours.
+/// Largest absolute exponent of one period: p changes by at most the factor e^5. The bound is not in the paper.
 const EXPONENT_LIMIT: f64 = 5.0;
 
 /// c(x) of eq. (13): 2 ln((2-x)/x)/(1-x) = 4 atanh(e)/e with e = 1-x; `cap` where that is larger or undefined.

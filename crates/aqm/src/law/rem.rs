@@ -143,7 +143,7 @@ mod tests {
     use crate::base::units::{Limit, Rate};
     use crate::testing::by_hand::params;
 
-    /// 10 Mb/s of 500-byte packets: 5 in 2 ms.
+    /// This link sends five 500-byte packets in 2 ms.
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
 
     fn rem(settings: &str) -> Rem {
@@ -151,7 +151,7 @@ mod tests {
         Rem::build(&params, &LINK)
     }
 
-    /// The price after 2 ms with `x` arrivals of `len` bytes, all but two accepted, and `q` queued.
+    /// The price after 2 ms in which `x` packets of `len` bytes arrived and 2 of them were dropped; `q` are queued.
     fn price_after(rem: &mut Rem, x: u64, q: f64, len: u64) -> f64 {
         let count = |pkts| Count { pkts, bytes: pkts * len };
         let sample = Sample {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn price_for_five_percent() {
+    fn probability_is_five_percent_at_price_51_3() {
         // Worked by hand in the specification: p = 0.05 needs price 51.3.
         let ln_phi = libm::log(1.001);
         assert!((probability(51.3, ln_phi) - 0.05).abs() < 1e-4);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn price_counts_all_arrivals_and_queue_above_b() {
+    fn price_includes_dropped_arrivals_and_queue_error() {
         // 9 arrivals including dropped ones, c = 5; (40 - 20)/10 for the queue: 0.001 x (9 + 2 - 5).
         let mut rem = rem("");
         near(price_after(&mut rem, 9, 40.0, 500), 0.006);

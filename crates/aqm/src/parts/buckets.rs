@@ -49,12 +49,12 @@ fn draw(rng: &mut Rng) -> u32 {
 }
 
 impl Buckets {
-    /// `count` queues, 1 to [`MOST`]. A salt that is not given is drawn at the first packet.
+    /// `count` queues, 1 to [`MOST`]. If the salt is not given, `hash=salted` draws it at the first packet.
     pub const fn new(count: u32, key: Key, hash: Hash, salt: Auto<u32>) -> Self {
         Self { count, key, hash, salt }
     }
 
-    /// This mapping with the salt of `before`; `None` if flows would change their queues.
+    /// This mapping as the successor of `before`, whose salt it keeps. `None` if flows would change their queues.
     pub fn after(self, before: &Self) -> Option<Self> {
         let same = (self.count, self.key, self.hash) == (before.count, before.key, before.hash);
         let salt = match (self.salt, before.salt) {

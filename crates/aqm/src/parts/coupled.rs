@@ -10,10 +10,10 @@ use crate::choice;
 choice! {
     /// How a probability is turned into signals.
     pub enum Toss {
-        /// At random; for a square, the larger of two random numbers is compared with its root.
+        /// At random. For the probability p'^2, each of two random numbers must be below p'.
         Random = "random",
-        /// Deterministic: probabilities accumulate, and each time the sum exceeds 1 a signal is due: RFC 9332's
-        /// `recur`.
+        /// Deterministic, as RFC 9332's `recur`: probabilities are added up. Each time the sum exceeds 1, one packet is
+        /// signalled and 1 is subtracted.
         Accumulate = "accumulate",
     }
 }
@@ -41,12 +41,12 @@ impl Tosses {
         Self { toss, count: 0.0 }
     }
 
-    /// These decisions with the accumulated amount of `before`.
+    /// These decisions, starting with the sum that `before` has accumulated.
     pub const fn after(self, before: &Self) -> Self {
         Self { count: before.count, ..self }
     }
 
-    /// True with probability `p`.
+    /// True with probability `p`. `u` has two random numbers, uniform on [0, 1).
     pub fn linear(&mut self, p: f64, u: [f64; 2]) -> bool {
         match self.toss {
             Toss::Random => u[0] < p,
@@ -59,7 +59,7 @@ impl Tosses {
         }
     }
 
-    /// True with probability `root` squared.
+    /// True with probability `root` squared. `u` is as in [`linear`](Self::linear).
     pub fn squared(&mut self, root: f64, u: [f64; 2]) -> bool {
         match self.toss {
             Toss::Random => (u[0] < root) & (u[1] < root),
@@ -158,7 +158,7 @@ mod tests {
 
     const TWO: Coupling = Coupling { k: 2.0, curve: 1, p_cmax: 0.25, overload: Overload::Drop };
 
-    /// How many of 10,000 packets are accepted, signalled, dropped.
+    /// The numbers of accepted, signalled and dropped packets of 10,000. `hears` returns the verdict on one packet.
     fn counts(toss: Toss, mut hears: impl FnMut(&mut Tosses, [f64; 2]) -> Verdict) -> [u32; 3] {
         let (mut tosses, mut rng) = (Tosses::new(toss), Rng::stream(1, "tosses"));
         let mut counts = [0; 3];
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn native_probability_only_raises_the_coupled_one() {
+    fn larger_of_native_and_coupled_probability_applies() {
         for toss in [Toss::Random, Toss::Accumulate] {
             let marked = |native| counts(toss, |tosses, u| TWO.scalable(0.2, native, tosses, u))[1];
             assert!(near(toss, marked(0.1), 0.4) && near(toss, marked(0.7), 0.7));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_are_dropped_alike_from_p_cmax() {
+    fn overload_drops_classic_and_scalable_packets_equally() {
         for toss in [Toss::Random, Toss::Accumulate] {
             for p in [0.5, 0.6, 0.9] {
                 let [_, marked, classic] = counts(toss, |tosses, u| TWO.classic(p, 0.0, tosses, u));

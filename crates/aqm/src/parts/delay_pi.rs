@@ -2,7 +2,7 @@
 
 use crate::base::time::Span;
 
-/// Target and gains. A gain in Hz converts seconds of delay to probability, per update.
+/// Target delay and gains. A gain in Hz times a delay in seconds is the change of the probability per update.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gains {
     /// Target delay in seconds.

@@ -60,7 +60,7 @@ impl Value for Depths {
     }
 }
 
-/// Access to given depths.
+/// A parameter with depths that may be `auto`.
 pub trait Given {
     /// The given depths: none for auto, one for all classes, or one per class.
     fn given(&self) -> &[Depth];

@@ -1,11 +1,12 @@
-//! The time a queue needs to send a given number of bytes, measured at departures (RFC 8033 section 5.2).
+//! Estimates the time that a queue needs to send its backlog (RFC 8033 section 5.2).
 //!
-//! A measurement starts only with enough backlog: a queue that becomes empty would seem slow.
+//! It measures the time in which `threshold` bytes depart. A departure starts a measurement only if it leaves at least
+//! `threshold` bytes of backlog: a queue that becomes empty during the measurement would seem slow.
 
 use crate::base::time::{Instant, Span};
 
-/// A sample over `threshold` bytes has the weight `threshold` / this in the average; at this threshold there is no
-/// averaging.
+/// The weight of a new sample in the average is `threshold` / `FULL_WEIGHT`. If both are equal, the average is the
+/// latest sample.
 pub const FULL_WEIGHT: f64 = 65_536.0;
 
 /// The measured time for `threshold` bytes, and from it the delay of a backlog.

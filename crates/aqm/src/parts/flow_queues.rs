@@ -154,8 +154,8 @@ pub struct FlowQueues {
 }
 
 impl FlowQueues {
-    /// `count` queues with `quantum` bytes per round, above 0. `always_old` true: RFC 8290, false: Linux; see the
-    /// field.
+    /// Creates `count` idle queues. Each may send `quantum` bytes (above 0) per round. `always_old` is true for the
+    /// rules of RFC 8290, false for those of Linux.
     pub fn new(count: usize, quantum: i32, always_old: bool) -> Self {
         Self {
             flows: alloc::vec![Flow { credit: 0, tier: Tier::Idle }; count],
@@ -240,7 +240,8 @@ impl FlowQueues {
 mod tests {
     use super::*;
 
-    /// Serves `flows`, of which `waiting` gives packet count and length; the senders of up to `packets` packets.
+    /// Sends up to `packets` packets and returns their queues. `waiting` has the number of packets and the packet
+    /// length of each queue.
     fn order(flows: &mut FlowQueues, waiting: &mut [(u32, u32)], packets: usize) -> Vec<u16> {
         let mut sent = Vec::new();
         while sent.len() < packets {
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn new_queues_are_served_first_once() {
+    fn new_queue_is_first_for_one_quantum() {
         let mut flows = FlowQueues::new(4, 300, true);
         (0..2).for_each(|at| flows.activate(ListId(at)));
         let mut waiting = [(9, 300), (9, 300), (0, 0), (2, 300)];

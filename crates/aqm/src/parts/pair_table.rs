@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn matches_a_map_without_evictions() {
+    fn counts_match_a_btreemap_without_evictions() {
         let mut table = PairTable::new(4096, T);
         let mut map = alloc::collections::BTreeMap::<u32, (u32, u64)>::new();
         let mut rng = crate::base::rng::Rng::stream(1, "pairs");

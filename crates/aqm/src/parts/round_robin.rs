@@ -1,9 +1,10 @@
 //! Deficit round robin: each turn gives a queue a quantum (Shreedhar and Varghese 1995).
 //!
-//! At its turn a queue gets its quantum and sends heads while the deficit covers their costs. The rest is kept for the
-//! next turn, unless the queue becomes empty. With equal costs this is weighted round robin by packets. The caller
-//! gives the cost of a head as an integer. The scheduler is work-conserving. A decision takes constant time if each
-//! quantum covers a head; otherwise one extra pass over the queues, for any number of rounds.
+//! At its turn a queue adds its quantum to its deficit. It sends packets from its head while the deficit covers their
+//! costs. It keeps the rest of the deficit for its next turn, unless it becomes empty. The caller gives the cost of a
+//! head as an integer. If all costs are equal, this is weighted round robin by packets. The scheduler is
+//! work-conserving. A decision takes constant time if every quantum covers the cost of a head. Otherwise it passes over
+//! the queues a fixed number of times, however many rounds are needed.
 
 /// Largest number of queues.
 pub const MOST: usize = 32;
@@ -27,12 +28,12 @@ impl RoundRobin {
         Self { quanta: own, accounts: [0; MOST], backlogged: 0, turn: MOST - 1 }
     }
 
-    /// These quanta with the turn and deficits of `before`.
+    /// Keeps the quanta of `self` and takes the turn, the deficits and the backlogged queues of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { quanta: self.quanta, accounts: before.accounts, backlogged: before.backlogged, turn: before.turn }
     }
 
-    /// This scheduler with deficits converted to another unit: `new` of it equal `old` of the present one.
+    /// Converts the deficits to another unit of cost: multiplies them by `new`/`old`.
     pub fn in_units(mut self, new: u64, old: u64) -> Self {
         for account in &mut self.accounts {
             *account = (u128::from(*account) * u128::from(new) / u128::from(old.max(1))) as u64;
@@ -40,7 +41,7 @@ impl RoundRobin {
         self
     }
 
-    /// Queue `i` holds packets.
+    /// Records that queue `i` holds packets.
     #[inline]
     pub const fn joined(&mut self, i: usize) {
         self.backlogged |= 1 << i;
@@ -75,7 +76,7 @@ impl RoundRobin {
         }
     }
 
-    /// Queue `i` has sent its head at this cost; `more`: it holds another packet.
+    /// Records that queue `i` has sent its head at this cost. `more`: whether it holds another packet.
     #[inline]
     pub const fn sent(&mut self, i: usize, cost: u64, more: bool) {
         if more {
@@ -98,7 +99,7 @@ impl RoundRobin {
         (after + from_next.trailing_zeros()) as usize % MOST
     }
 
-    /// After a round in which no queue could send: skips the further rounds in which none can.
+    /// Skips all rounds in which no queue could send: adds their quanta to the deficits. Called after one such round.
     #[inline(never)]
     fn skip_rounds(&mut self, cost: impl Fn(usize) -> u64) {
         let waiting = self.backlogged;
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_costs_are_weighted_round_robin() {
+    fn equal_costs_give_weighted_round_robin() {
         assert_eq!(order(&[1, 2, 3], &[1, 1, 1], 12), [0, 1, 1, 2, 2, 2, 0, 1, 1, 2, 2, 2]);
     }
 
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_follow_the_quanta_at_any_packet_cost() {
+    fn total_costs_are_proportional_to_the_quanta() {
         for (quanta, costs) in
             [([100, 300], [500, 500]), ([1500, 4500], [1500, 40]), ([1, 3], [40, 9000]), ([7, 21], [65, 1])]
         {

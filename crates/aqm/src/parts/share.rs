@@ -6,7 +6,7 @@ use crate::base::params::Value;
 use crate::base::text::{self, BadValue};
 use crate::base::units::Rate;
 
-/// A share of the link: a rate, or a fraction of C.
+/// A share of the link: a rate, or a fraction of the link rate C.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Share {
     /// Computed by the discipline.
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn share_round_trips_and_is_bounded_by_link() {
+    fn share_text_round_trips_and_rate_is_bounded() {
         for text in ["auto", "0", "0.75", "2mbit"] {
             assert_eq!(Share::parse(text).map(|share| share.show()), Ok(text.to_string()));
         }

@@ -26,7 +26,7 @@ pub struct Split {
     scheduler: Scheduler,
     /// In bytes per second.
     rates: [f64; 2],
-    /// Clocks: bytes of the head not yet covered by its rate. DRR: the deficit counter.
+    /// Clocks: bytes of the head that the rate of its queue has not yet covered. DRR: the deficit counter.
     owed: [f64; 2],
     /// Time of the last update of `owed`.
     at: Instant,
@@ -70,7 +70,7 @@ impl Split {
         self.rates
     }
 
-    /// Queue `i` was empty; the packet at its head now has `len` bytes.
+    /// Records that queue `i` was empty and now has a head of `len` bytes.
     pub fn begin(&mut self, i: usize, len: u32) {
         self.owed[i] = match self.scheduler {
             Scheduler::Clocks => f64::from(len),

@@ -1,8 +1,9 @@
 //! The virtual buffer of SVB, MSVB and SIO: a virtual queue and a threshold on it.
 //!
-//! Q_v fills with the traffic and drains at C. The threshold B fills at alpha phi C and drains by alpha times its
-//! traffic. Arrivals are signalled with probability (Q_v - B)/Q_v. Between arrivals Q_v' = -C and B' = alpha phi C
-//! are integrated exactly; arrivals are impulses. All lengths are in one unit, packets or bytes.
+//! A packet that counts adds its length to the virtual queue Q_v and subtracts alpha times its length from the
+//! threshold B of its class. Between arrivals Q_v falls at the link rate C, and B rises at alpha phi C, where phi is
+//! the share of the class; both are integrated exactly. An arrival is signalled with probability (Q_v - B)/Q_v, or 0 if
+//! B is larger. All lengths are in one unit, packets or bytes.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -17,7 +18,7 @@ use crate::choice;
 choice! {
     /// Which packets count in Q_v and B.
     pub enum RateBasis {
-        /// Packets that enter the buffer: Q_v is then the real backlog except for its continuous drain.
+        /// Packets that enter the buffer. Q_v then differs from the real backlog only because it drains continuously.
         Accepted = "accepted",
         /// Every arrival, as in the paper; suitable for marks, not for drops.
         Offered = "offered",
@@ -36,9 +37,9 @@ impl RateBasis {
     }
 }
 
-/// Automatic b_cap as a fraction of the buffer. Ours.
+/// Automatic b_cap as a fraction of the buffer: our choice.
 const CAP_OF_BUFFER: f64 = 0.5;
-/// Automatic b_floor as a fraction of b_cap. Ours.
+/// Automatic b_floor as a fraction of b_cap: our choice.
 const FLOOR_OF_CAP: f64 = 0.1;
 
 /// Seconds in a nanosecond.
@@ -59,7 +60,7 @@ fn relaxed(b: f64, kappa: f64, rest: f64, dt: f64) -> f64 {
     b - (rest - b) * libm::expm1(-kappa * dt)
 }
 
-/// B after traffic of `size`.
+/// B after traffic of `size`, which subtracts `alpha` `size`; at least `floor`.
 fn charged(b: f64, alpha: f64, size: f64, floor: f64) -> f64 {
     (b - alpha * size).max(floor)
 }
@@ -103,7 +104,7 @@ pub struct Bounds<'a> {
     pub init: Auto<Depth>,
     /// Smallest threshold; auto: a tenth of the largest.
     pub floor: Auto<Depth>,
-    /// Target of a leak; auto: the initial threshold.
+    /// `target` of the leak term kappa (target - B); auto: the initial threshold.
     pub target: Auto<Depth>,
 }
 
@@ -116,12 +117,12 @@ pub struct Range {
     pub init: f64,
     /// Largest threshold.
     pub cap: f64,
-    /// Target of a leak.
+    /// `target` of the leak term kappa (target - B).
     pub target: f64,
 }
 
 impl Bounds<'_> {
-    /// The given values with name and rank. A value of lower rank must not exceed one of higher rank.
+    /// The values that the user has given, each with its name and rank. A value must not exceed a value of higher rank.
     fn given(&self) -> impl Iterator<Item = (&'static str, u8, Depth)> {
         let one = |name, rank, depth| match depth {
             Auto::Given(depth) => Some((name, rank, depth)),
@@ -131,12 +132,12 @@ impl Bounds<'_> {
         inner.into_iter().flatten().chain(self.cap.iter().map(|cap| ("b_cap", 2, *cap)))
     }
 
-    /// The given values except 0, which has no unit.
+    /// The values that the user has given, except 0, which needs no unit.
     fn with_unit(&self) -> impl Iterator<Item = (&'static str, u8, Depth)> {
         self.given().filter(|(.., depth)| depth.value() > 0.0)
     }
 
-    /// Checks that all values have one unit and that floor <= init, target <= cap.
+    /// Checks that all values have the same unit, cap > 0, floor <= init <= cap and floor <= target <= cap.
     pub fn check(&self) -> Result<(), String> {
         let mut others = self.with_unit();
         if let Some((name, _, depth)) = others.next()
@@ -156,7 +157,7 @@ impl Bounds<'_> {
         Ok(())
     }
 
-    /// The unit of the given values, or of the buffer if none is given. The value is 0.
+    /// The unit of the values that the user has given, else the unit of the buffer; returned as a depth of 0.
     pub fn unit(&self, link: &Link) -> Depth {
         match (self.with_unit().next(), link.limit) {
             (Some((.., depth)), _) => depth.with(0.0),
@@ -165,7 +166,7 @@ impl Bounds<'_> {
         }
     }
 
-    /// The bounds of class `class`, modulo the length of the list.
+    /// The bounds of class `class`. If `cap` is a list of n values, class i has value i mod n.
     pub fn of(&self, class: usize, link: &Link) -> Range {
         let unit = self.unit(link);
         let buffer = match unit {
@@ -212,7 +213,7 @@ impl Threshold {
         }
     }
 
-    /// This threshold with the value of `before`, within the bounds of this one.
+    /// Keeps the parameters of `self` and takes the value of `before`, limited to the bounds of `self`.
     #[must_use]
     pub const fn after(self, before: &Self) -> Self {
         Self { b: before.b.clamp(self.range.floor, self.range.cap), at: before.at, ..self }
@@ -299,7 +300,8 @@ impl VirtualBuffer {
         self.q_v
     }
 
-    /// Advances Q_v and `threshold` to `now`. Returns the signal odds of `packet`, computed as if it were counted.
+    /// Advances Q_v and `threshold` to `now`. Returns the signal odds of `packet`: Q_v and B as they would be if it
+    /// were counted. Does not count it.
     #[inline]
     pub fn arrival(&mut self, threshold: &mut Threshold, packet: &Packet, now: Instant) -> Odds {
         self.advance(threshold, now);
@@ -359,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn equations_by_hand() {
+    fn drain_fill_charge_and_probability_match_hand_results() {
         assert_eq!(drained(10.0, 1250.0, 0.004), 5.0);
         assert_eq!(drained(1.0, 1250.0, 0.004), 0.0);
         // alpha phi C dt = 0.5 x 0.1 x 1250 x 0.02 = 1.25.
@@ -398,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn packet_counts_only_after_count() {
+    fn only_count_adds_the_packet_to_q_v() {
         let mut buffer = VirtualBuffer::new(PKTS, &LINK);
         let mut b = Threshold::new(1.5, 0.0, buffer.capacity(), range(0.0, 2.5, 2.5));
         let packet = Packet { len: 1000, ..Packet::default() };
@@ -424,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_count_only_if_offered() {
+    fn dropped_packets_count_only_with_basis_offered() {
         use RateBasis::{Accepted, Offered};
         for basis in [Accepted, Offered] {
             assert!(basis.counts(Fate::Queued { marked: false }) && basis.counts(Fate::Queued { marked: true }));
@@ -436,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn unit_and_bounds_follow_given_values() {
+    fn automatic_unit_and_bounds_follow_given_values() {
         let (p, b) = (Depth::Packets, Depth::Bytes);
         let none = Some(p(0.0));
         let of = |bounds: Bounds<'_>, class| (bounds.unit(&LINK), bounds.of(class, &LINK));
@@ -454,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_rejected() {
+    fn contradictory_bounds_are_rejected() {
         let (p, b) = (Depth::Packets, Depth::Bytes);
         let refused = |cap: &[Depth], init, floor| bounds(cap, init, floor).check().is_err();
         assert!(refused(&[p(50.0)], Some(b(1000.0)), None) && refused(&[p(50.0)], None, Some(p(60.0))));
@@ -470,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn fluid_matches_packets() {
+    fn fluid_update_matches_packet_updates_within_one_packet() {
         let range = Range { floor: 0.0, init: 40_000.0, cap: 50_000.0, target: 40_000.0 };
         let new = || {
             let buffer = VirtualBuffer::new(Depth::Bytes(0.0), &LINK);

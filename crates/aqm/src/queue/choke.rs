@@ -34,11 +34,12 @@ params! {
     pub struct Params {
         /// Up to this average all packets are accepted; auto: a third of max_th.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "tc choke";
-        /// Above this average all packets are signalled; auto: a quarter of the buffer; 3 min_th if min_th is not less.
+        /// Above this average all packets are signalled; auto: a quarter of the buffer, or 3 min_th if min_th is at
+        /// least a quarter of the buffer.
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "tc choke";
         /// Probability at max_th.
         max_p: f64 = 0.02, in 0.0 ..= 1.0, "max_p", "tc choke: probability";
-        /// Weight of a new queue sample in the average; auto: tc's, from burst.
+        /// Weight of a new queue sample in the average; auto: computed from burst as in tc.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "tc choke";
         /// Burst size in packets that an automatic w_q accepts; auto: (2 min_th + max_th)/3.
         burst: Auto<u32> = Auto::Auto, in 0.0 ..= 1e6, "burst", "tc choke";
@@ -47,7 +48,7 @@ params! {
     }
 }
 
-/// Automatic thresholds: max_th is the buffer over the first number, min_th is max_th over the second. tc.
+/// Divisors for automatic thresholds, as in tc: max_th is the buffer / the first, min_th is max_th / the second.
 const PARTS: (f64, f64) = (4.0, 3.0);
 
 /// CHOKe's RED; lengths, thresholds and average in one unit.
@@ -96,7 +97,7 @@ pub struct Choke {
 }
 
 impl Choke {
-    /// Selects a queued packet at random and drops it if it is of the flow of `packet`; true if it was dropped.
+    /// Selects a queued packet at random. Drops it if it has the same flow as `packet`. Returns whether it was dropped.
     fn drops_its_like(&mut self, packet: &Packet, port: &mut Port, cx: &mut Cx) -> bool {
         let place = cx.rng.below(self.flows.len() as u64) as usize;
         if self.flows.get(place) != Some(&packet.flow) {
@@ -353,7 +354,8 @@ mod tests {
         assert!(share < 0.4, "{share}");
     }
 
-    /// The arrivals, each of a different flow, that are signalled at a standing queue of 10, and the number of marks.
+    /// Keeps 10 packets queued while 4000 packets arrive, each of a different flow. Returns the numbers of the arrivals
+    /// that were signalled, and the number of marks.
     fn signals(settings: &str, ecn: Ecn) -> (Vec<u32>, u64) {
         let mut queue = queue(settings);
         for flow in 0..100 {
@@ -392,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_are_inclusive_below() {
+    fn average_at_a_threshold_counts_as_below_it() {
         // At exactly min_th all are accepted; at exactly max_th signals are still spaced.
         assert!(signals("min_th=10p max_th=11p max_p=1 w_q=1", Ecn::NotEct).0.is_empty());
         let at_max = signals("min_th=9p max_th=10p max_p=0.01 w_q=1", Ecn::NotEct).0.len();
@@ -401,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_mark_ect_and_matches_drop() {
+    fn red_marks_ect_but_matches_drop_ect() {
         let (at, marked) = signals("min_th=5p max_th=9p w_q=1", Ecn::Ect0);
         assert_eq!((at.len() as u64, marked), (4000, 4000), "above max_th too");
         let mut queue = queue("min_th=0p max_th=200p w_q=1");

@@ -1,7 +1,8 @@
-//! Curvy RED: two coupled queues, the Classic queue under a delay-based RED with a power curve (RFC 9332 Appendix B).
+//! Curvy RED: two coupled queues. The Classic signal probability is a power of the average delay (RFC 9332 Appendix B).
 //!
-//! The smoothed Classic delay divided by its range is the square root of the drop probability: with more load the delay
-//! grows a little and drops grow less. Coupling, queues and scheduler are DualPI2's.
+//! With r = (average Classic delay - min_th)/range and u = 1, Classic packets are signalled with probability r^2. More
+//! load therefore raises both the delay and the drop probability; under PI2 it raises only the drop probability.
+//! Coupling, queues and scheduler are those of DualPI2.
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Order, Preset};
@@ -23,13 +24,13 @@ params! {
     pub struct Params {
         /// Weight of a new sample in the average Classic delay, as a power of 1/2.
         g: u32 = 5, in 0.0 ..= 30.0, "g_C", "RFC 9332 Figure 9";
-        /// Below this average Classic delay nothing is signalled because of it.
+        /// Average Classic delay up to which it causes no signals.
         min_th: Span = Span::from_micros(500), in 0.0 ..= 1e3, "minTh", "RFC 9332 Figure 9: 500 ms, see differences";
         /// Width of the ramp from min_th to certain signals for Classic packets.
         range: Span = Span::from_millis(500), in 1e-6 ..= 1e3, "range_C", "RFC 9332 Figure 9: 2^S_C s, S_C = -1";
-        /// Coupling factor; the range of scalable packets is that of Classic packets divided by k.
+        /// Coupling factor; the ramp of scalable packets from min_th to certain signals has the width range/k.
         k: f64 = 2.0, in 0.1 ..= 100.0, "k", "RFC 9332 Figure 9: 2^k', k' = 1";
-        /// Curviness: the probability is the 2u-th power for Classic packets, the u-th for scalable packets.
+        /// Curviness, an exponent: the probability is r^(2u) for Classic packets, (k r)^u for scalable packets.
         u: u32 = 1, in 1.0 ..= 8.0, "U", "RFC 9332 Appendix B.1";
         /// Sojourn time above which L packets are marked; auto: five mean packets at the link's rate.
         t: Auto<Span> = Auto::Auto, in 0.0 ..= 1e3, "T", "RFC 9332 Appendix B.1; Figure 9: 1 ms, for 60 Mb/s";
@@ -37,7 +38,7 @@ params! {
         t_range: Span = Span::ZERO, in 0.0 ..= 1e3, "", "RFC 9332 Appendix B.1, Note 3: a ramp is recommended";
         /// Drops ECN-capable packets in overload, and includes the L queue in the average.
         overload: bool = true, in 0.0 ..= 1.0, "", "RFC 9332 section 2.5.1.1; not in Figure 10";
-        /// overload=on: Classic probability from which ECN is disabled in the C queue; auto: min(1/k^2u, 1).
+        /// overload=on: Classic probability from which ECN is disabled in the C queue; auto: min(1/k^(2u), 1).
         p_cmax: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "p_Cmax", "RFC 9332 Appendix A.2";
         /// Scheduler that limits the L queue's priority.
         scheduler: Scheduler = Scheduler::TsFifo, in 0.0 ..= 1.0, "", "RFC 9332 Figure 10";
@@ -59,7 +60,7 @@ params! {
 /// State of Curvy RED.
 pub type CurvyRed = Dual<Smoothed>;
 
-/// RED of the smoothed delay and the coupled signals.
+/// A RED that uses the average delay, and the coupled signals.
 pub struct Smoothed {
     params: Params,
     gamma: f64,
@@ -85,7 +86,8 @@ fn maxrand(n: u32, rng: &mut Rng) -> f64 {
 }
 
 impl Smoothed {
-    /// The square root of the Classic probability if u = 1.
+    /// r: the position of the average delay between min_th (0) and min_th + range (1). If u = 1, it is the square root
+    /// of the Classic probability.
     fn root(&self) -> f64 {
         ((self.average - self.min_th) / self.range).clamp(0.0, 1.0)
     }
@@ -196,13 +198,13 @@ impl Design for CurvyRed {
 }
 
 probes! { CurvyRed {
-    /// Position of the average in its range; Classic packets are subject to its 2u-th power.
+    /// r: position of the average delay from min_th (0) to min_th + range (1). Classic probability: r^(2u).
     p ["1"] probability = |s| s.rule().root();
     /// Average Classic delay.
     average ["s"] = |s| s.rule().average;
     /// Probability from the sojourn time of the latest L packet.
     p_l ["1"] probability = |s| s.rule().native;
-    /// Coupled value for L packets, which are subject to its u-th power.
+    /// min(k r, 1); its u-th power is the coupled probability for L packets.
     p_cl ["1"] probability = |s| s.rule().aqm.coupling.linear(s.rule().root());
     /// 1 in overload: L packets are dropped too.
     overload ["1"] switch = |s| f64::from(u8::from(s.rule().aqm.coupling.is_saturated(s.rule().root())));
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn average_gives_the_root_of_p() {
+    fn root_of_p_is_linear_in_average_delay() {
         let mut queue = queue("");
         (0..2).for_each(|_| queue.arrive(packet(Ecn::Ect0), at(0)));
         queue.depart(at(320_000));
@@ -243,7 +245,8 @@ mod tests {
         assert!((queue.discipline().rule().average - (0.020 + 0.010 * 31.0 / 32.0)).abs() < 1e-12);
     }
 
-    /// Marks and drops of 10,000 packets with a sojourn time of 150.5 ms, equal to the average with g = 0: r = 0.3.
+    /// Marks and drops of 10,000 packets with a sojourn time of 150.5 ms. With g = 0 the average is the latest sojourn
+    /// time, so r = 0.3.
     fn heard(settings: &str, ecn: Ecn) -> (u64, u64) {
         let mut queue = queue(&alloc::format!("g=0 t=1s {settings}"));
         (0..10_000).for_each(|_| queue.arrive(packet(ecn), at(0)));
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn classic_gets_the_square_scalable_k_times_root() {
+    fn classic_and_scalable_signals_match_the_coupling() {
         let near = |got: u64, want: u64| got.abs_diff(want) < 250;
         assert!(matches!(heard("", Ecn::NotEct), (0, dropped) if near(dropped, 900)));
         assert!(matches!(heard("", Ecn::Ect0), (marked, 0) if near(marked, 900)));
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn overload_average_follows_l_queue_without_classic() {
+    fn l_delay_enters_average_only_with_overload_on() {
         let average = |settings: &str| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));

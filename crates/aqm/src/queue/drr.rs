@@ -1,7 +1,7 @@
-//! DRR: deficit round robin, a FIFO per flow and equal bytes for all (Shreedhar and Varghese 1996).
+//! DRR: deficit round robin. Each flow has a FIFO, and all flows send equal bytes (Shreedhar and Varghese 1996).
 //!
-//! Each turn gives a flow a quantum of bytes. The rest, if the next packet is longer, is kept for the next turn.
-//! There is no AQM: a full buffer drops from the flow with most bytes.
+//! At its turn a flow may send a quantum of bytes. If its next packet is longer than the rest of the quantum, the flow
+//! keeps the rest for its next turn. There is no AQM: a full buffer drops from the flow with most bytes.
 
 use alloc::vec::Vec;
 
@@ -29,7 +29,7 @@ params! {
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "section 3: any packet classification";
         /// How a packet's queue is selected.
         hash: Hash = Hash::Exact, in 0.0 ..= 1.0, "", "section 3: exact, or hashed as in stochastic fair queueing";
-        /// Which flows collide, if they are hashed with salt; auto is drawn at the first packet.
+        /// hash=salted: salt of the hash, which decides which flows collide; auto: drawn at the first packet.
         salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "ours";
     }
 }
@@ -72,8 +72,8 @@ impl Drr {
         self.links.remove(&mut self.active, list);
     }
 
-    /// Drops the head of the longest queue, counting `packet` at the tail of `list`. False if `packet` itself is
-    /// dropped.
+    /// Drops the head of the longest queue. The length of `list` includes the arriving `packet`. Returns false if
+    /// `packet` itself is dropped.
     #[inline(never)]
     fn relieve(&mut self, packet: Packet, list: ListId, port: &mut Port, cx: &mut Cx) -> bool {
         let fat = fattest(self.links.walk(self.active), port, (list, packet.len), Tie::First);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn example_of_figure_2() {
+    fn departure_order_matches_figure_2() {
         // Figure 2 of the paper: quantum 500, queue 1 has 200, 750, 20: the first turn sends 200 and keeps 300, the
         // second has 800 and sends 750 and 20; queue 2 has 500 and 500.
         let mut queue = queue("quantum=500b", Limit::Packets(100));

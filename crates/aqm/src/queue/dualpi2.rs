@@ -1,8 +1,9 @@
-//! DualPI2: two queues coupled by a square, the Classic queue under PI2 (RFC 9332 Appendix A).
+//! DualPI2: two coupled queues; the AQM of the Classic queue is PI2 (RFC 9332 Appendix A).
 //!
-//! Scalable senders (L4S) have a separate queue (L). It is served first and kept short by marking as soon as it
-//! grows. L packets are also marked with k p' from the Classic queue's (C) PI, which makes the flow rates of both
-//! kinds equal.
+//! Packets of scalable senders (L4S) enter a separate queue (L). It is served first. It stays short, because its
+//! packets are marked as soon as it grows. A PI controller of the queuing delay computes p'. Packets of the Classic
+//! queue (C) are signalled with probability p'^2, L packets with at least k p'. This makes the rates of Classic and
+//! scalable flows about equal.
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Order, Preset};
@@ -48,7 +49,7 @@ params! {
         overload: Overload = Overload::Drop, in 0.0 ..= 1.0, "", "RFC 9332 section 4.2.3; Linux: drop_overload";
         /// overload=drop: Classic probability from which ECN is disabled in the C queue; auto: min(1/k^2, 1).
         p_cmax: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "p_Cmax", "RFC 9332 Figure 2 and Appendix A.2";
-        /// No signal from p' to a packet that leaves fewer bytes in both queues together.
+        /// A packet is not signalled because of p' if both queues together hold fewer bytes after its departure.
         min_backlog: Bytes = Bytes(0), in 0.0 ..= 1e9, "2 MTU", "Linux; RFC 9332 Appendix A.1 mentions it";
         /// Scheduler that limits the L queue's priority.
         scheduler: Scheduler = Scheduler::Wrr, in 0.0 ..= 1.0, "", "RFC 9332 Appendix A.2 and section 4.2.2";
@@ -73,7 +74,7 @@ const SHORTEST: Span = Span::from_micros(1);
 /// State of DualPI2.
 pub type DualPi2 = Dual<Pi>;
 
-/// The PI controller of the delay and the coupled signals.
+/// The PI controller of the queuing delay, and the coupled signals.
 pub struct Pi {
     params: Params,
     period: Span,

@@ -22,12 +22,12 @@ use crate::parts::flow_queues::{FlowQueues, Tie, fattest};
 use crate::{choice, params, probes};
 
 choice! {
-    /// Which rules, where the RFC and Linux differ.
+    /// Whose rules apply where RFC 8290 and Linux differ.
     pub enum Rules {
         /// An overflow drops half of the packets; an emptied new queue always joins the old queues.
         Rfc = "rfc8290",
         /// An overflow drops half of the bytes and raises CoDel's count; an emptied new queue joins the old queues if
-        /// there are any; an empty queue keeps the time since which its delay was above target.
+        /// there are any; a queue emptied by a departure keeps CoDel's `first_above_time`.
         Linux = "linux",
     }
 }
@@ -53,7 +53,7 @@ params! {
         mtu: Auto<Bytes> = Auto::Auto, in 0.0 ..= 1e9, "maxpacket", "RFC 8289 section 5.6";
         /// How the square root of CoDel's control law is computed.
         inv_sqrt: InverseSqrt = InverseSqrt::Exact, in 0.0 ..= 1.0, "", "RFC 8289 section 5.6; Linux";
-        /// Which rules, where the RFC and Linux differ.
+        /// Whose rules apply where RFC 8290 and Linux differ.
         rules: Rules = Rules::Rfc, in 0.0 ..= 1.0, "", "RFC 8290 sections 4.1 and 4.2, RFC 8289 section 5.6; Linux";
         /// Fields that are hashed.
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "RFC 8290 section 4.1: the 5-tuple";
@@ -82,8 +82,8 @@ impl FqCodel {
         !port.fits(len) || port.bytes() + u64::from(len) > self.memory_limit
     }
 
-    /// Drops from the head of the longest queue, counting `packet` at the tail of `list`. False if `packet` itself is
-    /// dropped.
+    /// Drops packets from the head of the longest queue. The length of `list` includes the arriving `packet`. Returns
+    /// false if `packet` itself is dropped.
     #[inline(never)]
     fn relieve(&mut self, packet: Packet, list: ListId, port: &mut Port, cx: &mut Cx) -> bool {
         let fat = fattest(self.flows.active(), port, (list, packet.len), Tie::Lowest);
@@ -266,7 +266,8 @@ mod tests {
         Queue::new(FqCodel::build(&params, &link), link, false, Rng::stream(1, "fq_codel"))
     }
 
-    /// Offers packets of these flows and lengths, numbered in order; the dropped ones, with reasons.
+    /// Offers packets of these flows and lengths, numbered in order of arrival. Returns the number and the reason of
+    /// each drop.
     fn dropped(queue: &mut Queue<FqCodel>, packets: &[(u32, u32)]) -> Vec<(u32, Reason)> {
         for &(flow, len) in packets {
             let slot = queue.port.tally().offered.pkts as u32;

@@ -36,7 +36,7 @@ params! {
         quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "Linux fq_pie: an MTU; ours: no less than 256";
         /// Burst allowance of each flow.
         max_burst: Span = Span::from_millis(150), in 0.0 ..= 1e3, "burst_time", "Linux pie_vars_init";
-        /// From this p of their flow on ECT packets are dropped, not marked.
+        /// From this signal probability of a flow on, its ECT packets are dropped instead of marked.
         ecn_cut: f64 = 0.1, in 0.0 ..= 1.0, "ecn_prob", "Linux fq_pie: 10 %";
         /// No early drop while the flow's backlog is at most this; auto: 2 mtu - 1 byte.
         min_backlog: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "2 mtu", "Linux pie_drop_early";
@@ -70,7 +70,7 @@ pub struct FqPie {
     rule: Rule,
     flows: Vec<Flow>,
     links: Links,
-    /// Flows that an update would change.
+    /// Flows that the next update visits; an update could not change the state of any other flow.
     stirred: Chain,
     due: Instant,
     latest: ListId,
@@ -87,7 +87,7 @@ impl Aqm for Leaving<'_> {
     }
 }
 
-/// An AQM that ignores the fate of packets: PIE does not use it.
+/// An AQM that ignores the fate of packets. PIE's verdict is computed before, and PIE does not use the fate.
 struct Deaf;
 impl Aqm for Deaf {}
 
@@ -120,7 +120,8 @@ impl Params {
 }
 
 impl FqPie {
-    /// Adds `list` to the flows to update. It stays there until its queue is empty and its PIE is at rest.
+    /// Adds `list` to the flows to update. An update removes a flow if its queue is empty and a further update could
+    /// not change its state.
     #[inline]
     fn stir(&mut self, list: ListId) {
         let flow = &mut self.flows[usize::from(list.0)];
@@ -259,7 +260,7 @@ impl Discipline for FqPie {
 probes! { FqPie {
     /// Signal probability of the flow that offered the latest packet.
     p ["1"] probability = |s| s.flows[usize::from(s.latest.0)].pie.p();
-    /// Latest estimate of that flow's queuing delay.
+    /// Latest estimate of the queuing delay of the flow that offered the latest packet.
     delay ["s"] = |s| s.flows[usize::from(s.latest.0)].pie.delay();
     /// Queues in the list of old queues, including empty ones.
     old ["1"] = |s| s.queues.lengths().1 as f64;
@@ -286,7 +287,8 @@ mod tests {
         Packet { flow, len: 1000, ecn: Ecn::NotEct, ..Packet::default() }
     }
 
-    /// Flow 1 keeps 40 packets queued and flow 2 sends one every 10 ms, for 3 s at 1 packet per ms; drops by flow.
+    /// Runs 3 s with one departure per ms. Flow 1 keeps 40 packets queued, flow 2 sends a packet every 10 ms. Returns
+    /// the drops by flow.
     fn one_fat_one_thin(queue: &mut Queue<FqPie>) -> [u64; 3] {
         let mut dropped = [0; 3];
         for t in 0..3000 {
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_at_rest_are_not_updated() {
+    fn empty_flows_with_zero_delay_are_not_updated() {
         let mut queue = queue(Params { hash: Hash::Exact, ..Params::default() });
         (0..30).for_each(|flow| queue.arrive(packet(flow), ms(0)));
         while queue.depart(ms(1)).is_some() {}

@@ -1,8 +1,8 @@
-//! RED+Tail: short TCP and UDP in a drop-tail queue, long TCP under Adaptive RED, one shared buffer.
+//! RED+Tail: queue 1 is drop-tail, for UDP and short TCP connections; queue 2 is Adaptive RED, for long ones.
 //!
-//! Dropping packets of short connections slows them without reducing the load. Their queue gets a rate in proportion to
-//! its length, which keeps its delay near max_th1/C. Long connections get the rest of the link; their RTT grows and
-//! slows them before packets are dropped.
+//! Both queues share one buffer. Drops slow short connections without reducing the load. Therefore the rate of queue 1
+//! is proportional to its length, which keeps its delay near max_th1/C. Long connections get the rest of the link.
+//! Their RTT grows, which slows them before packets are dropped.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -67,11 +67,11 @@ params! {
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "not printed; Floyd, Gummadi, Shenker 2001";
         /// Initial probability at max_th2.
         max_p: f64 = MAX_P, in 0.0 ..= 1.0, "P_max", "not printed; ns-2.35 1/linterm_";
-        /// Largest increase of max_p per step; at most max_p/4.
+        /// An increase of max_p adds min(alpha, max_p/4).
         alpha: f64 = ALPHA, in 0.0 ..= 1.0, "alpha", "Table II";
-        /// Factor of max_p per decrease.
+        /// A decrease of max_p multiplies it by beta.
         beta: f64 = BETA, in 0.0 ..= 1.0, "beta", "Table II";
-        /// How C1 and C2 are enforced.
+        /// How the rates of the two queues, C1 and C2, are enforced.
         scheduler: Scheduler = Scheduler::Clocks, in 0.0 ..= 1.0, "", "ours: the paper does not say";
         /// Which packets are counted together.
         key: Key = Key::Pair, in 0.0 ..= 1.0, "", "section III: source-destination pair";
@@ -104,13 +104,15 @@ pub struct RedTail {
     pairs: PairTable,
     red: DynamicRed,
     split: Split,
-    /// C in bytes per second; `bounds` are C1_min and C1_max.
+    /// C in bytes per second.
     capacity: f64,
+    /// C1_min and C1_max in bytes per second.
     bounds: (f64, f64),
     q1: f64,
     q2: f64,
-    /// Numbers of new pairs and of pairs that exceeded n.
+    /// Number of new pairs.
     met: u64,
+    /// Number of pairs that exceeded n packets.
     moved: u64,
 }
 
@@ -321,7 +323,7 @@ probes! { RedTail {
     min_th2 ["packets|bytes"] = |s| s.red.curve().min_th;
     /// Pairs evicted because the table was full.
     evicted ["1"] = |s| s.pairs.evicted() as f64;
-    /// Average drop probability, which moves the thresholds.
+    /// Average drop probability, which controls the dynamic thresholds.
     p_avg ["1"] probability = |s| s.red.steering().p_avg();
     /// New pairs so far; a forgotten pair counts again.
     met ["1"] = |s| s.met as f64;
@@ -352,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn c1_has_its_four_branches() {
+    fn c1_follows_its_piecewise_formula() {
         let c1 = |q1| c1(q1, 3e6, (2e5, 2.25e6), (2_000.0, 30_000.0));
         assert_eq!(c1(0.0), 0.0);
         assert_eq!(c1(1_999.0), 2e5);
@@ -414,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn nonempty_queue_gets_the_full_link() {
+    fn single_backlogged_queue_gets_the_full_link() {
         let mut queue = queue("n=10 c1_max=0.1");
         (0..5).for_each(|_| queue.arrive(tcp(1), at(0)));
         let served = (0..5).filter(|_| queue.depart(at(0)).is_some()).count();
@@ -457,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_rejected() {
+    fn contradictory_parameters_are_rejected() {
         let refused = |settings| RedTail::check(&params(settings)).is_err();
         assert!(refused("min_th1=5p") && refused("min_th2=80000b") && refused("p_l=0.1"));
         assert!(refused("p_u=0.1") && !refused("p_u=0.1 max_p=0.2") && !refused("p_u=0 max_p=0"));

@@ -1,6 +1,6 @@
 //! WRR: a queue per class, served round robin by weight, each with its own RED (MSVB paper, section 4.6).
 //!
-//! MSVB is compared with it. Separate queues enforce the shares, so that the delay of a class falls with its weight.
+//! The paper compares MSVB with it. Separate queues enforce the shares: a class with a larger weight has less delay.
 //! Turns are counted in bytes (deficit round robin) or in packets.
 
 use alloc::string::String;
@@ -41,7 +41,7 @@ params! {
         scheduler: Turns = Turns::Drr, in 0.0 ..= 1.0, "", "the same for packets of equal length, as in the paper";
         /// Bytes per turn for weight 1; auto: the scenario's packet size.
         quantum: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "", "ours: w_i packets of equal length";
-        /// Below this average of a class nothing is signalled.
+        /// Average queue of a class below which its packets are not signalled.
         min_th: Depth = Depth::Packets(2.0), in 0.0 ..= 1e9, "min_th", "section 4.6";
         /// Average of a class at which the probability is max_p.
         max_th: Depth = Depth::Packets(8.0), in 0.0 ..= 1e9, "max_th", "section 4.6";
@@ -60,7 +60,7 @@ params! {
 #[derive(Clone, Copy)]
 struct Price {
     turns: Turns,
-    /// Bytes.
+    /// In bytes.
     quantum: u64,
 }
 
@@ -101,7 +101,8 @@ impl Wrr {
         usize::from(packet.class) % self.classes.len()
     }
 
-    /// Notifies the RED of each empty class that the link is ready to send.
+    /// Called when the link is ready to send. Calls `emptied` of the RED of each empty class whose bit in
+    /// `maybe_idle` is set, and clears all bits.
     fn note_idle(&mut self, port: &Port, cx: &mut Cx) {
         while self.maybe_idle != 0 {
             let class = self.maybe_idle.trailing_zeros() as usize;
@@ -220,7 +221,7 @@ impl Discipline for Wrr {
     }
 }
 
-/// A probe of the RED of the latest arrival's class.
+/// The probe `name` of RED, for the class of the latest arrival.
 fn of_red(wrr: &Wrr, name: &str) -> f64 {
     let index = Red::PROBES.iter().position(|probe| probe.name == name);
     index.map_or(f64::NAN, |index| wrr.classes[wrr.latest].probe(index))
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_rejected() {
+    fn contradictory_parameters_are_rejected() {
         let refused = |settings| Wrr::check(&params(settings)).is_err();
         let mut weights = Params::default();
         let mut of = |value| weights.set("weights", value).is_some_and(|set| set.is_err());

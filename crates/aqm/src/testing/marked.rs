@@ -12,7 +12,8 @@ use crate::base::units::{Bytes, Rate};
 use crate::parts::token_bucket::TokenBucket;
 use crate::{AnyDiscipline, Spec};
 
-/// In front of drop-tail. The load keeps the buffer half full, where the signal probability is 1/3.
+/// The threshold marker in front of drop-tail. The load keeps the buffer half full, where the signal probability is
+/// 1/3.
 const FRONT: &str = "droptail th=0.25";
 /// The profile's rate; the load is 10 Mb/s.
 const CIR: Rate = Rate(6_000_000);
@@ -47,7 +48,7 @@ pub struct Shares {
 }
 
 impl Marked {
-    /// `marker` with a threshold or profile that the load exceeds; `None` if there is no load for it.
+    /// Puts `marker` under a load that exceeds its threshold or profile. `None` if no load is defined for this marker.
     pub fn of(marker: &MarkerEntry) -> Option<Self> {
         match marker.name {
             "th" => {

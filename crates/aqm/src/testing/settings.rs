@@ -10,8 +10,8 @@ use crate::base::rng::Rng;
 use crate::base::text;
 use crate::base::time::Span;
 
-/// A discipline text with random values, each within its parameter's range. Rules between parameters are not known
-/// here, so `Spec::parse` may reject it.
+/// A discipline text with random values, each within the range of its parameter. The values may contradict each other;
+/// then `Spec::parse` rejects the text.
 pub fn random_settings(entry: &Entry, rng: &mut Rng) -> String {
     let mut out = entry.name.to_string();
     for spec in entry.params {
@@ -24,7 +24,8 @@ pub fn random_settings(entry: &Entry, rng: &mut Rng) -> String {
     out
 }
 
-/// Sometimes a threshold marker, constant or changing, and sometimes a buffer.
+/// Random settings that every discipline accepts: sometimes a threshold marker, constant or changing over time, and
+/// sometimes a buffer.
 fn common_settings(rng: &mut Rng) -> String {
     let mut out = String::new();
     let share = |rng: &mut Rng| if rng.uniform() < 0.2 { rng.below(2) as f64 } else { rng.uniform() };
@@ -105,7 +106,7 @@ mod tests {
     use crate::ENTRIES;
 
     #[test]
-    fn every_form_of_a_value_is_drawn() {
+    fn random_values_cover_units_rates_auto_and_fractions() {
         let mut rng = Rng::stream(1, "forms");
         let mut drawn = |name: &str, param: &str| -> Vec<String> {
             let entry = ENTRIES.iter().find(|entry| entry.name == name);

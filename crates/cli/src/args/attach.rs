@@ -45,7 +45,7 @@ pub(crate) struct AttachArgs {
     /// On exit, leave the qdisc and BPF program installed.
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Marks the daemon process that --background starts.
+    /// Run as the daemon; `--background` starts this command again with this flag.
     #[arg(long, hide = true)]
     pub(crate) daemon: bool,
 }

@@ -45,7 +45,7 @@ pub(crate) struct BatchArgs {
 /// A batch and the axes to run it over.
 #[derive(Args, Debug)]
 pub(crate) struct GridArgs {
-    /// Axis: a path in the scenario and its values; repeatable.
+    /// Scenario key to vary and its values, e.g. flows.0.count=5,50,150; repeatable.
     #[arg(long = "vary", value_name = "PATH=VALUES")]
     pub(crate) vary: Vec<String>,
     #[command(flatten)]

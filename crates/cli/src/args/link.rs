@@ -69,7 +69,8 @@ pub(crate) struct LinkArgs {
     /// Also record every arrival and its fate in DIR/up.csv and DIR/down.csv.
     #[arg(long, requires = "output")]
     pub(crate) record: bool,
-    /// Run nothing: replay the arrivals recorded in DIR and count the verdicts that differ.
+    /// Run no command: replay the arrivals in DIR, which --record wrote, and count the packets whose verdict (sent,
+    /// marked, dropped or lost) differs.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "command", "server"])]
     pub(crate) replay: Option<PathBuf>,
     /// Sampling interval of the series in DIR; doubles whenever a series reaches 2^20 rows.

@@ -67,7 +67,7 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Evaluate analytical models of a scenario (no packets are simulated).
     Theory(TheoryArgs),
-    /// Search parameters that meet an aim in the model, then check them in simulation.
+    /// Search for parameters that meet an aim in the model, then check them in simulation.
     Tune(TuneArgs),
     /// Rebuild DIR/report.html from the results in DIR.
     Report(ReportArgs),

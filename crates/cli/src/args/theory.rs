@@ -82,7 +82,7 @@ impl Model {
 /// Arguments of `theory stability --map`.
 #[derive(Args, Debug)]
 pub(crate) struct MapArgs {
-    /// stability: map axis: flows=5..500, rtt=20ms..2s (mean base RTT) or rate=1mbit..1gbit; give two.
+    /// stability: one axis of the map: flows=5..500, rtt=20ms..2s (mean base RTT) or rate=1mbit..1gbit. Give two axes.
     #[arg(long = "map", value_name = "AXIS=FROM..TO")]
     map: Vec<String>,
     /// stability: points along each axis of the map.
@@ -116,26 +116,28 @@ impl MapArgs {
 /// Arguments of `theory markov`.
 #[derive(Args, Debug)]
 pub(crate) struct MarkovArgs {
-    /// markov: signal probability (default: the discipline's equilibrium).
+    /// markov: probability that a packet is dropped or marked (default: the discipline's equilibrium).
     #[arg(long = "p", value_name = "P", allow_hyphen_values = true)]
     p: Option<String>,
-    /// markov: standard deviation of a flow's rate, e.g. 77kbit, or 25% of its mean (default: 25.7%, as in the paper).
+    /// markov: standard deviation of a flow's rate, e.g. 77kbit, or 25% of its mean (default: 25.7%, as in the RED+Tail
+    /// paper).
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     sigma: Option<String>,
     /// markov: S, the interval between rate updates, e.g. 0.5rtt or 50ms (default: 1rtt).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     step: Option<String>,
-    /// markov: queue length of a state, which is an interval of lengths: its middle (default) or its lower end.
+    /// markov: a state of the chain is an interval of queue lengths. Its middle (default) or its lower end is used as
+    /// the queue length.
     #[arg(long, value_name = "WHICH")]
     cells: Option<Taken>,
 }
 
-/// The queue length that stands for a state of the chain, an interval of lengths.
+/// The queue length used for a state of the chain. A state is an interval of queue lengths.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Taken {
     /// The middle of the interval.
     Middle,
-    /// The lower end of the interval, as in the paper: up to one packet less than the queue.
+    /// The lower end of the interval, as in the RED+Tail paper. It is up to one packet below the queue length.
     Lower,
 }
 

@@ -65,7 +65,7 @@ fn in_a_child(case: &Case, ui: &Ui) -> Result<SimRow, Failure> {
     serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
 }
 
-/// `None` without rows.
+/// The table of the simulations; `None` if there are none.
 fn sims_text(ui: &Ui, sims: &[SimRow]) -> Option<String> {
     let heads = ["simulation", "aqm", "packets", "events", "CPU", "speed", "per packet", "set-up", "memory"];
     let units = ["", "", "", "", "s", "Mpkt/CPU s", "ns", "s", "MiB"];

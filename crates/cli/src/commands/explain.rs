@@ -89,7 +89,7 @@ fn marker_text(ui: &Ui, marker: &MarkerEntry) -> String {
     out + &deviations_text(ui, marker.about.deviations)
 }
 
-/// A setting to copy: the first parameter with a numeric default.
+/// An example of a setting, `name=value`: the first parameter with a numeric default.
 fn example(entry: &Entry) -> String {
     let is_number = |param: &&ParamSpec| default(entry, param).starts_with(|c: char| c.is_ascii_digit());
     let param = params(entry).find(is_number).unwrap_or(&Common::SPECS[0]);

@@ -29,7 +29,7 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
     }
 }
 
-/// The plan of the arguments. Checks that it is possible before anything is written.
+/// Plans the runs that the arguments describe. An impossible plan is an error; nothing has been written by then.
 pub(crate) fn plan(args: &BatchArgs, vary: &[String], ui: &Ui) -> Result<Plan, Failure> {
     let plan = args.batch().plan(load::file(&args.scenario, &args.changes(vary))?)?;
     // The build is a hash of the whole program: not computed for a plan that is refused.

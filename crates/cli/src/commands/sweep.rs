@@ -1,4 +1,4 @@
-//! `forebay sweep`: `run` over axes from the command line; prints all results in one table.
+//! `forebay sweep`: runs a scenario at every point of a parameter grid; prints all results in one table.
 
 use forebay_lab::render::summary;
 use forebay_lab::scenario::{Found, InputError};

@@ -140,7 +140,7 @@ mod here {
         Ok(Exit::Done)
     }
 
-    /// The order that the arguments describe.
+    /// What to attach and how, read from the arguments.
     fn order(args: &AttachArgs) -> Result<Order, Failure> {
         let wrong = |key: &str, found: &str, bad: BadValue| {
             Failure::from(InputError::new("attach", key, Found::text(found), bad.accepts).hint(bad.hint))
@@ -162,7 +162,7 @@ mod here {
         })
     }
 
-    /// The failure, and so the exit code, of a fault.
+    /// Converts a fault of `command` to a failure, which determines the exit code.
     pub(crate) fn failure(command: &str, fault: Fault) -> Failure {
         match fault {
             Fault::Input { key, found, accepts } => InputError::new(command, key, Found::text(&found), accepts).into(),
@@ -171,7 +171,7 @@ mod here {
         }
     }
 
-    /// Reports success: to the parent process as one line (daemon), else as a note.
+    /// Reports that the law is attached. A daemon writes one line for its parent process; otherwise notes are printed.
     fn says_that_it_stands(args: &AttachArgs, attachment: &Attachment, notes: &[String], ui: &Ui) {
         if args.daemon {
             let mut out = std::io::stdout();
@@ -239,7 +239,7 @@ mod here {
         })
     }
 
-    /// The closing line.
+    /// The last line of output: packet counters and the state in which the device is left.
     fn summary(live: &Live, kept: bool) -> String {
         let counters = &live.counters;
         let end = if kept { "the qdisc stays, without early drops" } else { "the device is restored" };

@@ -57,7 +57,7 @@ fn is_real(job: &Job) -> bool {
     job.contender.is_multiple_of(ON.len())
 }
 
-/// Duration of the real runs, one after the other, in seconds, if none has to be repeated.
+/// Total duration of the real runs in seconds, without repetitions. Real runs are never parallel.
 pub(crate) fn real_seconds(plan: &Plan) -> f64 {
     let each = |job: &Job| plan.cases[job.case].scenario.duration.secs();
     plan.jobs().iter().filter(|job| is_real(job)).map(each).sum()
@@ -85,8 +85,8 @@ fn network(plan: &Plan, job: Job) -> Network {
 /// Attempts for a run with invalid timing. The last one is kept.
 const ATTEMPTS: u32 = 3;
 
-/// Does all real runs that are not stored with valid timing. They run one after the other because they share the
-/// processors of this machine. Returns the timing of each run, which is also written to a file in the store.
+/// Does all real runs, except those already stored with valid timing. They run one after the other because they share
+/// the processors of this machine. Returns the timing of every run, which is also written to a file in the store.
 pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>, Failure> {
     let file = store.dir().join(report::TIMING);
     let timings: Vec<RunTiming> = disk::read_json(&file).unwrap_or_default();
@@ -120,7 +120,7 @@ pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>
     Ok(all)
 }
 
-/// What the process of a run writes at its end.
+/// What the child process of a run writes for its parent before it ends.
 #[derive(Serialize, Deserialize)]
 enum Told {
     /// Why there is no result.
@@ -245,7 +245,7 @@ fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, fou
     }
 }
 
-/// The files of flows that cross a link under study, after the warm-up.
+/// File transfers that ended after the warm-up, of flows that cross a link under study.
 fn completions(net: &Network, found: &Found) -> Vec<Completion> {
     let passes = |flow: &&FlowSpec| net.routes[flow.forward].iter().any(|&link| net.links[link].lane.study);
     let completion = |&(flow, begun, took): &(usize, u64, u64)| {

@@ -70,9 +70,9 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     end(args, ui, case, outcome, lock)
 }
 
-/// The rows of the series, bounded for any duration. With an output directory a column takes at most 17 MB for
-/// both links: 10 ms rows become 20 ms rows after three hours. Without one the series only feeds `settling_s` and
-/// `overshoot_pkts`, which use means over one second.
+/// How the series are sampled. The number of rows is bounded for any duration. With an output directory, a column takes
+/// at most 17 MB for both links, and 10 ms rows become 20 ms rows after three hours. Without one, the series is used
+/// only for `settling_s` and `overshoot_pkts`, which use means over one second.
 fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
     let every = args.sample()?;
     Ok(match args.output {
@@ -123,12 +123,12 @@ fn network(case: &Case, seed: u64) -> Network {
     lower::network(&case.scenario, &case.scenario.compare[0].spec, seed)
 }
 
-/// The bundle of the frames of this class from this end.
+/// Number of the bundle (flows measured together) of frames with this class from this end.
 fn bundle(class: u8, end: usize) -> u8 {
     2 * class + end as u8
 }
 
-/// The class of each bundle.
+/// The service class of each bundle.
 fn bundles() -> Bundles {
     Bundles::of((0..8).flat_map(|class| [0, 1].map(|end| (bundle(class, end), class))))
 }

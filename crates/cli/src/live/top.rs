@@ -34,9 +34,9 @@ mod here {
     /// Refresh interval, and the interval over which rates are averaged.
     const EVERY: Duration = Duration::from_secs(1);
     const POLL_INTERVAL: Duration = Duration::from_millis(50);
-    /// How long the leftovers of a dead daemon may take to disappear.
+    /// How long a device without a daemon is read again if reading fails: its attachment may just be being removed.
     const BRIEF: Duration = Duration::from_millis(300);
-    /// How long attaching and detaching may take.
+    /// How long a device is read again at most: it may just be being attached or detached.
     const TIMEOUT: Duration = Duration::from_secs(2);
     /// Index of the one text column.
     const LAW: usize = 10;

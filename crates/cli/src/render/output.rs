@@ -21,7 +21,7 @@ struct Refused {
     error: ErrorDocument,
 }
 
-/// In narrower terminals lines are wrapped by the terminal.
+/// Smallest width to which text is wrapped, in columns. A narrower terminal wraps the lines again.
 const NARROWEST: usize = 40;
 
 /// Width of the terminal on stdout; `None` if it is not a terminal.
@@ -98,7 +98,7 @@ impl Ui {
         self.json
     }
 
-    /// `text` in a tone, for stdout.
+    /// `text` with the emphasis `tone`, for stdout.
     pub(crate) fn tone(&self, tone: Tone, text: &str) -> String {
         self.look.tone(tone, text)
     }

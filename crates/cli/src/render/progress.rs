@@ -29,7 +29,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// At the start of `total_s` simulated seconds.
+    /// Starts at 0 of `total_s` simulated seconds. With `quiet`, nothing is shown.
     pub(crate) fn new(quiet: bool, total_s: f64) -> Self {
         let shown = match (quiet, io::stderr().is_terminal()) {
             (true, _) => Shown::Nothing,

@@ -1,4 +1,4 @@
-//! `forebay theory stability --map`: stability of a loop over two of flows, RTT and rate.
+//! `forebay theory stability --map`: where a loop is stable, as a map with two of the axes flows, RTT and rate.
 
 use std::fmt::Write;
 
@@ -53,7 +53,7 @@ fn text(map: &Drawn, [x, y]: [Side; 2]) -> String {
     out
 }
 
-/// Index, among `all`, of the middle of part `i` of `parts`.
+/// Divides `all` elements into `parts` parts. Returns the index of the middle element of part `i`.
 const fn pick(i: usize, parts: usize, all: usize) -> usize {
     (2 * i + 1) * all / (2 * parts)
 }

@@ -29,7 +29,7 @@ fn printed(row: &Value, name: &str, want: &str) {
 }
 
 #[test]
-fn the_worked_numbers() {
+fn worked_numbers_of_red_tail_are_reproduced() {
     let place = place("worked");
     let rows = results(&place, &["--p", "0.014", "--vary", "flows.ftp.count=20,40"]);
     for (row, [rest, rtt, bound, edge]) in

@@ -27,7 +27,7 @@ fn near(value: &Value, want: f64, tolerance: f64) -> bool {
 }
 
 #[test]
-fn stability_of_the_example_of_the_design_rule() {
+fn pi_design_example_has_designed_equilibrium_and_crossover() {
     let place = place("theory-stability");
     let found = &results(&place, &["stability", "loop.toml"])[0];
     assert_eq!(found["stable"], true);
@@ -41,7 +41,7 @@ fn stability_of_the_example_of_the_design_rule() {
 }
 
 #[test]
-fn slow_laws_and_drops_have_an_equilibrium() {
+fn pi_and_rem_with_drops_have_an_equilibrium() {
     let place = place("theory-rest");
     let sets = ["--set", "flows.ftp.count=30", "--set", "flows.ftp.ecn=false"];
     let aqm = ["--aqm", "pi preset=ns2 q_ref=200", "--aqm", "rem preset=ns2 b=200 mean_packet=500"];
@@ -114,7 +114,7 @@ fn trajectories_and_distributions_are_drawn() {
 }
 
 #[test]
-fn edges_of_a_loop() {
+fn critical_flows_rtt_and_rate_are_within_range() {
     let place = place("theory-critical");
     let found = &results(&place, &["stability", "loop.toml", "--critical"])[0];
     // Fewer flows, longer round trips and faster links increase the gain.
@@ -188,7 +188,7 @@ fn disciplines_without_a_model_are_refused() {
 }
 
 #[test]
-fn mmpp_is_the_worked_table() {
+fn mmpp_results_equal_the_worked_example() {
     let place = place("theory-mmpp");
     let found = &results(&place, &["mmpp", "datagrams.toml"])[0];
     let plain = &found["queues"][0];
@@ -226,7 +226,7 @@ fn report_draws_fluid_curve_where_scenario_asks() {
 }
 
 #[test]
-fn stability_map_over_flows_and_round_trips() {
+fn stability_map_covers_flows_and_round_trips() {
     let place = place("theory-map");
     let map = ["--map", "flows=5..250", "--map", "rtt=40ms..1s", "--points", "16"];
     let words: Vec<&str> =

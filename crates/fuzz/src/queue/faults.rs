@@ -1,4 +1,4 @@
-//! A queue with one of several faults, each of which a history must find.
+//! A queue with one of several faults, and a test that a history finds each of them.
 
 use forebay_aqm::base::adapters::Fifo;
 use forebay_aqm::base::prelude::*;
@@ -78,7 +78,8 @@ impl Discipline for Faulty {
     }
 }
 
-/// Three arrivals at a buffer of two packets, some time, and a departure. Returns the message of the fault found.
+/// Offers three packets to a buffer of two packets, and lets them depart 1 ms later. Returns the message of the fault
+/// found.
 fn found(fault: &str) -> Option<String> {
     let link = Link { rate: Rate(8000), limit: Limit::Packets(2), mean_packet: Bytes(500) };
     let outcome = std::panic::catch_unwind(|| {

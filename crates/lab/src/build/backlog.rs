@@ -1,11 +1,13 @@
-//! Upper bounds on the packets that wait at each link of a network and propagate behind it, from the traffic
-//! that its flows offer. For the estimate of memory before a run.
+//! Upper bounds on the packets at each link of a network: those that wait in its buffer, and those that propagate on
+//! its wire. They follow from the traffic that the flows offer. The estimate of a run's memory uses them.
 //!
-//! These are bounds, not means: every source always sends at its peak rate and no packet is lost before the
-//! next link. At a link of rate C with arrivals at rate R or less, at least the fraction C/R of the arrivals
-//! is served while they arrive; the others wait, as far as the buffer has room. TCP sends at most two packets
-//! per delivered packet (slow start): over the complete run at most its initial window plus twice what the
-//! slowest link of its route carries, and never more in flight than its window.
+//! They assume that every source always sends at its peak rate and that no packet is lost before the next link. For
+//! random sources the rates are estimates, so the results can be exceeded.
+//!
+//! At a link of rate C with arrivals at rate R or less, at least the fraction C/R of the arrivals is served while they
+//! arrive; the others wait, as far as the buffer has room. TCP sends at most two packets per delivered packet (slow
+//! start): over the complete run at most its initial window plus twice what the slowest link of its route carries, and
+//! never more in flight than its window.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +21,7 @@ use forebay_sim::rtp::Frames;
 pub(crate) struct Backlog {
     /// Most packets that wait.
     pub(crate) waiting: f64,
-    /// Most packets that propagate to its end, or are processed in the host before it.
+    /// Most packets that propagate on the link, or are processed in the hosts that send to it.
     pub(crate) travelling: f64,
 }
 
@@ -51,7 +53,7 @@ impl Stream {
         self.shortest = self.shortest.min(other.shortest);
     }
 
-    /// The stream behind a link that carries at most `rate` bits per second, and `all` bits in the run.
+    /// The stream after a link that carries at most `rate` bits per second, and at most `all` bits in the run.
     fn through(mut self, rate: f64, all: f64) -> Self {
         let part = |most: f64, of: f64| if of > most { most / of } else { 1.0 };
         let (slower, fewer) = (part(rate, self.peak[0]), part(all, self.total[0]));
@@ -103,7 +105,7 @@ pub(crate) fn of(net: &Network) -> Vec<Backlog> {
     net.links.iter().zip(fed).map(link).collect()
 }
 
-/// Backlog of a link at which all of this arrives; `held` packets wait in hosts before it.
+/// Backlog of a link with the arrivals `all`. At most `held` packets are processed in the hosts before it.
 fn at(spec: &LinkSpec, all: &Stream, duration: Span, held: f64) -> Backlog {
     let ([peak, packets], [bits, count]) = (all.peak, all.total);
     let most = count.min(all.window);
@@ -134,7 +136,7 @@ fn unserved(lane: &Lane, [peak, _]: [f64; 2], bits: f64, duration: Span) -> f64 
     }
 }
 
-/// Most packets that the buffer of a link holds, of at least `shortest` bits.
+/// Most packets that the buffer of a link holds if each has at least `shortest` bits.
 pub(crate) fn room(spec: &LinkSpec, shortest: f64) -> f64 {
     let Lane { rate, limit, discipline, .. } = &spec.lane;
     // A discipline may set its own limit.
@@ -165,7 +167,7 @@ fn streams(net: &Network) -> BTreeMap<(usize, usize), Stream> {
     all
 }
 
-/// What connections with these initial windows send over the routes of `flow`, and their acknowledgements.
+/// The data of TCP connections over the routes of `flow`, and their acknowledgements. `first`: their initial windows.
 fn under_way(net: &Network, flow: &FlowSpec, first: &Stream) -> [Stream; 2] {
     let links = |route: usize| net.routes[route].iter().map(|&link| &net.links[link].lane);
     let least = |of: &dyn Fn(&Lane) -> f64| links(flow.forward).map(of).fold(f64::INFINITY, f64::min);
@@ -192,7 +194,7 @@ fn under_way(net: &Network, flow: &FlowSpec, first: &Stream) -> [Stream; 2] {
     [data, acks]
 }
 
-/// A connection before the first acknowledgement.
+/// What a connection sends before the first acknowledgement: its initial window.
 fn connection(flow: &FlowSpec) -> Stream {
     let Some(options) = flow.traffic.tcp() else { return Stream::NONE };
     let (length, first) = (8.0 * f64::from(flow.packet), f64::from(options.initial_window));
@@ -214,8 +216,8 @@ fn datagrams(flow: &FlowSpec, duration: Span) -> Stream {
     }
 }
 
-/// Most datagrams that a flow sends in `secs` seconds and in any second; for random sources a bound that is
-/// rarely exceeded.
+/// Most datagrams that a flow sends: in `secs` seconds, and in any one second. For random sources these are estimates
+/// that can be exceeded: for Poisson arrivals they are the mean.
 fn sent(flow: &FlowSpec, secs: f64) -> (f64, f64) {
     /// Assumed ratio of peak to mean for random frames.
     const MORE: f64 = 2.0;

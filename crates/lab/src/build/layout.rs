@@ -10,7 +10,7 @@ use crate::scenario::{Direction, Ends, FlowGroup, Graph, Hosts, NamedLink, Scena
 
 /// A network without flows.
 pub(crate) enum Layout {
-    /// Dumbbell or parking lot, and the access group and span of each crossing.
+    /// Dumbbell or parking lot. For each crossing (host pairs with the same path): its access group and bottlenecks.
     Lot(parking_lot::ParkingLot, Vec<Pairs>),
     Graph(graph::Graph),
 }
@@ -20,7 +20,7 @@ type Pairs = (usize, usize, usize);
 
 /// Where the flows of a group go.
 pub(crate) enum Way {
-    /// Flow i connects the hosts of pair i of this crossing.
+    /// The flows use the host pairs of the crossing with this index in turn.
     Crossing(usize),
     /// All flows connect the same two nodes.
     Nodes(Attachment),
@@ -29,15 +29,15 @@ pub(crate) enum Way {
 /// Where a flow is attached.
 pub(crate) struct Place {
     pub(crate) at: Attachment,
-    /// Number of its host: of the pair in a dumbbell or parking lot, of the sending node in a graph.
+    /// Number of the host pair in a dumbbell or parking lot, or of the sending node in a graph.
     pub(crate) host: usize,
     /// Id of source and destination.
     pub(crate) pair: u32,
 }
 
 impl Layout {
-    /// Layout of `scenario` with `discipline` at the compared links, and room for one flow between any two
-    /// ends.
+    /// Layout of `scenario` with `discipline` at the compared links. Each crossing has one host pair;
+    /// [`Self::make_room`] adds more.
     pub(crate) fn new(scenario: &Scenario, discipline: &Spec) -> Self {
         let lane = |named: &NamedLink<'_>| {
             let is_compared = scenario.compared.contains(&named.name);
@@ -100,7 +100,7 @@ impl Layout {
         }
     }
 
-    /// Where flow number `i` of those on this way is attached.
+    /// The hosts and routes of flow number `i` among the flows with this way.
     pub(crate) fn attach(&self, way: &Way, i: usize, direction: Direction) -> Place {
         match (self, way) {
             (Self::Lot(lot, _), Way::Crossing(crossing)) => {
@@ -115,8 +115,8 @@ impl Layout {
         }
     }
 
-    /// Attachment like `at`, but with own links on the senders' side with these delays; a graph has no such
-    /// side.
+    /// An attachment like `at`, but with separate links on the senders' side, which have these delays. A graph has no
+    /// such side: the result is `at`.
     pub(crate) fn apart(
         &self,
         net: &mut Network,
@@ -147,8 +147,8 @@ pub(crate) fn senders(net: &Topology, flows: &[FlowGroup]) -> u64 {
     }
 }
 
-/// What has its own hosts: each access group of a dumbbell; each pair of access group and used span of a
-/// parking lot.
+/// The crossings, each of which has separate hosts. A dumbbell has one per access group. A parking lot has one per
+/// access group and range of bottlenecks that flows use.
 fn pairs(net: &Topology, flows: &[FlowGroup]) -> Vec<Pairs> {
     match net {
         Topology::ParkingLot(_) => used(flows),

@@ -9,8 +9,8 @@ use crate::input::{Found, InputError};
 use crate::scenario::{Arrivals, Class, Ends, FlowGroup, Hosts, MOST_FLOWS, NamedLink, Node, Scenario, Value};
 use crate::traces::MOST_ITEMS;
 
-/// Most flows with their own links (`rtt`). Packets wait at two links per flow, so half of the agenda remains
-/// for the others.
+/// Most flows with separate links (key `rtt`). Each flow has two such links in the engine's agenda, so half of the
+/// agenda remains for other links and hosts.
 const MOST_APART: u32 = MAX_SOURCES as u32 / 4;
 /// Most hosts with their own class: a class is a byte.
 const MOST_CLASSES: u64 = 256;
@@ -37,7 +37,7 @@ pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> 
     sources(root, scenario, apart)
 }
 
-/// Expected flows of this group with their own links. A flow that starts again reuses its links.
+/// Expected number of flows of this group that have separate links. A flow that starts again reuses its links.
 fn own_links(group: &FlowGroup, scenario: &Scenario) -> f64 {
     match (group.rtt, group.kind.arrivals()) {
         (None, _) => 0.0,
@@ -179,7 +179,7 @@ fn at_group(root: &Node, i: usize, group: &FlowGroup, key: &str, accepts: String
     at(node.unwrap_or(root), &[key], &format!("flows.{}.{key}", group.name), accepts)
 }
 
-/// An error at the end of `path`, or at the last table on it that is written.
+/// An error at the value that `path` leads to. If the file does not have it: at the last table of the path that it has.
 fn at(from: &Node, path: &[&str], key: &str, accepts: String) -> InputError {
     let mut node = from;
     for step in path {

@@ -16,11 +16,11 @@ use crate::scenario::{Arrivals, Class, FlowGroup, Marker, Part, Per, Scenario};
 
 /// Rows of the recorded series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
-/// Longest time between two rows: settling times need a row per second.
+/// Longest time between two rows. Settling times are computed from at least one row per second.
 const LONGEST_SAMPLE: Span = Span::from_millis(1000);
 
-/// The network of `scenario` with `discipline` at the compared links. Random times use separate streams, so
-/// that every contender has the same flows.
+/// The network of `scenario` with `discipline` at the links whose discipline the scenario compares. The random times
+/// of flows use separate random streams, so that they are the same for every discipline.
 pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     let mut layout = Layout::new(scenario, discipline);
     let lives: Vec<Vec<Life>> = scenario.flows.iter().map(|group| lives(group, scenario.duration, seed)).collect();
@@ -58,8 +58,8 @@ fn tracks(scenario: &Scenario, flows: &[FlowSpec]) -> Vec<Vec<usize>> {
     scenario.flow_columns().into_iter().map(track).collect()
 }
 
-/// Assigns each flow its bundle, the class of traffic in results: its service class if the scenario has any class but 0,
-/// else its group. With more than 256 groups all flows have the same bundle.
+/// Sets the bundle of each flow, the number of its class of traffic in results. It is the flow's service class if any
+/// flow has a class other than 0 or there are more than 256 groups. Otherwise it is the number of the flow's group.
 fn bundle(flows: &mut [FlowSpec]) {
     let by_class = flows.iter().any(|flow| flow.class != 0 || flow.group > u32::from(u8::MAX));
     flows.iter_mut().for_each(|flow| flow.bundle = if by_class { flow.class } else { flow.group as u8 });
@@ -77,9 +77,9 @@ struct Builder<'a> {
 /// Owner of a token bucket.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
-    /// Flow or host of the group with this number.
+    /// A flow or a host of one group: the number of the group, then the number of the flow or host.
     Group(u32, usize),
-    /// A host, for all groups with this rate and burst.
+    /// A host, for all groups whose markers are equal: the number of the host, the rate in bit/s, the burst in bytes.
     Edge(usize, u64, u64),
 }
 
@@ -93,9 +93,9 @@ impl Owner {
     }
 }
 
-/// A flow of a group.
+/// A period in which a flow of a group is active.
 struct Life {
-    /// Its number, which selects its hosts.
+    /// Number of the flow in its group, which selects its hosts.
     number: u32,
     start: Span,
     stop: Span,
@@ -165,7 +165,8 @@ impl Builder<'_> {
     }
 }
 
-/// Poisson arrivals within `window`, each with its own lifetime.
+/// Appends flows that arrive as a Poisson process within `window`. Each has a random lifetime, and ends with the window
+/// at the latest.
 fn arrive(lives: &mut Vec<Life>, arrivals: Arrivals, window: Range<Span>, rng: &mut Rng) {
     let mut start = window.start;
     loop {
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_with_equal_ends_share_a_pair() {
+    fn flows_between_same_hosts_have_same_pair_id() {
         let net = lowered(
             "[[flows]]\nkind = \"ftp\"\ncount = 5\n\
              [[flows]]\nname = \"back\"\nkind = \"ftp\"\ncount = 3\ndirection = \"reverse\"\n",
@@ -217,7 +218,7 @@ mod tests {
         assert_eq!(pairs, [0, 2, 0, 2, 0, 1, 3, 1]);
     }
 
-    /// Pairs keep their numbers among all hosts.
+    /// Host pairs keep the numbers that they have among all hosts of the scenario.
     #[test]
     fn only_hosts_that_have_flows_are_built() {
         let flows = |count| {
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_are_per_host_or_per_flow() {
+    fn token_buckets_are_per_host_or_per_flow() {
         let marker = |per: &str| {
             format!(
                 "[[flows]]\nkind = \"ftp\"\ncount = 5\nactive = [[\"0s\", \"2s\"], [\"3s\", \"end\"]]\n\
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_with_equal_edge_markers_share_them() {
+    fn groups_with_equal_edge_markers_share_token_buckets() {
         let group = |name: &str, cbs: &str| {
             format!(
                 "[[flows]]\nkind = \"ftp\"\nname = \"{name}\"\ncount = 2\n\

@@ -7,25 +7,27 @@ use forebay_sim::network::{Attachment, Network};
 use crate::build::layout::Layout;
 use crate::scenario::{FlowGroup, Topology, Uniform};
 
-/// Own links of the flows of a group, as far as they are built.
+/// Separate links of each flow of a group. They are built when the flow is first attached.
 pub(crate) struct OwnLinks<'a> {
     group: &'a FlowGroup,
     rtt: Uniform,
     shared: Span,
-    /// By number of the flow in its group.
+    /// Attachments of the flows so far, by the number of the flow in its group.
     laid: Vec<Attachment>,
     rng: Rng,
 }
 
 impl<'a> OwnLinks<'a> {
-    /// No links yet. `None` for flows that use the links of their hosts.
+    /// Starts without links. `None` if the flows use the links of their hosts: the group has no `rtt`, or the network
+    /// is a graph.
     pub(crate) fn new(group: &'a FlowGroup, net: &Topology, seed: u64) -> Option<Self> {
         let rng = Rng::stream(seed, &format!("group/{}/rtt", group.name));
         let shared = net.shared_delay(group.ends)?;
         Some(Self { group, rtt: group.rtt?, shared, laid: Vec::new(), rng })
     }
 
-    /// Attachment of flow number `i` between the hosts of `at`. A flow that starts again reuses its links.
+    /// Hosts and routes of flow number `i`: those of `at`, but with the flow's separate links. A flow that starts again
+    /// reuses its links.
     pub(crate) fn attach(&mut self, net: &mut Network, layout: &Layout, i: usize, at: Attachment) -> Attachment {
         // Flows of a group come in ascending order.
         while self.laid.len() <= i {

@@ -1,4 +1,4 @@
-//! Figures and tables of a paper as data: which results of which runs they show. The report shows the same.
+//! Figures and tables of a paper as data: which results of which runs they show. The report draws them.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub struct Axis {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// Its contender, as the scenario writes it.
+    /// The contender whose results it shows, as written in the scenario; empty if the line shows a model.
     #[serde(default)]
     pub of: String,
     /// The model, in place of a contender.
@@ -76,7 +76,7 @@ pub struct Line {
 pub struct Rule {
     /// `x` or `y`.
     pub axis: String,
-    /// Position; for a sloped rule, its value at 0 of the other axis.
+    /// Value on `axis` at which the line is drawn; with a `slope`, the value of y at x = 0.
     pub at: f64,
     /// For a curve: rise per unit of x.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ pub struct Figure {
     pub section: String,
     /// Kind.
     pub kind: Kind,
-    /// Further text below it.
+    /// Sentence below the figure.
     #[serde(default)]
     pub text: String,
     /// Ids of its claims.
@@ -114,16 +114,16 @@ pub struct Figure {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// For bars: the values of `{group}` in the quantity.
+    /// For bars: names of the groups. Each of them in turn replaces `{group}` in the quantity.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// For bars: labels of the groups; default the groups.
+    /// For bars: labels of the groups; default the names in `groups`.
     #[serde(default)]
     pub group_labels: Vec<String>,
-    /// For bars: a factor per group, such as 1 / its target.
+    /// For bars: factors on the values, one per group, such as 1 / target.
     #[serde(default)]
     pub group_scales: Vec<f64>,
-    /// One panel per line; default true for series only.
+    /// Whether each line has a separate panel. Default: true for a series, false for other kinds.
     pub panels: Option<bool>,
     /// Straight lines.
     #[serde(default)]
@@ -163,7 +163,8 @@ pub struct Row {
     /// Contender, as the scenario writes it.
     #[serde(default)]
     pub of: String,
-    /// In place of a contender: inputs of our scenarios, one number per column; `nan` where there is none.
+    /// Parameters of our scenarios, one number per column, `nan` for none. A row with them has no contender and shows
+    /// no results.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "numbers")]
     pub given: Vec<f64>,
     /// Values of axes.
@@ -184,7 +185,7 @@ pub struct Table {
     pub title: String,
     /// Section whose runs it shows.
     pub section: String,
-    /// Further text below it.
+    /// Sentence below the table.
     #[serde(default)]
     pub text: String,
     /// Ids of its claims.
@@ -229,7 +230,7 @@ impl Line {
 }
 
 impl Figure {
-    /// Values of axes for a line: those of the figure and its own.
+    /// Values of axes for a line: those of the figure and of the line. Those of the line have precedence.
     pub fn points_of(&self, line: &Line) -> Point {
         let mut all = self.at_points.clone();
         all.extend(line.at_points.clone());

@@ -17,7 +17,7 @@ use crate::figures::level::Seeds;
 /// Values of some or all axes of a scenario.
 pub type Point = BTreeMap<String, String>;
 
-/// An experiment, and the contender whose verdict counts.
+/// An experiment of a paper, and the contender that decides the verdicts of its claims.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
@@ -29,26 +29,26 @@ pub struct Section {
     pub text: String,
     /// Scenario; `None` for theory.
     pub scenario: Option<String>,
-    /// The paper's rule, as the scenario writes it.
+    /// The contender with the paper's own discipline, as written in the scenario. It decides the verdicts.
     #[serde(default)]
     pub subject: String,
-    /// Other rules for the same checks.
+    /// Other contenders to which the same checks are applied.
     #[serde(default)]
     pub variants: Vec<String>,
     /// Axes that the paper leaves open, with the values for which the verdict counts. Other values are shown
     /// as variants.
     #[serde(default)]
     pub point: Point,
-    /// Scenarios with another reading of the paper: the subject runs there too.
+    /// Scenarios with another interpretation of the paper. The `subject` is tested in them too, as a variant.
     #[serde(default)]
     pub also: Vec<String>,
-    /// Seeds by level; default those of the paper.
+    /// Numbers of seeds with `--quick`, without an option and with `--full`; default the numbers of the paper.
     #[serde(default)]
     pub seeds: Seeds,
 }
 
 impl Section {
-    /// Every scenario of its claims, its own first.
+    /// The main scenario of the section, followed by those of `also`.
     pub fn scenarios(&self) -> impl Iterator<Item = &String> {
         self.scenario.iter().chain(&self.also)
     }
@@ -98,7 +98,7 @@ pub struct Check {
     pub less_than: Option<String>,
     /// The quantity must be larger than that of this contender.
     pub more_than: Option<String>,
-    /// The bound applies to the quotient by this contender's quantity.
+    /// The quantity is divided by that of this contender, and the bound applies to the quotient.
     pub relative_to: Option<String>,
     /// Values of axes of the other contender, if they differ.
     #[serde(default)]
@@ -106,7 +106,7 @@ pub struct Check {
     /// Minimum difference.
     #[serde(default)]
     pub margin: f64,
-    /// Compare with the other's quantity times this.
+    /// Factor on the other contender's quantity before the comparison.
     pub times: Option<f64>,
     /// Range of accepted values.
     pub within: Option<[f64; 2]>,
@@ -202,7 +202,7 @@ pub struct CheckResult {
     pub note: Option<String>,
 }
 
-/// A check of a number without spread.
+/// Result of a check of one exact number: the confidence interval has width 0 and `n` is 1.
 pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckResult {
     let outcome = if holds { Outcome::Holds } else { Outcome::Fails };
     let exact = Some(value);
@@ -218,10 +218,10 @@ pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckR
     }
 }
 
-/// Result of another rule for the same checks.
+/// Result of the checks for a variant: another contender, other values of axes, or another scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantResult {
-    /// The rule.
+    /// Name of the variant.
     pub name: String,
     /// Its verdict.
     pub verdict: Verdict,
@@ -235,7 +235,7 @@ pub(crate) const NOT_RUN: &str = "not run";
 /// Further facts about a claim by name: numbers or text.
 pub type Detail = Map<String, Value>;
 
-/// The object that `json!` wrote.
+/// The entries of a JSON object; empty for any other JSON value.
 pub(crate) fn detail(said: Value) -> Detail {
     if let Value::Object(said) = said { said } else { Detail::new() }
 }
@@ -243,9 +243,9 @@ pub(crate) fn detail(said: Value) -> Detail {
 /// Evidence for a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Checks of the paper's rule.
+    /// Results of the checks that decide the verdict.
     pub checks: Vec<CheckResult>,
-    /// Results of other rules.
+    /// Results of variants. They do not affect the verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<VariantResult>,
     /// Text in the paper.
@@ -276,7 +276,8 @@ pub struct ClaimResult {
     /// Why it does not hold, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Whether it is from a quick run: few seeds; straddling intervals are decided by their mean.
+    /// Whether the verdict is from a quick run. A quick run has few seeds; if an interval straddles its bound, the mean
+    /// decides.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
     /// Evidence.

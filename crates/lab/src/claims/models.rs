@@ -13,7 +13,7 @@ use forebay_theory::mmpp::{self, Mmpp, Service, Solution};
 pub enum Model {
     /// RED+Tail, section VI.
     Tail(Shows, Tail),
-    /// AAQM, section 5: loss of one class, or of all.
+    /// AAQM, section 5: loss against the threshold, for the class with this index or for all packets (`None`).
     AaqmLoss(Option<usize>),
 }
 
@@ -30,7 +30,8 @@ pub enum Shows {
     Rate,
 }
 
-/// RED+Tail's example of Figs. 17 to 21: 6 Mbit/s, 64 ms and 500 KB.
+/// Parameters of the RED+Tail model. The link is that of the example of Figs. 17 to 21: 6 Mbit/s, 64 ms and a buffer of
+/// 500 KB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
     /// N, number of connections.
@@ -39,16 +40,17 @@ pub struct Tail {
     pub sigma: f64,
     /// W, window in packets.
     pub window: f64,
-    /// S, round trips in equilibrium.
+    /// S, the time between two rate changes, in round-trip times at equilibrium.
     pub round_trips: f64,
 }
 
 /// Bits per packet in RED+Tail's example.
 const PACKET: f64 = 8000.0;
-/// Start and end of the shown queue, in seconds: as in the simulated run.
+/// Start and end of the lines over time, in seconds; the same as in the simulated run.
 const SPAN_S: (f64, f64) = (76.0, 276.0);
-/// Buffer of AAQM in packets, and Erlang stages of its service.
+/// Buffer of AAQM's queue in packets.
 const AAQM_LIMIT: usize = 100;
+/// Stages of the Erlang distribution of AAQM's service times.
 const AAQM_STAGES: usize = 2;
 /// The kinds of traffic in AAQM's model, in the order of its classes.
 const KINDS: [&str; 4] = ["video", "multimedia", "www", "ftp"];
@@ -100,9 +102,11 @@ impl Model {
         Ok(Self::Tail(shows, tail))
     }
 
-    /// The model as a line. RED+Tail: queue in packets and fraction of time, or seconds and packets, or
-    /// seconds and packets per second. AAQM: fraction of the buffer and loss. Empty if the model has no
-    /// solution.
+    /// The model as points (x, y); empty if it has no solution:
+    /// - `tail-chain` and `tail-linear`: queue in packets, fraction of time;
+    /// - `tail-queue`: seconds, queue in packets;
+    /// - `tail-rate`: seconds, packets per second;
+    /// - `aaqm-loss`: threshold as a fraction of the buffer, loss ratio.
     pub fn points(&self) -> Vec<(f64, f64)> {
         match self {
             Self::Tail(Shows::Queue, tail) => tail.path().into_iter().map(|(t, queue, _)| (t, queue)).collect(),
@@ -136,7 +140,8 @@ impl Tail {
         Loop { capacity, window, delays_s: vec![0.064; self.flows], interval_s, buffer: 4e6 }
     }
 
-    /// Normal distribution around q_e by packets; the ends take the tails.
+    /// Probabilities of a normal distribution around q_e, in intervals of one packet. The first and the last interval
+    /// include the tails.
     fn bell(&self) -> Vec<f64> {
         let one = self.network();
         let (mean, width) = (one.equilibrium() / PACKET, one.linear_std(self.sigma) / PACKET);
@@ -193,8 +198,8 @@ pub(crate) fn aaqm(th: f64) -> Option<Solution> {
     mmpp::solve(&aaqm_arrivals()?, &service, AAQM_LIMIT, |_, n| mmpp::threshold(n, AAQM_LIMIT, th))
 }
 
-/// Cache of distributions: solving a chain takes longer than a run, and many runs are compared with the same
-/// one.
+/// Distributions by model. Solving a Markov chain takes longer than a run, and many runs are compared with the same
+/// model.
 static SOLVED: Mutex<BTreeMap<String, Vec<f64>>> = Mutex::new(BTreeMap::new());
 
 /// Total variation distance: half the sum of the absolute differences between `shares` and the model's
@@ -225,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_match_the_reference_table() {
+    fn queue_distributions_match_tabulated_mean_and_deviation() {
         for (text, mean, std) in [
             ("tail-chain n=20 sigma=77021 w=10.351", 159.2, 11.93),
             ("tail-linear n=20 sigma=77021 w=10.351", 159.0, 11.88),
@@ -240,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn distance_between_distributions() {
+    fn distance_is_0_if_equal_1_if_disjoint() {
         let chain = model("tail-chain n=20 sigma=77021 w=10.351");
         assert!(apart(&chain.shares(), &chain).abs() < 1e-12);
         assert!((apart(&[1.0], &chain) - 1.0).abs() < 1e-9, "an empty queue is not where the model is");
@@ -248,8 +253,8 @@ mod tests {
         assert!(apart(&[1.0], &model("aaqm-loss")).is_nan() && apart(&[], &chain).is_nan());
     }
 
-    /// The Markov chain's deviations are those of `tail-f20`; a round trip of the example with 40 flows is
-    /// 0.552 s.
+    /// The Markov chain's standard deviations are those of the theorem `tail-f20`. With 40 flows the example's
+    /// round-trip time is 0.552 s.
     #[test]
     fn step_length_changes_the_deviation() {
         let base = "n=40 sigma=128490 w=10.351";

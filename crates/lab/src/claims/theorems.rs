@@ -1,4 +1,4 @@
-//! Theorems of the papers, tested on the disciplines' own formulas.
+//! Theorems of the papers, tested by computation with the formulas of the disciplines and models.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::law::raqm;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::claims::{CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
 use crate::{claims::models, claims::theorems_msvb, claims::theorems_tail};
 
-/// Number of random states to test a Lyapunov function.
+/// Number of random states at which a Lyapunov function is tested.
 const TRIALS: usize = 10_000;
 /// Start of orbits, as a multiple of the target rate.
 const START: f64 = 1.5;
@@ -110,8 +110,8 @@ fn printed_c(x: f64) -> f64 {
     2.0 * libm::log((2.0 - x) / x) / (1.0 - x)
 }
 
-/// c(x) > 4 on (0,1) and (1,2), c -> 4, symmetric: tested on the printed formula. The discipline's own
-/// evaluation agrees with that formula.
+/// Eq. 13: c(x) > 4 on (0, 1) and (1, 2), c(x) tends to 4 at x = 1, and c(x) = c(2 - x). Tests the printed formula, and
+/// that the discipline's c agrees with it.
 fn raqm_c() -> (Verdict, Evidence) {
     // Closer to 1 than 1e-3 the printed formula loses digits to cancellation, about 1e-16/|1-x|.
     let grid = || (1..2000).map(|i| f64::from(i) * 1e-3).filter(|x| *x != 1.0);
@@ -134,8 +134,8 @@ fn raqm_c() -> (Verdict, Evidence) {
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
-/// Theorem 2 says that a larger alpha converges faster: number of steps until the orbit from 1.5 r0 stays
-/// within 1 %.
+/// Theorem 2: a larger alpha converges faster. Compares the numbers of steps until the orbit from 1.5 r0 stays within
+/// 1 % of r0.
 fn raqm_2() -> (Verdict, Evidence) {
     let steps = |f: &dyn Fn(f64) -> f64| recurrence::steps_to_settle(f, START, 1.0, NEAR, STEPS);
     let fixed: Vec<(f64, Option<usize>)> =
@@ -200,7 +200,7 @@ mod tests {
         assert!(try_theorem("fermat").is_none());
     }
 
-    /// The discipline's own step equals the recurrence: r is proportional to 1/sqrt(p), eq. 5.
+    /// A step of the discipline changes p; eq. 5 gives r, which is proportional to 1/sqrt(p).
     #[test]
     fn discipline_step_equals_the_recurrence() {
         for (m, x) in [(2.0, 1.3), (3.9, 0.6), (1.0, 1.9)] {

@@ -17,7 +17,7 @@ const fn class(flows: f64, phi: f64) -> Class {
     Class { capacity: 1250.0, delay_s: 0.12, flows, phi, alpha: 0.5 }
 }
 
-/// Whether the threshold of the lemma is where one class alone, and ten equal classes, become stable.
+/// Tests whether the queue becomes stable at the lemma's threshold: with one class alone, and with ten equal classes.
 pub(crate) fn l31() -> (Verdict, Evidence) {
     let mut alone = Vec::new();
     for flows in [30.0, 50.0, 80.0] {

@@ -15,16 +15,16 @@ const NEAR: f64 = 1e-6;
 /// Length of an orbit in steps.
 const STEPS: usize = 10_000;
 
-/// The paper's example of Figs. 17 to 21: 6 Mbit/s, 64 ms, p = 0.014 and 500 KB; S in round trips at the
-/// equilibrium.
+/// The paper's example of Figs. 17 to 21: 6 Mbit/s, 64 ms, p = 0.014 and a buffer of 500 KB. `round_trips` is S in
+/// round-trip times at equilibrium.
 fn example(sources: usize, round_trips: f64) -> Loop {
     let (capacity, window) = (6e6, Loop::tcp_window(PACKET, 0.014));
     let interval_s = round_trips * sources as f64 * window / capacity;
     Loop { capacity, window, delays_s: vec![0.064; sources], interval_s, buffer: 4e6 }
 }
 
-/// 1 to 50 sources of 10 to 300 ms on 1 to 100 Mbit/s, with windows that fill the link, and an unlimited
-/// buffer.
+/// A random network: 1 to 50 sources with delays of 10 to 300 ms, a link of 1 to 100 Mbit/s, windows that fill the
+/// link, and an unlimited buffer.
 fn network(rng: &mut Rng) -> Loop {
     let sources = 1 + rng.below(50) as usize;
     let capacity = 1e6 + 99e6 * rng.uniform();
@@ -68,7 +68,8 @@ pub(crate) fn p61() -> (Verdict, Evidence) {
     verdict(checks, said)
 }
 
-/// Proposition 6.2: with f'(q_e) >= 0 every orbit ends at q_e, though not by the inequality of the proof.
+/// Proposition 6.2: if f'(q_e) >= 0, every orbit ends at q_e. The inequality in the paper's proof does not hold in
+/// every step.
 pub(crate) fn p62() -> (Verdict, Evidence) {
     let ends = |mut one: Loop, rng: &mut Rng| {
         let rest = one.equilibrium();
@@ -120,7 +121,8 @@ pub(crate) fn p63() -> (Verdict, Evidence) {
     verdict(checks, json!({ "mean, packets": rest.mean() / PACKET, "std, packets": rest.std() / PACKET }))
 }
 
-/// Var xi: the noise is S times the sum of the N rate deviations. Simulated, and by both formulas.
+/// Variance of the noise xi in packets^2; xi is S times the sum of the N rate deviations. The variance is simulated,
+/// and computed by the correct and by the printed formula.
 fn noise(one: &Loop, sigma: f64) -> serde_json::Value {
     const DRAWS: usize = 20_000;
     let (sources, s) = (one.delays_s.len(), one.interval_s);

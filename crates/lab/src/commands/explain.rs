@@ -21,7 +21,7 @@ pub enum Subject {
     Discipline(&'static Entry),
     /// A marker.
     Marker(&'static MarkerEntry),
-    /// A qdisc name of tc only: the name, our discipline, and the syntax of tc.
+    /// A qdisc name that only tc uses: the name, our discipline for it, and the syntax of tc.
     Alias(&'static str, &'static str, Tc),
     /// A kind of traffic.
     Traffic(Kind),
@@ -57,7 +57,7 @@ fn unknown(name: &str) -> InputError {
     InputError::new("explain", "NAME", Found::text(name), one_of(name, &names)).hint(near)
 }
 
-/// The parameters of a discipline, those common to all disciplines last.
+/// The parameters of a discipline, followed by the parameters that all disciplines have.
 pub fn params(entry: &Entry) -> impl Iterator<Item = &'static ParamSpec> {
     entry.params.iter().chain(Common::SPECS)
 }
@@ -68,7 +68,7 @@ pub fn default(entry: &Entry, param: &ParamSpec) -> String {
     spec.and_then(|spec| spec.get(param.name)).unwrap_or_else(param.default)
 }
 
-/// The JSON document of `forebay explain --json`, by kind.
+/// The part of the JSON document of `forebay explain --json` that depends on the kind of subject.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum About {

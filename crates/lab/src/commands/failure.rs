@@ -95,7 +95,7 @@ impl ErrorDocument {
 }
 
 impl Failure {
-    /// Failure of a batch; `interrupted` gives that of an interrupted one.
+    /// Converts the error of a batch. `interrupted` returns the failure for an interrupted batch.
     pub fn of_batch(error: BatchError, interrupted: impl FnOnce() -> Self) -> Self {
         match error {
             BatchError::Store(error) => Self::Store(error),
@@ -104,7 +104,7 @@ impl Failure {
         }
     }
 
-    /// Failure of a reproduction; `interrupted` gives that of an interrupted one.
+    /// Converts the error of a reproduction. `interrupted` returns the failure for an interrupted reproduction.
     pub fn of_reproduction(error: ReproduceError, interrupted: impl FnOnce() -> Self) -> Self {
         match error {
             ReproduceError::Batch(error) => Self::of_batch(error, interrupted),

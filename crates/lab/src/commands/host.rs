@@ -29,7 +29,7 @@ pub struct Host<'a> {
     pub words: &'a Words,
 }
 
-/// Names of arguments that allow a large batch or make it smaller.
+/// Names of arguments that the message about a too large batch recommends.
 #[derive(Clone, Copy, Debug)]
 pub struct Words {
     /// Argument that runs a large batch anyway.

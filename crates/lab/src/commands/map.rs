@@ -1,4 +1,5 @@
-//! `forebay theory stability --map`: stability over two of number of flows, round-trip time and link rate.
+//! `forebay theory stability --map`: stability for ranges of two quantities. The quantities are the number of flows,
+//! the round-trip time and the link rate.
 
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::Value as _;
@@ -48,7 +49,7 @@ impl Side {
         if from > 0.0 && to > from && to.is_finite() { Ok(Self { what, from, to }) } else { Err(bad()) }
     }
 
-    /// The value in the setting.
+    /// Value of the quantity in the scenario of `setting`.
     fn now(self, setting: &Setting) -> f64 {
         match self.what {
             Scaled::Flows => setting.count(),

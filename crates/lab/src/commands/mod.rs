@@ -1,4 +1,4 @@
-//! The commands as functions: typed arguments in, a document out.
+//! The commands as functions, which take typed arguments and return a document.
 //!
 //! The command line prints the documents; Python returns them. [`host::Host`] is what a command needs from its
 //! caller while it runs: stop flag, receiver of messages, build of the program.

@@ -49,7 +49,7 @@ pub fn write(store: &Store) -> Result<PathBuf, Failure> {
     of(lock)
 }
 
-/// Builds the page of a locked directory of a run or paper, which does not wait for other directories.
+/// Builds the page of a run or of one paper in its locked directory. Does not wait for locks of other directories.
 ///
 /// # Errors
 /// Its files are damaged.

@@ -30,7 +30,7 @@ pub struct Asked<'a> {
     pub jobs: Option<u16>,
 }
 
-/// A directory, the label of its page, and the page's path or why it could not be written.
+/// Label of a page, its directory, and the page's path or the reason why the page could not be written.
 pub type Place = (&'static str, PathBuf, Result<PathBuf, Failure>);
 
 /// Results of a reproduction.
@@ -90,7 +90,8 @@ impl Index {
         Self { dir: asked.output.map_or_else(usual, Path::to_path_buf), level: asked.level }
     }
 
-    /// Records where the papers are. Without -o they are next to the index directory, with -o inside it.
+    /// Records the directories of the papers. With `-o` they are inside the index directory; without `-o` they are next
+    /// to it.
     fn record<'a>(&self, host: &Host<'_>, papers: impl Iterator<Item = (&'a str, &'a Path)>) -> Result<(), Failure> {
         let folder = |dir: &Path| match dir.strip_prefix(&self.dir) {
             Ok(inside) => inside.display().to_string(),
@@ -114,7 +115,8 @@ const fn suffix(level: Level) -> &'static str {
     }
 }
 
-/// The named papers, each with its named claims; no claims means all claims of the paper.
+/// The papers that `names` selects, each with the ids of its selected claims. An empty list of ids means all claims of
+/// the paper.
 fn chosen(names: &[String]) -> Result<Vec<(&'static Paper, Vec<String>)>, InputError> {
     let mut chosen: Vec<(&Paper, Vec<String>)> = Vec::new();
     for paper in PAPERS {
@@ -147,7 +149,7 @@ fn place(asked: &Asked<'_>, paper: &Paper, ids: &[String], several: bool) -> Pat
     Path::new("runs").join(format!("reproduce-{}{claims}{level}", paper.name))
 }
 
-/// Reproduces the claims of one paper; returns them and the lock of its directory for the report.
+/// Reproduces the claims of one paper. Returns the claims, and the lock of the paper's directory for the report.
 fn one(
     reproduction: &Reproduction,
     dir: &Path,

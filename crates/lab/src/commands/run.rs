@@ -14,9 +14,9 @@ use crate::run::plan::Plan;
 use crate::run::store::{self, Owner, Store};
 use crate::scenario::{Case, Found, InputError};
 
-/// Largest seed: exact in every JSON reader.
+/// Largest seed: 2^53. JSON readers that use 64-bit floats represent whole numbers exactly only up to it.
 pub const LARGEST_SEED: u64 = 1 << 53;
-/// Most runs; more are probably a mistake. The summary of each run stays in memory until the end.
+/// Maximum number of runs. The summaries of all runs are in memory until the end; more runs are probably a mistake.
 const MOST_RUNS: u64 = 200_000;
 
 /// A scenario, its seeds, and where its results go.
@@ -150,7 +150,7 @@ impl Batch<'_> {
     }
 }
 
-/// Runs what is not stored yet, and writes the summary.
+/// Runs the jobs of `plan` whose results are not stored yet, and writes the summary.
 ///
 /// # Errors
 /// A run fails, cannot be stored, or was interrupted.

@@ -41,7 +41,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether it models some disciplines that enforce class shares.
+    /// Whether this question has an answer for some of the disciplines that enforce class shares.
     const fn knows_shares(self) -> bool {
         matches!(self, Self::Stability { .. })
     }
@@ -84,7 +84,7 @@ pub struct Row {
     /// The answer, or why there is none.
     #[serde(flatten)]
     pub answer: Answer,
-    /// The link as its discipline sees it.
+    /// The properties of the link that a discipline knows.
     #[serde(skip)]
     pub link: Link,
 }
@@ -93,11 +93,11 @@ pub struct Row {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
-    /// Of the linearised loop.
+    /// Answer of the linearised loop.
     Stability(Margins),
-    /// Of the nonlinear loop.
+    /// Answer of the nonlinear loop.
     Fluid(Course),
-    /// Of the Markov chain.
+    /// Answer of the Markov chain.
     Markov(Box<Markov>),
     /// No answer.
     None(Silence),
@@ -106,7 +106,7 @@ pub enum Answer {
 /// Equilibrium and stability margins.
 #[derive(Clone, Debug, Serialize)]
 pub struct Margins {
-    /// For the scenario as written.
+    /// Equilibrium and margins of the scenario as written.
     #[serde(flatten)]
     pub here: Stability,
     /// Stability limits, if requested.
@@ -142,7 +142,7 @@ pub struct Silence {
 pub enum Why {
     /// The model has no answer.
     Model(NoAnswer),
-    /// The input lacks something or has something unusable. The flag says whether the discipline has no model.
+    /// An input is missing or unusable. The flag is true if the discipline has no model.
     Input(InputError, bool),
 }
 
@@ -160,7 +160,8 @@ impl Why {
         matches!(self, Self::Model(NoAnswer::NoModel) | Self::Input(_, true))
     }
 
-    /// Whether the model found that there is no equilibrium; tables show this as a row.
+    /// Whether the discipline's loop model has no answer, for example because there is no equilibrium. Tables show this
+    /// in a row.
     pub const fn is_finding(&self) -> bool {
         matches!(self, Self::Model(why) if !matches!(why, NoAnswer::NoModel))
     }
@@ -223,7 +224,7 @@ pub fn of_loop(file: &str, cases: &[Case], asked: Asked<'_>) -> Result<Document<
     }
 }
 
-/// The error if no row has an answer and none is a loop without equilibrium.
+/// The error if no row has an answer or a finding ([`Why::is_finding`]).
 fn refusal(file: &str, asked: Asked<'_>, rows: &[Row]) -> Option<InputError> {
     let why = rows.iter().map(|row| row.why().filter(|why| !why.is_finding()));
     let why: Vec<&Why> = why.collect::<Option<_>>()?;
@@ -265,7 +266,7 @@ fn answer(asked: Asked<'_>, case: &Case, contender: &Contender, setting: &Settin
     }
 }
 
-/// The error that names the argument which would give an answer.
+/// The error about the argument `--p`. It says which values would give an answer.
 fn no_answer(p: Option<&str>, why: &markov::NoAnswer) -> InputError {
     let found = match (p, why) {
         (Some(p), _) => Found::text(p),

@@ -29,7 +29,7 @@ pub struct Row {
     pub axes: Axes,
     /// Unit of the values.
     pub unit: &'static str,
-    /// Value in the model; `None`: any value meets the aim.
+    /// Value in the model. `None` if it is unlimited, or for the phase margin of several loops together.
     pub model: Option<f64>,
     /// Value in the simulation, if it can be measured.
     pub simulated: Option<Interval>,
@@ -112,7 +112,7 @@ pub fn tune(batch: &Batch<'_>, cases: &[Case], given: &str, aims: &[Aim], host: 
     Ok(Outcome { document, summary, report })
 }
 
-/// The case with the tuned discipline before the given one, unless they are the same.
+/// The case with the tuned discipline as the first contender. A contender with the same label is removed.
 fn beside(mut case: Case, tuned: &Contender) -> Case {
     let compare = &mut case.scenario.compare;
     compare.retain(|given| given.label != tuned.label);
@@ -120,7 +120,8 @@ fn beside(mut case: Case, tuned: &Contender) -> Case {
     case
 }
 
-/// The discipline to start from: with its design rule (`preset=tuned`), if it has one and no preset is given.
+/// The discipline from which the search starts: `given`, plus `preset=tuned` (its design rule) if it has this preset
+/// and `given` has no preset.
 fn begun(given: &str, spec: &Spec) -> String {
     let rule = spec.entry().presets.iter().any(|preset| preset.name == "tuned");
     match given.trim().split_once(char::is_whitespace) {

@@ -1,4 +1,4 @@
-//! A cursor over one table: typed reading, with errors that name their place.
+//! Typed reading of one TOML table. Errors have the position in the file.
 
 use std::ops::RangeInclusive;
 
@@ -10,16 +10,16 @@ use super::{Keys, names};
 use crate::document::{Entry, NO_CONTROL, Node, Place, Text, Value, join};
 use crate::input::{Found, InputError, did_you_mean, no_such_word};
 
-/// What defaults and units of a table depend on.
+/// The context of a table. Defaults and units of its keys depend on it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Setting<'a> {
     /// Default title of the scenario.
     pub(crate) title: &'a str,
     /// The scenario's packet in bytes.
     pub(crate) packet: u32,
-    /// The link whose values are defaults: the forward direction of a reverse, or another link.
+    /// The link whose values are the defaults; for a reverse direction it is the forward direction.
     pub(crate) like: Option<&'a Lane>,
-    /// Whether links are studied by default.
+    /// Default of the key `study`: whether results of a link are recorded.
     pub(crate) studied: bool,
     /// Names of the nodes of a graph.
     pub(crate) nodes: &'a [String],
@@ -71,7 +71,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The same table in another setting.
+    /// The same table in the context `setting`.
     pub(crate) fn within<'b>(&self, setting: Setting<'b>) -> Table<'b>
     where
         'a: 'b,

@@ -29,7 +29,7 @@ impl<T: Copy> Form for Quantity<T> {
     }
 }
 
-/// A list of at least one quantity; the text describes it.
+/// A list of at least one quantity. The second field describes the list in error messages.
 pub(crate) struct Quantities<T>(pub(crate) Quantity<T>, pub(crate) &'static str);
 
 impl<T: Copy> Form for Quantities<T> {
@@ -163,12 +163,12 @@ impl<T: Copy + PartialEq> Form for Words<T> {
 
 /// A table under a header of its own.
 pub(crate) struct Section<T> {
-    /// What is accepted if it is missing.
+    /// Description of the table, for the error if it is missing.
     accepts: &'static str,
     keys: PhantomData<T>,
 }
 
-/// A table under a header of its own; `accepts` describes it if it is missing.
+/// A table under a header of its own. `accepts` describes the table in the error if it is missing.
 pub(crate) const fn section<T>(accepts: &'static str) -> Section<T> {
     Section { accepts, keys: PhantomData }
 }

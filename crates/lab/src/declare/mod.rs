@@ -23,13 +23,13 @@ pub(crate) use values::{
     reference, run_time, time,
 };
 
-/// Keys of a table that are read and written together: all of them, or some that several tables share.
+/// Keys that are read and written together: all keys of a table, or keys that several tables have in common.
 pub(crate) trait Keys: Sized {
     /// The keys, in the order of messages and of the schema.
     fn keys() -> Vec<Key>;
-    /// Reads them.
+    /// Reads the keys from `table`.
     fn read(table: &Table<'_>) -> Result<Self, InputError>;
-    /// Writes them in canonical form.
+    /// Writes the keys in canonical form.
     fn write(&self, out: &mut Text);
 }
 
@@ -70,7 +70,7 @@ impl Kind {
     }
 }
 
-/// The names of these.
+/// The names of `keys`.
 pub(crate) fn names(keys: &[Key]) -> Vec<&'static str> {
     keys.iter().map(|key| key.name).collect()
 }
@@ -94,7 +94,7 @@ pub(crate) fn inline<T: Keys>(keys: &T) -> String {
 /// key: Type = FORM;                     required
 /// key: Type = FORM, or DEFAULT;         optional with a default
 /// key: Type = FORM, or_else |table| ..; optional with a default that depends on the table
-/// key: Type = FORM, or_like |link| ..;  required unless the table is like another link
+/// key: Type = FORM, or_like |link| ..;  default from the link `Setting::like`, required if there is none
 /// key: Option<Type> = FORM, optional;   `None` if missing, and then not written
 /// field as "key": ...                   the key differs from the field
 /// ..field: Type;                        the keys of another declaration
@@ -222,12 +222,12 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// Calls a condition; gives the closure of a row the type of its argument.
+/// Calls a condition. It exists for type inference: the closure in a row receives the type of its argument.
 pub(crate) fn holds<T>(it: &T, condition: impl Fn(&T) -> bool) -> bool {
     condition(it)
 }
 
-/// Calls a default that depends on the table; gives the closure of a row the type of its argument.
+/// Calls a default that depends on the table. It exists for type inference, like [`holds`].
 pub(crate) fn of_table<T>(
     table: &Table<'_>,
     default: impl Fn(&Table<'_>) -> Result<T, InputError>,
@@ -235,7 +235,7 @@ pub(crate) fn of_table<T>(
     default(table)
 }
 
-/// A given value, or that of the link which this one is like.
+/// The value of `key` if given, else that of the link [`Setting::like`]. It is an error if there is neither.
 pub(crate) fn of_like<F: Form>(
     table: &Table<'_>,
     key: &'static str,

@@ -74,17 +74,17 @@ pub(crate) fn pair() -> Json {
     json!({ "type": "array", "items": quantity(), "minItems": 2, "maxItems": 2 })
 }
 
-/// One of several.
+/// A value that matches at least one of these schemas.
 pub(crate) fn either(choices: &[Json]) -> Json {
     json!({ "anyOf": choices })
 }
 
-/// A table that is one of these.
+/// A table that matches exactly one of these schemas.
 pub(crate) fn one_of(mut tables: Vec<Json>) -> Json {
     if tables.len() == 1 { tables.remove(0) } else { json!({ "oneOf": tables }) }
 }
 
-/// A text with an axis name in braces may become any value.
+/// A text with an axis name in braces. A value of the axis replaces the braces, so that any value may result.
 fn placeholder() -> Json {
     json!({ "type": "string", "pattern": "\\{[A-Za-z0-9_-]+\\}" })
 }

@@ -22,7 +22,7 @@ pub(crate) const TIME: Quantity<Span> = Quantity(time, show_span);
 pub(crate) const DURATION: Quantity<Span> = Quantity(duration, show_span);
 /// Mean time of an on/off source in one of its states.
 pub(crate) const STATE_TIME: Quantity<Span> = Quantity(state_time, show_span);
-/// A rate without the bound of a link.
+/// A rate that may be higher than the highest rate of a link.
 pub(crate) const RATE: Quantity<Rate> = Quantity(text::rate, show_rate);
 /// The capacity of a link.
 pub(crate) const LINK_RATE: Quantity<Rate> = Quantity(link_rate, show_rate);
@@ -39,7 +39,8 @@ pub(crate) fn time(words: &str) -> Parsed<Span> {
     if short { Ok(span) } else { Err(BadValue::new(format!("a time of at most {LONGEST}s"))) }
 }
 
-/// Highest rate of a link: a packet still takes several nanoseconds.
+/// Highest rate of a link. At this rate the transmission of a packet takes several nanoseconds; time has a resolution
+/// of 1 ns.
 const FASTEST_LINK: Rate = Rate(100_000_000_000);
 
 /// The capacity of a link.
@@ -69,7 +70,8 @@ pub(crate) fn run_time(words: &str) -> Parsed<Span> {
     }
 }
 
-/// Shortest mean time of an on/off source in a state: shorter ones cost more run time than packets do.
+/// Shortest mean time of an on/off source in a state. With shorter times the changes of state would cost more run time
+/// than the packets.
 const SHORTEST_STATE: Span = Span::from_millis(1);
 
 /// Mean time of an on/off source in one of its states.
@@ -110,7 +112,8 @@ fn per_second(words: &str) -> Parsed<f64> {
     if sound { Ok(number) } else { Err(bad().hint("at most 1e6/s")) }
 }
 
-/// Name of a group or link. Names are parts of paths, where a number is an index.
+/// Name of a group or link. It may not consist of digits alone, because names are parts of paths and a number in a path
+/// is an index.
 pub(crate) const NAME: Custom<String> = Custom {
     schema: schema::text,
     read: |_, node, path| {
@@ -187,8 +190,8 @@ fn uniform(node: &Node, path: &str) -> Result<Uniform, InputError> {
     }
 }
 
-/// Active windows of a flow: `["50s", "150s"]` or several pairs, in order with gaps. The last may end at `end`
-/// (`None`), the end of the run.
+/// Active windows of a flow: `["50s", "150s"]`, or a list of such pairs in ascending order without overlap. The last
+/// window may end at `end`, the end of the run, which is read as `None`.
 pub(crate) const WINDOWS: Custom<Vec<(Span, Option<Span>)>> = Custom {
     schema: || schema::either(&[schema::pair(), schema::many(schema::pair())]),
     read: |_, node, path| windows(node, path),

@@ -1,5 +1,5 @@
-//! The lock of a run directory: one writer at a time, across threads, processes, containers and hosts, if the
-//! file system supports locks. The system releases it when its owner ends for any reason.
+//! The lock of a run directory. It admits one writer at a time among all threads, processes, containers and hosts, if
+//! the file system supports locks. The operating system releases the lock when the owner's process ends for any reason.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -13,7 +13,7 @@ use crate::disk::{self, Lock, io_error};
 /// Name of the lock file. It is deleted when the lock is released.
 pub(crate) const NAME: &str = ".lock";
 
-/// Folders of a run directory that contain files; the first is the directory itself.
+/// Folders of a run directory in which writers create files; the first is the directory itself.
 const FOLDERS: [&str; 4] = ["", "runs", "cases", "shards"];
 
 /// Interval at which a waiting writer tries again.
@@ -40,7 +40,7 @@ impl Wait<'static> {
 pub struct WriteLock {
     dir: PathBuf,
     file: File,
-    /// A process forked from the owner must not release the lock.
+    /// Process id of the owner. A process forked from the owner has another id, and must not release the lock.
     pid: u32,
 }
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn second_writer_gets_the_owner() {
+    fn second_writer_gets_busy_error_with_owner() {
         let root = place("told");
         let dir = root.join("new/parents");
         let first = WriteLock::take(&dir, &Wait::NEVER).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn taking_the_lock_removes_orphans() {
+    fn taking_the_lock_removes_orphaned_temporary_files() {
         let dir = place("orphans");
         let orphans = FOLDERS.map(|folder| dir.join(folder).join(".forebay-0123456789abcdef.tmp"));
         for orphan in &orphans {

@@ -42,13 +42,14 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// Creates one in the folder of `beside`.
+    /// Creates a temporary file in the folder that contains `beside`.
     fn create(beside: &Path) -> io::Result<Self> {
         // Keys of `RandomState` come from the system's random source.
         Self::create_as(beside, || RandomState::new().hash_one(std::process::id()))
     }
 
-    /// Creates one with names from `numbers`. `create_new` does not follow an existing link.
+    /// Creates a temporary file whose name contains a number from `numbers`. If a file or link has this name, it uses
+    /// the next number: `create_new` does not follow links.
     fn create_as(beside: &Path, mut numbers: impl FnMut() -> u64) -> io::Result<Self> {
         loop {
             let random = numbers();
@@ -110,7 +111,8 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     file.is_some() && file == path.symlink_metadata().map(known).ok()
 }
 
-/// Whether `path` exists: on these systems an open file keeps its name.
+/// Whether `path` exists. This suffices if an open file can be neither renamed nor removed, which is assumed for
+/// systems other than Unix.
 #[cfg(not(unix))]
 pub(crate) fn is_at(_: &File, path: &Path) -> bool {
     path.exists()
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn orphans_are_removed_but_locked_files_kept() {
+    fn only_unlocked_temporary_files_are_removed() {
         let dir = place("orphans");
         let [orphan, foreign] = [".forebay-0123456789abcdef.tmp", "notes.tmp"].map(|name| dir.join(name));
         for path in [&orphan, &foreign] {

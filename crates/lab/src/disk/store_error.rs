@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A writer of a directory, from its lock file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Owner {
-    /// Process id, in its own container.
+    /// Process id as seen by the writer itself; in a container, that of the container's PID namespace.
     pub pid: u32,
     /// Host name.
     pub host: String,

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-/// What names and the values of axes are.
+/// Accepted form of names and of axis values, for error messages.
 pub(crate) const NO_CONTROL: &str = "a text without line breaks and other control characters";
 
 /// A table under construction: its lines, then the tables in it.

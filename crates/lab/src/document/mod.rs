@@ -1,5 +1,5 @@
-//! A TOML file as a tree whose values know their place. `--set` and `[vary]` are applied to it before it is
-//! read.
+//! A TOML file as a tree in which every value has its place in the source. `--set` and `[vary]` change the tree before
+//! the scenario is read from it.
 
 pub(crate) mod file;
 mod lines;

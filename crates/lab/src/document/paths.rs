@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::tree::{Entry, Node, Place, Value};
 use crate::input::{Found, InputError, did_you_mean};
 
-/// Puts `value` at the dotted `path`; creates missing tables. `*` in the path means every item of a list.
-/// Errors name `key`.
+/// Sets the value at the dotted `path`; creates missing tables. `*` in the path means every item of a list.
+/// Errors show `key` as the key.
 pub(crate) fn assign(root: &mut Node, path: &str, value: &Node, place: &Place, key: &str) -> Result<(), InputError> {
     let (segment, rest) = path.split_once('.').map_or((path, None), |(segment, rest)| (segment, Some(rest)));
     let put = |node: &mut Node| match rest {
@@ -25,7 +25,7 @@ pub(crate) fn assign(root: &mut Node, path: &str, value: &Node, place: &Place, k
 /// Path segment for all items of a list.
 const EVERY: &str = "*";
 
-/// Whether `path`, as [`steps`], contains the place of `deeper`, for at least one item of a list.
+/// Whether `path` is equal to `deeper` or a prefix of it; both are results of [`steps`]. `*` matches every segment.
 pub(crate) fn covers(path: &[String], deeper: &[String]) -> bool {
     let meet = |(a, b): (&String, &String)| a == b || a == EVERY || b == EVERY;
     path.len() <= deeper.len() && path.iter().zip(deeper).all(meet)
@@ -58,13 +58,13 @@ fn step<'a>(node: &'a mut Node, segment: &str, place: &Place, key: &str) -> Resu
     }
 }
 
-/// Number of the item of a list that `segment` names or numbers.
+/// Index of the list item that has the name `segment`, or else the number `segment`; `None` if there is none.
 fn index(items: &[Node], segment: &str) -> Option<usize> {
     let named = names(items).iter().position(|name| name.as_deref() == Some(segment));
     named.or_else(|| segment.parse().ok().filter(|&i| i < items.len()))
 }
 
-/// The steps of `path` in `root`, with numbers for items of lists: equal for all spellings of a path.
+/// The segments of `path`, with the index of each list item in place of its name: equal for all spellings of a path.
 pub(crate) fn steps(root: &Node, path: &str) -> Vec<String> {
     let mut at = Some(root);
     let mut step = |segment: &str| {
@@ -89,7 +89,7 @@ fn no_item(names: &[Option<String>], segment: &str, place: &Place, key: &str) ->
     place.error(key, Found::text(segment), accepts).hint(did_you_mean(segment, named))
 }
 
-/// Names of the tables of a list: `name`, else `kind`; repeated ones are numbered from the second on.
+/// Name of each table of a list: its `name`, or else its `kind`. Repeated kinds get a number: `ftp`, `ftp-2`, `ftp-3`.
 pub(crate) fn names(items: &[Node]) -> Vec<Option<String>> {
     let given = |node: &Node| node.get("name").and_then(Node::text).map(str::to_string);
     let taken: BTreeSet<String> = items.iter().filter_map(given).collect();

@@ -23,8 +23,8 @@ const OPTION: &str = "--vary";
 const VALUES: &str = "one or more values, such as 20,30,40 or 20..40/5";
 const RANGE: &str = "LO..HI/N, N equally spaced values from LO to HI, both included";
 
-/// Adds the axes of `--vary`. An axis that the file has takes the new values and keeps its place. New axes
-/// vary faster than those of the file, the last one fastest.
+/// Adds the axes of `--vary`. An axis that the file already has gets the new values and keeps its position. New axes
+/// follow those of the file. The last axis varies fastest.
 pub(crate) fn vary(root: &Node, axes: &mut Vec<Axis>, overrides: &Overrides) -> Result<(), InputError> {
     for (i, argument) in overrides.vary.iter().enumerate() {
         let place = place(argument);
@@ -66,7 +66,7 @@ pub(crate) fn vary(root: &Node, axes: &mut Vec<Axis>, overrides: &Overrides) -> 
 /// The keys of `[compare]` that `--aqm` replaces.
 pub(crate) const REPLACED: [&str; 2] = ["aqm", "labels"];
 
-/// Refuses other arguments that change what `--aqm` replaces, and removes axes of the file that do.
+/// Refuses `--set` and `--vary` of a key that `--aqm` replaces. Removes the file's axes of such a key.
 pub(crate) fn leave_aqm_alone(axes: &mut Vec<Axis>, overrides: &Overrides) -> Result<(), InputError> {
     let is_replaced = |path: &str| {
         let mut steps = path.split('.').map(str::trim);

@@ -1,4 +1,4 @@
-//! A TOML document as a tree in which every node knows its place.
+//! A TOML document as a tree in which every node has its place in the source, for error messages.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

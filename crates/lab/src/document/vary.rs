@@ -8,16 +8,16 @@ use super::paths::{self, assign};
 use super::tree::{Entry, Node, Place, Value};
 use crate::input::{Found, InputError, did_you_mean};
 
-/// Most cases; more are probably a mistake.
+/// Largest number of cases. A larger number is probably a mistake.
 pub(crate) const MOST_CASES: usize = 10_000;
 
-/// Top-level keys that an axis may set. Any other name without a dot is for `{name}`.
+/// Top-level keys that an axis may set. An axis with another name without a dot replaces `{name}` in texts.
 const PLAIN_PATHS: [&str; 4] = ["title", "duration", "warmup", "packet"];
 
 /// An axis and its values.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
-    /// Name for `{name}`, or a dotted path.
+    /// The path of a key, or a name whose values replace `{name}` in texts.
     pub(crate) name: String,
     /// Its values, in order.
     pub(crate) values: Vec<Node>,
@@ -86,7 +86,7 @@ pub(crate) fn take(root: &mut Node) -> Result<Vec<Axis>, InputError> {
     Ok(out)
 }
 
-/// Without quotes, `flows.ftp.count = [...]` is nested tables: joins the keys.
+/// Reads axes and joins the keys of nested tables: in TOML, `flows.ftp.count = [...]` without quotes is nested tables.
 fn flatten(path: &str, entries: &[Entry], out: &mut Vec<Axis>) -> Result<(), InputError> {
     for entry in entries {
         let name = join(path, &entry.key);

@@ -22,7 +22,7 @@ impl ClassColumn {
         Some(Self { class, field: FIELDS.into_iter().find(|known| *known == field)? })
     }
 
-    /// What its counter counts and the unit; `None` for the sojourn time, which is not a counter.
+    /// What the counter counts, and the unit of its growth. `None` for the sojourn time, which is not a counter.
     pub fn counts(&self) -> Option<(&'static str, &'static str)> {
         self.field.rsplit_once('_').filter(|_| self.field != "sojourn_ms").map(|(what, unit)| match unit {
             "pkts" => (what, "packets/s"),
@@ -30,7 +30,7 @@ impl ClassColumn {
         })
     }
 
-    /// Values by row; `None` without packets.
+    /// Values by row. Only the sojourn time can be `None`: in rows without delivered packets.
     pub fn values(&self, rows: &[Tally]) -> Vec<Option<f64>> {
         let count: fn(&Tally) -> u64 = match self.field {
             "offered_pkts" => |row| u64::from(row.offered),
@@ -54,11 +54,11 @@ pub fn wait_ms(row: &Service) -> Option<f64> {
     (row.pkts > 0).then(|| mean_us.round() * 1e-3)
 }
 
-/// Times are recorded in microseconds.
+/// Tolerance in seconds when times are compared. Recorded times are rounded to microseconds.
 const SLACK_S: f64 = 1e-5;
 
-/// Growth per second of a counter that starts at 0, over intervals of `over` seconds as far as rows allow:
-/// from the first row at or after a multiple of `over` to the next such row.
+/// Growth per second of a counter that starts at 0, at the end of each interval. A row is a time (s) and a count.
+/// An interval ends at the first row at or after a multiple of `over` seconds; the next one starts there.
 pub fn growth_per_s(rows: &[(f64, Option<f64>)], over: f64) -> Vec<(f64, Option<f64>)> {
     let (mut from, mut had, mut due) = (0.0, 0.0, over);
     let span = |&(time, value): &(f64, Option<f64>)| {

@@ -9,7 +9,12 @@ pub const FIELDS: [(&str, &str, &str, &str); 5] = [
     ("rtt", "round-trip time", "ms", "Mean of the round trips that senders measured since the previous row."),
     ("rate", "rate", "bit/s", "Bits that reached the receivers since the previous row, headers included."),
     ("delay", "one-way delay", "ms", "Mean of the data packets that arrived since the previous row."),
-    ("inflight", "in flight", "packets", "Mean of the senders; packets sent, not acknowledged and not considered lost."),
+    (
+        "inflight",
+        "in flight",
+        "packets",
+        "Mean of the senders; packets sent, not acknowledged and not considered lost.",
+    ),
 ];
 
 /// A series of a group of flows, or of one of its flows.

@@ -9,7 +9,7 @@ pub enum Level {
     Quick,
     /// The default.
     Normal,
-    /// The number of seeds of the paper, or as many as intervals need.
+    /// As many seeds as the paper used, or enough for narrow confidence intervals.
     Full,
 }
 
@@ -23,7 +23,7 @@ impl Level {
         }
     }
 
-    /// Fixed name.
+    /// Name in result files, which never changes.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Quick => "quick",

@@ -26,9 +26,9 @@ pub struct Metric {
     pub factor: f64,
     /// Which values are better.
     pub better: Better,
-    /// Place in the order in which columns are kept on a narrow terminal; `None`: shown only on request.
+    /// On a narrow terminal, columns with the largest rank are omitted first. `None`: shown only on request.
     pub rank: Option<u8>,
-    /// Definition, for legends; metrics of one kind share it.
+    /// Definition, for legends. Metrics of one kind share it, such as all quantiles of the RTT.
     pub about: &'static str,
 }
 

@@ -49,8 +49,8 @@ pub fn settling(seconds: &[f64], reference: f64) -> Option<f64> {
     }
 }
 
-/// Settling time around the queue's own equilibrium: its mean over the second half. A rule that holds another
-/// queue than the reference settles too.
+/// Settling time around the mean of the second half, in place of a given reference. A queue with another equilibrium
+/// than the reference therefore settles too.
 pub(crate) fn resettling(seconds: &[f64]) -> Option<f64> {
     let second_half = &seconds[seconds.len() / 2..];
     settling(seconds, second_half.iter().sum::<f64>() / second_half.len() as f64)

@@ -74,7 +74,7 @@ pub fn t95(freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 
-/// The curve through `points`, in any order, at `x`: linear between neighbours, `None` beyond the ends.
+/// The value at `x` of the curve through `points`, which need not be sorted: linear between neighbours, `None` outside.
 ///
 /// Points with equal x are averaged.
 pub fn interpolate(points: &[(f64, f64)], x: f64) -> Option<f64> {

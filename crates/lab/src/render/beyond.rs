@@ -1,4 +1,4 @@
-//! Tables of means for the links under study after the first one.
+//! Tables of means for every link under study except the first.
 
 use crate::figures::stats::Interval;
 use crate::results::record::RunSummary;
@@ -23,8 +23,8 @@ fn link(run: &RunSummary) -> &str {
     &run.link
 }
 
-/// A line with the name of the first link; empty if it is the only one under study and has the compared
-/// disciplines.
+/// The heading of the first link. It is empty for a single link under study, unless the link has the same discipline in
+/// all rows and this is not the contender.
 pub(super) fn first(look: Look, summary: &Summary) -> String {
     let runs = runs(summary);
     let links = each(&runs, link);
@@ -40,7 +40,7 @@ pub(super) fn tables(look: Look, summary: &Summary) -> String {
     further.map(|here| heading(look, &here) + &table(look, &here) + "\n").collect()
 }
 
-/// With several links: which one the differences refer to.
+/// For several links, a legend line with the name of the link that classes and differences refer to.
 pub(super) fn legend(summary: &Summary) -> Option<String> {
     match each(&runs(summary), link).as_slice() {
         [] | [_] => None,
@@ -56,16 +56,16 @@ fn heading(look: Look, here: &Here) -> String {
     look.tone(Tone::Strong, &format!("link {}{own}", here.link)) + "\n"
 }
 
-/// Discipline of a link that differs from the contender of a row.
+/// Whether the discipline of a link differs from the contender of a row.
 enum Own {
     Never,
-    /// The same one in all rows.
+    /// It differs, and is the same in all rows. The heading names it.
     Always(String),
-    /// It depends on the row, which shows it.
+    /// It depends on the row. Rows where it differs name it.
     ByRow,
 }
 
-/// The runs at one link.
+/// The results of all runs at one link.
 pub(super) struct Here<'a> {
     link: &'a str,
     pub(super) runs: Vec<&'a RunSummary>,
@@ -84,7 +84,7 @@ impl<'a> Here<'a> {
         Self { link, runs: here, own }
     }
 
-    /// `name`, and the discipline of this run unless the heading says it.
+    /// `name`, and the link's discipline in this run if it differs and is not in the heading.
     pub(super) fn row(&self, name: &str, run: &RunSummary) -> String {
         match self.own {
             Own::ByRow if run.aqm != run.contender() => format!("{name} ({} here)", run.aqm),

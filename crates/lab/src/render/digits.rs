@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn plus_signs_and_digit_groups() {
+    fn signed_adds_plus_and_grouped_separates_thousands() {
         assert_eq!(signed("1.2 ± 0.3".into()), "+1.2 ± 0.3");
         assert_eq!(signed("-1.2".into()), "-1.2");
         assert_eq!(signed("0.0 ± 0.3".into()), "0.0 ± 0.3");

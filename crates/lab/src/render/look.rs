@@ -2,7 +2,7 @@
 
 /// Widest line of running text in columns.
 const WIDEST: usize = 100;
-/// Narrowest column for running text. With less space it goes to the next line.
+/// Narrowest column for running text. If a row has less space, its text starts on the next line.
 const COLUMN: usize = 20;
 
 /// Emphasis of text on a terminal.

@@ -37,7 +37,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Tables of a summary: with several cases as [`by_point`], else as [`by_case`].
+/// Tables of a summary: those of [`by_point`] if there are several cases, else those of [`by_case`].
 pub fn tables(look: Look, summary: &Summary) -> String {
     if summary.compare.cases.len() > 1 { by_point(look, summary) } else { by_case(look, summary) }
 }
@@ -155,7 +155,7 @@ fn means(look: Look, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
     table.render(look, "")
 }
 
-/// Summaries of all runs at the first link under study, also by label.
+/// Summaries of all runs at the first link under study: in order, and by label.
 struct Runs<'a> {
     here: Option<Here<'a>>,
     by_label: BTreeMap<&'a str, Vec<&'a RunSummary>>,
@@ -173,7 +173,7 @@ impl<'a> Runs<'a> {
         Self { here, by_label, has_reference: summary.shown.reference }
     }
 
-    /// The columns of the queue; settling only with a reference.
+    /// The columns of the queue's table. It has settling times only if the scenario has a reference.
     fn columns(&self) -> Vec<Column> {
         QUEUE.into_iter().chain(self.has_reference.then_some(SETTLING)).collect()
     }
@@ -184,8 +184,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Mean settling time; runs that never settle count with their full duration. Adds how many settle, unless all
-/// or none.
+/// Mean settling time in seconds. Runs that never settle count with their full duration. If only some settle, their
+/// number is added, as in `60.0 (1 of 2)`. If none does, the text is `never`.
 fn settling(runs: &[&RunSummary], contender: &ContenderComparison) -> String {
     let all = runs.len();
     let settled = runs.iter().filter(|run| run.settling_s.is_some()).count();

@@ -1,14 +1,15 @@
-//! Pictures in SVG: the only place that writes its markup. [`Svg`] takes elements, [`Panel`] is a frame with scales from 0.
+//! Writes pictures in SVG; no other file writes SVG markup. [`Svg`] is a list of elements. [`Panel`] is a frame whose
+//! scales begin at 0.
 
 use std::fmt::{self, Display, Write};
 
-/// A picture that grows by elements.
+/// A picture under construction: the text of its elements.
 pub struct Svg(String);
 
 /// An attribute of an element: name and value.
 pub type Attribute<'a> = (&'a str, &'a dyn Display);
 
-/// A length with one decimal: finer than any screen.
+/// A length that is written with one decimal. Screens do not show more.
 #[derive(Clone, Copy, Debug)]
 pub struct Tenth(pub f64);
 
@@ -19,7 +20,7 @@ impl Display for Tenth {
 }
 
 impl Svg {
-    /// An empty picture on white; `more` are attributes of the whole.
+    /// An empty picture with a white background. `more` are additional attributes of the `svg` element.
     pub fn new(width: f64, height: f64, more: &[Attribute]) -> Self {
         let mut svg = Self(String::new());
         let view = format!("0 0 {width} {height}");
@@ -56,7 +57,7 @@ impl Svg {
         self.shape("path", &[&[("d", outline)], look].concat())
     }
 
-    /// A text; `&` and `<` in it are no markup.
+    /// A text element. Escapes `&` and `<` in the text.
     pub fn text(&mut self, attributes: &[Attribute], words: &dyn Display) -> &mut Self {
         self.open("text", attributes);
         let words = words.to_string().replace('&', "&amp;").replace('<', "&lt;");
@@ -64,7 +65,7 @@ impl Svg {
         self
     }
 
-    /// A text at this place, `start`, `middle` or `end` of which stands there.
+    /// A text at (`x`, `y`). `anchor` is the part of the text at this position: `start`, `middle` or `end`.
     pub fn label(&mut self, x: &dyn Display, y: &dyn Display, anchor: &str, words: &dyn Display) -> &mut Self {
         self.text(&[("x", x), ("y", y), ("text-anchor", &anchor)], words)
     }
@@ -81,7 +82,7 @@ impl Svg {
     }
 }
 
-/// Width of a picture of panels, and the left and right ends of these.
+/// Width of a picture that consists of panels. `LEFT` and `RIGHT` are the ends of each panel.
 pub const WIDTH: f64 = 720.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 708.0;
@@ -93,7 +94,7 @@ pub struct Panel {
     pub edge: (f64, f64),
     /// Right end of the horizontal scale.
     pub last: f64,
-    /// Upper end of the vertical one.
+    /// Upper end of the vertical scale.
     pub most: f64,
 }
 
@@ -106,7 +107,7 @@ impl Panel {
         self.edge.1 - value / self.most * (self.edge.1 - self.edge.0)
     }
 
-    /// A band of the background: when something is otherwise than usual.
+    /// Shades the background between two x values, to mark a period with other conditions.
     pub fn band(&self, out: &mut Svg, (from, to): (f64, f64)) {
         let (top, height) = (self.edge.0, self.edge.1 - self.edge.0);
         let (x, width) = (Tenth(self.x(from)), Tenth(self.x(to) - self.x(from)));
@@ -124,7 +125,7 @@ impl Panel {
         }
     }
 
-    /// Marks below the panel, and what they count.
+    /// The numbers `marks` below the horizontal scale, and its label `what`.
     pub fn below(&self, out: &mut Svg, marks: &[f64], what: &str) {
         let bottom = self.edge.1;
         for mark in marks {
@@ -133,12 +134,12 @@ impl Panel {
         out.label(&((LEFT + RIGHT) / 2.0), &(bottom + 32.0), "middle", &what).end_line();
     }
 
-    /// A line through the points that there are.
+    /// A line through the points. A point without a value is a gap in the line.
     pub fn line(&self, out: &mut Svg, points: impl Iterator<Item = (f64, Option<f64>)>, colour: &str) {
         self.stroke(out, points, colour, &[]);
     }
 
-    /// The same in dashes, for what is given and not measured.
+    /// A dashed line through the points, for values that are given, not measured.
     pub fn dashes(&self, out: &mut Svg, points: &[(f64, f64)], colour: &str) {
         let points = points.iter().map(|(at, value)| (*at, Some(*value)));
         self.stroke(out, points, colour, &[("stroke-dasharray", &"6 3")]);
@@ -165,7 +166,7 @@ impl Panel {
     }
 }
 
-/// The next of 1, 2, 5 times a power of ten; 1 for nothing.
+/// The smallest 1, 2 or 5 times a power of ten that is at least `value`; 1 if `value` is not positive.
 #[must_use]
 pub fn round_up(value: f64) -> f64 {
     if value <= 0.0 {
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_no_markup() {
+    fn text_escapes_ampersand_and_less_than() {
         let mut svg = Svg::new(10.0, 20.5, &[]);
         svg.label(&1, &Tenth(0.25), "end", &"a<b&c").end_line();
         let text = "<text x=\"1\" y=\"0.2\" text-anchor=\"end\">a&lt;b&amp;c</text>\n</svg>\n";

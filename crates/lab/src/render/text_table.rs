@@ -26,7 +26,7 @@ pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// Width on a terminal; all letters count as one column.
+/// Width on a terminal. Each character counts as one column.
 fn width(text: &str) -> usize {
     text.chars().count()
 }
@@ -55,7 +55,7 @@ impl Table {
         Self { align: vec![Align::Left; columns], head: Vec::new(), rows: Vec::new() }
     }
 
-    /// Sets columns to text.
+    /// Aligns these columns as text, to the left.
     pub fn words(mut self, columns: &[usize]) -> Self {
         for &column in columns {
             self.align[column] = Align::Left;
@@ -63,7 +63,7 @@ impl Table {
         self
     }
 
-    /// Sets columns to numbers.
+    /// Aligns these columns as numbers, to the right.
     pub fn numbers(mut self, columns: Range<usize>) -> Self {
         self.align[columns].fill(Align::Right);
         self

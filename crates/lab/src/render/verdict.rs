@@ -23,8 +23,8 @@ pub(super) struct Verdict {
     pub(super) legend: Vec<&'static str>,
 }
 
-/// The table of these cases and, with several contenders, the table of differences from the first contender of the same
-/// case. `axes`: headings of the axes. Empty for results without classes.
+/// The table of means of these cases. With several contenders it is followed by the table of differences from the first
+/// contender of the same case. `axes`: headings of the axes. Results without classes have no tables.
 pub(super) fn verdict(look: Look, shown: &Shown, axes: &[String], cases: &[Case<'_>]) -> Verdict {
     let classes = classes(cases);
     if classes.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn verdict(look: Look, shown: &Shown, axes: &[String], cases: &[Case<
     }
 }
 
-/// The metrics that the scenario asks for, or those with values.
+/// The metrics that the scenario requests. If it requests none: all metrics with a rank that have values.
 pub(crate) fn columns(shown: &Shown, classes: &[&str], cases: &[Case<'_>]) -> Vec<&'static Metric> {
     if !shown.columns.is_empty() {
         return shown.columns.iter().filter_map(|name| Metric::named(name)).collect();
@@ -93,7 +93,7 @@ fn printed(line: &str) -> usize {
     width
 }
 
-/// The classes of all contenders; a single class is shown as all.
+/// The classes of all contenders, [`ALL`] last. If there is only one other class, only [`ALL`].
 pub(crate) fn classes<'a>(cases: &[Case<'a>]) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
     for (_, contender) in cases.iter().flat_map(|case| &case.rows) {
@@ -169,7 +169,7 @@ impl Shape<'_> {
         table.words(&(0..class.len()).collect::<Vec<_>>()).numbers(class.len()..lead.len() - 1).words(&[lead.len() - 1])
     }
 
-    /// The first cells of a row; the class only in its first row.
+    /// The first cells of a row. Only the first row of a class names the class.
     fn lead(&self, class: &str, is_first: bool, case: &Case<'_>, name: &str) -> Vec<String> {
         let class = (self.classes.len() > 1).then(|| if is_first { class.to_string() } else { String::new() });
         class.into_iter().chain(case.axes.iter().cloned()).chain([name.to_string()]).collect()
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_terminal_keeps_the_delay() {
+    fn narrow_terminal_keeps_p99_delay_and_drops_goodput() {
         let narrow = Look { columns: Some(25), ..Look::PLAIN };
         let Verdict { text, legend } = table(narrow, &[contender(9.0, 40.0)]);
         assert!(text.contains("wait p99") && !text.contains("goodput"), "{text}");

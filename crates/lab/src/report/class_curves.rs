@@ -57,7 +57,8 @@ impl Runs {
     pub(super) fn class_curves(&self, prefix: &str) -> Vec<Figure> {
         let groups = self.groups();
         let asked = self.series.iter().filter_map(|name| of_class(name).or_else(|| of_flows(name, &groups)));
-        let cases = |curve: Curve| self.over_time.iter().map(|&case| self.curve(prefix, &curve, case)).collect::<Vec<_>>();
+        let cases =
+            |curve: Curve| self.over_time.iter().map(|&case| self.curve(prefix, &curve, case)).collect::<Vec<_>>();
         asked.flat_map(cases).collect()
     }
 

@@ -1,8 +1,8 @@
-//! Keeps a page small: fewer points and digits of lines, and no x values for evenly spaced points.
+//! Reduces the size of a page: its lines get fewer points and digits, and evenly spaced points are stored without x.
 
 use super::shapes::{Figure, Points, Series};
 
-/// Most points of all lines of a page; with more, lines are thinned.
+/// Most points of all lines of a page together. With more, lines of evenly spaced points are thinned.
 const MOST_POINTS: usize = 200_000;
 
 /// Compacts the lines of a page. Other figures keep their points.
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn even_points_have_no_x() {
+    fn evenly_spaced_points_are_recognised() {
         assert_eq!(even(&places(&[1.0, 2.0, 3.0])), Some((0.0, 0.5)));
         assert_eq!(even(&[(0.0, None), (1.0, None), (3.0, None)]), None);
         assert_eq!(even(&places(&[1.0])), None);

@@ -28,7 +28,7 @@ pub(super) struct Entry {
 /// All runs of a directory at one link.
 pub(super) struct Runs {
     pub(super) entries: Vec<Entry>,
-    /// Name of the link, if it needs one.
+    /// Name of the link; `None` for the single link of a dumbbell.
     pub(super) link: Option<String>,
     /// Curves that the scenario requests besides the queue.
     pub(super) series: Vec<String>,
@@ -47,8 +47,8 @@ pub(super) struct Answers {
 }
 
 impl Runs {
-    /// Reads every finished run of a directory; returns its runs for each link under study, the first link
-    /// first. `look` sees each complete run and the index of its case, before most of it is dropped.
+    /// Reads every finished run of a directory. Returns the runs by link under study, in the order of the links. Calls
+    /// `look` with each complete run and the index of its case; then the parts that the report does not show are freed.
     pub(super) fn read(
         dir: &Path,
         meta: &RunMeta,
@@ -113,7 +113,7 @@ impl Runs {
         links
     }
 
-    /// Name of the link, if it needs one.
+    /// Name of the link; `None` for the single link of a dumbbell.
     pub(super) fn link(&self) -> Option<&str> {
         self.link.as_deref()
     }
@@ -135,12 +135,12 @@ impl Runs {
         self.entries[first..].iter().take_while(move |e| e.case == case)
     }
 
-    /// Such as `: link west`, or empty.
+    /// End of a title: the link, such as `: link west`; empty if the link has no name.
     pub(super) fn place(&self) -> String {
         self.link().map_or_else(String::new, |link| format!(": link {link}"))
     }
 
-    /// Such as `: link west, n = 40`; parts may be missing.
+    /// End of a title: the link and the values of the axes, such as `: link west, n = 40`. Both are optional.
     pub(super) fn suffix(&self, case: usize) -> String {
         let axes = self.of_case(case).next().map(|e| &e.runs[0].summary.axes);
         let point = axes.into_iter().flat_map(Axes::words);
@@ -149,7 +149,7 @@ impl Runs {
     }
 }
 
-/// Model results that the scenario requests for a case of this directory, as far as models exist.
+/// Results of the models that the scenario requests, for each contender of a case. Inapplicable models are omitted.
 fn answers(dir: &Path, case: usize) -> Vec<((usize, usize), Answers)> {
     let Some(it) = store::read_case(dir, case) else { return Vec::new() };
     let (scenario, asks) = (&it.scenario, |model| it.scenario.report.theory.contains(&model));

@@ -41,7 +41,7 @@ pub(super) fn draw(figure: &Figure, finds: &Finds) -> shapes::Figure {
     }
 }
 
-/// Sloped rules, from the first to the last x of the data.
+/// The figure's reference lines that have a slope. They extend from the smallest to the largest x of the data.
 fn slopes(figure: &Figure, series: &[Series]) -> Vec<Series> {
     let places: Vec<f64> = series.iter().flat_map(|one| one.points.places()).map(|(x, _)| x).collect();
     let first = places.iter().copied().fold(f64::INFINITY, f64::min);
@@ -63,7 +63,7 @@ fn axis(axis: &Axis) -> shapes::Axis {
     }
 }
 
-/// Whiskers, if a value has an interval; with one seed it has none.
+/// The error bars (whiskers) of a point; `None` if neither value has an interval, as with one seed.
 fn whisker(x: &Interval, y: &Interval) -> Option<[Option<f64>; 4]> {
     let end = |half: f64, end: f64| half.is_finite().then(|| short(end));
     if !y.half.is_finite() && !x.half.is_finite() {
@@ -88,7 +88,7 @@ fn drawn(figure: &Figure, line: &Line, finds: &Finds) -> Series {
     }
 }
 
-/// A line that needs no run.
+/// The points of a line that a model computes, without runs.
 fn worked_out(figure: &Figure, model: &str) -> Points {
     let (x, y) = (figure.x.scale.unwrap_or(1.0), figure.y.scale.unwrap_or(1.0));
     let points = Model::parse(model).map_or_else(|_| Vec::new(), |model| model.points());

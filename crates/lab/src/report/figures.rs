@@ -102,7 +102,8 @@ impl Runs {
     fn probe_suffixes(&self) -> Vec<&str> {
         let mut suffixes = Vec::new();
         let groups = self.groups();
-        let is_probe = |name: &&String| ClassColumn::parse(name).is_none() && FlowColumn::parse(name, &groups).is_none();
+        let is_probe =
+            |name: &&String| ClassColumn::parse(name).is_none() && FlowColumn::parse(name, &groups).is_none();
         let probes = self.series.iter().filter(is_probe);
         for (_, suffix) in probes.filter_map(|name| name.split_once('.')) {
             if !suffixes.contains(&suffix) {
@@ -215,7 +216,7 @@ impl Runs {
     }
 }
 
-/// `name` with the axis in place of its value, where the value is a complete parameter.
+/// Replaces the value of each parameter that is equal to the axis's `value`: `red q=50` becomes `red q={q}`.
 fn with_axis(name: &str, axis: &str, value: &str) -> String {
     let word = |word: &str| match word.split_once('=') {
         Some((key, found)) if found == value => format!("{key}={{{axis}}}"),

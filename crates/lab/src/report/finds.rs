@@ -1,4 +1,4 @@
-//! Collects, as each run is read, what the figures and tables of a paper need.
+//! Collects what the figures and tables of a paper need, while the runs are read.
 
 use crate::claims::Point;
 use crate::claims::exhibits::{Figure, Kind, Line, Table};
@@ -13,7 +13,7 @@ use super::each_run::at_link;
 pub(super) struct Want {
     /// The contender as the scenario writes it.
     of: String,
-    /// At these values of the axes.
+    /// Only runs with these values of the axes count.
     at_points: Point,
     link: Option<String>,
     what: What,
@@ -30,12 +30,12 @@ pub(super) enum What {
     Shares,
 }
 
-/// What a run has of an item.
+/// The value of an item in one run.
 pub(super) enum Seen {
     Number(f64),
     Curve(Vec<(f64, Option<f64>)>),
     Shares(Vec<f64>),
-    /// The run lacks it, and why.
+    /// The run does not have the item, for this reason.
     Nothing(String),
 }
 
@@ -168,7 +168,7 @@ impl Finds {
         cases.map(|of| AtCase { axes: &of[0].axes, seen: of.iter().map(|find| &find.seen).collect() }).collect()
     }
 
-    /// Why a requested item is missing; the first reason.
+    /// The first reason why runs do not have a requested item; `None` if all have it.
     pub(super) fn lack(&self, want: &Want) -> Option<String> {
         let cases = self.found(want);
         if cases.is_empty() {
@@ -179,7 +179,8 @@ impl Finds {
     }
 }
 
-/// All items of a line. Curve: y, and x if it is a quantity. Bars: each group. Model: none.
+/// All items that a line needs. A curve needs y, and also x if x is a quantity. Bars need a quantity per group. A
+/// line of a model needs nothing.
 pub(super) fn whats(figure: &Figure, line: &Line) -> Vec<What> {
     if line.model.is_some() {
         return Vec::new();

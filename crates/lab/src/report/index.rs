@@ -71,8 +71,8 @@ struct Page<'a> {
     is_provisional: bool,
 }
 
-/// Makes `dir` the index of these papers, whose folders are given relative to `dir`. Papers recorded before
-/// are kept. Refuses a directory with other content.
+/// Records these papers in the index in `dir`. Each has a name and a folder relative to `dir`. Papers that the index
+/// already has are kept. Refuses a directory with other content.
 pub fn record(
     dir: &Path,
     level: &str,
@@ -225,7 +225,8 @@ fn words(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The deciding check: the first that fails, else the first that straddles, else the first.
+/// Text of the check that decides the verdict: the first that fails, else the first whose interval is only partly
+/// within its bound, else the first.
 fn decided(claim: &ClaimResult) -> String {
     let checks = &claim.evidence.checks;
     let first = |outcome| checks.iter().find(|c: &&CheckResult| c.outcome == outcome);
@@ -251,7 +252,7 @@ fn counts(claims: &[ClaimResult]) -> Vec<Count> {
     each.collect()
 }
 
-/// Runs and CPU time; claims of one scenario share them.
+/// Number of runs, and CPU seconds. Each scenario counts once, because its claims use the same runs.
 fn spent(meta: &PaperMeta, claims: &[ClaimResult]) -> (usize, f64) {
     let mut by_scenario = BTreeMap::new();
     for claim in claims {

@@ -116,7 +116,7 @@ fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<PageData, StoreError> {
     Ok(page.finish(&claims))
 }
 
-/// Renders a page with this title and data, of any origin.
+/// Renders a page with this title and data. The data need not be from a result directory.
 pub fn draw(title: &str, data: &impl Serialize) -> Result<String, String> {
     render(title, data).map_err(|e| e.to_string())
 }

@@ -125,8 +125,8 @@ impl Page {
         self.further_links(about, links);
     }
 
-    /// Adds an experiment with the figures and tables of its paper, which replace the default ones of the same
-    /// runs. Defaults that no paper figure replaces stay.
+    /// Adds an experiment with the figures and tables of its paper. The figures replace the default ones, except those
+    /// of probes and of the queue distribution. The tables precede the default ones.
     pub(super) fn paper_section(&mut self, about: &SectionMeta, links: &[Runs], own: Vec<Figure>, printed: Vec<Table>) {
         let Some(first) = links.first().filter(|_| !own.is_empty() || !printed.is_empty()) else {
             return self.section(about, links);

@@ -1,5 +1,5 @@
-//! Notice and table of a page with real packets: that they are real, whether their timing was valid, and how
-//! late they were.
+//! Parts of a page with real packets: a notice that says so and whether their timing was valid, and a table of how late
+//! they were sent.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::results::meta::RunMeta;
 use crate::results::record::Spread;
 use crate::results::timing::{RunTiming, Seen, Timing};
 
-/// The file with the timing of each real run next to simulated ones.
+/// The file with the timing of each real run, in a directory that may also have simulated runs.
 pub const TIMING: &str = "timing.json";
 
 /// The real runs of a directory.

@@ -71,7 +71,7 @@ pub(super) struct Check {
     pub(super) outcome: Outcome,
 }
 
-/// Another rule for the same checks.
+/// The result of the same checks for a variant, such as another discipline.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Variant {
     pub(super) name: String,
@@ -101,7 +101,7 @@ pub(super) struct Figure {
     /// Whether points are joined; set only for figures of a paper.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) join: Option<bool>,
-    /// Panels; default one. Figures of a paper have `null`.
+    /// Arrangement in panels. With a single panel it is `null` in figures of a paper, and absent in others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) layout: Option<Option<Layout>>,
     pub(super) x: Axis,
@@ -268,7 +268,7 @@ pub(super) enum Cell {
     Ours {
         text: String,
     },
-    /// A value that stands out.
+    /// A value in bold: the best of its column, or a difference whose interval does not contain 0.
     Best {
         text: String,
         best: bool,
@@ -277,7 +277,7 @@ pub(super) enum Cell {
     Beside {
         text: String,
         printed: String,
-        /// Our value relative to the tolerance, unless it holds.
+        /// Our value relative to the tolerance; `None` if it is within, or if there is no tolerance.
         outcome: Option<Outcome>,
     },
 }

@@ -101,7 +101,7 @@ fn means(entry: &Entry, columns: &[Column]) -> Vec<Cell> {
     row
 }
 
-/// The mean, and how many runs settle unless all or none do.
+/// The mean settling time. If only some runs settle, their number is added. If none does, the text is `never`.
 fn settling(entry: &Entry, mean: String) -> String {
     let all = entry.runs.len();
     match entry.runs.iter().filter(|r| r.summary.settling_s.is_some()).count() {
@@ -120,7 +120,7 @@ fn differences(entry: &Entry, first: &Entry, columns: &[Column]) -> Vec<Cell> {
     row
 }
 
-/// `7.1 ± 0.2`: the digits that two significant digits of the half-width justify.
+/// Mean and half-width, such as `7.12 ± 0.23`. The half-width has two significant digits, the mean as many decimals.
 pub(super) fn plus_minus(interval: &Interval) -> String {
     if !interval.mean.is_finite() {
         return "–".to_string();

@@ -1,5 +1,5 @@
 //! Classes of traffic on the page: the verdict table, delay against goodput, distributions of delay and of completion
-//! time, and every metric over the axis of a sweep.
+//! time, and the main metrics over the axis of a sweep.
 
 use forebay_sim::histogram::SHARES;
 
@@ -20,11 +20,11 @@ const OUTLINE: usize = 48;
 const MOST_POINTS: usize = 400;
 /// A longer table is folded.
 const MOST_ROWS: usize = 40;
-/// Metrics over the axis of a sweep, besides those that a scenario asks for.
+/// Metrics that are shown over the axis of a sweep.
 const OVER_AXIS: [&str; 6] = ["goodput_bps", "wait_ms.p50", "wait_ms.p99", "fct_s.p95", "loss_ratio", "jain"];
 
-/// Means of each class, then differences from the first contender, folded. Empty for results without classes.
-/// `is_repeated`: whether there are several seeds.
+/// A table of means of each class and, with several contenders, a folded table of differences from the first contender.
+/// Results without classes have no tables. `is_repeated`: whether there are several seeds.
 pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<Table> {
     let name = |it: &ContenderComparison| {
         let run = summary.runs.iter().find(|run| run.label == it.label);
@@ -113,7 +113,7 @@ fn difference(it: &ContenderComparison, class: &str, metric: &Metric) -> Cell {
     if is_clear { Cell::Best { text, best: true } } else { Cell::from(text) }
 }
 
-/// The classes of the runs; a single class is called all.
+/// The classes of the runs. If there are fewer than two, only [`ALL`].
 fn classes(runs: &Runs) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for traffic in runs.entries.iter().flat_map(|entry| &entry.runs).flat_map(|run| &run.summary.traffic) {
@@ -265,8 +265,8 @@ fn completions(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figu
     })
 }
 
-/// Every metric over the axis of a sweep with one numeric axis; with two, a line for each value of the second one is
-/// left to the table.
+/// The metrics of [`OVER_AXIS`] over the axis of a sweep. There are figures only if the sweep has exactly one axis and
+/// all its values are numbers.
 fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
     let Some(first) = runs.entries.first() else { return Vec::new() };
     let axes: Vec<&str> = first.runs[0].summary.axes.words().map(|(axis, _)| axis).collect();

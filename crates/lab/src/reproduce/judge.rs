@@ -6,14 +6,14 @@ use crate::results::record::{self, RunRecord};
 use crate::run::compare::{Group, groups};
 use crate::run::plan::Plan;
 
-/// Number of x at which two curves are compared.
+/// Number of x values at which two curves are compared.
 const CURVE_POINTS: usize = 21;
 
 /// The runs that checks refer to.
 pub struct Runs<'a> {
     plan: &'a Plan,
     groups: Vec<Group<'a>>,
-    /// Values of axes, unless a check names others.
+    /// Values of axes that select the cases of a check. Values in the check take precedence.
     point: Point,
     /// Whether straddling intervals are decided by their mean.
     provisional: bool,
@@ -80,7 +80,7 @@ impl<'a> Runs<'a> {
         Self { plan, groups: groups(plan, records), point: Point::new(), provisional }
     }
 
-    /// The runs at these values of some axes; checks may name other values.
+    /// Restricts checks to the cases with these values of axes. Values in a check take precedence.
     pub fn at(self, point: &Point) -> Self {
         Self { point: point.clone(), ..self }
     }
@@ -148,8 +148,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// A check of a curve, per seed: its value at `check.at`, or its mean distance from the other curve where
-    /// both exist. It fails unless the curves of all seeds reach there.
+    /// Result of a check of a curve. The sample of a seed is the curve's value at `check.at`, or its mean difference
+    /// from the other contender's curve over their common x range. It fails if any seed has no such value.
     fn answer_curve(
         &self,
         check: &Check,
@@ -179,7 +179,7 @@ impl<'a> Runs<'a> {
         Ok(result)
     }
 
-    /// Text on the ends of a contender's curve, for checks beyond them.
+    /// Text with the x range of a contender's curve, for checks outside this range.
     fn reach(&self, check: &Check, against: &str, own: &str) -> Result<String, String> {
         let mut means = Vec::new();
         for case in self.cases(&check.at_points)? {
@@ -208,7 +208,7 @@ impl<'a> Runs<'a> {
         Ok(curves)
     }
 
-    /// The cases with the values in `point`, and with ours on other axes; at least one.
+    /// The cases with the values in `point`, and with those in `self.point` on other axes. Having none is an error.
     fn cases(&self, point: &Point) -> Result<Vec<usize>, String> {
         let mut whole = self.point.clone();
         whole.extend(point.clone());
@@ -230,7 +230,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Each of `a` minus `times` its partner in `b`.
+/// Each value of `a`, minus `times` the value of `b` at the same position.
 fn differences(a: &[f64], b: &[f64], times: f64) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - times * b).collect()
 }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_decide_outcomes() {
+    fn interval_relative_to_bound_decides_outcome() {
         let within = Check { within: Some([40.0, 60.0]), ..Check::default() };
         assert_eq!(outcome(&within, &[49.0, 50.0, 51.0]), Outcome::Holds);
         assert_eq!(outcome(&within, &[9.0, 10.0, 11.0]), Outcome::Fails);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn times_scales_the_other_value() {
+    fn times_multiplies_value_of_other_contender() {
         let twice = Check { more_than: Some("pi".into()), times: Some(2.0), ..Check::default() };
         assert_eq!(outcome(&twice, &differences(&[3.0, 5.0], &[1.0, 2.0], 2.0)), Outcome::Holds);
         assert_eq!(outcome(&twice, &differences(&[1.9, 3.9], &[1.0, 2.0], 2.0)), Outcome::Fails);

@@ -1,5 +1,5 @@
-//! Decides one claim from finished runs: with the paper's rule and axes, with other rules, and with other axes
-//! and scenarios.
+//! Decides one claim from finished runs. The verdict uses the subject (a contender) and the point (values of the axes)
+//! of the claim's section. The evidence also has verdicts for other contenders, points and scenarios.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::reproduce::judge::{self, Runs};
 use crate::results::record::{self, RunRecord};
 use crate::run::plan::Plan;
 
-/// A scenario: name, plan and runs.
+/// A scenario that was run: its name, its plan and the records of its runs.
 pub type Finished<'a> = (&'a str, &'a Plan, Vec<RunRecord>);
 
 /// Verdict and evidence of a claim that cannot be tested, with the reason.
@@ -16,7 +16,7 @@ pub fn not_run(reason: &str) -> (Verdict, Evidence) {
     (Verdict::NotRun, Evidence { detail: detail(json!({ NOT_RUN: reason })), ..Evidence::default() })
 }
 
-/// Verdict and evidence of a claim of `section`; `None` if it has no scenario or that was not run.
+/// Verdict and evidence of a claim of `section`. `None` if the section has no scenario, or if its scenario was not run.
 pub fn on_runs(
     claim: &Claim,
     section: &Section,
@@ -63,7 +63,7 @@ fn words(point: &Point) -> impl Iterator<Item = (&str, &str)> {
     point.iter().map(|(axis, value)| (axis.as_str(), value.as_str()))
 }
 
-/// All other combinations of values of the axes in `point`, in the scenario's order.
+/// All combinations of values of the axes in `point`, except `point` itself, in the order of the cases.
 fn other_points(plan: &Plan, point: &Point) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for case in &plan.cases {
@@ -75,7 +75,7 @@ fn other_points(plan: &Plan, point: &Point) -> Vec<Point> {
     points
 }
 
-/// The part of `point` on axes that `plan` has; another scenario may lack some.
+/// The values in `point` of those axes that `plan` has. An axis of one scenario may be missing in another.
 fn known(plan: &Plan, point: &Point) -> Point {
     let has = |axis: &str| plan.cases.first().is_some_and(|case| case.axes.iter().any(|(name, _)| name == axis));
     point.iter().filter(|(axis, _)| has(axis)).map(|(axis, value)| (axis.clone(), value.clone())).collect()
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn verdict_uses_point_only() {
+    fn verdict_uses_only_cases_at_section_point() {
         let (own, single) = (plan(SCENARIO), plan(&SCENARIO.replace("\"flows.cbr.count\" = [1, 2]", "")));
         let finished = [("own", &own, records(&own)), ("single", &single, records(&single))];
         let check = Check { quantity: "loss_ratio".into(), at_most: Some(0.0), ..Check::default() };

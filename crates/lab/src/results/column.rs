@@ -4,8 +4,8 @@ use crate::figures::class_column::growth_per_s;
 use crate::results::metrics;
 use crate::results::record::{RunRecord, SeriesRecord};
 
-/// `mean(COLUMN)`, `std(COLUMN)`, `growth(COLUMN)`, `share(COLUMN; LO..HI)` or `rate_std(COLUMN; SECONDS)`;
-/// optionally with `@a..b`, else over the complete run.
+/// `mean(COLUMN)`, `std(COLUMN)`, `growth(COLUMN)`, `share(COLUMN; LO..HI)` or `rate_std(COLUMN; SECONDS)`. `COLUMN` is
+/// `queue` or the name of a probe. The suffix `@a..b` is a time span in seconds; the default is the complete run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// `queue`, in packets, or a probe.
@@ -28,7 +28,7 @@ enum Asked {
 }
 
 impl Column {
-    /// Reads it; `None` if it begins with another name.
+    /// Reads such an expression; `None` if the text is another expression.
     pub fn parse(text: &str) -> Result<Option<Self>, String> {
         let (call, span) = match text.split_once(")@") {
             Some((call, span)) => (Some(call), Some(metrics::parse_span(span)?)),
@@ -69,7 +69,7 @@ impl Column {
     }
 }
 
-/// The rows of a series.
+/// Times and values of the series `name`; empty if it was not recorded.
 fn known(series: &SeriesRecord, name: &str) -> Vec<(f64, Option<f64>)> {
     let times = series.time_s.iter().copied();
     if name == "queue" {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_and_errors_are_refused() {
+    fn malformed_expressions_fail_and_others_give_none() {
         for other in ["mean_pkts@1..2", "jain(class.0-1.goodput_bps)", "loss_ratio", "mean(queue; 1..2)"] {
             assert_eq!(Column::parse(other), Ok(None), "{other}");
         }

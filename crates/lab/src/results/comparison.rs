@@ -37,7 +37,7 @@ pub struct ContenderComparison {
     /// Differences from the baseline, paired by seed; `None` without common seeds. Empty for the baseline.
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub difference: Named<Option<Interval>>,
-    /// Each class of traffic at the first link, and `all`; see [`METRICS`](crate::figures::metric::METRICS).
+    /// The [`METRICS`](crate::figures::metric::METRICS) of each class of traffic at the first link, and of `all`.
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub classes: Named<TrafficComparison>,
 }

@@ -1,4 +1,4 @@
-//! `meta.json`: what a directory of results belongs to, and the origin of the results.
+//! `meta.json`: the scenario or papers of a result directory, and how the results were made.
 
 use std::path::Path;
 
@@ -20,11 +20,11 @@ pub enum Meta {
     Papers(Box<PapersMeta>),
 }
 
-/// `kind` of the reproduction of a paper.
+/// Value of `kind` for the reproduction of one paper.
 const PAPER: &str = "reproduction";
-/// `kind` of the reproductions of several papers.
+/// Value of `kind` for the reproductions of several papers.
 const PAPERS: &str = "reproductions";
-/// `kind` of a command behind an emulated link.
+/// Value of `kind` for a command that ran behind an emulated link.
 const LINK: &str = "link";
 
 /// Origin of results, as given by the caller.
@@ -73,7 +73,7 @@ pub struct Machine {
     pub threads: usize,
 }
 
-/// Facts about the runs for reports, from the first case.
+/// Properties of the runs that reports show, taken from the first case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// Simulated seconds per run.
@@ -82,7 +82,7 @@ pub struct Facts {
     /// Seconds of warm-up, included in the duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
-    /// Longest processing time of hosts in microseconds; uniform from 0.
+    /// Longest processing time of a packet at a host, in microseconds. Processing times are uniform from 0 to this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_us: Option<f64>,
     /// Curves that the scenario requests.
@@ -104,7 +104,7 @@ pub struct Provenance {
     pub origin: Origin,
 }
 
-/// Version of a directory that does not record one.
+/// Value of `forebay` for a directory that does not record its version.
 fn unknown() -> String {
     "?".to_string()
 }
@@ -179,7 +179,7 @@ pub struct SectionMeta {
 pub enum SeedCount {
     /// Equal in all scenarios.
     Each(u64),
-    /// Range, as text.
+    /// Different between scenarios: a range as text, such as `3 to 10`.
     Words(String),
 }
 
@@ -204,7 +204,7 @@ pub struct PaperMeta {
     /// Version and build.
     #[serde(default)]
     pub engine: String,
-    /// `reproduction`.
+    /// Always `reproduction`.
     pub kind: String,
     /// Name of the paper.
     #[serde(default)]
@@ -215,10 +215,10 @@ pub struct PaperMeta {
     /// Authors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authors: Option<String>,
-    /// Name of the level.
+    /// Effort level: `quick`, `normal` or `full`.
     #[serde(default)]
     pub level: String,
-    /// Seeds.
+    /// Number of seeds per contender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seeds: Option<SeedCount>,
     /// Sections.
@@ -227,7 +227,7 @@ pub struct PaperMeta {
     /// Figures; empty in old directories.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// Its tables.
+    /// Tables; empty in old directories.
     #[serde(default)]
     pub tables: Vec<Table>,
     /// Machine, facts about the runs, origin.
@@ -265,7 +265,7 @@ impl Default for PaperMeta {
 pub struct Folder {
     /// Name of the paper.
     pub paper: String,
-    /// Folder, relative to the index.
+    /// Folder of its results, relative to the directory of this `meta.json`.
     pub dir: String,
 }
 
@@ -278,9 +278,9 @@ pub struct PapersMeta {
     /// Version of the laboratory.
     #[serde(default = "unknown")]
     pub forebay: String,
-    /// `reproductions`.
+    /// Always `reproductions`.
     pub kind: String,
-    /// Name of the level.
+    /// Effort level: `quick`, `normal` or `full`.
     #[serde(default)]
     pub level: String,
     /// Locations of the papers.
@@ -303,7 +303,7 @@ impl Meta {
     /// Reads the `meta.json` of `dir`.
     ///
     /// # Errors
-    /// The file is missing or damaged: the directory can then only be left or deleted.
+    /// The file is missing or damaged. With a damaged file the directory cannot be used; the user can delete it.
     pub fn read(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join("meta.json");
         let bytes = disk::read_regular(&path).map_err(disk::io_error(&path))?;

@@ -12,8 +12,8 @@ fn std_between(series: &SeriesRecord, from: f64, to: f64) -> f64 {
 }
 
 /// A quantity of a run by name: a field of the summary (`queue_pkts.mean`, `loss_ratio`), or computed from the
-/// series over a time span (`settling_s@50..150`). A settling time that does not exist counts as the complete
-/// span.
+/// series over a time span (`settling_s@50..150`). If the queue does not settle, the settling time is the length of
+/// the span.
 pub fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
     let (name, span) = match name.split_once('@') {
         None => (name, None),

@@ -54,12 +54,7 @@ fn class_columns(scenario: &Scenario, of: &Series) -> Vec<(String, Values)> {
 
 /// `NAME.wait_ms` and `NAME.throughput_bps` of each class of traffic and of all: mean queueing delay of the packets
 /// whose transmission began since the previous row, and their bits per second.
-fn traffic_columns(
-    scenario: &Scenario,
-    net: &Network,
-    of: &Series,
-    found: &[TrafficSummary],
-) -> Vec<(String, Values)> {
+fn traffic_columns(scenario: &Scenario, net: &Network, of: &Series, found: &[TrafficSummary]) -> Vec<(String, Values)> {
     let mut all = vec![Service::default(); of.time_s.len()];
     for (_, rows) in &of.served {
         all.iter_mut().zip(rows).for_each(|(sum, row)| sum.absorb(row));
@@ -77,7 +72,10 @@ fn traffic_columns(
         let spans = of.time_s.iter().scan(0.0, |before, at| Some(at - core::mem::replace(before, *at)));
         let rate = |(row, span): (&Service, f64)| Some((row.bytes as f64 * 8.0 / span).round());
         let waits = rows.iter().map(class_column::wait_ms).collect();
-        [(format!("{name}.wait_ms"), waits), (format!("{name}.throughput_bps"), rows.iter().zip(spans).map(rate).collect())]
+        [
+            (format!("{name}.wait_ms"), waits),
+            (format!("{name}.throughput_bps"), rows.iter().zip(spans).map(rate).collect()),
+        ]
     };
     classes.into_iter().flat_map(columns).collect()
 }

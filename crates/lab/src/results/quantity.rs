@@ -1,4 +1,4 @@
-//! Quantities as claims write them: a number of a run, of some of its classes, or computed from these.
+//! Quantities in the syntax of claims: numbers of a run or of some of its classes, and expressions of such numbers.
 //! `docs/claims.md` is the reference.
 
 use std::collections::BTreeSet;
@@ -28,15 +28,16 @@ pub fn of(run: &RunRecord, text: &str) -> Result<f64, String> {
 /// A part of a quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
-    /// Of the run, by [`metrics::of_run`].
+    /// A number of the run, computed by [`metrics::of_run`].
     Run(String),
-    /// Of a recorded series.
+    /// A statistic of a recorded series.
     Column(Column),
-    /// Of some classes together.
+    /// A number of one or more classes, combined.
     Classes(Classes),
-    /// Over several classes, each divided by its target: `jain(class.0-3.goodput_bps; 1/2/3/4)`.
+    /// A function of the numbers of several classes. Each number is divided by the target of its class, by default 1:
+    /// `jain(class.0-3.goodput_bps; 1/2/3/4)`.
     Across(Over, Classes, Vec<f64>),
-    /// Distance of the queue distribution from a model's, or between two models.
+    /// Total variation distance between the queue distributions of the run and of a model, or of two models.
     Apart(Model, Option<Model>),
 }
 
@@ -51,7 +52,7 @@ pub enum Over {
     Max,
 }
 
-/// A value of classes or of a colour: `class.0-4.in.loss_ratio`.
+/// A value of some classes, of a colour (IN or OUT of profile), or of both: `class.0-4.in.loss_ratio`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
     /// The classes; `None` means all.
@@ -62,11 +63,11 @@ pub struct Classes {
     field: String,
 }
 
-/// Values at the link; those of the colours can be summed.
+/// Values at the link. A class has one per colour; those of several classes and colours can be combined.
 const AT_THE_LINK: [&str; 5] = ["offered_pkts", "dropped_pkts", "delivered_pkts", "loss_ratio", "utilisation"];
 /// Distributions at the link.
 const SPREADS_AT_THE_LINK: [&str; 1] = ["sojourn_ms"];
-/// End-to-end values, which a class has only once for both colours.
+/// End-to-end values. A class has one for both colours together.
 const END_TO_END: [&str; 3] = ["goodput_bps", "received_bps", "jitter_ms"];
 /// End-to-end distributions.
 const SPREADS_END_TO_END: [&str; 2] = ["owd_ms", "fct_s"];
@@ -185,7 +186,7 @@ impl Classes {
         }
     }
 
-    /// Each class separately.
+    /// The same value of each class of the set separately.
     fn each(&self) -> impl Iterator<Item = Self> {
         let classes = self.set.iter().flatten();
         classes.map(|class| Self { set: Some(BTreeSet::from([*class])), ..self.clone() })
@@ -250,7 +251,7 @@ fn parse_set(text: &str) -> Option<BTreeSet<u8>> {
     Some(set)
 }
 
-/// The row of each class with its end-to-end values: that of IN packets, if there is one.
+/// One row for each class, the one with its end-to-end values: the row of IN packets if the class has one.
 fn by_class<'a>(rows: &[&'a ClassSummary]) -> Vec<&'a ClassSummary> {
     let first = |(i, c): (usize, &&'a ClassSummary)| (!rows[..i].iter().any(|d| d.class == c.class)).then_some(*c);
     rows.iter().enumerate().filter_map(first).collect()
@@ -260,7 +261,7 @@ const fn offered(c: &ClassSummary) -> f64 {
     c.offered_pkts as f64
 }
 
-/// Rounded: the ratio is recorded, the count is not.
+/// Number of dropped packets. It is computed from the loss ratio and rounded, because records lack this number.
 fn dropped(c: &ClassSummary) -> f64 {
     (c.loss_ratio * offered(c)).round()
 }
@@ -269,8 +270,8 @@ fn delivered(c: &ClassSummary) -> f64 {
     offered(c) - dropped(c)
 }
 
-/// A field of the combined distribution, given each distribution with its number of values. Percentiles of
-/// several cannot be combined; NaN without values.
+/// The statistic `part` of the combination of `spreads`, which are distributions with their numbers of values. NaN
+/// without a distribution. `None` for a percentile of several distributions, which cannot be computed.
 fn joined(spreads: &[(f64, Spread)], part: &str) -> Option<f64> {
     let total: f64 = spreads.iter().map(|(n, _)| n).sum();
     let moment = |of: fn(&Spread) -> f64| spreads.iter().map(|(n, s)| n * of(s)).sum::<f64>() / total;
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_combine_all_packets() {
+    fn combined_distributions_are_weighted_by_packet_count() {
         // 90 packets with 4 ms and 150 with 8 ms.
         close("class.0.sojourn_ms.mean", (90.0 * 4.0 + 150.0 * 8.0) / 240.0);
         close("class.0.sojourn_ms.std", 4.0 * (90.0f64 * 150.0).sqrt() / 240.0);

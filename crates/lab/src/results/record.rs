@@ -36,9 +36,10 @@ pub struct ClassSummary {
     pub loss_ratio: f64,
     /// Waiting time at the link.
     pub sojourn_ms: Option<Spread>,
-    /// One-way delay between hosts, for flows whose data crosses any link under study; equal at all links.
+    /// One-way delay between hosts, in ms, of flows whose data crosses any link under study; the same value for all
+    /// links.
     pub owd_ms: Option<Spread>,
-    /// Mean absolute difference of consecutive one-way delays of a flow; equal at all links.
+    /// Mean absolute difference of consecutive one-way delays of a flow, in ms; the same value for all links.
     pub jitter_ms: Option<f64>,
     /// Flow completion time; `None` if no flow has a defined end.
     pub fct_s: Option<Spread>,
@@ -52,9 +53,9 @@ pub struct ClassSummary {
 /// One run at one link, as in `summary.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// Unique per discipline and case.
+    /// Label of contender and case, such as `raqm q0=50 [n=40]`.
     pub label: String,
-    /// Discipline of the link: the contender as written, or the link's own if it is not compared.
+    /// Discipline of the link: the contender if `[compare]` applies to the link, else the discipline in the topology.
     pub aqm: String,
     /// Values of the axes of `[vary]`.
     pub axes: Axes,
@@ -115,19 +116,19 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
-    /// Name of the contender in the scenario, whatever discipline the link has.
+    /// Name of the contender. The link has another discipline if `[compare]` does not apply to it.
     pub fn contender(&self) -> &str {
         contender_of(&self.label, &self.axes)
     }
 
-    /// The contender, and the link's discipline if it differs.
+    /// Name of the contender, followed by the link's discipline if this is another one.
     pub fn contender_here(&self) -> String {
         let contender = self.contender();
         if self.aqm == contender { contender.to_string() } else { format!("{contender} ({} here)", self.aqm) }
     }
 }
 
-/// What the queue is compared with, in packets.
+/// Reference of the queue for settling time and overshoot, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Reference {
     /// The target in the scenario.
@@ -201,10 +202,10 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// Reads a record from JSON. It is valid for tables, whatever the bytes.
+    /// Reads a record from JSON, and checks that tables can be made from it.
     ///
     /// # Errors
-    /// The bytes are not the JSON of a record, or its series have different lengths.
+    /// The bytes are not the JSON of a record, or the queue and time columns of a series have different lengths.
     pub fn from_json(bytes: &[u8]) -> Result<Self, String> {
         let record: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if let Some((link, _)) = record.all_series().find(|(_, series)| !series.is_even()) {
@@ -213,7 +214,7 @@ impl RunRecord {
         Ok(record)
     }
 
-    /// The class of traffic of a flow, as in [`TrafficSummary`]: its group, or its class if the scenario numbers classes.
+    /// Name of the class of traffic of the flow with this index; see [`TrafficSummary::name`].
     pub fn flow_class(&self, flow: u32) -> Option<&str> {
         let flow = self.flows.get(flow as usize)?;
         let names = || self.summary.traffic.iter().map(|traffic| traffic.name.as_str());
@@ -257,7 +258,7 @@ pub struct CompletionRecord {
 }
 
 impl SeriesRecord {
-    /// Whether the queue series have a value in each row. Probes may have fewer.
+    /// Whether the queue columns have a value in each row. Columns of probes may be shorter.
     fn is_even(&self) -> bool {
         let rows = self.time_s.len();
         self.queue_pkts.len() == rows && self.queue_mean_pkts.len() == rows
@@ -290,7 +291,7 @@ pub struct LinkRecord {
 pub struct WaitRecord {
     /// Name of the class, as in [`TrafficSummary`].
     pub traffic: String,
-    /// Quantiles in ms, of the shares [`SHARES`](forebay_sim::histogram::SHARES); empty without packets.
+    /// Quantiles in ms, for the probabilities [`SHARES`](forebay_sim::histogram::SHARES); empty without packets.
     pub ms: Vec<f64>,
 }
 
@@ -342,7 +343,7 @@ pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String 
     axes.map(|(axis, value)| format!("{} = {value}", axis_name(axis))).collect::<Vec<_>>().join(", ")
 }
 
-/// A run and its conditions, for the records of its links.
+/// A finished run with its case, contender and seed. The records of its links are made from it.
 struct Run<'a> {
     case: &'a Case,
     contender: &'a Contender,

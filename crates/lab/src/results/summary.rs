@@ -32,7 +32,8 @@ pub struct Summary {
 /// What tables show, from the scenario's `[report]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
-    /// Metrics, by their [names](crate::figures::metric::Metric::name); empty: those that fit and have values.
+    /// [Names](crate::figures::metric::Metric::name) of the metrics in the first table. If empty, the table has the
+    /// metrics with values, as many as fit into its width.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
     /// Whether the scenario has a reference for the queue; only then tables have settling times.
@@ -41,7 +42,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// What this scenario asks for.
+    /// The settings in `[report]` of this scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let columns = scenario.report.columns.iter().map(|metric| metric.name.to_string());
         Self { columns: columns.collect(), reference: scenario.report.reference.is_some() }

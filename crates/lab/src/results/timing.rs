@@ -17,7 +17,7 @@ pub struct Timing {
     /// Lateness of sent packets relative to their due time, by direction: `up` and `down`. `None` without
     /// packets.
     pub late_ms: Named<Option<Spread>>,
-    /// For `forebay link` only.
+    /// Counts and delays of packets at the emulator; `None` except for `forebay link`.
     #[serde(flatten)]
     pub seen: Option<Seen>,
     /// CPU seconds of the emulator; `None` in results of old versions.
@@ -35,9 +35,10 @@ pub struct Seen {
     pub missed_pkts: u64,
     /// Packets that an interface refused to send.
     pub refused_pkts: u64,
-    /// Packets with offloaded work (checksum, segmentation) that the link could not do.
+    /// Packets lost because they need an unsupported offload, or are longer than a slot of the receive ring while the
+    /// socket buffer is full.
     pub unfinished_pkts: u64,
-    /// Packets whose offloaded work the link did.
+    /// Packets whose checksum or segmentation was left to hardware and was done by the emulator.
     pub completed_pkts: u64,
 }
 

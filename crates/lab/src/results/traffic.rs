@@ -14,11 +14,12 @@ pub const ALL: &str = "all";
 /// Results of one class of traffic at one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrafficSummary {
-    /// The group of flows, or the class if the scenario numbers classes; [`ALL`] for all together.
+    /// Name of the group of flows. It is the number of the class if any flow has a class other than 0, or if there are
+    /// more than 256 groups. [`ALL`] for all traffic.
     pub name: String,
     /// Bits per second, headers included, that reached the receivers for the first time.
     pub throughput_bps: f64,
-    /// Payload of these, in bit/s (RFC 2647 section 3.17).
+    /// Payload of the packets that `throughput_bps` counts, in bit/s (RFC 2647 section 3.17).
     pub goodput_bps: f64,
     /// Queueing delay at the link, in ms.
     pub wait_ms: Option<Spread>,
@@ -45,8 +46,8 @@ struct Parts<'a> {
     flows: Vec<&'a FlowOutcome>,
 }
 
-/// Results of each class whose packets were offered to the link, then of all, each with the quantiles of its queueing
-/// delay in ms. `flows`: those whose data crosses the link.
+/// Results of each class of traffic whose data crosses the link, then of all traffic. Each result has the quantiles of
+/// the queueing delay in ms. `flows`: the flows whose data crosses the link.
 pub(crate) fn traffic(
     scenario: &Scenario,
     net: &Network,
@@ -84,7 +85,7 @@ pub(crate) fn traffic(
         .collect()
 }
 
-/// The group of a bundle, or its class if the scenario numbers classes.
+/// Name of the class of traffic with the number `bundle`; see [`TrafficSummary::name`].
 pub(crate) fn name(scenario: &Scenario, net: &Network, bundle: u8) -> String {
     // With more groups all flows are one bundle.
     let is_group = scenario.flows.len() <= 256 && net.flows.iter().all(|flow| flow.class == 0);

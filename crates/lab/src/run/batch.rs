@@ -18,7 +18,8 @@ use crate::run::store::{Owner, Store, StoreError};
 pub struct Control<'a> {
     /// Set to stop; running simulations end within a few milliseconds.
     pub stop: &'a AtomicBool,
-    /// Called with simulated seconds as they pass, from any thread. Finished runs found on disk count too.
+    /// Called from any thread with the simulated seconds since the last call for the same run. For a finished run on
+    /// disk it is called once, with its duration.
     pub progress: &'a (dyn Fn(f64) + Sync),
     /// Called once before waiting for another writer of a directory.
     pub waits: &'a (dyn Fn(&Path, &Owner) + Sync),
@@ -30,7 +31,7 @@ impl<'a> Control<'a> {
         Self { stop, progress: &|_| (), waits: &|_, _| () }
     }
 
-    /// How to wait for a directory.
+    /// The stop flag and the callback for waiting until another writer unlocks a directory.
     pub fn wait(&self) -> Wait<'a> {
         Wait { stop: self.stop, begins: self.waits }
     }
@@ -72,9 +73,9 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// Runs what `store` does not have yet, and writes and returns the summary; after an interruption, the summary
-/// of the finished runs. The results are in the store, in the order of [`Plan::jobs`] for any number of
-/// threads; memory keeps only summaries.
+/// Runs the jobs that `store` does not have, then writes and returns the summary. After an interruption it writes the
+/// summary of the finished runs and returns [`BatchError::Interrupted`]. Results have the order of [`Plan::jobs`] for
+/// any number of threads. Complete records are only in the store; memory has slim ones ([`RunRecord::slim`]).
 pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Summary, BatchError> {
     let done = runs(plan, Some(store), control)?;
     let complete = done.len() == plan.jobs().len();
@@ -83,8 +84,9 @@ pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Summary, Bat
     if complete { Ok(summary) } else { Err(BatchError::Interrupted) }
 }
 
-/// The finished runs in the order of [`Plan::jobs`], fewer after an interruption. With a `store`, which then
-/// has the complete records, they contain only the summaries.
+/// Runs the jobs of `plan` and returns the finished runs in the order of [`Plan::jobs`]. After an interruption some are
+/// missing. With a `store`, the complete records are in the store, and the returned ones are slim
+/// ([`RunRecord::slim`]).
 pub fn runs(plan: &Plan, store: Option<&Store>, control: &Control) -> Result<Vec<(Job, RunRecord)>, BatchError> {
     let jobs = plan.jobs();
     // A thread takes the next job when it has finished one. A parallel iterator over the list would split it

@@ -15,7 +15,7 @@ use crate::load;
 use crate::scenario::{InputError, Overrides};
 use crate::{build::lower, run::plan};
 
-/// Rounds per discipline and marker. The fastest counts, as other load only adds time.
+/// Rounds per discipline and marker. The result is the fastest round, because other load can only add time.
 const ROUNDS: usize = 5;
 /// The seed of every simulation.
 const SEED: u64 = 1;
@@ -77,7 +77,8 @@ pub const CASES: [Case; 4] = [
     Case { name: "10g-n1000", rate: "10gbit", queue: 10_000, start: "0.5s", duration: "2s", ..FAST },
 ];
 
-/// Scaling with the number of flows, on a link of 1 Gbit/s (with `1g-n1000`) and on one of 100 Mbit/s.
+/// Cases with 10 to 100,000 flows, on a link of 1 Gbit/s and on one of 100 Mbit/s. `1g-n1000` of [`CASES`] completes
+/// the first series.
 pub const SCALING_CASES: [Case; 9] = [
     Case { name: "1g-n10", flows: 10, ..FAST },
     Case { name: "1g-n100", flows: 100, ..FAST },
@@ -131,7 +132,7 @@ pub struct SimRow {
     pub aqm: String,
     /// Packets served by the bottleneck.
     pub packets: u64,
-    /// Packets offered to the bottleneck after the warm-up; 0 in some cases.
+    /// Packets offered to the bottleneck after the warm-up. The warm-up is 0 s in some cases.
     pub offered: u64,
     /// Events simulated.
     pub events: u64,
@@ -154,7 +155,7 @@ pub struct DisciplineRow {
     pub name: String,
     /// One enqueue and its dequeue, in nanoseconds.
     pub ns_per_packet: f64,
-    /// Fraction of the load that it dropped. Random drops cost mispredicted branches.
+    /// Fraction of the load that it dropped. Random drops add to `ns_per_packet`: the CPU mispredicts their branches.
     pub loss_ratio: f64,
     /// Fraction of the load that it marked.
     pub mark_ratio: f64,
@@ -165,8 +166,8 @@ pub struct DisciplineRow {
 pub struct MarkerRow {
     /// Name.
     pub name: String,
-    /// One enqueue and dequeue through the marker and drop-tail; for an edge marker one packet coloured. In
-    /// nanoseconds.
+    /// Nanoseconds for one packet. For a marker in front of a queue: one enqueue and its dequeue, with drop-tail. For a
+    /// marker at the edge: colouring the packet.
     pub ns_per_packet: f64,
     /// Fraction of the load that it dropped.
     pub loss_ratio: f64,
@@ -196,8 +197,8 @@ impl std::fmt::Display for BenchError {
 
 impl std::error::Error for BenchError {}
 
-/// Runs `case` on this thread. Results include the complete process: call it in a new one, from its only
-/// thread.
+/// Runs `case` on this thread. The results are CPU time and memory since the start of the process. Therefore call it
+/// once, in a new process without other threads.
 pub fn measure(case: &Case) -> Result<SimRow, BenchError> {
     // Where the system has no thread CPU time, this call starts the clock.
     plan::thread_cpu_seconds();
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn first_case_is_raqm_case_1() {
+    fn first_case_has_parameters_of_raqm_case_1() {
         let text = CASES[0].scenario();
         for words in ["10mbit", "\"100p\"", "packet = 500", "count = 40", "hosts = 5", "duration = \"200s\""] {
             assert!(text.contains(words), "{words}");

@@ -48,8 +48,8 @@ impl Group<'_> {
     }
 }
 
-/// The interval of `a - b` over common seeds; `None` without any. An interrupted batch may have different
-/// seeds for each contender.
+/// Mean of `a - b` over the seeds that both have, with its confidence interval; `None` without a common seed. After an
+/// interruption the contenders may have different seeds.
 pub fn paired_by_seed(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<Interval> {
     let partners: BTreeMap<u64, f64> = b.iter().copied().collect();
     let differences: Vec<f64> = a.iter().filter_map(|(seed, x)| Some(x - partners.get(seed)?)).collect();

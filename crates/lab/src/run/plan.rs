@@ -52,7 +52,8 @@ impl Plan {
         engine(&self.revision)
     }
 
-    /// The first label that two contenders share, and the case of the second. Labels must identify runs.
+    /// The first label that two contenders share, and the case of the second contender; `None` if all labels differ, as
+    /// [`Plan::check`] requires.
     pub fn repeated(&self) -> Option<(String, &Case)> {
         let mut seen = BTreeSet::new();
         let all = self.cases.iter().flat_map(|case| case.scenario.compare.iter().map(move |c| (c, case)));
@@ -94,7 +95,8 @@ impl Plan {
         self.cases.first().map_or_else(Shown::default, |case| Shown::of(&case.scenario))
     }
 
-    /// All runs. Seeds vary slowest, so that an interrupted batch is balanced.
+    /// All runs, ordered by seed, case and contender. After an interruption, all contenders thus have nearly the same
+    /// number of runs.
     pub fn jobs(&self) -> Vec<Job> {
         let mut jobs = Vec::new();
         for &seed in &self.seeds {
@@ -111,7 +113,7 @@ impl Plan {
         self.cases.iter().map(each).sum::<f64>() * self.seeds.len() as f64
     }
 
-    /// Facts about the runs for reports, from the first case.
+    /// Properties of the runs that reports show, taken from the first case.
     pub fn facts(&self) -> Facts {
         let Some(Case { scenario, .. }) = self.cases.first() else { return Facts::default() };
         Facts {
@@ -161,8 +163,8 @@ pub fn engine(revision: &str) -> String {
     if revision.is_empty() { version.to_string() } else { format!("{version}+{revision}") }
 }
 
-/// Identifies a build of a program: its revision and a hash of its file, because a revision does not cover
-/// later changes.
+/// Identifier of a build of a program: the revision and a hash of the program file. Uncommitted changes change only
+/// the hash.
 pub fn build(revision: &str, file: Option<&Path>) -> String {
     let hash = file.and_then(|file| std::fs::read(file).ok()).map_or_else(String::new, hex_hash);
     [revision, &hash].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".")
@@ -194,9 +196,9 @@ mod tests {
 
     use super::thread_cpu_seconds;
 
-    /// A tenth of a millisecond of work is measured, although the system counts in ticks of milliseconds.
+    /// Work of about 0.1 ms increases the CPU time, although Linux updates its counter at ticks milliseconds apart.
     #[test]
-    fn cpu_time_is_current() {
+    fn cpu_time_increases_after_each_short_computation() {
         let work = || (0..300_000u64).fold(0, |sum, n| black_box(sum ^ n));
         let times: Vec<f64> = (0..30)
             .map(|_| {

@@ -1,5 +1,5 @@
-//! A run directory. Every finished run is on disk before the next one starts: nothing is lost, and a repeated
-//! command continues.
+//! A run directory. Each thread stores its finished run before it starts the next one. An interruption thus loses only
+//! unfinished runs, and the same command then runs only the missing ones.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ fn sum(record: &RawValue) -> String {
     Sha256::digest(record.get()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A run directory, opened for writing or joined.
+/// A run directory that this process writes. One process opens it and holds its lock; others may join.
 pub struct Store {
     dir: PathBuf,
     shards: bool,
@@ -109,8 +109,8 @@ impl Store {
         Self::locked(lock, plan, meta(plan, origin))
     }
 
-    /// The directory of a command behind an emulated link. It was locked when empty; files added since then
-    /// are kept.
+    /// Opens the directory for the results of a command behind an emulated link. The caller locked it while it was
+    /// empty. Files that were added since then are kept.
     pub fn begin(lock: WriteLock, plan: &Plan, origin: &Origin, timing: Timing) -> Result<Self, StoreError> {
         Self::locked(lock, plan, meta(plan, origin).of_link(timing))
     }
@@ -124,8 +124,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Joins a directory that was opened for `plan`: for another process that works with the owner of its
-    /// lock.
+    /// Joins a directory that another process has opened for `plan`, so that both can store runs. `None` if it belongs
+    /// to another plan or build.
     pub fn join(dir: &Path, plan: &Plan) -> Option<Self> {
         let Meta::Run(meta) = Meta::read(dir).ok()? else { return None };
         let same = meta.hash == plan.hash() && meta.engine == plan.engine();
@@ -195,8 +195,8 @@ impl Store {
         plan.jobs().into_par_iter().filter_map(|job| self.load(plan, job)).collect()
     }
 
-    /// Writes and returns the summary, and writes the tables, of these finished jobs. Their records may be
-    /// slim.
+    /// Writes the summary and the tables of these finished jobs, and returns the summary. `records` may be slim
+    /// ([`RunRecord::slim`]).
     pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<Summary, StoreError> {
         let runs = records.iter().flat_map(RunRecord::summaries).cloned().collect();
         let summary = Summary::new(plan.title(), runs, compare::compare(plan, records), plan.shown());
@@ -211,7 +211,7 @@ impl Store {
         Ok(summary)
     }
 
-    /// The tables that grow with the number of runs; written in parts, from disk.
+    /// Writes the tables of series, flows and completions. Reads the records from disk, [`RUNS_AT_A_TIME`] at a time.
     fn write_tables(&self, plan: &Plan, jobs: &[Job], probes: &[&str]) -> Result<(), StoreError> {
         let paths = ["series.parquet", "flows.parquet", "completions.parquet"].map(|name| self.path(name));
         let tables: [&Rows<'_>; 3] = [&|records| table::series(records, probes), &table::flows, &table::completions];
@@ -259,7 +259,7 @@ pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
     load::parse(&path.display().to_string(), &text, &Overrides::default()).ok()?.into_iter().next()
 }
 
-/// A resolved case; with axes its values are in the first line.
+/// A resolved case as TOML. The first line is a comment with the values of the axes.
 fn case_text(plan: &Plan, index: usize) -> String {
     let case = &plan.cases[index];
     let axes: Vec<String> = case.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
@@ -294,12 +294,12 @@ pub fn finished(dir: &Path, plan: &Plan) -> usize {
     plan.jobs().into_par_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
 }
 
-/// Number of runs of `plan` in `dir`, counted without other threads: for a process that will fork.
+/// As [`finished`], but without starting threads, because the process will fork.
 pub fn finished_in_turn(dir: &Path, plan: &Plan) -> usize {
     plan.jobs().into_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
 }
 
-/// The runs in a directory that its `meta.json` covers, without other seeds; ordered by case, contender and
+/// The runs in `dir` whose seed is in `meta`, the content of its `meta.json`. They are ordered by case, contender and
 /// seed.
 pub fn jobs_on_disk(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> {
     let runs = dir.join("runs");
@@ -310,7 +310,7 @@ pub fn jobs_on_disk(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> 
     Ok(jobs)
 }
 
-/// One of these runs; `None` if it is of another build or not complete.
+/// The record of a job of [`jobs_on_disk`]; `None` if it is from another build or not complete.
 pub fn read_run(dir: &Path, meta: &RunMeta, job: Job) -> Option<RunRecord> {
     let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
     let shard = Shard::read(&text)?;

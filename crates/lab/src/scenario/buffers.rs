@@ -1,8 +1,8 @@
 //! Buffers given as time or as bandwidth-delay products: `queue = "50ms"`, `queue = "1bdp"`.
 //!
-//! They are replaced by bytes before a case is read: a time by the bytes that the link sends in it, a bandwidth-delay
-//! product by those of a base round trip. The base round trip of a dumbbell is twice the sum of the delays of
-//! bottleneck, egress and, on average, access links.
+//! [`resolve`] replaces them by bytes before a case is read. A time becomes the number of bytes that the link sends in
+//! this time. A bandwidth-delay product becomes the number of bytes that the link sends in one base round trip. The
+//! base round trip of a dumbbell is twice the sum of three delays: bottleneck, egress, and mean of the access links.
 
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::Span;
@@ -31,10 +31,10 @@ fn relative(words: &str) -> Option<Relative> {
     text::span(words).ok().filter(|span| *span > Span::ZERO).map(Relative::Time)
 }
 
-/// Replaces every such buffer of the topology by bytes.
+/// Replaces every buffer of the topology that is a time or a bandwidth-delay product by its size in bytes.
 ///
 /// # Errors
-/// The link has no rate, or the topology is no dumbbell.
+/// The link of such a buffer has no rate, or a bandwidth-delay product is in a topology other than a dumbbell.
 pub(crate) fn resolve(root: &mut Node) -> Result<(), InputError> {
     let Value::Table(entries) = &mut root.value else { return Ok(()) };
     let Some(topology) = entries.iter_mut().find(|entry| entry.key == "topology") else { return Ok(()) };
@@ -42,7 +42,7 @@ pub(crate) fn resolve(root: &mut Node) -> Result<(), InputError> {
     in_table(&mut topology.node, "topology", None, round_trip)
 }
 
-/// The table at `path`; `above` is the rate of the table around it.
+/// Replaces the buffers in `node` and below it. `path`: the key of `node`. `above`: the rate of the enclosing table.
 fn in_table(node: &mut Node, path: &str, above: Option<Rate>, round_trip: Option<Span>) -> Result<(), InputError> {
     let rate = node.get("rate").and_then(|rate| text::rate(rate.text()?).ok()).or(above);
     match &mut node.value {
@@ -74,7 +74,7 @@ fn in_table(node: &mut Node, path: &str, above: Option<Rate>, round_trip: Option
     Ok(())
 }
 
-/// The base round trip of a dumbbell without flows of their own round trip.
+/// The base round trip of a dumbbell. The key `rtt` of flows has no effect on it.
 fn round_trip(topology: &Node) -> Option<Span> {
     topology.get("kind").and_then(Node::text).filter(|kind| *kind == "dumbbell")?;
     let time = |node: &Node| text::span(node.text()?).ok();
@@ -112,12 +112,12 @@ mod tests {
     }
 
     #[test]
-    fn time_is_what_the_link_sends_in_it() {
+    fn buffer_time_becomes_bytes_at_link_rate() {
         assert_eq!(limits(&[]).unwrap()[0], Limit::Bytes(62_500));
         assert_eq!(limits(&["topology.bottleneck.rate=20mbit"]).unwrap()[0], Limit::Bytes(125_000));
     }
 
-    /// 2 (10 + 5 + 10) ms at 10 Mb/s.
+    /// At 10 Mb/s, the round trip of 2 x (10 + 5 + 10) ms corresponds to 62,500 bytes.
     #[test]
     fn bdp_uses_the_base_round_trip() {
         assert_eq!(limits(&["topology.bottleneck.queue=1bdp"]).unwrap()[0], Limit::Bytes(62_500));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_sizes_are_refused_at_their_place() {
+    fn invalid_buffer_errors_state_their_location() {
         let error = limits(&["topology.bottleneck.queue=50mz"]).unwrap_err().to_string();
         assert!(error.contains("topology.bottleneck.queue") && error.contains("50ms"), "{error}");
         let graph = "version = 1\nduration = \"2s\"\n[topology]\nkind = \"graph\"\nnodes = [\"a\", \"b\"]\n\

@@ -1,5 +1,5 @@
-//! Scenario files: one experiment in TOML, as typed values, and its canonical text. The module `load` reads
-//! them.
+//! Scenario files. A scenario is one experiment in TOML. This module defines its typed values and writes its canonical
+//! text. The module `load` reads the files.
 
 pub(crate) mod buffers;
 pub(crate) mod cases;

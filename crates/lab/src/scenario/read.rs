@@ -45,8 +45,8 @@ table! {
         - flows: Vec<FlowGroup> = |_: &Table<'_>| Ok(Vec::new());
         /// The disciplines compared, with the same seeds; at least one.
         - compare: Vec<Contender> = |_: &Table<'_>| Ok(Vec::new());
-        /// Names of the links on which the compared disciplines run, in place of those in the file; at least
-        /// one.
+        /// Names of the links on which the compared disciplines run; at least one. There they replace the disciplines
+        /// that the file gives for these links.
         - compared: Vec<String> = |_: &Table<'_>| Ok(Vec::new());
         /// What reports show.
         - report: Report = |_: &Table<'_>| Ok(Report::default());
@@ -85,8 +85,8 @@ table! {
         /// Models drawn over the runs: fluid over the queue against time; markov and mmpp over the queue
         /// distribution.
         theory: Vec<Overlay> = MODELS, or Vec::new() => |report: &Self| !report.theory.is_empty();
-        /// Columns of the first table, by their names in summary.json, such as goodput_bps and wait_ms.p99;
-        /// default those that fit and have values.
+        /// Columns of the first table, by their names in summary.json, such as goodput_bps and wait_ms.p99; default the
+        /// standard metrics that have values.
         columns: Vec<&'static Metric> = COLUMNS, or Vec::new() => |report: &Self| !report.columns.is_empty();
     }
 }
@@ -200,8 +200,8 @@ fn version(table: &Table<'_>) -> Result<(), InputError> {
     }
 }
 
-/// Without `[compare]`: the discipline of the first link that `[compare]` would apply to, labelled as written.
-/// The other links keep theirs.
+/// The only contender and its link if there is no `[compare]`. The link is the first one that `[compare]` would apply
+/// to. The contender is the discipline of that link, and its label is the discipline as written.
 fn own(net: &Node, topology: &Topology) -> (Vec<Contender>, Vec<String>) {
     let (links, names) = (topology.links(), topology.to_compare());
     let first = links.iter().find(|l| names.first().is_some_and(|name| *name == l.name)).unwrap_or(&links[0]);
@@ -320,8 +320,8 @@ const SERIES: Custom<Vec<String>> = Custom {
     accepts: "",
 };
 
-/// Checks the name of a curve: `queue`, a counter of a class, the state of flows of one of `groups`, or a probe. A probe
-/// stays empty for contenders without it.
+/// Checks the name of a curve: `queue`, a counter of a class, the state of flows of one of `groups`, or a probe of a
+/// discipline. A curve of a probe is empty for contenders without that probe.
 fn series(node: &Node, path: &str, groups: &[&str]) -> Result<String, InputError> {
     let name = text(node, path)?;
     if name == "queue" || ClassColumn::parse(name).is_some() || FlowColumn::parse(name, groups).is_some() {

@@ -37,12 +37,12 @@ pub(crate) struct Rest {
     pub(crate) q: f64,
     /// Signal probability.
     pub(crate) p: f64,
-    /// Packets per second that enter: the link's rate, or less without a queue.
+    /// Packets per second that enter the queue: the link's rate, or less if no packets are waiting.
     pub(crate) rate: f64,
 }
 
 impl Stability {
-    /// At this equilibrium, with these margins. `capacity` in packets per second.
+    /// The result for the equilibrium `rest` with these margins. `capacity` is in packets per second.
     pub(super) fn at(rest: Rest, capacity: f64, window_pkts: f64, rtt_s: f64, margins: &Margins) -> Self {
         Self {
             q_rest_pkts: rest.q,
@@ -70,9 +70,10 @@ pub enum NoAnswer {
     NotFound,
     /// The discipline enforces class shares, and the shares of the classes that send do not sum to 1.
     Shares,
-    /// The threshold of a class does not move, or would be below its minimum.
+    /// The threshold of a class is constant (gain or share 0, or equal bounds), or at equilibrium it would be below its
+    /// minimum.
     Threshold,
-    /// The discipline enforces shares of the offered load and signals are drops: then it does not control the
+    /// Signals are drops, and the discipline enforces shares of the offered load. In this case it does not control the
     /// real queue.
     Offered,
 }
@@ -95,8 +96,8 @@ impl NoAnswer {
     }
 }
 
-/// Text that lists the disciplines with loop models on `link`; with `shares` also those that enforce class
-/// shares, which only the linear model knows.
+/// Text that lists the disciplines that have a loop model on `link`. With `shares` it also lists the disciplines that
+/// enforce class shares; they have a linear model but no fluid model.
 pub fn with_a_model(link: &Link, shares: bool) -> String {
     let knows = |spec: Spec| spec.fluid(link).is_some() || shares && spec.shares(link).is_some();
     let known = ENTRIES.iter().map(|entry| entry.name).filter(|name| Spec::parse(name).is_ok_and(knows));

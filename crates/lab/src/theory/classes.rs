@@ -1,8 +1,9 @@
 //! Linear model of a discipline that enforces class shares of the link in one queue (MSVB), with TCP of
 //! several classes.
 //!
-//! The equilibrium follows from its parameters: B_i = (1 - p_i) Q. Q and the sum of B_i/alpha_i change in
-//! proportion, except where a threshold is at its maximum.
+//! Symbols: Q is the queue; class i has signal probability p_i, threshold B_i and threshold gain alpha_i. At
+//! equilibrium B_i = (1 - p_i) Q. Q plus the sum of B_i/alpha_i keeps its initial value, unless a threshold reaches its
+//! maximum. These conditions determine the equilibrium.
 
 use std::collections::BTreeMap;
 

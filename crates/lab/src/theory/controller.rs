@@ -1,4 +1,5 @@
-//! Linearised discipline at its equilibrium: frequency response from queue to p, measured on its own code.
+//! A discipline linearised at its equilibrium: the frequency response from the queue to p, measured by running the
+//! discipline's own code.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use super::setting::Setting;
 #[derive(Clone, Debug)]
 pub(super) struct Controller {
     pub(super) rest: Rest,
-    /// The pace at which its equilibrium was found; see [`PACES`](super::drive::PACES).
+    /// Index of the step size with which its equilibrium was found; see [`PACES`](super::drive::PACES).
     pub(super) pace: usize,
     /// Logarithm of the first frequency, and the step to the next.
     first: f64,
@@ -22,21 +23,23 @@ pub(super) struct Controller {
     /// Logarithm of the absolute gain, and the unwrapped phase.
     points: Vec<[f64; 2]>,
     pub(super) integrators: u32,
-    /// Part of the gain without delay by the clock.
+    /// Immediate part of the gain: the change of p per packet of queue between two clock ticks of the discipline.
     direct: f64,
 }
 
-/// Frequencies per decade at which a law is driven.
+/// Number of measured frequencies per decade.
 const PER_DECADE: f64 = 12.0;
-/// Range of measured frequencies, in radians per mean round trip.
+/// Lowest and highest measured frequency, in radians per round trip.
 pub(super) const SLOW: f64 = 0.02;
 pub(super) const FAST: f64 = 40.0;
 
-/// A queue within this fraction of the buffer from either end counts as at the end, where nothing controls it.
+/// A queue within this fraction of the buffer from empty or full counts as empty or full. The discipline does not
+/// control such a queue.
 pub(super) const WITHIN: f64 = 1e-3;
 
 impl Controller {
-    /// Made from gains at frequencies that rise by a constant factor.
+    /// The response with `gains`, which are pairs of frequency in rad/s and gain. Each frequency is the previous one
+    /// times a constant factor above 1. `None` if a gain is zero or infinite, or if there are fewer than two.
     fn new(rest: Rest, pace: usize, direct: f64, gains: &[(f64, Complex64)]) -> Option<Self> {
         let mut points: Vec<[f64; 2]> = Vec::new();
         for (_, gain) in gains {
@@ -100,8 +103,8 @@ fn nearest_turn(phase: f64, other: f64) -> f64 {
     phase + TAU * ((other - phase) / TAU).round()
 }
 
-/// Frequencies in ascending order for loops with round trips within `rtt_s` seconds; none above what a clock
-/// of `tick_s` seconds can see.
+/// Measured frequencies in rad/s, ascending. `rtt_s`: shortest and longest round trip in seconds. The highest frequency
+/// is below the Nyquist frequency of a clock with period `tick_s`, except that it is at least four times the lowest.
 pub(super) fn frequencies(rtt_s: [f64; 2], tick_s: f64) -> Vec<f64> {
     let from = SLOW / rtt_s[1];
     let to = (FAST / rtt_s[0]).min(0.9 * std::f64::consts::PI / tick_s).max(4.0 * from);
@@ -118,8 +121,8 @@ pub(super) fn of(spec: &Spec, setting: &Setting) -> Result<Controller, NoAnswer>
     driven_at(spec, setting, drive::PACES, &own)
 }
 
-/// Linearised at the equilibrium found at one of these paces, and driven at the frequencies that `choose`
-/// returns.
+/// The discipline linearised at its equilibrium. The equilibrium is found with the first of `paces` that converges.
+/// `choose` returns the frequencies at which the response is measured, ascending.
 pub(super) fn driven_at(
     spec: &Spec,
     setting: &Setting,
@@ -157,18 +160,19 @@ pub(super) fn driven_at(
     Controller::new(rest, pace, direct, &gains).ok_or(NoAnswer::NotFound)
 }
 
-/// Number of consecutive gains that form a straight line, tolerances for its slope and phase, and the phase
-/// that is ignored: counters are whole numbers.
+/// Test of [`straight`]: number of consecutive gains, tolerances for slope and phase, and the phase error that is
+/// ignored. Such an error arises because counters are whole numbers.
 const STRAIGHT: usize = 4;
 const SLOPE: f64 = 0.02;
 const PHASE: f64 = 0.01;
 const UNHEEDED: f64 = 0.002;
-/// A corner frequency shows in the phase down to this factor below a frequency.
+/// The phase at a frequency shows whether there is a corner at a lower frequency, down to the frequency divided by
+/// this.
 const SHOWS: f64 = 100.0;
 
-/// Integrators (0 or 1) that the gains at falling frequencies imply, if the last of them are on a straight
-/// line: constant or growing like an integrator, with a decreasing phase error. With a corner at a lower
-/// frequency the error would increase.
+/// The number of integrators, 0 or 1, if the last gains are on a straight line, else `None`. `gains` have falling
+/// frequencies. The gain must be constant (0) or inversely proportional to the frequency (1), and the phase error must
+/// decrease. A corner at a lower frequency would increase the error.
 fn straight(gains: &[(f64, Complex64)]) -> Option<f64> {
     let last = &gains[gains.len().checked_sub(STRAIGHT)?..];
     let ([(fast, a), .., (slow, b)], lines) = (last, [(0.0, 1.0.into()), (1.0, -Complex64::i())]) else { return None };
@@ -202,7 +206,7 @@ mod tests {
         }
     }
     #[test]
-    fn rem_below_lowest_frequency_matches_closed_form() {
+    fn extrapolated_rem_response_matches_closed_form() {
         // REM's price near its equilibrium: p += g ((1 + alpha) (q - b) - (before - b)), g = gamma ln(phi) (1
         // - p), every 2 ms. Its gain is a straight line from far above the lowest frequency on.
         let (spec, setting) = example(&[], "rem gamma=0.001 phi=1.001 alpha=0.1 b=200 interval=2ms");

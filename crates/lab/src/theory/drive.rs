@@ -1,4 +1,4 @@
-//! Drives a law's own code with a synthetic queue, to find its equilibrium and its response.
+//! Runs the code of a control law with a synthetic queue, to find its equilibrium and its response.
 
 use std::f64::consts::TAU;
 use std::ops::Range;
@@ -20,8 +20,8 @@ pub(crate) struct Driven<'a> {
     now_s: f64,
     q: f64,
     clocks: [Clock; MAX_CLOCKS],
-    /// Packets so far, as a fraction: counters are whole numbers, and remainders carry over to the next
-    /// period.
+    /// Packets offered and dropped so far, with fractions. Counters contain whole numbers, and the fraction counts in
+    /// the next period.
     offered: f64,
     dropped: f64,
 }
@@ -56,7 +56,7 @@ impl<'a> Driven<'a> {
         self.law.look_every(Span::from_nanos((seconds * 1e9) as u64));
     }
 
-    /// Step of slow flows, in seconds.
+    /// Time step in seconds of the search for the equilibrium.
     fn slow_step(&self) -> f64 {
         self.period_s().max(self.setting.at_rest(0.0, self.setting.capacity).mean_rtt_s() / 50.0)
     }
@@ -72,7 +72,7 @@ impl<'a> Driven<'a> {
         (0..self.law.clocks()).map(due).fold(f64::INFINITY, f64::min)
     }
 
-    /// Signal probability for a packet of the setting with `q` packets waiting.
+    /// Signal probability for a packet of the size in the setting if `q` packets are waiting.
     pub(crate) fn p(&self, q: f64) -> f64 {
         let length = f64::from(self.setting.packet);
         let p = match self.actuation.signal {
@@ -83,8 +83,9 @@ impl<'a> Driven<'a> {
         self.actuation.per_byte.map_or(p, |mean| p * length / mean).clamp(0.0, 1.0)
     }
 
-    /// Advances to `now_s` with this many packets offered and dropped, and `q` waiting at the end. Clocks due
-    /// in between see the part up to their time, as if packets were evenly spread.
+    /// Advances the time to `now_s`. Since the previous call, `offered` packets have arrived and `dropped` of them were
+    /// dropped, evenly spread in time. The queue has changed linearly to `q`. Clocks that are due in between run with
+    /// the counters and the queue at their time.
     pub(crate) fn pass(&mut self, now_s: f64, offered: f64, dropped: f64, q: f64) {
         let (begin_s, from_q) = (self.now_s, self.q);
         let mut part = 0.0;
@@ -134,24 +135,25 @@ impl<'a> Driven<'a> {
     }
 }
 
-/// Fraction of the distance to the wanted queue per step, coarsest first.
+/// Step sizes of the search, largest first. In each step the queue moves by this fraction of the distance to the queue
+/// that p implies.
 const NEARER: [f64; 7] = [0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003];
-/// Most steps with each of them, and steps per mean of p.
+/// Largest number of steps with each step size, and the number of steps in a window, over which p is averaged.
 const STEPS: usize = 2_000_000;
 const WATCHED: usize = 1000;
-/// p is at equilibrium if its mean changes by less than MOVES from one window to the next, and every p is
-/// within ROUNDING of the mean: counters are whole numbers.
+/// p is at equilibrium if its mean changes by at most the fraction MOVES from one window to the next, and if it
+/// deviates from its mean by less than the fraction ROUNDING. It deviates because counters are whole numbers.
 const MOVES: f64 = 1e-5;
 const ROUNDING: f64 = 0.05;
-/// Windows after which p must have come closer to equilibrium.
+/// Number of recent windows by which the search decides that p only oscillates. It then gives up this step size.
 const PATIENCE: usize = 20;
 
-/// Paces of the flows, from fast to slow.
+/// Indices of the step sizes in `NEARER`, from fast to slow flows.
 pub(crate) const PACES: Range<usize> = 0..NEARER.len();
 
-/// Finds the equilibrium of a law with slow flows. The queue moves a little towards what p implies in each
-/// step, so that it converges even if the real loop oscillates. `None` if it does not converge at any of these
-/// paces; else also the pace.
+/// Finds the equilibrium of a law with flows that react slowly: in each step the queue moves a small part of the way to
+/// the queue that p implies. This converges even if the real loop oscillates. Returns the state of the law, the
+/// equilibrium and the first of `paces` that converges; `None` if none does.
 pub(crate) fn rest<'a>(
     law: &dyn Fn() -> Box<dyn BareLaw>,
     setting: &'a Setting,
@@ -213,17 +215,18 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
     None
 }
 
-/// Amplitude of the driving oscillation: a fraction of the queue at equilibrium, at least LEAST packets.
+/// Amplitude of the oscillation that is applied: a fraction of the queue at equilibrium, at least LEAST packets.
 const PART: f64 = 0.05;
 const LEAST: f64 = 1.0;
-/// Measured periods, and least samples of p per period.
+/// Number of measured periods, and the minimum number of samples of p per period.
 const SWINGS: usize = 6;
 const LOOKS: usize = 48;
-/// For laws without a clock: samplings by the law per sample of p.
+/// A law without a clock samples the queue this many times per sample of p.
 const BETWEEN: f64 = 16.0;
 
-/// Response of p to a queue that oscillates around `rest` at `w` rad/s, with matching arrivals: the complex
-/// gain per packet. Without a queue the load oscillates, and the gain is per packet per second.
+/// The complex gain of a law at `w` rad/s, in change of p per packet of queue. The queue oscillates around `rest`, and
+/// the arrivals are those that cause this oscillation. If the queue is empty at equilibrium, the load oscillates, and
+/// the gain is per packet per second.
 pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64 {
     let setting = driven.setting;
     let stands = rest.q > 0.0;

@@ -6,7 +6,7 @@ use forebay_theory::fit::{self, NoFit, TwoStates};
 
 use crate::scenario::Recorded;
 
-/// Most phases of packet sizes; with more they are nearly constant.
+/// Largest number of phases of packet sizes. Sizes that need more phases are nearly constant, and count as constant.
 const MOST_PHASES: f64 = 32.0;
 
 /// A source with the burstiness of a recording.
@@ -16,12 +16,14 @@ pub struct Fitted {
     pub arrivals: TwoStates,
     /// Mean packet size in bytes.
     pub packet: u32,
-    /// Phases of Erlang sizes with the spread of the recorded ones; `None` for constant sizes.
+    /// Number of phases of an Erlang distribution with about the variance of the recorded packet sizes; `None` for
+    /// constant sizes.
     pub erlang: Option<u8>,
 }
 
-/// The two-state MMPP whose counts in windows of `short` and `long` vary like those of the recording, with the
-/// same skewness in the latter; all classes of packets together.
+/// Fits a two-state MMPP and a packet size to the recording, with the packets of all classes together. The number of
+/// arrivals in windows of length `short` and `long` has the mean and the variance of the recording. In windows of
+/// length `long` it also has the same third moment, unless that would need a negative rate.
 pub fn of(recorded: &Recorded, short: Span, long: Span) -> Result<Fitted, NoFit> {
     let times: Vec<f64> = recorded.items.iter().map(|item| item.at.secs()).collect();
     let arrivals = fit::two_states(&fit::counts(&times, short.secs(), long.secs())?)?;
@@ -34,7 +36,7 @@ pub fn of(recorded: &Recorded, short: Span, long: Span) -> Result<Fitted, NoFit>
 }
 
 impl Fitted {
-    /// The keys of such a group of flows in a scenario, after its name.
+    /// The keys of a group of flows with this source, without its name, as lines of a scenario file.
     pub fn keys(&self) -> String {
         let [busy, idle] = self.arrivals.rates;
         let [long, short] = self.arrivals.mean_s.map(|mean| show_span(Span::from_secs(mean)));

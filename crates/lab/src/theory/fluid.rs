@@ -30,10 +30,12 @@ pub struct Course {
 
 /// Most stored points of a trajectory.
 const KEPT: usize = 2000;
-/// Oscillations smaller than this fraction of the mean, or of a packet, are the end of a transient.
+/// An oscillation counts as equilibrium if its standard deviation is at most this fraction of the mean queue, or of one
+/// packet if the mean is below that.
 const REST: f64 = 0.01;
 
-/// The trajectory of `seconds`; mean, deviation and period from `warmup_s` on.
+/// The trajectory of `seconds` seconds with the discipline `spec`. Mean, standard deviation and period are those from
+/// `warmup_s` on.
 pub fn of(spec: &Spec, setting: &Setting, seconds: f64, warmup_s: f64) -> Result<Course, NoAnswer> {
     let law = spec.fluid(&setting.link).ok_or(NoAnswer::NoModel)?;
     let mut driven = Driven::new(law, setting);

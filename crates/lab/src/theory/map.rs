@@ -1,7 +1,8 @@
-//! A stability map over two of number of flows, round-trip time and link rate: tens of thousands of loops.
+//! A stability map. Its axes are two of these: number of flows, round-trip time, link rate. Each cell is one loop, and
+//! a map can have tens of thousands of cells.
 //!
-//! A discipline is linearised only at some equilibria, by signal probability and link rate, and interpolated
-//! in between. The stability of each loop is then computed with its own flows and exact delays.
+//! A discipline is linearised only at some signal probabilities and link rates. Its response in between is
+//! interpolated. The stability of each loop is then computed with its own flows and exact delays.
 
 use std::ops::Range;
 
@@ -54,11 +55,11 @@ impl Cell {
     }
 }
 
-/// Factor on the number of flows between equilibria: FAR for an integrator, whose gain is a power of p, else
+/// Ratio of the numbers of flows at successive equilibria: FAR for an integrator, whose gain is a power of p, else
 /// NEAR.
 const FAR: f64 = 2.5;
 const NEAR: f64 = 1.5;
-/// How many finer paces are tried from one equilibrium to the next.
+/// Number of step sizes that are tried for the next equilibrium, from that of the previous equilibrium to finer ones.
 const FINER: usize = 2;
 /// Link rates per decade at which a discipline is linearised.
 const RATES: f64 = 8.0;
@@ -105,7 +106,8 @@ struct Family {
 }
 
 impl Family {
-    /// Equilibria on the link of `setting` that cover the flows of `corners`.
+    /// The equilibria of the discipline on the link of `setting`. `corners` are the loops at the corners of the map.
+    /// The number of flows varies so that the windows include those of all corners.
     fn new(spec: &Spec, setting: &Setting, corners: &[Setting]) -> Result<Self, NoAnswer> {
         // The window at which the flows of a corner fill the link, for an empty and for a full queue.
         let window = |flows: &Setting, queue: f64| {
@@ -159,8 +161,8 @@ impl Family {
         if self.integrates() { [1e-12, 0.9] } else { [0, self.rests.len() - 1].map(|i| self.rests[i].rest.p) }
     }
 
-    /// Neighbours of the equilibrium with signal probability `p`, which is within the span, and the weight
-    /// between them.
+    /// The equilibria with the next lower and next higher signal probability than `p`, and the weight of the higher
+    /// one. `p` is within [`Self::span`].
     fn place(&self, p: f64) -> (&Controller, &Controller, f64) {
         let next = self.rests.partition_point(|at| at.rest.p < p).clamp(1, (self.rests.len() - 1).max(1));
         let (a, b) = (&self.rests[next - 1], &self.rests[next.min(self.rests.len() - 1)]);
@@ -168,7 +170,7 @@ impl Family {
         (a, b, if width > 0.0 { libm::log(p / a.rest.p) / width } else { 0.0 })
     }
 
-    /// Queue and load at that equilibrium.
+    /// Interpolated queue and load at the equilibrium with signal probability `p`.
     fn rest(&self, p: f64) -> [f64; 2] {
         let (a, b, part) = self.place(p);
         [(a.rest.q, b.rest.q), (a.rest.rate, b.rest.rate)].map(|(a, b)| a + part * (b - a))
@@ -180,7 +182,8 @@ impl Family {
     }
 }
 
-/// The linearised discipline at equilibrium with the flows of `here`, between two links.
+/// The linearised discipline at its equilibrium with the flows of `here`, interpolated between two link rates; `part`
+/// is the weight of `after`. `None` without equilibrium.
 fn rest_of(before: &Family, after: &Family, part: f64, here: &Setting) -> Option<Controller> {
     let rest = |p: f64| {
         let ([q_a, rate_a], [q_b, rate_b]) = (before.rest(p), after.rest(p));

@@ -1,5 +1,6 @@
-//! The queue as a Markov chain, RED+Tail's model (section VI): flows whose windows follow from one signal
-//! probability set new rates every S seconds, with random deviations.
+//! Queue distribution with TCP, as a Markov chain (RED+Tail paper, section VI). Every S seconds each flow sets its rate
+//! to its window divided by the round-trip time, plus a random deviation. All windows follow from one signal
+//! probability.
 
 mod ask;
 
@@ -22,11 +23,11 @@ pub struct Markov {
     pub window_pkts: f64,
     /// q_e, the queue at which the rates fill the link.
     pub q_rest_pkts: f64,
-    /// Round-trip time there, N W/C: the harmonic mean over the flows.
+    /// Round-trip time at q_e, which is N W/C: the harmonic mean over the flows.
     pub rtt_ms: f64,
     /// S, the time between changes of the rates.
     pub step_ms: f64,
-    /// f'(q_e), the slope of the map.
+    /// f'(q_e), the derivative of the map f. From a queue, f gives the queue S seconds later without random deviations.
     pub slope: f64,
     /// Whether a small deviation decays: |f'(q_e)| < 1.
     pub stable: bool,
@@ -38,9 +39,10 @@ pub struct Markov {
     pub mixed_bound_ms: f64,
     /// Standard deviation of a flow's rate, bit/s.
     pub sigma_bits_per_s: f64,
-    /// Standard deviation of the queue with f linearised around q_e; `None` if that is unstable.
+    /// Standard deviation of the queue with f linearised at q_e; `None` if q_e is unstable.
     pub linear_std_pkts: Option<f64>,
-    /// Mean queue of the chain. This and the next fields are missing if the noise is too small for the cells.
+    /// Mean queue of the chain. This and the following fields are `None` if there is no chain: the noise is too small
+    /// for the cells, or the buffer has too many cells.
     pub q_mean_pkts: Option<f64>,
     /// Its standard deviation.
     pub q_std_pkts: Option<f64>,
@@ -160,7 +162,8 @@ fn rounded(x: f64) -> f64 {
 /// Most cells of a chain: the elimination takes cubic time.
 const MOST_CELLS: f64 = 1200.0;
 
-/// Width of a cell in bits, and the position that represents it; `None` if the noise is too small for a cell.
+/// Width of a cell in bits, and the point in the cell that represents it (0: lower end, 0.5: middle). `None` if the
+/// random deviation is too small for the cells or would need more than [`MOST_CELLS`] of them.
 fn cut(one: &Loop, sigma: f64, cells: Cells, packet: f64) -> Option<(f64, f64)> {
     let noise = one.noise(sigma);
     match cells {
@@ -191,7 +194,8 @@ fn network(setting: &Setting, p: f64) -> Loop {
     }
 }
 
-/// A round-trip time per flow. A range gives fractions of flows, rounded so that the total stays.
+/// Base round-trip time of each flow in seconds. The setting may have fractional numbers of flows, if round-trip times
+/// are a range. They are rounded so that their sum is kept.
 fn delays_s(setting: &Setting) -> Vec<f64> {
     let (mut delays, mut sum) = (Vec::new(), 0.0);
     for kind in &setting.flows {
@@ -211,7 +215,7 @@ fn within(setting: &Setting) -> (f64, f64) {
     (p_at(one.buffer).min(1.0), p_at(0.0).min(1.0))
 }
 
-/// The equilibrium probability of a discipline with this model's windows.
+/// Signal probability at the equilibrium of the discipline, for flows with the windows of this model.
 fn p_at_rest(spec: &Spec, setting: &Setting) -> Result<f64, NoAnswer> {
     spec.fluid(&setting.link).ok_or(NoAnswer::NoModel)?;
     let fresh = || spec.fluid(&setting.link).unwrap_or_else(|| unreachable!("it was one a line ago"));

@@ -17,7 +17,7 @@ use crate::scenario::{
     Spacing, Topology,
 };
 
-/// Largest system of equations per number of packets: arrival states times phases.
+/// Largest number of equations per queue length: arrival states times phases of the transmission time.
 const LARGEST: usize = 512;
 /// Most matrix cells in memory: 1 GiB.
 const MOST_CELLS: usize = 1 << 27;
@@ -26,7 +26,8 @@ const MOST_WORK: f64 = 2e10;
 /// Constant sizes have no phases. This many approximate them, or fewer if the arrivals have many states.
 const PHASES_OF_CONSTANT: usize = 16;
 const ROOM_FOR_CONSTANT: usize = 128;
-/// Access links count as slow if they take more than 1/10 of the link's time per packet.
+/// Access links are listed as ignored if a packet takes more than 1/10 of the time that it takes on the bottleneck. The
+/// same limit applies to processing times of hosts.
 const MUCH_FASTER: f64 = 10.0;
 
 /// Result of the model for a case.

@@ -1,4 +1,5 @@
-//! Models of a scenario: the same file and disciplines, without packets.
+//! Analytical models. They use the same scenario file and the same disciplines as the simulator, but they do not
+//! simulate packets.
 //!
 //! - [`setting`]: link and flows as the models see them.
 //! - [`stability`]: linearised loop of TCP and a discipline; [`fluid`]: its trajectory from an empty queue.

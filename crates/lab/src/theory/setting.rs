@@ -193,7 +193,8 @@ impl Setting {
         rate.min(self.capacity)
     }
 
-    /// The part that enters of the window sqrt(2/p) for signal probability `p`.
+    /// The part of a window that enters the queue, in packets. The window is sqrt(2/p) for signal probability `p`. If
+    /// signals are drops, the fraction 1 - p of it enters.
     fn window_for(&self, p: f64) -> f64 {
         libm::sqrt(2.0 / p) * if self.drops { 1.0 - p } else { 1.0 }
     }

@@ -37,8 +37,8 @@ pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
     Stability::at(controller.rest, setting.capacity, plant.window(), rtt_s, &margins)
 }
 
-/// The factor on the value of the setting at which a loop becomes unstable or stable; the closer one, if there
-/// are two. `None` if there is none within a factor of 16.
+/// The factor on `what` at which the loop changes from stable to unstable or back. If there is such a factor above 1
+/// and another below 1, the closer one. `None` if none is found from 1/16 to 16.
 pub fn critical(spec: &Spec, setting: &Setting, what: Scaled) -> Option<f64> {
     /// Bisections of the last step.
     const HALVINGS: u32 = 6;

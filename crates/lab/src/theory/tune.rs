@@ -1,8 +1,8 @@
 //! Finds parameters that meet aims, in the linear model of the loop with the discipline's own code.
 //!
 //! A compass search over the logarithms of the free parameters: each is increased and decreased in turn, and
-//! improvements are kept; without improvement the steps are halved. The search ends when every aim is met with
-//! some slack.
+//! improvements are kept; without improvement the steps are halved. The search ends when every aim is met with some
+//! slack, when the steps are small, or after a maximum number of evaluations.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::nearest::nearest;
@@ -97,7 +97,8 @@ impl Aim {
         }
     }
 
-    /// Logarithm of the factor by which it is met; negative if it is not met.
+    /// The slack of the aim, positive if it is met. It is the logarithm of value over bound for a lower bound, and of
+    /// bound over value for an upper bound.
     fn slack(&self, found: &Stability, setting: &Setting) -> f64 {
         let Some(figure) = self.figure_of(found, setting) else {
             // Several loops together have no phase margin, though they have a delay margin.
@@ -109,11 +110,12 @@ impl Aim {
     }
 }
 
-/// Largest slack that counts.
+/// Largest absolute value of a slack; larger ones are reduced to it.
 const MOST: f64 = 5.0;
 /// Slack at which the search ends: a tenth of the bound.
 const SPARE: f64 = 0.1;
-/// First and last step, as factors; and most model evaluations.
+/// First step and smallest step of a parameter, as factors; and the number of model evaluations after which the search
+/// ends.
 const FIRST: f64 = 4.0;
 const LAST: f64 = 1.05;
 const MOST_LOOPS: usize = 600;
@@ -183,7 +185,8 @@ pub enum NotTuned {
     NothingFree,
 }
 
-/// Parameters that `words` (`NAME key=value ...`) does not set: numbers above 0, of the discipline itself.
+/// The free parameters: those of the discipline itself (not the ones common to all disciplines) that are numbers above
+/// 0 and that `words` (`NAME key=value ...`) does not set.
 fn free(spec: &Spec, words: &str) -> Vec<Knob> {
     let given = |name: &str| {
         let mut keys = words.split_whitespace().skip(1).filter_map(|word| word.split_once('=')).map(|(key, _)| key);
@@ -313,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn given_parameters_stay_and_failures_are_reported() {
+    fn tune_keeps_given_parameters_and_reports_failures() {
         let found = tuned("pi preset=tuned q_ref=300", &[], &["queue<=20ms", "delay-margin>=50ms"]).unwrap();
         assert!(!found.met && found.text.contains("q_ref=300") && found.model[0].q_rest_pkts > 290.0, "{found:?}");
         let all = "pi q_ref=300 a=1e-5 b=1e-6 w=170 n=1 rtt=1s";

@@ -8,7 +8,8 @@ use super::{LARGEST_FRAME, Raw, Read, Recorded, gather, room, text};
 
 const ACCEPTS: &str = "number, type, time in ms and length in bytes, or time, type and length, such as 1 I 0 5312";
 
-/// Reads frames. Times may decrease: in coding order a frame comes before those that depend on it.
+/// Reads frames. Times may decrease from line to line, because the lines may be in coding order: a P frame comes before
+/// the B frames that refer to it.
 pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     let text = text::of(bytes)?;
     let mut items: Vec<Raw> = Vec::new();

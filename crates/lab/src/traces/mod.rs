@@ -83,8 +83,8 @@ impl BadRecording {
 }
 
 impl Recorded {
-    /// Inline text for a scenario. Each item is its nanoseconds, then type and bytes of a frame, or bytes and
-    /// optional class of a packet.
+    /// Inline text for a scenario. Of a frame: nanoseconds, type, bytes. Of a packet: nanoseconds, bytes and, if
+    /// packets have classes, its class.
     pub(crate) fn inline(&self) -> String {
         inline::show(self)
     }
@@ -192,7 +192,7 @@ fn gather(mut raw: Vec<Raw>, has_classes: bool, what: &str) -> Read<Recorded> {
     Ok(Recorded { items: items.ok_or_else(found)?, has_classes })
 }
 
-/// Refuses an item beyond the maximum.
+/// Refuses another item if `items` already has [`MOST_ITEMS`].
 fn room(items: &[Raw], at: Where) -> Read<()> {
     if items.len() < MOST_ITEMS {
         return Ok(());

@@ -9,7 +9,7 @@ use super::{BadRecording, Raw, Read, Recorded, Where, gather, packet_length, roo
 pub(super) const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
-/// Obsolete according to the draft, but still in use.
+/// Type of the Packet Block. The draft calls it obsolete, but files still contain it.
 const PACKET: u32 = 2;
 const SIMPLE: u32 = 3;
 const ENHANCED: u32 = 6;

@@ -10,12 +10,12 @@ fn frames_of(text: &str) -> Read<Recorded> {
     super::frames::read(&mut Bytes::new(text.as_bytes()))
 }
 
-/// Times in nanoseconds, and sizes.
+/// The time in nanoseconds and the size in bytes of each item.
 fn shown(recorded: &Recorded) -> Vec<(u64, u32)> {
     recorded.items.iter().map(|item| (item.at.nanos(), item.size)).collect()
 }
 
-/// Numbers in one byte order.
+/// Appends integers to `out`, big-endian if `big`, else little-endian.
 struct Writer {
     out: Vec<u8>,
     big: bool,
@@ -65,7 +65,8 @@ fn section(out: &mut Writer) {
     });
 }
 
-/// An interface with a clock of this resolution and this offset in seconds.
+/// Writes an interface description block. `resolution` is the option `if_tsresol` (`None`: microseconds), `offset`
+/// the option `if_tsoffset` in seconds.
 fn interface(out: &mut Writer, resolution: Option<u8>, offset: u32) {
     out.block(1, |body| {
         body.u16(1).u16(0).u32(0);
@@ -90,8 +91,9 @@ fn enhanced(out: &mut Writer, interface: u32, stamp: u64, length: u32) {
     });
 }
 
-/// The same packets over interfaces with clocks of microseconds, nanoseconds and 1/1024 s; the last in a
-/// section of the other byte order, next to blocks that are ignored.
+/// The packets of [`pcap`] in a pcapng file, each from an interface with another clock unit: microseconds, nanoseconds,
+/// 1/1024 s. The third packet is in a second section with the opposite byte order. One block has a type that the reader
+/// ignores.
 fn pcapng(big: bool) -> Vec<u8> {
     let mut out = Writer::new(big);
     section(&mut out);
@@ -126,7 +128,7 @@ fn pcap_byte_orders_and_units_are_equivalent() {
 }
 
 #[test]
-fn pcapng_reads_clocks_and_sections() {
+fn pcapng_clock_units_and_byte_orders_are_read() {
     for big in [false, true] {
         let recorded = packets_of(&pcapng(big)).unwrap();
         assert_eq!(shown(&recorded), [(0, 60), (999_995_000, 1514), (2_000_002_000, 9000)], "{big}");
@@ -144,7 +146,7 @@ fn csv_times_are_exact_to_nanoseconds() {
 }
 
 #[test]
-fn both_frame_formats_are_read() {
+fn frame_lists_of_both_column_orders_are_read() {
     let recorded = frames_of(FRAMES).unwrap();
     assert_eq!(shown(&recorded), [(0, 5312), (40_000_000, 134), (80_000_000, 0), (120_000_000, 1542)]);
     let types: Vec<u8> = recorded.items.iter().map(|item| item.tag).collect();
@@ -222,7 +224,7 @@ fn samples() -> Vec<Vec<u8>> {
     captures.into_iter().chain([pcapng(false), pcapng(true)]).chain(texts).collect()
 }
 
-/// No panic, and what is read satisfies its invariants.
+/// Both readers either refuse the bytes or return sorted times that start at 0 and respect the limits.
 fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
     for recorded in [packets_of(bytes), super::frames::read(&mut Bytes::new(bytes))].into_iter().flatten() {
         prop_assert!(recorded.items[0].at == Span::ZERO && recorded.items.len() <= MOST_ITEMS);

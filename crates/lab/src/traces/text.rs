@@ -9,7 +9,7 @@ use crate::input::Found;
 /// Largest text file in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Text of a recording without byte-order mark.
+/// Reads a recording as text and removes a byte-order mark at its start.
 pub(super) fn of<R: BufRead>(bytes: &mut Bytes<R>) -> Read<String> {
     let mut text = bytes.text(LARGEST)?;
     if text.starts_with('\u{feff}') {
@@ -18,18 +18,19 @@ pub(super) fn of<R: BufRead>(bytes: &mut Bytes<R>) -> Read<String> {
     Ok(text)
 }
 
-/// Lines with their numbers, without empty lines and comments.
+/// The lines with their numbers. Empty lines and comment lines (`#`) are left out.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (Where, &str)> {
     let numbered = text.lines().enumerate().map(|(i, line)| (Where::Line(i + 1), line.trim()));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// An error about these words.
+/// An error at `at`: the text `found` is not what the reader accepts.
 pub(super) fn bad(at: Where, found: &str, accepts: impl Into<String>) -> BadRecording {
     BadRecording { at, found: Found::text(found), accepts: accepts.into() }
 }
 
-/// A decimal number of at least 0, times 10^`places`, rounded down; exact for clock times.
+/// Parses a number of at least 0 and returns it times 10^`places`, rounded down. Decimal notation is converted exactly,
+/// scientific notation through f64.
 pub(super) fn decimal(words: &str, places: usize) -> Option<i128> {
     let (whole, part) = words.split_once('.').unwrap_or((words, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());

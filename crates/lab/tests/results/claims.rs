@@ -14,7 +14,7 @@ use forebay_lab::scenario::Overrides;
 use forebay_lab::theorems;
 
 #[test]
-fn raqm_has_every_fixed_id_once() {
+fn raqm_claim_ids_equal_the_fixed_list() {
     let file = claim_file::parse(papers::find("raqm").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = [
@@ -25,7 +25,7 @@ fn raqm_has_every_fixed_id_once() {
 }
 
 #[test]
-fn red_tail_has_every_fixed_id_once() {
+fn red_tail_claim_ids_equal_the_fixed_list() {
     let file = claim_file::parse(papers::find("red-tail").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = [
@@ -36,7 +36,7 @@ fn red_tail_has_every_fixed_id_once() {
 }
 
 #[test]
-fn msvb_has_every_fixed_id_once() {
+fn msvb_claim_ids_equal_the_fixed_list() {
     let file = claim_file::parse(papers::find("msvb").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = ["MSVB-F2", "MSVB-F2n", "MSVB-F2s", "MSVB-T1", "MSVB-F3", "MSVB-F4", "MSVB-F5", "MSVB-F6", "MSVB-L31"];
@@ -44,7 +44,7 @@ fn msvb_has_every_fixed_id_once() {
 }
 
 #[test]
-fn msc_has_every_fixed_id_once() {
+fn msc_claim_ids_equal_the_fixed_list() {
     let file = claim_file::parse(papers::find("msc").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = ["MSC-1a", "MSC-1b", "MSC-1c", "MSC-1d", "MSC-2a", "MSC-2b", "MSC-3a", "MSC-4a", "MSC-4b", "MSC-4c"];
@@ -52,7 +52,7 @@ fn msc_has_every_fixed_id_once() {
 }
 
 #[test]
-fn aaqm_has_every_fixed_id_once() {
+fn aaqm_claim_ids_equal_the_fixed_list() {
     let file = claim_file::parse(papers::find("aaqm").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = ["AAQM-5", "AAQM-10", "AAQM-11", "AAQM-12", "AAQM-13", "AAQM-14", "AAQM-15", "AAQM-16"];
@@ -75,8 +75,9 @@ fn every_failed_claim_has_a_reason() {
     }
 }
 
+/// `why` gives the reason why a claim does not hold. It must have text, and it must not occur together with `not_run`.
 #[test]
-fn why_is_a_sentence_about_a_tested_claim() {
+fn why_empty_or_with_not_run_is_refused() {
     let text = papers::find("raqm").unwrap().claims;
     let theorem = "theorem = \"raqm-1\"";
     assert!(text.contains(theorem));
@@ -87,7 +88,7 @@ fn why_is_a_sentence_about_a_tested_claim() {
 }
 
 #[test]
-fn times_needs_less_than() {
+fn key_times_without_less_than_is_refused() {
     let text = papers::find("msc").unwrap().claims;
     for (right, wrong) in
         [("less_than = \"PI\"\ntimes = 1.2", "at_most = 1\ntimes = 1.2"), ("times = 1.2", "times = 0")]
@@ -98,9 +99,9 @@ fn times_needs_less_than() {
     }
 }
 
-/// Without runs every check still finds its contenders and axes, and fails because there are no runs.
+/// Every check is evaluated without runs: it must find its contenders and axes, and then fail for lack of runs.
 #[test]
-fn every_check_names_what_its_scenario_compares() {
+fn every_check_names_existing_contenders_and_axes() {
     for paper in PAPERS {
         let file = claim_file::parse(paper.claims).unwrap();
         for claim in &file.claims {

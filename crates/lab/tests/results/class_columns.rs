@@ -33,7 +33,7 @@ fn runs(plan: &Plan) -> Vec<RunRecord> {
 }
 
 #[test]
-fn class_columns_end_at_the_totals() {
+fn last_values_of_class_columns_equal_the_totals() {
     for run in runs(&plan(SERIES)) {
         let label = &run.summary.label;
         let ours = run.series.probes.iter().filter(|(name, _)| name.starts_with("class."));

@@ -179,7 +179,7 @@ fn points(figure: &Value, line: usize) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn every_kind_of_figure_has_lines_ranges_whiskers() {
+fn figures_have_lines_axis_ranges_and_error_bars() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("figures"));
     let first = figure(&page, "Fig. 1");
     assert_eq!((&first["kind"], &first["layout"]), (&json!("line"), &json!("small-multiples")));
@@ -221,7 +221,7 @@ fn every_kind_of_figure_has_lines_ranges_whiskers() {
 }
 
 #[test]
-fn models_are_drawn_with_and_without_runs() {
+fn model_curves_are_drawn_alone_and_with_runs() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("models"));
     let alone = figure(&page, "Fig. 8");
     assert_eq!(alone["caption"], "Computed by the model, without simulation.");
@@ -249,7 +249,7 @@ fn plots_of_a_paper_replace_the_default_plots() {
 }
 
 #[test]
-fn printed_numbers_are_next_to_ours() {
+fn table_cells_have_computed_and_printed_numbers() {
     let dir = folder("tables");
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &dir);
     let table = page["tables"].as_array().unwrap().iter().find(|t| t["id"] == "Table 1").unwrap();
@@ -268,7 +268,7 @@ fn printed_numbers_are_next_to_ours() {
 }
 
 #[test]
-fn given_values_have_no_outcome() {
+fn parameter_tables_have_no_outcome() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("given"));
     let table = page["tables"].as_array().unwrap().iter().find(|t| t["id"] == "Table 2").unwrap();
     assert!(table["caption"].as_str().unwrap().contains("not measurements"));
@@ -307,7 +307,7 @@ fn section_is_run_for_claims_of_its_table() {
 }
 
 #[test]
-fn wrong_exhibits_are_refused() {
+fn invalid_figures_and_tables_are_refused() {
     let file = format!("{HEAD}{EXHIBITS}");
     for (from, to, what) in [
         ("id = \"Fig. 2\"", "id = \"Fig. 1\"", "there are two"),
@@ -347,9 +347,9 @@ fn wrong_exhibits_are_refused() {
     }
 }
 
-/// The data of every figure of the papers exist.
+/// The contender and axis values of every curve and table row exist in the scenario of the section.
 #[test]
-fn papers_draw_what_their_scenarios_compare() {
+fn figures_and_tables_use_existing_contenders_and_cases() {
     for paper in PAPERS {
         let file = claim_file::parse(paper.claims).unwrap();
         let lines = file.figures.iter().flat_map(|f| {
@@ -391,7 +391,7 @@ fn given_beside_scenario(paper: &str, table: &str, scenario: &str) -> (Vec<Vec<f
 
 /// Table II of the RED+Tail paper lists settings, not results: it must agree with the scenario.
 #[test]
-fn parameters_of_table_ii_are_in_the_scenario() {
+fn red_tail_table_ii_agrees_with_its_scenario() {
     let (given, scenario, compared) = given_beside_scenario("red-tail", "Table II", "mixed");
     let [one, two, ared] = [&given[0], &given[1], &given[2]];
     for row in [one, two, ared] {
@@ -412,9 +412,9 @@ fn parameters_of_table_ii_are_in_the_scenario() {
     has(other, format!("beta={}", ared[4]));
 }
 
-/// The same for Table 2 of the MSVB paper.
+/// Table 2 of the MSVB paper lists settings, too: it must agree with the scenario.
 #[test]
-fn parameters_of_table_2_are_in_the_scenario() {
+fn msvb_table_2_agrees_with_its_scenario() {
     let (given, scenario, compared) = given_beside_scenario("msvb", "Table 2", "weighted");
     // Classes 1, 5; 2, 6, 9; 3, 7, 10; 4, 8.
     let by_class = |row: &[f64]| [0, 1, 2, 3, 0, 1, 2, 3, 1, 2].map(|group| row[group]);

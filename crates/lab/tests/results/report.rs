@@ -75,7 +75,7 @@ fn titles(page: &Value, of: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_studied_link_has_a_named_part() {
+fn report_has_sections_for_each_link_under_study() {
     let page = page("lot", LOT);
     assert_eq!(page["facts"][0], json!(["Links", "west, middle, east-reverse"]));
     let links = ["west", "middle", "east-reverse"];
@@ -102,7 +102,7 @@ fn each_studied_link_has_a_named_part() {
 }
 
 #[test]
-fn dumbbell_has_one_link_without_a_name() {
+fn dumbbell_report_does_not_name_the_link() {
     let page = page("bell", BELL);
     assert_eq!(titles(&page, "sections"), ["Results", "Delay and throughput", "The queue"]);
     assert_eq!(page["facts"][0][0], "Seeds of each run");

@@ -55,7 +55,7 @@ fn seeds_on_disk(dir: &Path) -> Vec<u64> {
 }
 
 #[test]
-fn a_report_reads_what_the_plan_covers() {
+fn report_reads_only_runs_of_the_current_plan() {
     let dir = place("covers");
     run(&plan(3), &dir);
     assert_eq!(seeds_on_disk(&dir), [1, 2, 3, 1, 2, 3]);
@@ -91,7 +91,7 @@ fn order_of_runs_does_not_depend_on_threads() {
 }
 
 #[test]
-fn runs_of_another_build_do_not_count() {
+fn runs_of_another_revision_are_not_reused() {
     let dir = place("build");
     let (old, new) = (plan(2).with_revision("old"), plan(2).with_revision("new"));
     run(&old, &dir);
@@ -101,7 +101,7 @@ fn runs_of_another_build_do_not_count() {
 }
 
 #[test]
-fn leftovers_of_first_start_are_accepted() {
+fn directory_of_an_interrupted_start_is_accepted() {
     let dir = place("leftovers");
     fs::create_dir_all(dir.join("runs")).unwrap();
     fs::write(dir.join("scenario.toml"), plan(1).cases[0].scenario.to_toml()).unwrap();
@@ -146,7 +146,7 @@ fn interrupted_comparison_pairs_common_seeds() {
 }
 
 #[test]
-fn a_run_without_classes_has_a_row() {
+fn run_without_classes_has_one_table_row() {
     let plan = plan(1);
     let mut record = plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap();
     record.summary.classes.clear();
@@ -161,7 +161,7 @@ fn a_run_without_classes_has_a_row() {
 }
 
 #[test]
-fn tables_hold_every_run_in_order_however_many() {
+fn tables_of_many_runs_are_complete_and_ordered() {
     let dir = place("many");
     let records = run(&plan_of(&["duration=1s"], 70), &dir);
     assert_eq!(records.len(), 140, "more than the tables are written from at a time");
@@ -202,7 +202,7 @@ fn ids_on_disk(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn damaged_meta_says_how_to_continue() {
+fn error_for_damaged_meta_file_suggests_a_remedy() {
     let dir = place("spoilt");
     run(&plan(1), &dir);
     for garbage in [&b"{ \"hash\": "[..], b"", b"\xff\xfe"] {
@@ -217,7 +217,7 @@ fn damaged_meta_says_how_to_continue() {
 }
 
 #[test]
-fn additional_claim_does_not_shrink_a_reproduction() {
+fn rerun_with_other_claims_keeps_earlier_results() {
     let dir = place("merge");
     reproduce(&dir, Level::Quick, "a", &["RAQM-TH2", "RAQM-TH3"]).unwrap();
     let only = reproduce(&dir, Level::Quick, "a", &["RAQM-TH1", "RAQM-TH3"]).unwrap();

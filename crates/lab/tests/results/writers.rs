@@ -112,7 +112,7 @@ fn orphans_of_killed_writers_are_removed() {
 }
 
 #[test]
-fn joined_workers_write_with_the_owner() {
+fn owner_finds_runs_written_by_joined_stores() {
     let (dir, plan) = (place("joined"), plan(8));
     let owner = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
     let stop = AtomicBool::new(false);
@@ -135,7 +135,7 @@ mod planted {
     use std::process::Command;
 
     #[test]
-    fn links_at_temporary_names_are_not_followed() {
+    fn writes_do_not_follow_symlinks() {
         let dir = place("links");
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("victim"), "precious").unwrap();

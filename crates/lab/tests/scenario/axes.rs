@@ -115,9 +115,10 @@ fn an_axis_that_changes_nothing_is_refused() {
     assert_eq!(read(EXAMPLE, &[], &["report.reference=20p,50p"], &[]).unwrap().len(), 2, "settling is another");
 }
 
-/// In every notation of the path.
+/// If --set and --vary have the same path, in any notation, --vary is refused. If --set has the path of an axis of the
+/// file, its value replaces the axis.
 #[test]
-fn key_set_and_varied_is_refused_or_fixed() {
+fn set_conflicts_with_vary_but_replaces_file_axis() {
     for (set, vary) in [
         ("flows.ftp.count=3", "flows.ftp.count=1,2"),
         ("flows.ftp.count=3", "flows.0.count=1,2"),
@@ -147,7 +148,7 @@ fn key_set_and_varied_is_refused_or_fixed() {
 
 /// `*` in a path means every item of a list.
 #[test]
-fn one_value_for_every_item_of_a_list() {
+fn star_in_a_path_sets_every_list_item() {
     let two = format!("{EXAMPLE}\n[[flows]]\nkind = \"ftp\"\nname = \"other\"\ncount = 7\n");
     let error = refused(&two, &["flows.9.count=3"], &[], &[]);
     assert!(error.to_string().contains("an index from 0 to 1, or * for all of them"), "{error}");
@@ -171,7 +172,7 @@ fn one_value_for_every_item_of_a_list() {
 }
 
 #[test]
-fn disciplines_come_from_one_place() {
+fn set_or_vary_of_disciplines_conflicts_with_aqm() {
     for (sets, vary, file) in [
         (&[][..], &["compare.aqm=['pi'],['red']"][..], "--vary"),
         (&[], &["compare.aqm.0=pi,red"], "--vary"),
@@ -191,9 +192,9 @@ fn disciplines_come_from_one_place() {
     assert_eq!(labels, ["codel", "codel"], "the file's own give way, and so does their axis");
 }
 
-/// The name of a case does not depend on how its value was given, and has one line.
+/// The file, --set and --vary give the same name to an axis value. The name has one line.
 #[test]
-fn a_case_is_called_by_its_value() {
+fn axis_value_name_is_independent_of_notation() {
     let points = |text: &str, sets: &[&str], vary: &[&str]| {
         let cases = read(text, sets, vary, &[]).unwrap_or_else(|e| panic!("{e}"));
         cases.into_iter().map(|case| case.axes[0].1.clone()).collect::<Vec<_>>()
@@ -208,9 +209,9 @@ fn a_case_is_called_by_its_value() {
     assert_eq!(points(EXAMPLE, &[], &["title=\"1..2/3\",b"]), ["1..2/3", "b"], "a text in quotes is no range");
 }
 
-/// They would break tables, or contain control sequences of the terminal.
+/// Control characters would break tables or send control sequences to the terminal.
 #[test]
-fn control_characters_are_in_no_name() {
+fn names_have_no_control_characters() {
     for (set, key) in [
         ("title=\"a\\nb\"", "title"),
         ("compare.labels=[\"a\", \"b\", \"c\", \"\\u001b[31m\"]", "compare.labels[3]"),

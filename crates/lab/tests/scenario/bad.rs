@@ -64,7 +64,7 @@ fn check_surfaces(error: &InputError) {
 }
 
 #[test]
-fn every_wrong_scenario_is_refused_at_its_place() {
+fn every_invalid_scenario_error_names_its_line() {
     let blocks = blocks();
     assert!(blocks.len() >= 100);
     for bad in &blocks {
@@ -124,7 +124,7 @@ fn wrong_arguments_name_the_option() {
 }
 
 #[test]
-fn limits_across_keys_hold_for_arguments_too() {
+fn constraints_between_keys_apply_to_set_arguments() {
     let table: [(&[&str], &str, &str); 3] = [
         (&["topology.access.hosts=257", "flows.ftp.class=host"], "flows.ftp.class", "at most 256 hosts"),
         (&["topology.bottleneck.queue=600b", "packet=601"], "topology.bottleneck.queue", "at least 601b"),
@@ -151,9 +151,9 @@ impl Observer for Enough {
     }
 }
 
-/// The engine's agenda has 131,072 places. A pair of hosts with delayed acknowledgements takes four.
+/// The simulator's event queue (agenda) has 131,072 places. A pair of hosts with delayed acknowledgements takes four.
 #[test]
-fn too_many_hosts_for_the_agenda_are_refused() {
+fn too_many_hosts_for_event_agenda_are_refused() {
     let group =
         |i: u32, hosts: u32| format!("{{ name = \"g{i}\", rate = \"1mbit\", delays = [\"1ms\"], hosts = {hosts} }}");
     let flows = |i: u32, more: &str| format!("[[flows]]\nkind = \"ftp\"\nname = \"f{i}\"\nhosts = \"g{i}\"\n{more}\n");
@@ -197,7 +197,7 @@ fn wrong_disciplines_name_the_parameter() {
 }
 
 #[test]
-fn truncated_file_is_read_or_names_the_line() {
+fn truncated_file_is_valid_or_error_names_line() {
     let lines = |text: &str| text.trim_end().lines().count().max(1);
     for cut in (0..EXAMPLE.len()).filter(|cut| EXAMPLE.is_char_boundary(*cut)) {
         let text = &EXAMPLE[..cut];
@@ -211,7 +211,7 @@ fn truncated_file_is_read_or_names_the_line() {
 }
 
 #[test]
-fn an_empty_file_lacks_its_version() {
+fn empty_file_error_requests_the_version() {
     for text in ["", "\n\n", "# nothing\n"] {
         let error = refused(text, &[], &[]);
         assert_eq!((error.line, error.key.as_str()), (Some(1), "version"));

@@ -44,7 +44,7 @@ fn uniform(lo: u64, hi: u64) -> Uniform {
 }
 
 #[test]
-fn the_published_example_means_what_it_says() {
+fn example_file_has_the_expected_values() {
     let scenario = only(EXAMPLE, &[]);
     assert_eq!(scenario.title, "RAQM case 1");
     assert_eq!((scenario.duration, scenario.warmup), (Span::from_millis(200_000), Span::from_millis(20_000)));
@@ -77,7 +77,7 @@ fn the_published_example_means_what_it_says() {
 }
 
 #[test]
-fn transport_defaults_equal_those_of_the_bench() {
+fn tcp_options_have_the_expected_defaults() {
     let tcp = TcpOptions::default();
     assert_eq!((tcp.variant, tcp.initial_window, tcp.delayed_ack), (TcpVariant::NEWRENO, 2, false));
     assert_eq!((tcp.min_rto, tcp.tick), (Span::from_millis(200), Span::from_millis(10)));
@@ -236,7 +236,7 @@ fn writing_and_reading_again_changes_nothing() {
 }
 
 #[test]
-fn the_hash_follows_the_meaning_not_the_layout() {
+fn hash_depends_on_values_not_on_notation() {
     let hash = |text: &str, sets: &[&str]| Plan::new(read(text, sets, &[]).unwrap(), 1, 1).hash();
     let first = hash(EXAMPLE, &[]);
     assert!(first.len() == 12 && first.chars().all(|c| c.is_ascii_hexdigit()));
@@ -261,7 +261,7 @@ fn arguments_replace_the_comparison_and_labels_stay_unique() {
 }
 
 #[test]
-fn sets_reach_every_part_of_the_file() {
+fn set_arguments_change_keys_of_every_table() {
     let sets = [
         "duration=30s",
         "topology.bottleneck.rate = 20mbit",
@@ -285,7 +285,7 @@ fn sets_reach_every_part_of_the_file() {
 }
 
 #[test]
-fn limits_across_keys_are_themselves_accepted() {
+fn boundary_values_of_constraints_between_keys_are_accepted() {
     let table: [&[&str]; 6] = [
         &["topology.bottleneck.rate=100gbit", "topology.access.rate=100gbit", "topology.egress.rate=100gbit"],
         &["topology.bottleneck.queue=500b", "topology.access.queue=500b"],
@@ -303,7 +303,7 @@ fn limits_across_keys_are_themselves_accepted() {
 }
 
 #[test]
-fn axes_multiply_in_the_order_of_the_file() {
+fn axes_give_all_combinations_in_file_order() {
     let text = format!(
         "{}\n[vary]\nq = [20, 30]\nflows.ftp.count = [5, 50, 150]\n",
         EXAMPLE.replace("aqm = [\"raqm q0=50\"", "aqm = [\"raqm q0={q}\"")
@@ -333,7 +333,7 @@ fn axes_multiply_in_the_order_of_the_file() {
 }
 
 #[test]
-fn an_axis_reaches_the_arguments_too() {
+fn axis_placeholders_in_arguments_are_replaced() {
     let cases = read(&format!("{EXAMPLE}\n[vary]\nq = [20, 30]"), &["title=at {q}"], &["raqm q0={q}"]).unwrap();
     assert_eq!(cases[1].scenario.title, "at 30");
     assert_eq!(cases[1].scenario.compare[0].spec.get("q0").as_deref(), Some("30p"));
@@ -347,7 +347,7 @@ fn scenario_without_title_has_its_file_name() {
 }
 
 #[test]
-fn a_file_from_disk_reads_like_its_text() {
+fn file_and_its_text_give_equal_cases() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/example.toml");
     let cases = load::file(&path, &Overrides::default()).unwrap();
     assert_eq!(cases, read(EXAMPLE, &[], &[]).unwrap());

@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn quantities_survive(
+    fn quantities_round_trip_through_toml(
         bits in 1..=100_000_000_000u64,
         nanos in 1..=1_000_000_000_000_000u64,
         start in 0..=1_000_000_000_000_000u64,

@@ -123,9 +123,10 @@ fn rates_change_as_scheduled() {
     assert!((4e6..6.2e6).contains(&trace.goodput_bps), "a packet each 2 ms: {}", trace.goodput_bps);
 }
 
-/// The mean rate of a trace is all its deliveries, those in its last millisecond included, over its length.
+/// The mean rate of a trace is the number of its deliveries, including those in its last millisecond, divided by its
+/// length.
 #[test]
-fn a_trace_without_a_rate_has_its_mean() {
+fn link_rate_defaults_to_mean_of_its_trace() {
     for (trace, rate) in [("[5]", "2.4mbit"), ("[1, 10, 10, 10]", "4.8mbit"), ("[1000]", "12kbit")] {
         let text = bell("", "").replace("rate = \"10mbit\"", &format!("rate_trace = {trace}"));
         let written = read(&text).unwrap()[0].scenario.to_toml();
@@ -229,9 +230,9 @@ fn command_line_disciplines_apply_to_compared_links() {
     assert_eq!(read(alone, &[]), (both, words(&["first", "b2", "last"])));
 }
 
-/// Tables and comparisons use the first link of every case, so it must be the same link.
+/// Tables and comparisons use the first studied link of every case, so all cases must study the same links.
 #[test]
-fn cases_measure_the_same_links() {
+fn axes_that_change_studied_links_are_refused() {
     let vary = |axes: &str| read(&format!("{LOT}\n[vary]\n{axes}\n"));
     let renamed = read(&format!("{GRAPH}\n[vary]\ntopology.links.0.name = [\"core\", \"middle\"]")).unwrap_err();
     let line = GRAPH.lines().count() + 3;
@@ -270,9 +271,10 @@ fn duplicate_link_name_is_refused_at_the_second() {
     }
 }
 
-/// A class is a byte, and each group and span of bottlenecks has its own hosts.
+/// With `class = "host"` each host is a class, and a class is one byte. Each pair of a group and a span of bottlenecks
+/// has its own hosts.
 #[test]
-fn hosts_of_each_span_have_their_class() {
+fn class_per_host_allows_at_most_256_hosts() {
     let text = LOT.replace("kind = \"ftp\"", "kind = \"ftp\"\nclass = \"host\"");
     let with =
         |hosts: u32| read(&text.replace("name = \"lan\"\nhosts = 4", &format!("name = \"lan\"\nhosts = {hosts}")));

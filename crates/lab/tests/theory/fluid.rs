@@ -137,7 +137,7 @@ Where the fluid model fails:
 ";
 
 #[test]
-fn fluid_and_packets_agree_where_they_should() {
+fn fluid_model_satisfies_both_rules_of_the_page() {
     let cases = load::parse("examples/fluid.toml", SCENARIO, &Overrides::default()).unwrap();
     let contenders = cases[0].scenario.compare.len();
     let rows: Vec<Row> =

@@ -29,7 +29,7 @@ fn read(text: &str, sets: &[&str], aqm: &[&str]) -> Case {
 /// Section D.6 of the notes on the paper prints these values without a threshold: E[n], W in ms, losses. With a
 /// threshold, the link's buffer, which the marker uses, is the room less the packet in transmission.
 #[test]
-fn the_preset_is_the_worked_table() {
+fn model_of_the_preset_equals_printed_values() {
     let found = mmpp::of(&read(PRESET, &[], &[])).unwrap();
     assert_eq!((found.arrival_states, found.phases, found.queues.len()), (16, 2, 4));
     assert!((found.load - 0.8615).abs() < 5e-5 && (found.capacity_pkts_s - 975.04).abs() < 5e-3);
@@ -52,7 +52,7 @@ fn the_preset_is_the_worked_table() {
 }
 
 #[test]
-fn random_sources_are_mmpps() {
+fn random_sources_are_modelled_as_mmpps() {
     let flows = |kinds: &str| {
         let head = PRESET.split("[[flows]]").next().unwrap();
         format!("{head}{kinds}\n[compare]\naqm = [\"droptail\"]\n")
@@ -214,10 +214,10 @@ fn simulator_agrees_with_model_for_same_mmpp() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// A recording of 4000 s, as made by the simulator and as read by a scenario: 2000 long windows. Fixed beforehand:
-/// mean rate within 5 %, rates and times within 25 %.
+/// The simulator's MMPP source makes a recording of 4000 s, and the fit uses 2000 windows of 2 s. The tolerances were
+/// fixed before the first run: mean rate 5 %, rates and mean times of the states 25 %.
 #[test]
-fn scenario_fitted_to_recorded_mmpp_is_that_mmpp() {
+fn mmpp_fit_recovers_parameters_of_its_recording() {
     let chain =
         Chain::new(&[vec![0.0, 2.0], vec![1.0 / 1.5, 0.0]], &[vec![300.0, 0.0], vec![0.0, 50.0]], &[0.25, 0.75]);
     let pattern = Pattern::Chain { chain: Arc::new(chain), sizes: Sizes::Erlang(4) };

@@ -55,9 +55,9 @@ fn every_system_agrees_with_its_formula() {
     assert!(published == current, "docs/queues.md is stale: cargo xtask queues");
 }
 
-/// Drop-tail computed directly and as a discipline: the same packets, the same quantities.
+/// A drop-tail link computed directly on arrival and a link with the discipline drop-tail give the same results.
 #[test]
-fn both_links_are_the_same_queue() {
+fn direct_drop_tail_equals_drop_tail_discipline() {
     for system in SYSTEMS {
         let short = System { services: 20_000, ..system };
         for seed in [1, 2] {

@@ -45,9 +45,10 @@ fn formulas_hold_under_their_assumptions() {
     }
 }
 
-/// A sender with another b, and one that ignores loss, differ from every formula that holds for Sack.
+/// A connection with delayed acknowledgements (b = 2 instead of 1) and one that does not react to loss (BBR) differ
+/// from every formula that holds for Sack.
 #[test]
-fn wrong_senders_are_found() {
+fn deviating_senders_miss_every_formula() {
     let right = Connection { variant: Variant::SACK, delayed: false, loss: 0.002 };
     for wrong in [Connection { delayed: true, ..right }, Connection { variant: Variant::BBR, ..right }] {
         let row = Row { connection: right, measured: wrong.measured(4) };

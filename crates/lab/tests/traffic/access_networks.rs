@@ -59,7 +59,7 @@ fn written_keys_override_the_preset() {
 
 /// The canonical text has no preset: a later change of a preset does not change a stored run.
 #[test]
-fn every_figure_is_written_out() {
+fn canonical_text_has_values_instead_of_presets() {
     let scenario = read(AAQM, &[]).unwrap().scenario;
     let text = scenario.to_toml();
     assert!(!text.contains("preset =") && text.matches("[topology.access.egress]").count() == 3, "{text}");
@@ -78,7 +78,7 @@ fn every_figure_is_written_out() {
 
 /// A preset applies to both directions of the egress links, each with its own rates, and to no other link.
 #[test]
-fn both_directions_of_the_hop_vary_and_lose() {
+fn preset_applies_to_both_directions_of_last_hop() {
     let scenario = read(AAQM, &[]).unwrap().scenario;
     let net = lower::network(&scenario, &scenario.compare[0].spec, 1);
     for link in &net.links {
@@ -95,7 +95,7 @@ fn both_directions_of_the_hop_vary_and_lose() {
 
 /// The bottleneck remains the bottleneck: 10 Mb/s for twelve stations.
 #[test]
-fn stations_get_their_data_and_seeds_differ() {
+fn all_groups_get_throughput_and_seeds_differ() {
     let first = run(&[], 1);
     assert!(first.summary.utilisation > 0.9, "{}", first.summary.utilisation);
     let of = |group: &str| first.flows.iter().filter(|f| f.group == group).map(|f| f.goodput_bytes).sum::<u64>();

@@ -64,7 +64,7 @@ fn dualpi2_holds_dctcp_to_its_share_with_ect1() {
 }
 
 #[test]
-fn true_means_the_codepoint_of_the_sender() {
+fn ecn_true_selects_the_senders_default_codepoint() {
     let flow = |more: &str| queues(&format!("[[flows]]\nkind = \"ftp\"\n{more}"));
     for (more, in_l) in [
         ("tcp = \"dctcp\"", false),
@@ -137,7 +137,7 @@ fn ecn_capable_datagrams_are_marked_others_dropped() {
 
 /// RFC 6679: a video sender treats marks as losses.
 #[test]
-fn video_answers_marks_as_losses() {
+fn video_sender_treats_marks_as_losses() {
     let flow = |floor: &str, ecn: &str| {
         let flows = format!(
             "[[flows]]\nkind = \"rtp\"\ncount = 10\nfloor = {floor}\nsynthetic = {{ rate = \"6mbit\" }}\necn = {ecn}"
@@ -152,7 +152,7 @@ fn video_answers_marks_as_losses() {
 }
 
 #[test]
-fn stored_scenario_says_the_same() {
+fn ecn_keys_round_trip_through_stored_scenario() {
     let cases = [
         ("kind = \"ftp\"", "ecn = false"),
         ("kind = \"ftp\"\necn = true", "ecn = true"),
@@ -206,7 +206,7 @@ fn example(aqm: &str, l4s: bool, count: u32) -> RunRecord {
 /// is allowed: single seeds differ from these means by up to 8 %, one of `pie ecn=off` by 18 %. DCTCP's sojourn times
 /// in the L queue are far below their bounds, 0.2 and 0.7 ms.
 #[test]
-fn dctcp_shares_the_link_as_choosing_says() {
+fn dctcp_share_agrees_with_the_choosing_page() {
     let near = |found: f64, page: f64, of: &str| assert!((0.8..1.2).contains(&(found / page)), "{of}: {found}, {page}");
     let ratio = |record: &RunRecord| goodput(record, "dctcp") / goodput(record, "cubic");
     let waits = |record: &RunRecord, number: u8| {

@@ -32,7 +32,7 @@ fn goodput_is_at_most_payload_at_capacity() {
 }
 
 #[test]
-fn headers_are_those_of_the_transport() {
+fn goodput_excludes_the_headers_of_each_transport() {
     for (kind, packet, headers) in [
         ("kind = \"ftp\"", 1500.0, 40.0),
         ("kind = \"sctp\"", 1500.0, 48.0),

@@ -66,7 +66,7 @@ fn compare(link: &str, aqm: &str) {
 }
 
 #[test]
-fn a_link_alone_is_that_of_a_network() {
+fn lone_link_equals_the_link_of_a_network() {
     for aqm in ["red", "pi q_ref=20", "codel", "fq_codel", "pie", "wrr classes=2", "droptail th=0.5", "sfb"] {
         compare("rate = \"10mbit\"", aqm);
     }
@@ -76,7 +76,7 @@ fn a_link_alone_is_that_of_a_network() {
 }
 
 #[test]
-fn too_many_rows_are_made_coarser() {
+fn series_beyond_the_row_limit_are_thinned() {
     let net = network("rate = \"10mbit\"", "pi q_ref=20");
     let every = Span::from_millis(1);
     // 20,000 rows: every second row is removed eight times.

@@ -48,7 +48,7 @@ fn means(red: &str, flows: u32, rules: Ns2Rules) -> [f64; 3] {
 
 /// The tolerances of `docs/validation.md`: 5 % or 2 packets of the queue, 10 % of the drops.
 #[test]
-fn red_marks_and_drops_as_ns2_with_its_cwr() {
+fn red_with_ns2_cwr_rule_agrees_with_ns2() {
     let rules = Ns2Rules { cwr: true, sack1: false };
     let [queue, deviation, drops] = means("", 300, rules);
     assert!((queue / 56.0 - 1.0).abs() < 0.05 && (deviation / 34.5 - 1.0).abs() < 0.05, "{queue} {deviation}");
@@ -61,8 +61,9 @@ fn red_marks_and_drops_as_ns2_with_its_cwr() {
     );
 }
 
+/// RFC 3168 sets CWR on new packets only; ns-2 also sets it on a retransmission.
 #[test]
-fn cwr_on_new_packets_only_reduces_drops() {
+fn rfc_cwr_rule_drops_fewer_than_ns2_rule() {
     let [rfc, ns2] = [false, true].map(|cwr| means("", 300, Ns2Rules { cwr, sack1: false })[2]);
     assert!(rfc < 0.8 * ns2, "{rfc} {ns2}");
 }

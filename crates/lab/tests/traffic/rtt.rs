@@ -96,24 +96,24 @@ fn a_fixed_delay_is_exact() {
     assert_eq!(case(&lot.replace("59ms", "58ms")).unwrap_err().key, "flows.all.rtt");
 }
 
-/// Custom links with the delays of the hosts' links make the same network.
+/// A fixed `rtt` equal to the delay of the hosts' path gives the same run as no `rtt`.
 #[test]
-fn the_delay_of_the_hosts_changes_nothing() {
+fn rtt_equal_to_path_delay_changes_nothing() {
     let flows = "count = 5\nstart = { uniform = [\"0s\", \"1s\"] }";
     assert_eq!(fingerprint(&bell(flows)), fingerprint(&bell(&format!("{flows}\nrtt = \"32ms\""))));
     assert_ne!(fingerprint(&bell(flows)), fingerprint(&bell(&format!("{flows}\nrtt = \"33ms\""))));
 }
 
-/// A flow that starts again uses the same links.
+/// A flow that starts again in its second active interval has the same delay.
 #[test]
-fn flow_keeps_its_delay_across_windows() {
+fn flow_keeps_its_delay_across_active_intervals() {
     let windows = "count = 4\nrtt = { uniform = [\"22ms\", \"90ms\"] }\nactive = [[\"0s\", \"2s\"], [\"4s\", \"end\"]]";
     let all = delays(&bell(windows), 1);
     assert_eq!(all[..4], all[4..]);
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_rtt_or_flow_count_is_refused() {
     let refused = |flows: &str| case(&bell(flows)).unwrap_err().to_string();
     let short = refused("rtt = { uniform = [\"16ms\", \"240ms\"] }");
     assert!(short.contains("flows.ftp.rtt") && short.contains("at least 22ms"), "{short}");

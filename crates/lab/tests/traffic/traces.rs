@@ -109,7 +109,7 @@ fn bad_file_is_reported_with_the_line() {
 }
 
 #[test]
-fn recordings_of_all_groups_fit_one_scenario_file() {
+fn sum_of_recorded_packets_is_limited() {
     let group = |name: &str| format!("[[flows]]\nname = \"{name}\"\nkind = \"trace\"\nfile = \"many.csv\"\n");
     let path = scenario("traces-many", &(group("one") + &group("two")));
     fs::write(path.with_file_name("many.csv"), "0,100\n".repeat(250_001)).unwrap();

@@ -44,7 +44,7 @@ fn frame_list_is_read_and_kept_with_results() {
 /// packet of at most 1282 bytes has a header of 40: from 1/1242 of the payload to, with an incomplete packet per
 /// frame, 40 bytes per frame more.
 #[test]
-fn generated_frames_have_their_rate() {
+fn generated_frames_have_the_requested_rate() {
     let flows =
         "[[flows]]\nkind = \"rtp\"\ncount = 5\nstart = \"0s\"\npacket = 1282\nsynthetic = { rate = \"500kbit\" }";
     let record = run(read(&text(flows)).unwrap());

@@ -32,7 +32,7 @@ fn calls_on_free_link_have_codec_rate() {
 }
 
 #[test]
-fn calls_with_bulk_transfers_lose_packets_and_wait() {
+fn bulk_transfers_cause_call_loss_delay_and_jitter() {
     let flows = "[[flows]]\nkind = \"voip\"\ncount = 10\nclass = 5\n[[flows]]\nkind = \"ftp\"\ncount = 5";
     let summary = run("2mbit", flows);
     let call = summary.classes.iter().find(|class| class.class == 5).unwrap();

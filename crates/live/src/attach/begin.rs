@@ -24,7 +24,7 @@ use crate::sys::netlink::Netlink;
 
 /// Minimum rate, bit/s. Below it one packet takes seconds.
 const MIN_RATE: Rate = Rate(8_000);
-/// Default buffer: 1/BUFFER_PARTS s at the rate, at least MIN_PACKETS packets.
+/// Default buffer: the bytes that the rate sends in 1/BUFFER_PARTS s, but at least MIN_PACKETS packets.
 const BUFFER_PARTS: u64 = 5;
 const MIN_PACKETS: u64 = 30;
 /// Range of packet sizes, bytes: the Ethernet minimum to the largest packet that a kernel sends.
@@ -115,7 +115,7 @@ fn find(device: &str) -> Result<(String, u32), Fault> {
     })
 }
 
-/// Attaches to the device. `note` receives messages about anything done differently from the order.
+/// Attaches to the device. `note` receives messages for the user: leftovers were removed, or an actuator did not work.
 pub fn begin(order: &Order, note: &mut dyn FnMut(&str)) -> Result<Attachment, Fault> {
     check(order)?;
     let law = order.law()?;

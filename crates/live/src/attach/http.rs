@@ -1,8 +1,8 @@
 //! A small HTTP/1.x server, single-threaded, one request per connection. No client can block it.
 //!
-//! A client has [`TIMEOUT`] from connecting to the last byte of its response. At most [`MAX_CONNECTIONS`]
-//! connections are open; one more closes the oldest. The Host header must name this machine: a web page can
-//! point its own name here (DNS rebinding), but it cannot make the browser send another Host.
+//! A connection is closed at the latest [`TIMEOUT`] after it was accepted. At most [`MAX_CONNECTIONS`] stay open: a
+//! further one closes the oldest. The Host header (optional in HTTP/1.0) must be a loopback name or address. This
+//! prevents DNS rebinding: a web page can resolve its own name to this machine, but the browser then sends that name.
 
 use std::io::{self, Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
@@ -111,12 +111,12 @@ impl Client {
     }
 }
 
-/// Is it only that the call would block?
+/// Is the error temporary: would the call block, or was it interrupted?
 fn waits(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Reads more of the request. An error at end of stream.
+/// Reads more of the request. Fails with `UnexpectedEof` at the end of the stream.
 fn read(stream: &mut TcpStream, asked: &mut Vec<u8>) -> io::Result<()> {
     let mut part = [0; 1024];
     match stream.read(&mut part)? {

@@ -1,4 +1,4 @@
-//! The daemon: calls the law when its clocks are due and updates the fast path.
+//! The daemon: calls the law at its update times and writes the result to the fast path.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ use crate::sys::qdisc_list::Qdisc;
 /// Maximum interval between updates of the fast path, and interval of the checks of the device.
 const BEAT: Span = Span::from_millis(100);
 
-/// The state that [`Ticked`](forebay_aqm::base::adapters::Ticked) keeps per clock.
+/// State of one of the law's periodic timers (clocks), as in [`Ticked`](forebay_aqm::base::adapters::Ticked).
 #[derive(Clone, Copy, Default)]
 struct Clock {
     last: Instant,
@@ -160,7 +160,7 @@ impl Attachment {
         }
     }
 
-    /// The qdisc, if it is still ours, and the counters with the qdisc at the time they were read.
+    /// Reads the root qdisc, and the counters with the qdisc of the same time. Fails if the root qdisc is not ours.
     fn read(&self) -> Result<(Qdisc, (Counters, Qdisc)), Fault> {
         let device = &self.state.device;
         let root = self.netlink.root(self.state.index);
@@ -177,7 +177,7 @@ impl Attachment {
         }
     }
 
-    /// Runs the due clocks in order, as `Ticked` does in the simulator.
+    /// Calls the law for each clock that is due, in the order of their numbers, as `Ticked` does in the simulator.
     fn ask(&mut self, root: &Qdisc, counters: &Counters, then: &Qdisc) {
         let now = self.now();
         let tally = self.meter.tally(counters, then);

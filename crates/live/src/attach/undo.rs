@@ -24,7 +24,7 @@ pub(super) fn undo(state: &State, lock: &Lock) -> Result<(), Fault> {
     removed.and(restored).and(forgotten)
 }
 
-/// As [`undo`], called by the daemon itself. Does nothing if another attachment has replaced this one.
+/// Calls [`undo`] for the daemon's own attachment. Does nothing if another attachment has replaced it.
 pub(super) fn undo_own(state: &State) -> Result<(), Fault> {
     let lock = place::lock()?;
     match state.filed() {

@@ -34,7 +34,7 @@ pub fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Cookie of this process's network namespace, unique for ever; 0 before Linux 5.14.
+/// Cookie of this process's network namespace: a number that the kernel never reuses. Returns 0 before Linux 5.14.
 pub fn netns_cookie() -> io::Result<u64> {
     let socket = UnixDatagram::unbound()?;
     let (mut cookie, mut len) = (0_u64, size_of::<u64>() as libc::socklen_t);

@@ -24,7 +24,7 @@ pub enum Switch {
 }
 
 impl Switch {
-    /// All offloads; segmentation before the features it depends on.
+    /// All offloads. Segmentation precedes scatter-gather and checksums, on which it depends.
     pub const ALL: [Self; 6] =
         [Self::TcpSegments, Self::Segments, Self::Together, Self::Pieces, Self::ChecksumsIn, Self::ChecksumsOut];
 }
@@ -40,7 +40,8 @@ pub fn off(interface: &str) -> io::Result<()> {
     turn(interface, &Switch::ALL, false)
 }
 
-/// Enables or disables offloads in this order, as ethtool(8) does.
+/// Enables or disables offloads, as ethtool(8) does, in the order of `switches`. Skips offloads that the interface
+/// does not support.
 pub fn turn(interface: &str, switches: &[Switch], on: bool) -> io::Result<()> {
     // SAFETY: integer arguments only.
     let socket = owned(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;

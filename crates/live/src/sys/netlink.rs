@@ -11,7 +11,7 @@ use super::{check, owned, set_option};
 const TIMEOUT_S: i64 = 2;
 /// Length of the message header, bytes.
 const HEADER: usize = size_of::<libc::nlmsghdr>();
-/// Attempts to dump a list that changes during the dump.
+/// Maximum number of attempts to dump a list that changes during the dump.
 #[cfg(feature = "attach")]
 const TRIES: u32 = 10;
 /// Mask of an attribute's type without flag bits.
@@ -32,7 +32,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// `fixed`: the structure at the start of this message type.
+    /// Starts a message of type `kind`. `fixed` is the structure that follows the netlink header in this type.
     pub(super) fn new(kind: u16, flags: i32, fixed: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -49,7 +49,7 @@ impl Message {
         self.nest(kind, |message| message.bytes(value));
     }
 
-    /// An attribute whose value `fill` writes.
+    /// Appends an attribute. `fill` writes its value.
     pub(super) fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
         self.pad();
         let at = self.bytes.len();
@@ -67,8 +67,8 @@ impl Message {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The finished message with this sequence number; can be called again. `InvalidInput` if an attribute is too
-    /// long.
+    /// Fills in the length, adds `flags`, sets the sequence number and returns the message. May be called again with
+    /// another number. Fails with `InvalidInput` if an attribute is too long.
     fn end(&mut self, flags: i32, number: u32) -> io::Result<&[u8]> {
         if self.too_long {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "longer than 65531 bytes"));
@@ -108,7 +108,8 @@ impl Netlink {
         answers.into_iter().next().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Dumps a list. Repeats if it changed meanwhile, because such a dump may lack entries.
+    /// Dumps a list. If the list changed during the dump, entries may be missing; then repeats the dump, up to `TRIES`
+    /// attempts in all.
     #[cfg(feature = "attach")]
     pub(super) fn list(&self, mut message: Message) -> io::Result<Vec<Vec<u8>>> {
         for _ in 0..TRIES {
@@ -120,7 +121,7 @@ impl Netlink {
         Err(io::Error::other(format!("the kernel's list changed during each of {TRIES} dumps")))
     }
 
-    /// Sends a request and reads all responses, and whether the kernel reports an inconsistent dump.
+    /// Sends a request and reads all responses. Also returns whether the kernel reports that the dump is inconsistent.
     fn exchange(&self, message: &mut Message, flags: i32) -> io::Result<(Vec<Vec<u8>>, bool)> {
         let own = self.number.get().wrapping_add(1);
         self.number.set(own);
@@ -162,7 +163,8 @@ impl Netlink {
         }
     }
 
-    /// With `MSG_TRUNC` returns the full length, even if `buffer` is shorter.
+    /// Receives one datagram and returns its length. With `MSG_TRUNC` this is the full length, even if `buffer` is
+    /// shorter.
     fn receive_into(&self, buffer: &mut [u8], flags: i32) -> io::Result<usize> {
         loop {
             let fd = self.socket.as_raw_fd();
@@ -273,7 +275,7 @@ mod tests {
 
         use super::*;
 
-        /// A socket, and its other end for a fake kernel.
+        /// A [`Netlink`] socket, and the socket at its other end, through which a test plays the kernel.
         fn pretended() -> (Netlink, UnixDatagram) {
             let (ours, kernel) = UnixDatagram::pair().unwrap();
             ours.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
@@ -333,7 +335,7 @@ mod tests {
         }
 
         #[test]
-        fn overrun_is_an_error() {
+        fn overrun_message_is_an_error() {
             let (netlink, kernel) = pretended();
             let all = [answer(libc::NLMSG_NOOP, 0, 1, &[]), answer(libc::NLMSG_OVERRUN, 0, 1, &[])].concat();
             kernel.send(&all).unwrap();

@@ -158,8 +158,8 @@ pub fn fork(work: impl FnOnce() -> i32) -> io::Result<Child> {
     }
 }
 
-/// In the child, after PR_SET_PDEATHSIG: is the parent still alive? A parent that died earlier sends no signal,
-/// and its pid is meaningless in another PID namespace.
+/// Returns whether the parent is still alive. The child calls it after PR_SET_PDEATHSIG, because a parent that died
+/// before sends no signal. Child and parent exchange a byte, because a pid has no meaning in another PID namespace.
 fn is_expected(original: UnixStream) -> bool {
     (&original).write_all(&[0]).and_then(|()| (&original).read_exact(&mut [0])).is_ok()
 }
@@ -237,8 +237,8 @@ fn signals_of_the_end() -> libc::sigset_t {
 pub struct Signals(OwnedFd);
 
 impl Signals {
-    /// Blocks SIGINT, SIGQUIT, SIGTERM and SIGHUP and receives them here. Children inherit the block; [`in_net`]
-    /// removes it.
+    /// Blocks SIGINT, SIGQUIT, SIGTERM and SIGHUP and receives them through this descriptor. Child processes inherit
+    /// the signal mask; [`in_net`] unblocks the signals.
     pub fn of_the_end() -> io::Result<Self> {
         let set = signals_of_the_end();
         // SAFETY: the calls read `set`, which outlives them.

@@ -31,7 +31,7 @@ pub struct Qdisc {
     pub root: bool,
     /// Options in the kernel's binary format, which can be passed back to it.
     pub options: Vec<u8>,
-    /// A property other than its options, which could not be restored.
+    /// A property that [`Netlink::put_root`] could not restore, because it is not part of `options`.
     pub extra: Option<&'static str>,
     /// Packets sent.
     pub sent_pkts: u64,
@@ -55,8 +55,8 @@ fn fixed(device: u32, handle: u32, parent: u32) -> [u8; TCMSG] {
 }
 
 impl Netlink {
-    /// The root qdisc of a device. `NotFound` if the kernel does not show it, such as noqueue; `ENODEV` if the
-    /// device does not exist.
+    /// The root qdisc of a device. Fails with `NotFound` if the kernel hides the qdisc, as it does with noqueue. Fails
+    /// with `ENODEV` if the device does not exist.
     pub fn root(&self, device: u32) -> io::Result<Qdisc> {
         match self.ask(Message::new(libc::RTM_GETQDISC, 0, &fixed(device, 0, TC_H_ROOT))) {
             Ok(answer) => Ok(qdisc(&answer)),

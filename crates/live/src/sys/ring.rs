@@ -1,7 +1,8 @@
 //! Packet sockets: receive through a ring that the kernel fills (AF_PACKET, TPACKET_V2), send in batches.
 //!
-//! Each received frame has a `struct virtio_net_hdr` (linux/virtio_net.h), which states what its sender left to
-//! hardware. Sent frames have an empty one. A frame longer than its ring slot is also in the socket buffer.
+//! Each received frame has a `struct virtio_net_hdr` (linux/virtio_net.h). It states which work the sender left to the
+//! network hardware: the checksum, segmentation. In sent frames this header is all zeros. A frame longer than its ring
+//! slot is truncated there; the socket buffer has it completely.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -40,10 +41,10 @@ pub enum Segments {
     Other,
 }
 
-/// The work that the sender of a frame left to hardware.
+/// The work on a frame that its sender left to the network hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Left {
-    /// Offset of the first byte that the checksum covers, and offset of its field from there.
+    /// Offset of the first byte that the checksum covers, and offset of the checksum field from that byte.
     pub checksum: Option<(usize, usize)>,
     /// Kind of segmentation, and data bytes per segment (the last may be shorter).
     pub segments: Option<(Segments, u16)>,
@@ -75,14 +76,14 @@ pub struct Frame<'a> {
     pub bytes: &'a [u8],
     /// The VLAN tag, which the kernel has removed from the frame.
     pub tag: Option<[u8; 4]>,
-    /// Work left to hardware.
+    /// Work that the sender left to the hardware.
     pub left: Left,
     /// Is the frame complete (not truncated)?
     pub is_whole: bool,
 }
 
 impl<'a> Frame<'a> {
-    /// A frame with no work left.
+    /// A frame that needs neither a checksum nor segmentation.
     pub const fn complete(bytes: &'a [u8]) -> Self {
         Self { bytes, tag: None, left: Left { checksum: None, segments: None }, is_whole: true }
     }

@@ -16,7 +16,7 @@ use super::{check, owned, set_option};
 pub struct Manner {
     /// Congestion control by its kernel name; empty: the system's default.
     pub control: String,
-    /// Maximum segment size, bytes with TCP options; 0: the kernel's default.
+    /// Maximum segment size, bytes, including TCP options; 0: the kernel's default.
     pub segment: u32,
     /// Maximum receive window, bytes; 0: the kernel's default.
     pub window: u32,

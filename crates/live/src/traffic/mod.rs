@@ -1,7 +1,7 @@
 //! The flows of a network as real TCP connections and UDP datagrams, with the times and sizes of a simulation.
 //!
-//! The client namespace sends data and the server namespace receives it, whatever the route of the flow. Each
-//! flow has its own port, by which the network selects its route. Each flow has a thread at each end.
+//! All flows send their data from the client namespace to the server namespace. Each flow has its own port, by which
+//! the emulated network finds the route of its packets. Each flow has one thread at each end.
 
 mod receive;
 mod send;
@@ -29,9 +29,9 @@ pub const BEFORE_DATA: u32 = 14 + 20 + 32;
 pub const BEFORE_DATAGRAM: u32 = 14 + 20 + 8;
 /// Maximum frame length, bytes.
 const MAX_FRAME: u16 = 1514;
-/// Receive windows of at least this many bytes are not set.
+/// Receive windows of at least this many bytes count as unlimited: they are not set on the socket.
 const UNLIMITED_WINDOW: u64 = 1 << 22;
-/// Minimum frame length of segments, bytes; kernels enforce a minimum MSS.
+/// Minimum frame length of segments, bytes. The kernel rejects a `TCP_MAXSEG` below 88 bytes.
 const MIN_FRAME: u32 = BEFORE_DATA + 76;
 /// Reported for a congestion control that no kernel has.
 const NO_COUNTERPART: &str = "no kernel counterpart for this congestion control; supported: reno, cubic, bbr, dctcp";
@@ -94,7 +94,7 @@ pub fn wants_ecn(net: &Network) -> bool {
     net.flows.iter().any(|flow| flow.traffic.tcp().is_some_and(|options| options.ecn_capable()))
 }
 
-/// Start, end of warm-up and end; ns on the monotonic clock.
+/// Start of the run, end of its warm-up, and its end; in ns on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     /// Start.
@@ -256,9 +256,9 @@ mod tests {
         (0..LINES).for_each(|n| results.line(&format!("{words} {n} 1 1")));
     }
 
-    /// The second process of the test below, with the file as stdin; does nothing otherwise.
+    /// The second process of the test below; stdin is its file. Does nothing unless that test starts it.
     #[test]
-    fn a_second_writer() {
+    fn second_writer_appends_to_its_stdin() {
         if std::env::var_os(WRITES).is_some() {
             write("again", File::from(io::stdin().as_fd().try_clone_to_owned().unwrap()));
         }
@@ -270,7 +270,7 @@ mod tests {
         let (theirs, ours) = (file.try_clone().unwrap(), file.try_clone().unwrap());
         let mut second = Command::new(std::env::current_exe().unwrap());
         second
-            .args(["--exact", "traffic::tests::a_second_writer"])
+            .args(["--exact", "traffic::tests::second_writer_appends_to_its_stdin"])
             .env(WRITES, "1")
             .stdin(theirs)
             .stdout(Stdio::null());

@@ -61,7 +61,8 @@ fn write(stream: &mut TcpStream, mut left: u64, until: u64) -> io::Result<u64> {
     Ok(done)
 }
 
-/// Waits until all data is acknowledged, or the run ends. Then reports the retransmitted segments beyond `known`.
+/// Waits until all data is acknowledged, or the run ends. Then reports the increase of the connection's retransmitted
+/// segments since the count `known`, and sets `known` to the new count.
 fn again(stage: &Stage<'_>, number: usize, stream: &TcpStream, known: &mut u64) {
     while !stage.is_over() && socket::on_the_way(stream).is_ok_and(|bytes| bytes > 0) {
         std::thread::sleep(LOOK / 50);
@@ -84,12 +85,12 @@ fn endless(stage: &Stage<'_>, number: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The random stream of an application, as in a simulation.
+/// The random stream of a flow's application. It is the same as in a simulation with this seed.
 pub(super) fn draws(stage: &Stage<'_>, flow: &FlowSpec) -> Rng {
     Rng::stream(stage.seed, &format!("flow/{}/application", flow.name))
 }
 
-/// Payload bytes of the next file. Its size is given in bytes on the wire.
+/// Payload bytes of the next file. The scenario gives file sizes in bytes on the wire, with headers.
 fn next_file(files: &Files, flow: &FlowSpec, rng: &mut Rng) -> u64 {
     let packets = (files.size.next(rng) / f64::from(flow.packet)).ceil().clamp(1.0, 1e9) as u64;
     (packets * data(flow)).max(HEADER as u64)
@@ -190,7 +191,7 @@ pub(super) fn request(files: &Files) -> usize {
     usize::from(files.request.unwrap_or_default()).saturating_sub(super::BEFORE_DATA as usize).max(1)
 }
 
-/// Calls `send` at the times of a source, with the packet length on the wire.
+/// Calls `send` at each time at which `source` sends a packet, with the packet's length on the wire.
 fn as_source(
     stage: &Stage<'_>,
     flow: &FlowSpec,

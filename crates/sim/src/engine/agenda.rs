@@ -1,8 +1,8 @@
 //! The event queue: a winner tree over a fixed set of sources, each with at most one pending event.
 //!
-//! Every pipe, managed link, discipline timer, the flow timers and the sampler are sources that know their next
-//! event. The number of pending events is thus about that of the links, not that of the packets in flight. To change
-//! the time of one source costs one path to the root: no allocation, no removal, no cancelled entries.
+//! `Event` lists the sources. The number of pending events thus grows with the number of links, not with the number
+//! of packets in flight. A change of the time of one source updates one path from its leaf to the root. It needs no
+//! allocation, no removal and no cancelled entries.
 
 use forebay_aqm::base::time::Instant;
 
@@ -34,8 +34,8 @@ impl Agenda {
         Self { tree: vec![IDLE; 2 * leaves], leaves }
     }
 
-    /// Sets the next event of `source`; `None`: no event. Times beyond [`MAX_NANOS`] are clamped to it: no run is
-    /// that long, and a key that overflows would come first.
+    /// Sets the next event of `source`; `None`: no event. Times beyond [`MAX_NANOS`] are clamped to it, because a key
+    /// that overflows would sort first. No run is that long.
     #[inline]
     pub fn set(&mut self, source: usize, at: Option<Instant>) {
         let key = match at {
@@ -170,7 +170,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn first_is_the_earliest(changes in prop::collection::vec((0usize..37, prop::option::of(0u64..1000)), 1..200)) {
+        fn agenda_first_returns_the_earliest_event(
+            changes in prop::collection::vec((0usize..37, prop::option::of(0u64..1000)), 1..200)
+        ) {
             let mut agenda = Agenda::new(37);
             let mut plain = [None; 37];
             for (source, nanos) in changes {

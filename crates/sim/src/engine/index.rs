@@ -1,4 +1,4 @@
-//! A table index of which an `Option` takes four bytes.
+//! A compact table index: both `Index` and `Option<Index>` take four bytes.
 
 use core::num::NonZeroU32;
 

@@ -1,7 +1,7 @@
 //! Accounting checks of a link. They run in builds with debug assertions; in others the calls are empty.
 //!
-//! Their counters are independent of the link's, so that a run stops where a packet is lost, duplicated, overtaken or
-//! sent into the past.
+//! The checks have their own counters, separate from those of the link. They panic at the event at which a packet is
+//! lost, duplicated or reordered, or at which time runs backwards.
 
 use forebay_aqm::base::time::Instant;
 
@@ -13,7 +13,7 @@ pub(super) struct LinkBooks {
     /// Time of the latest arrival, and the end of the latest transmission.
     arrived: Instant,
     ends: Instant,
-    /// By slot: number of the arrival that it holds. The drop-tail fast path has no slots.
+    /// For each slot, the number of the arrival that is stored there. The drop-tail fast path has no slots.
     arrivals: Vec<u64>,
     /// Number of the arrival served last.
     served: u64,
@@ -58,8 +58,8 @@ impl LinkBooks {
         }
     }
 
-    /// The transmission of the next packet in order ends at `end`. Its beginning is not checked: with the host's
-    /// serialization jitter a long packet may begin before the end of a short one before it.
+    /// The transmission of the next packet in order ends at `end`. Only this end is checked: with the host's
+    /// serialization jitter, a long packet may begin before the preceding short packet has ended.
     #[inline(always)]
     pub(super) fn end(&mut self, end: Instant) {
         if cfg!(debug_assertions) {

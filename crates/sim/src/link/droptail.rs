@@ -7,28 +7,29 @@ use super::books::LinkBooks;
 use crate::engine::ring::Ring;
 use crate::measure::meter::Meter;
 
-/// For an unmeasured buffer in packets. It stores no queue, only the times at which the packets of the current busy
-/// period begin transmission.
+/// A drop-tail FIFO for a link with a buffer in packets, without measurements, and without losses or a variable rate.
+/// It stores no packets, only the times at which the latest packets of the current busy period begin transmission.
 pub(super) struct Line {
     limit: usize,
     /// When the transmitter becomes idle.
     free: Instant,
     /// Packets in the current busy period.
     count: usize,
-    /// Start of transmission, by packet number modulo the size, a power of two that grows until it exceeds `limit`.
+    /// Times at which transmission begins, at index packet number modulo the vector's length. The length is a power of
+    /// two and grows until it exceeds `limit`.
     starts: Vec<Instant>,
 }
 
 impl Line {
-    /// Largest buffer in packets: a busy line stores that many times.
+    /// Maximum of `limit`, packets. It bounds the length of `starts`.
     pub(super) const MAX_LIMIT: u32 = 1 << 16;
 
     pub(super) const fn new(limit: usize) -> Self {
         Self { limit, free: Instant::ZERO, count: 0, starts: Vec::new() }
     }
 
-    /// When a packet that arrives at `now` has been sent; `time`: its transmission time. `None`: the buffer is full,
-    /// because the packet `limit` places ahead is still waiting. `begins`: see [`Link::pass`](super::Link::pass).
+    /// Returns when the transmission of a packet that arrives at `now` and takes `time` will end. Returns `None` if the
+    /// buffer is full: the packet `limit` places ahead still waits. For `begins` see [`Link::pass`](super::Link::pass).
     #[inline(always)]
     pub(super) fn admit(
         &mut self,
@@ -67,7 +68,7 @@ struct Waiting {
     len: u16,
 }
 
-/// With a queue: for measured links, and buffers in bytes.
+/// A drop-tail FIFO for all other links. It stores the waiting packets' lengths and transmission start times.
 pub(super) struct Plain {
     limit: Limit,
     /// When the transmitter becomes idle.

@@ -1,7 +1,7 @@
 //! A single link, driven from outside packet by packet.
 //!
-//! The caller has a real clock. It reports arrivals with their times and advances the link to the present. Everything
-//! in between happens at its exact time, as in a `World`, however late the caller is.
+//! The caller has a real clock. It reports arrivals with their times and advances the link to the present. If the
+//! caller is late, the events since its last call are still processed at their exact times, as in a `World`.
 
 use forebay_aqm::base::time::{Instant, Span};
 
@@ -15,7 +15,7 @@ use crate::network::{Lane, LinkSpec};
 /// Fate of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gone {
-    /// Sent; it reaches the far end at its time `at`.
+    /// Sent. The segment's `at` is the time at which it reaches the far end.
     Sent,
     /// The queue dropped it.
     Dropped,
@@ -28,8 +28,8 @@ pub enum Gone {
 pub struct Rows {
     /// Initial time between rows.
     pub every: Span,
-    /// Maximum number of rows, at least 2; `None`: keep all. When it is reached, every other row is removed and the
-    /// time between rows doubles. A remaining row has the mean queue of both.
+    /// Maximum number of rows, at least 2. `None`: no maximum. When it is reached, every other row is removed, and the
+    /// time between rows doubles. The mean queue of a remaining row then also covers the row removed before it.
     pub most: Option<usize>,
 }
 
@@ -58,8 +58,9 @@ pub struct LoneLink {
 }
 
 impl LoneLink {
-    /// The link of `spec`, measured, idle at time zero. `warmup` is not measured. `horizon`: upper bound on its time
-    /// of use. `bundles`: the classes of its segments. Plain drop-tail runs as a discipline too.
+    /// Builds the link of `spec`. It is measured after `warmup`, and idle at time zero. `horizon`: upper bound on the
+    /// time at which [`finish`](Self::finish) is called. `bundles`: the class of each bundle. Drop-tail does not use
+    /// the engine's fast path here.
     pub fn new(spec: &LinkSpec, seed: u64, (warmup, rows): (Span, Rows), horizon: Span, bundles: Bundles) -> Self {
         let lane = Lane { study: true, ..spec.lane.clone() };
         let spec = LinkSpec { lane, fast_path: false, ..spec.clone() };
@@ -147,7 +148,7 @@ impl LoneLink {
     }
 }
 
-/// Removes every other row, the first one included. The number of rows is even, and their distances are equal.
+/// Removes every other row, starting with the first. The number of rows must be even, and the rows equally spaced.
 fn thin(series: &mut Series) {
     let Series { time_s, queue_pkts, queue_mean_pkts, probes, .. } = series;
     // A row has the mean since the row before it; both intervals have the same length.

@@ -26,7 +26,7 @@ pub(super) struct Managed {
     /// Discipline and port.
     pub(super) queue: Queue<AnyDiscipline>,
     segments: Slab<Segment>,
-    /// Is the transmitter busy, or waiting for a schedule?
+    /// True while the transmitter is busy, or waits because the rate schedule does not allow transmission yet.
     pub(super) sending: bool,
     bundles: Bundles,
 }
@@ -36,7 +36,7 @@ impl Managed {
         Self { queue, segments: Slab::new(), sending: false, bundles }
     }
 
-    /// Is it served in order of arrival? True for a single list.
+    /// Are packets served in order of arrival? True if the discipline has a single list of packets.
     pub(super) fn is_fifo(&self) -> bool {
         self.queue.discipline().lists() == 1
     }

@@ -55,9 +55,9 @@ impl Transmitter {
 
 /// The queue of a link.
 enum Buffer {
-    /// Drop-tail without events, unmeasured.
+    /// Drop-tail without events: at most `Line::MAX_LIMIT` packets, no meter, no losses, constant rate.
     Line(Line),
-    /// Drop-tail without events, measured or with a buffer in bytes.
+    /// Drop-tail without events, for all other links.
     Plain(Plain),
     /// Any discipline.
     Managed(Box<Managed>),
@@ -122,7 +122,7 @@ impl Link {
         lost
     }
 
-    /// The queue of its discipline; `None` for plain drop-tail.
+    /// The discipline's queue; `None` for drop-tail without events.
     pub fn managed_queue(&self) -> Option<&Queue<AnyDiscipline>> {
         match &self.buffer {
             Buffer::Line(_) | Buffer::Plain(_) => None,
@@ -130,7 +130,7 @@ impl Link {
         }
     }
 
-    /// Mutable access to the queue of its discipline; `None` for plain drop-tail.
+    /// Mutable access to the discipline's queue; `None` for drop-tail without events.
     pub fn managed_queue_mut(&mut self) -> Option<&mut Queue<AnyDiscipline>> {
         match &mut self.buffer {
             Buffer::Line(_) | Buffer::Plain(_) => None,
@@ -146,13 +146,13 @@ impl Link {
     /// Offers a segment of `len` bytes to a plain link at `now`. Returns the time at which it reaches the far end.
     /// Successive calls need non-decreasing times.
     ///
-    /// `begins` returns the start of transmission of a packet that had to wait, given the time at which the line
-    /// becomes idle and the transmission time. It returns that idle time, or for a host with serialization jitter
-    /// (see `World::emit`) a time at most half a transmission time earlier or later, so that order is kept. A line
-    /// with a schedule ignores it.
+    /// `begins` computes when a packet that had to wait begins transmission. Its arguments are the time at which the
+    /// transmitter becomes idle, and the transmission time. It normally returns the first argument. For a host with
+    /// serialization jitter (see `World::emit`) it returns a time at most half a transmission time earlier or later,
+    /// which keeps the order of packets. A link with a rate schedule ignores `begins`.
     ///
     /// # Errors
-    /// The time at which the segment was dropped, or at which it would have arrived if it was lost on the wire.
+    /// If the queue drops the segment: `now`. If the wire loses it: the time at which it would have arrived.
     #[inline(always)]
     pub fn pass(
         &mut self,
@@ -252,7 +252,8 @@ impl Link {
         !managed.sending
     }
 
-    /// For an idle managed link with a new packet: when to call `serve`; `None`: now.
+    /// When to call `serve` after a packet has arrived at an idle managed link. `None`: now. A later time means that
+    /// the rate schedule does not allow transmission before.
     #[inline]
     pub fn idles_until(&mut self, now: Instant) -> Option<Instant> {
         let pace = self.wire.as_ref().and_then(|wire| wire.pace.as_ref())?;
@@ -263,8 +264,9 @@ impl Link {
         (start > now).then_some(start)
     }
 
-    /// The transmitter is idle: removes the next packet. Returns its segment, with the time at which it reaches the
-    /// far end, and the time at which the transmitter is idle again. `None`: the queue is empty.
+    /// Removes the next packet and starts its transmission. The transmitter must be idle. Returns the segment and the
+    /// time at which the transmitter is idle again. The segment's `at` is the time at which it reaches the far end.
+    /// `None`: the queue is empty.
     #[inline]
     pub fn serve(&mut self, now: Instant, mut on_drop: impl FnMut(&Segment)) -> Option<(Segment, Instant)> {
         let Buffer::Managed(managed) = &mut self.buffer else { unreachable!("a plain link serves itself") };
@@ -306,7 +308,7 @@ impl Link {
         }
     }
 
-    /// Adds a row to the series of a link under study, for time `row`, at time `now`.
+    /// Adds a row with the time `row` to the series of a link under study. The values are those at `now`.
     pub(crate) fn look(&mut self, row: Instant, now: Instant, series: &mut Series) {
         if let Some(meter) = &mut self.meter {
             let (queue, mean) = meter.look(now);
@@ -349,7 +351,8 @@ impl Link {
         }
     }
 
-    /// Waiting packets; 0 for unmeasured drop-tail. Packets of a drop-tail link are already in the pipe behind it.
+    /// Number of waiting packets; 0 for drop-tail that does not store packets (`Line`). Drop-tail without events puts
+    /// a packet in the pipe when it arrives, so that its waiting packets are in the pipe too.
     pub fn queued(&self) -> usize {
         match &self.buffer {
             Buffer::Line(_) => 0,

@@ -14,19 +14,20 @@ pub enum Kind {
     Ack,
     /// A datagram without acknowledgement.
     Datagram,
-    /// Control information other than data and acknowledgements. `seq`: of a request or a handshake packet its number
-    /// and which of them it is; of an RTP report its number and content.
+    /// A request, a handshake packet or an RTP report. `seq` of a request or handshake packet: its number, with
+    /// flags that identify handshake packets. `seq` of a report: its number and content.
     Control,
 }
 
-/// A packet in transit. 32 bytes, half a cache line, without padding, because pipes copy it at every hop. Pass it by
-/// value: taking its address makes the compiler write it field by field, and copying that with wide loads stalls.
+/// A packet in transit. It has 32 bytes (half a cache line) without padding, because pipes copy it at every hop. Pass
+/// it by value. If its address is taken, the compiler stores each field separately, and a later copy that loads several
+/// fields at once must wait for these stores.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(32))]
 pub struct Segment {
     /// When it reaches the next element.
     pub at: Instant,
-    /// When its host sent it. For acknowledgements, which do not need that time: the place of their selective blocks.
+    /// When its host sent it. For an acknowledgement: the index of its SACK blocks in the table of the `World`.
     pub load: Load,
     /// Flow number.
     pub flow: u32,
@@ -50,7 +51,7 @@ impl Segment {
         Instant::from_nanos(self.load.0)
     }
 
-    /// The place of its selective blocks, if it is an acknowledgement with blocks.
+    /// The index of its SACK blocks, if it is an acknowledgement with blocks.
     #[inline]
     pub fn blocks(&self) -> Option<u32> {
         match self.mark.kind() {
@@ -66,7 +67,7 @@ impl Segment {
     }
 }
 
-/// Content that depends on the segment's kind, in eight bytes: a time or the place of selective blocks.
+/// Eight bytes whose meaning depends on the segment's kind: the sending time, or the index of SACK blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Load(u64);
 
@@ -77,7 +78,7 @@ impl Load {
         Self(at.nanos())
     }
 
-    /// The place of an acknowledgement's selective blocks, if it has any.
+    /// The index of an acknowledgement's SACK blocks, if it has any.
     #[inline]
     pub fn blocks(place: Option<u32>) -> Self {
         Self(place.map_or(0, |place| u64::from(place) + 1))

@@ -5,13 +5,13 @@
 pub struct Bundles(Box<[u8; 256]>);
 
 impl Bundles {
-    /// Every class is the bundle of its number.
+    /// The class of every bundle has the same number as the bundle.
     pub fn classes() -> Self {
         Self::of(core::iter::empty())
     }
 
-    /// The classes of these (bundle, class) pairs. If a bundle occurs twice, the later pair counts. Any other bundle has
-    /// the class with its own number.
+    /// The classes of these (bundle, class) pairs. If a bundle occurs twice, the later pair counts. Any other bundle
+    /// has the class with its own number.
     pub fn of(pairs: impl Iterator<Item = (u8, u8)>) -> Self {
         let mut classes = Box::new(core::array::from_fn(|bundle| bundle as u8));
         pairs.for_each(|(bundle, class)| classes[usize::from(bundle)] = class);

@@ -8,7 +8,7 @@ use crate::measure::bundles::Bundles;
 use crate::measure::histogram::Histogram;
 use crate::measure::outcome::{BundleEnds, EndToEnd};
 
-/// Indexed by bundle, up to the highest bundle seen.
+/// Measurements of each bundle. The index is the number of the bundle. The last one is the highest bundle seen.
 #[derive(Default)]
 pub struct Delays(Vec<Ends>);
 
@@ -42,8 +42,8 @@ impl Ends {
 }
 
 impl Delays {
-    /// A packet of `bundle` had this one-way `delay`. `last`: the delay of its flow's previous packet, updated to this
-    /// one.
+    /// Counts the one-way `delay` of a packet of `bundle`, and its difference from `last`, the delay of the flow's
+    /// previous packet. Sets `last` to `delay`.
     #[inline]
     pub fn note(&mut self, bundle: u8, delay: Span, last: &mut Option<Span>) {
         let entry = self.of(bundle);
@@ -84,7 +84,7 @@ impl Delays {
         self.seen().map(|(bundle, ends)| ends.outcome(bundle)).collect()
     }
 
-    /// Results of these bundles together; their number is 0.
+    /// Results of all `bundles` together. The field `bundle` of the result is 0.
     pub fn of_all(&self, bundles: &BTreeSet<u8>) -> BundleEnds {
         let mut all = Ends::default();
         self.seen().filter(|(bundle, _)| bundles.contains(bundle)).for_each(|(_, ends)| all.absorb(ends));

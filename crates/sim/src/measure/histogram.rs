@@ -6,7 +6,7 @@ use forebay_aqm::base::time::Span;
 const SUB_BITS: u32 = 6;
 const SUB: usize = 1 << SUB_BITS;
 
-/// Shares of the quantiles that outcomes keep, for curves of distributions.
+/// Probabilities of the quantiles that outcomes store. Distribution curves are drawn from these quantiles.
 pub const SHARES: [f64; 27] = [
     0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9,
     0.95, 0.98, 0.99, 0.995, 0.999, 1.0,

@@ -81,7 +81,7 @@ pub struct BundleMeter {
     pub offered: u64,
     /// Packets dropped.
     pub dropped: u64,
-    /// Packets marked here; of the colour IN for both colours.
+    /// Packets that this link marked. The counter of colour IN has the marks of both colours.
     pub marked: u64,
     /// Times from arrival to the start of transmission.
     pub sojourn: Histogram,
@@ -132,8 +132,7 @@ pub enum Loss {
 }
 
 impl Meter {
-    /// A meter that counts within `window`; `over_time`: also per class and row.
-    /// Rows of series are `sample` apart.
+    /// A meter that counts within `window`. Rows of series are `sample` apart. `over_time`: also counts per class and row.
     pub fn new(window: Window, sample: Span, over_time: Option<OverTime>) -> Self {
         Self {
             window,
@@ -170,7 +169,7 @@ impl Meter {
         self.changed = now;
     }
 
-    /// Adds an event to its row of the series. Most runs have no rows per class and only pay for the check.
+    /// Adds an event to its row of the series, if classes are counted over time. Most runs do not count them.
     #[inline]
     fn note(&mut self, at: Instant, bundle: u8, event: impl FnOnce(&mut Tally)) {
         if let Some(over_time) = &mut self.over_time {
@@ -238,7 +237,7 @@ impl Meter {
         &mut self.bundles[at]
     }
 
-    /// Accounts for the queue until `now`.
+    /// Counts the time until `now` at the current queue length.
     pub fn close(&mut self, now: Instant) {
         self.queue_is(now, self.pkts);
     }

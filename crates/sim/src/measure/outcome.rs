@@ -23,9 +23,9 @@ pub struct Series {
     pub queue_mean_pkts: Vec<f64>,
     /// The discipline's probes, by name.
     pub probes: Vec<(&'static str, Vec<f64>)>,
-    /// Packets served by bundle since the previous row, also before the window begins.
+    /// Packets served by bundle since the previous row. They also count before the measurement window.
     pub served: Vec<(u8, Vec<Service>)>,
-    /// Packet counters by requested class since the previous row, also before the window begins.
+    /// Packet counters of each requested class since the previous row. They also count before the measurement window.
     pub classes: Vec<(u8, Vec<Tally>)>,
 }
 
@@ -64,8 +64,8 @@ pub struct BundleOutcome {
     pub marked_pkts: u64,
     /// Sojourn time in seconds.
     pub sojourn_s: Option<Summary>,
-    /// Quantiles of the sojourn time in seconds, of the shares [`SHARES`](crate::histogram::SHARES); empty without
-    /// packets.
+    /// Quantiles of the sojourn time in seconds, at the probabilities [`SHARES`](crate::histogram::SHARES). Empty if
+    /// there are no packets.
     pub sojourn_quantiles_s: Vec<f64>,
 }
 
@@ -100,14 +100,14 @@ pub struct LinkOutcome {
     pub classes: Vec<ClassOutcome>,
     /// Results by bundle.
     pub bundles: Vec<BundleOutcome>,
-    /// Quantiles of the sojourn time in seconds, of the shares [`SHARES`](crate::histogram::SHARES).
+    /// Quantiles of the sojourn time in seconds, at the probabilities [`SHARES`](crate::histogram::SHARES).
     pub sojourn_quantiles_s: Vec<f64>,
     /// Sampled series.
     pub series: Series,
 }
 
 impl LinkOutcome {
-    /// Results of a link from its meter and series. `utilisation` replaces the meter's, for links with a schedule.
+    /// Results of a link from its meter and series. `utilisation` replaces the meter's value on a link with a schedule.
     pub(crate) fn of(
         meter: &Meter,
         bundles: &Bundles,
@@ -157,7 +157,7 @@ impl LinkOutcome {
     }
 }
 
-/// The counters of a link with equal keys added, in order of the keys.
+/// Adds the counters of a link that have equal keys. The result is sorted by key.
 fn together<K: Ord>(meter: &Meter, key: impl Fn(u8, Colour) -> K) -> BTreeMap<K, BundleMeter> {
     let mut all = BTreeMap::new();
     for (bundle, colour, counters) in meter.bundles() {
@@ -197,9 +197,9 @@ pub struct EndToEnd {
     pub owd_s: Option<Summary>,
     /// Mean difference between consecutive one-way delays of a flow, in seconds.
     pub jitter_s: Option<f64>,
-    /// Number of files that arrived, and their completion times in seconds, from the request or first packet on.
+    /// Number of files that arrived.
     pub files: u64,
-    /// See `files`.
+    /// Completion times of these files in seconds: from the request, or without requests from the first packet.
     pub completion_s: Option<Summary>,
 }
 
@@ -210,9 +210,9 @@ pub struct BundleEnds {
     pub bundle: u8,
     /// Round-trip times that senders measured, in seconds.
     pub rtt_s: Option<Summary>,
-    /// Number of files that arrived, and their completion times in seconds, from the request or first packet on.
+    /// Number of files that arrived.
     pub files: u64,
-    /// See `files`.
+    /// Completion times of these files in seconds: from the request, or without requests from the first packet.
     pub completion_s: Option<Summary>,
 }
 
@@ -259,7 +259,7 @@ pub struct Outcome {
     pub classes: Vec<EndToEnd>,
     /// Bundles that carried data.
     pub bundles: Vec<BundleEnds>,
-    /// For each of `links`, all bundles together whose data crosses it; their number is 0.
+    /// For each of `links`: results of all bundles together whose data crosses it. Their field `bundle` is 0.
     pub all: Vec<BundleEnds>,
     /// Files of flows whose data passes a link under study, within the window, in order of arrival.
     pub completions: Vec<Completion>,

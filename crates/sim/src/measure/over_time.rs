@@ -128,8 +128,8 @@ pub struct Tally {
     pub served: Service,
 }
 
-/// The rows of the requested classes. Drop-tail without events reports ahead of time, so that an event is added to
-/// the row of its time, not to the latest row.
+/// The rows of the requested classes. An event is added to the row of its time, not to the latest row, because
+/// drop-tail without events reports transmissions before their time.
 #[derive(Clone, Debug)]
 pub struct OverTime {
     sample: Span,
@@ -139,7 +139,7 @@ pub struct OverTime {
 }
 
 impl OverTime {
-    /// Rows every `sample` in `duration`, for each of these classes.
+    /// For each of `classes`: one row every `sample`, until `duration`.
     pub(crate) fn new(classes: &[u8], bundles: Bundles, duration: Span, sample: Span) -> Self {
         let sample = sample.max(Span::from_nanos(1));
         let rows = (duration.nanos() / sample.nanos()) as usize;

@@ -1,9 +1,9 @@
 //! A general graph: nodes, one-way links between them, and static shortest-path routes.
 //!
-//! Routes are those of static routing in ns-2 (`$ns rtproto Static`) and of global routing in ns-3: the smallest sum
-//! of weights. A weight is 1 by default, so that routes have the fewest links; delays and rates do not count. Each
-//! node has one next hop per destination, for all senders. Among equal paths it is the link declared first, so that
-//! routes depend on the description only.
+//! Routes are those of static routing in ns-2 (`$ns rtproto Static`) and of global routing in ns-3: they have the
+//! smallest sum of weights. The default weight is 1, so that routes have the fewest links. Delays and rates have no
+//! effect. Each node has one next hop per destination, which does not depend on the sender. If several paths have the
+//! smallest sum, the node uses the link declared first, so that routes depend on the description only.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +15,7 @@ use crate::network::{Attachment, HostSpec, Lane, LinkId, Network, RouteId};
 /// Index into [`Graph::nodes`].
 pub type NodeId = usize;
 
-/// Nodes and links. A host sits at every node.
+/// Nodes and links. Every node has one host.
 #[derive(Clone, Debug)]
 pub struct Graph {
     /// Node names.
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    /// More than any distance in the tests: unreachable.
+    /// Distance to an unreachable node. It exceeds every real distance in the tests.
     const NOWHERE: u64 = 1 << 32;
 
     /// Distances by Floyd-Warshall, an independent reference.
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn first_declared_link_wins_and_weights_count() {
+    fn shortest_path_uses_weights_and_first_declared_link() {
         let square = graph(4, &[(0, 2, 1), (0, 1, 1), (1, 3, 1), (2, 3, 1), (0, 3, 2), (0, 3, 2)]);
         assert_eq!(square.route(0, 3), Some(vec![0, 3]), "through node 2, whose link is declared first");
         let heavy = graph(3, &[(0, 2, 3), (0, 1, 1), (1, 2, 1)]);

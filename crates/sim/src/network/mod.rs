@@ -28,10 +28,10 @@ pub type RouteId = usize;
 /// Index into [`Network::markers`].
 pub type MarkerId = usize;
 
-/// Upper bound on the packets of a flow: packet numbers are u32, less one window.
+/// Upper bound on the packets of a flow. Packet numbers are u32, with a margin of 2^24 for one window.
 const MAX_PACKETS: u32 = u32::MAX - (1 << 24);
 
-/// A link of a network: one direction, with what it needs in the network.
+/// A one-way link of a network, with its name.
 #[derive(Clone, Debug)]
 pub struct LinkSpec {
     /// Unique name; also names its random stream.
@@ -40,14 +40,15 @@ pub struct LinkSpec {
     pub lane: Lane,
     /// Typical packet length, for disciplines that use it.
     pub mean_packet: Bytes,
-    /// May [plain](Lane::is_plain) drop-tail run on the engine's fast path? A test shows that it equals the discipline.
+    /// May [plain](Lane::is_plain) drop-tail run on the engine's fast path? A test shows that the results are equal
+    /// with and without it.
     pub fast_path: bool,
 }
 
 /// One direction of a link, without a name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lane {
-    /// Capacity. A schedule or levels in `conditions` replace it.
+    /// Capacity. Not used if `conditions` has a schedule or levels, which then set the rate.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
@@ -74,7 +75,7 @@ impl Lane {
         LinkSpec { name: name.to_string(), lane: self.clone(), mean_packet, fast_path: true }
     }
 
-    /// Is its discipline drop-tail with default parameters? ECN has no effect on it.
+    /// Is its discipline drop-tail with default parameters? `ecn` may differ, because drop-tail never marks.
     pub fn is_plain(&self) -> bool {
         self.discipline.name() == "droptail" && self.discipline.has_defaults()
     }
@@ -196,15 +197,15 @@ pub struct FlowSpec {
     pub stop: Option<Instant>,
     /// Its traffic.
     pub traffic: Traffic,
-    /// Length of a data packet on the wire in bytes: the mean for variable lengths
-    /// ([`Sizes`](crate::traffic::source::Sizes)), the maximum for recordings.
+    /// Length of a data packet on the wire in bytes. For variable lengths ([`Sizes`](crate::traffic::source::Sizes))
+    /// it is the mean, for recordings of real traffic the maximum.
     pub packet: u16,
     /// Service class, which disciplines see.
     pub class: u8,
     /// Bundle of flows that are measured together, all of one class.
     pub bundle: u8,
-    /// ECN codepoint of its data: for a connection an ECT if and only if the connection is
-    /// [capable](TcpOptions::ecn_capable); never CE.
+    /// ECN codepoint of its data; never CE. For a connection it is ECT(0) or ECT(1) if the connection is
+    /// [ECN-capable](TcpOptions::ecn_capable), otherwise Not-ECT.
     pub ecn: Ecn,
     /// Source-destination pair, for disciplines that hash it.
     pub pair: u32,
@@ -274,7 +275,7 @@ impl core::fmt::Display for BadNetwork {
 impl core::error::Error for BadNetwork {}
 
 impl Network {
-    /// The classes of its bundles.
+    /// The class of each bundle of its flows.
     pub fn bundles(&self) -> Bundles {
         Bundles::of(self.flows.iter().map(|flow| (flow.bundle, flow.class)))
     }

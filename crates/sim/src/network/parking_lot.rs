@@ -36,7 +36,8 @@ pub struct Bottleneck {
     pub reverse: Lane,
 }
 
-/// Host pairs with access links to the routers at either end of some bottlenecks.
+/// A group of client-server pairs. Clients connect to the router before bottleneck `enter`, servers to the router after
+/// bottleneck `leave`.
 #[derive(Clone, Debug)]
 pub struct Crossing {
     /// Prefix of the names of its hosts and links; may be empty.
@@ -47,7 +48,7 @@ pub struct Crossing {
     pub leave: usize,
     /// Number of hosts on each side.
     pub hosts: usize,
-    /// Number of host pairs to build; flows use only the first `built`.
+    /// Number of host pairs to build, at most `hosts`. No flow uses the other pairs.
     pub built: usize,
     /// Maximum processing time of a host.
     pub jitter: Span,
@@ -72,7 +73,18 @@ impl ParkingLot {
     /// The network, without flows.
     pub fn network(&self, duration: Span, warmup: Span, sample: Span) -> Network {
         let (links, hosts, routes, markers, flows) = Default::default();
-        let mut net = Network { duration, warmup, sample, classes: Vec::new(), tracks: Vec::new(), links, hosts, routes, markers, flows };
+        let mut net = Network {
+            duration,
+            warmup,
+            sample,
+            classes: Vec::new(),
+            tracks: Vec::new(),
+            links,
+            hosts,
+            routes,
+            markers,
+            flows,
+        };
         for b in &self.bottlenecks {
             net.links.extend([b.forward.link(&b.name, self.packet), b.reverse.link(&b.reverse_name, self.packet)]);
         }
@@ -91,9 +103,9 @@ impl ParkingLot {
         }
     }
 
-    /// Like `at`, but with separate links between client and router in both directions. They are copies of the pair's
-    /// links with these delays and this name, so that flows between the same hosts can have different propagation
-    /// delays.
+    /// Returns `at` with separate links between client and router, which it adds to `net`. They are copies of the host
+    /// pair's links with other names, which contain `name`, and other delays. `delays`: from the client, and to the
+    /// client. Flows between the same hosts can thus have different propagation delays.
     pub fn apart(
         &self,
         net: &mut Network,

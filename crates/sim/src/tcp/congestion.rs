@@ -21,7 +21,8 @@ pub enum Recovery {
     PartialAcks,
     /// Retransmits the holes that selective acknowledgements report (RFC 6675).
     Selective,
-    /// Retransmits holes reported missing three times, before new data (RFC 9260 sections 6.1 and 7.2.4).
+    /// Retransmits holes that were reported missing three times. Retransmissions precede new data (RFC 9260 sections
+    /// 6.1 and 7.2.4).
     MissReports,
 }
 
@@ -62,7 +63,7 @@ pub enum EcnUse {
 pub enum Echo {
     /// A packet was marked since the last CWR (RFC 3168 section 6.1.3).
     UntilCwr,
-    /// The packets acknowledged by it were marked (RFC 8257 section 3.2).
+    /// The packets that this acknowledgement newly acknowledges were marked (RFC 8257 section 3.2).
     EachPacket,
 }
 
@@ -88,15 +89,15 @@ pub struct Profile {
     pub is_scalable: bool,
     /// Are its packets always paced?
     pub paces: bool,
-    /// Does it follow single packets? If not, `on_sent`, `on_delivered`, `on_feedback`, `on_recovered`, `after_ack`,
-    /// `on_out_of_data` and `burst_limit` need not be called, which saves time per packet. Always true for a registered
-    /// control.
+    /// Does it need the hooks `on_sent`, `on_delivered`, `on_feedback`, `on_recovered`, `after_ack`, `on_out_of_data`
+    /// and `burst_limit`? If not, the sender may skip these calls, which saves time per packet. Always true for a
+    /// custom control.
     pub tracks_packets: bool,
-    /// Is its window that of the theory's models (RFC 5681): slow start, one more packet per round trip, half at a
-    /// loss? A sender without selective acknowledgements whose control does not track packets then grows the window
-    /// without a call.
+    /// Does its window follow RFC 5681, as the theory's models assume: slow start, one more packet per round trip, half
+    /// at a loss? If so, a sender grows the window without a call of `on_ack`, unless it uses selective
+    /// acknowledgements or `tracks_packets` is set.
     pub is_aimd: bool,
-    /// Does it behave like ns-2 where the RFCs leave a choice? `tcp/sender/ns2.rs` has the list.
+    /// Does it follow ns-2, not the RFCs, in the points that `tcp/sender/ns2.rs` lists?
     pub follows_ns2: bool,
     /// Its name in Linux; `None`: not in Linux.
     pub kernel: Option<&'static str>,
@@ -155,7 +156,7 @@ pub struct Sent {
     pub again: bool,
 }
 
-/// An acknowledgement arrives; passed before loss recovery processes it.
+/// An arriving acknowledgement. The control receives it before loss recovery does.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback {
     /// Packets acknowledged, cumulatively or selectively, for the first time.
@@ -256,8 +257,8 @@ pub trait CongestionControl: Debug + Send + Sync {
     #[inline]
     fn on_out_of_data(&mut self, _in_flight: u32) {}
 
-    /// The retransmission timer expires. `is_reduced`: the control already reacted to this congestion, and the caller
-    /// restores the threshold.
+    /// The retransmission timer expires. `is_reduced`: the threshold was already reduced for this congestion. The
+    /// caller then restores its value after the call.
     #[inline]
     fn on_timeout(&mut self, window: &mut Window, _is_reduced: bool) {
         window.collapse();
@@ -306,8 +307,8 @@ macro_rules! boxed {
     };
 }
 
-/// Implements every hook by the macro `$each`. Its uses deny `missing_trait_methods`: a hook that is not forwarded would
-/// keep its default.
+/// Implements every hook as a call of the macro `$each`, which forwards it. An `impl` that uses this macro denies the
+/// lint `missing_trait_methods`, because a hook that is not forwarded would keep its default.
 macro_rules! hand_on {
     ($each:ident) => {
         #[inline]

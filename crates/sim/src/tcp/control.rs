@@ -1,7 +1,7 @@
 //! The registry of congestion controls: the built-in ones and those registered by other crates.
 //!
-//! A built-in control is one file and one line here; with state it is boxed, so that the other senders stay small. Its
-//! hooks are called statically, those of a custom control through a pointer.
+//! A built-in control is one file and one line here. A control with state is boxed, so that senders with other controls
+//! stay small. The hooks of built-in controls are called statically, those of custom controls through a pointer.
 
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
@@ -72,7 +72,7 @@ macro_rules! controls {
         }
 
         impl Transport {
-            /// The control of its connections if the scenario names none.
+            /// The control of a connection of this protocol if the scenario does not name one.
             pub const fn control(self) -> Variant {
                 match self {
                     $(Self::$transport => Variant::$default,)+

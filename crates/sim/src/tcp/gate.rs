@@ -31,7 +31,8 @@ impl Gate {
         Self { offered: None, last_sent: Instant::ZERO, paced, next: Instant::ZERO, waiting: false }
     }
 
-    /// The application hands over `packets`; the first call counts from packet `high`. Returns the idle time so far.
+    /// The application hands over `packets` more packets. The first of them is number `high` at the first call, later
+    /// the one after the previous packets. Returns the time since the last packet was sent.
     pub(super) fn offer(&mut self, now: Instant, high: u32, packets: u32) -> Span {
         self.offered = Some(self.offered.unwrap_or(high).saturating_add(packets));
         now.since(self.last_sent)
@@ -50,7 +51,8 @@ impl Gate {
         self.offered.is_some()
     }
 
-    /// May a packet be sent at `now`? If not and one is ready (`wants`), it waits.
+    /// May a packet be sent at `now`? `wants`: a packet is ready. If it may not be sent, it waits until
+    /// [`deadline`](Self::deadline).
     pub(super) fn opens(&mut self, now: Instant, wants: bool) -> bool {
         let open = now >= self.next;
         self.waiting = wants && !open;

@@ -29,10 +29,10 @@ pub struct Receiver {
     delayed: bool,
     /// Longest time to delay an acknowledgement.
     delay: Span,
-    /// DCTCP echo: ECN-Echo reflects the last packet's CE bit instead of latching until CWR.
+    /// True for DCTCP: ECN-Echo is the CE mark of the latest packet. False: ECN-Echo stays set until CWR arrives.
     accurate: bool,
     ece: bool,
-    /// The packet with the delayed acknowledgement carries CE.
+    /// True if the packet whose acknowledgement is delayed has a CE mark.
     held_ce: bool,
     deadline: Option<Instant>,
     reports: Option<Box<Reports>>,
@@ -61,11 +61,11 @@ impl Receiver {
         self.next + self.early.len()
     }
 
-    /// Call before [`on_data`](Self::on_data) with the packet's codepoint. Returns an acknowledgement to send first,
-    /// if any.
+    /// Call before [`on_data`](Self::on_data) with the packet's codepoint. Returns the delayed acknowledgement if it
+    /// must be sent first.
     ///
-    /// RFC 8257 section 3.2: ECN-Echo describes the packets acknowledged, so that a delayed acknowledgement is sent
-    /// when the codepoint changes.
+    /// RFC 8257 section 3.2: ECN-Echo describes the packets acknowledged. The delayed acknowledgement is therefore sent
+    /// when an unmarked packet follows a marked one or the reverse.
     #[inline]
     pub fn before_data(&mut self, ecn: Ecn) -> Option<Ack> {
         let changes = self.accurate && (ecn == Ecn::Ce) != self.ece;

@@ -7,7 +7,7 @@ use super::bits::BitRing;
 /// Three blocks fit into a 40-byte option space that also has a timestamp (RFC 2018 section 3).
 pub const MAX_BLOCKS: usize = 3;
 
-/// A run of consecutive packets received beyond the next one expected.
+/// A run of consecutive packets that were received above the next expected packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Block {
     /// First packet of the run.
@@ -42,7 +42,7 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    /// Packet `seq` beyond `next` has arrived, possibly as a duplicate: its run changed most recently.
+    /// Records the arrival of packet `seq` above `next`, possibly a duplicate. Its run is now the latest to change.
     pub(super) fn note(&mut self, next: u32, seq: u32, early: &BitRing) {
         let run = run_around(next, seq, early);
         self.recent.retain(|other| !(run.start..run.end).contains(other));

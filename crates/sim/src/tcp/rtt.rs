@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::time::{Instant, Span};
 
-/// Above this backoff factor the estimate is discarded (RFC 6298 section 5, last paragraph).
+/// A backoff factor above this discards the smoothed RTT (RFC 6298 section 5, last paragraph).
 const FORGET_BACKOFF: u32 = 8;
 
 /// Smallest timeout of a connection whose SYN was retransmitted (RFC 6298 rule 5.7).
@@ -36,7 +36,7 @@ pub struct Rtt {
     /// Timeout before backoff.
     base: Span,
     backoff: u32,
-    /// The latest measurement, until it is taken.
+    /// The latest measurement; `None` after `take` has returned it.
     latest: Option<Span>,
 }
 
@@ -46,13 +46,13 @@ impl Rtt {
         Self { options, srtt8: 0, var4: 0, precise: Span::ZERO, base: options.initial, backoff: 1, latest: None }
     }
 
-    /// The latest measurement, unless it was taken already.
+    /// Returns the latest measurement once. `None`: there is no new measurement since the last call.
     #[inline]
     pub const fn take(&mut self) -> Option<Span> {
         self.latest.take()
     }
 
-    /// A packet sent once, at `sent`, was acknowledged at `now`.
+    /// Measures the round trip of a packet that was sent only once, at `sent`, and acknowledged at `now`.
     pub fn measure(&mut self, sent: Instant, now: Instant) {
         self.latest = Some(now.since(sent));
         let ticks = |t: Instant| ((t + self.options.phase).nanos() / self.options.tick.nanos()) as i64;
@@ -97,8 +97,8 @@ impl Rtt {
         }
     }
 
-    /// Data begins after a retransmitted SYN. No round trip is known, and the timeout keeps its backed-off value, at
-    /// least 3 s (RFC 6298 rule 5.7).
+    /// Sets the timeout of the first data after a retransmitted SYN: the backed-off timeout, at least 3 s (RFC 6298
+    /// rule 5.7). The handshake has not measured the round trip.
     pub fn begin_after_lost_syn(&mut self) {
         self.base = self.timeout().max(AFTER_LOST_SYN);
         self.backoff = 1;
@@ -110,7 +110,8 @@ impl Rtt {
         self.precise
     }
 
-    /// Smoothed round-trip time with a resolution of 1/8 tick; zero before the first measurement.
+    /// Smoothed round-trip time with a resolution of 1/8 tick. Zero before the first measurement, and after a long
+    /// backoff has discarded the estimate.
     pub fn smoothed(&self) -> Span {
         Span::from_nanos((self.srtt8 as u64 * self.options.tick.nanos()) / 8)
     }
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn backoff_doubles_to_60_s_until_ended() {
+    fn backoff_doubles_timeout_to_60_s_until_reset() {
         let mut rtt = Rtt::new(OPTIONS);
         rtt.measure(at(0), at(100));
         for want in [600, 1200, 2400, 4800, 9600, 19_200, 38_400, 60_000, 60_000] {

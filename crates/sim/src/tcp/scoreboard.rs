@@ -1,9 +1,11 @@
 //! The sender's record of selective acknowledgements, and the choice of what to send next (RFC 6675).
 //!
-//! The RFC recomputes `pipe` at each acknowledgement. Here `pipe` is the sum of three counters: packets not
-//! selectively acknowledged, minus those considered lost, plus those retransmitted. `IsLost` (three packets
-//! acknowledged above) is true exactly below the third highest of these packets, and all holes below `HighRxt` have
-//! been retransmitted: both are bounds, and the counters are updated when the bounds move.
+//! The RFC recomputes `pipe` at each acknowledgement. Here three counters give `pipe`: outstanding packets that are not
+//! selectively acknowledged (holes), minus lost holes, plus retransmitted holes.
+//!
+//! The counters are updated when one of two bounds moves. A hole is lost (`IsLost`: three packets above it are
+//! selectively acknowledged) if it is below the third highest of these packets. A hole has been retransmitted if it is
+//! below `HighRxt`.
 
 use super::bits::BitRing;
 use super::reports::Block;
@@ -15,33 +17,33 @@ pub(super) struct Scoreboard {
     sacked: BitRing,
     /// The three highest packets reported, highest first.
     highest: [u32; 3],
-    /// Every hole below is lost.
+    /// Every hole below this packet number is lost.
     lost_below: u32,
     /// Holes below `lost_below`.
     lost: u32,
-    /// Every hole below has been retransmitted (`HighRxt`).
+    /// Every hole below this packet number has been retransmitted (`HighRxt`).
     high_rxt: u32,
     /// Holes below `high_rxt`.
     retransmitted: u32,
-    /// `RescueRxt`.
+    /// A rescue retransmission (rule 4 of `NextSeg`) is allowed when `una` is above this (`RescueRxt`).
     rescue: u32,
     /// One above the highest packet outstanding at the last timeout; no fast recovery before it is acknowledged.
     timeout_point: u32,
 }
 
-/// What is counted: three of these make an unreported packet lost.
+/// What counts as a miss of an unreported packet. Three misses make it lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Misses {
     /// Packets reported above it (RFC 6675).
     Packets,
     /// Acknowledgements that report something new above it (RFC 9260 section 7.2.4).
     Acknowledgements,
-    /// As `Acknowledgements`, but this acknowledgement counts for every hole below the highest packet reported. RFC
-    /// 9260 prescribes it in fast recovery for acknowledgements that advance the cumulative point.
+    /// Like `Acknowledgements`, but this acknowledgement counts for every hole below the highest packet reported. RFC
+    /// 9260 prescribes this in fast recovery for an acknowledgement that advances the cumulative acknowledgement.
     AllBelow,
 }
 
-/// Which rules of `NextSeg` apply (RFC 6675 section 4).
+/// State of the sender that `NextSeg` needs (RFC 6675 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Rules {
     /// Lowest packet not acknowledged.
@@ -50,9 +52,10 @@ pub(super) struct Rules {
     pub(super) high: u32,
     /// Do application and receiver window allow new data?
     pub(super) new_data: bool,
-    /// In fast recovery: the packet number that ends it. Rules 3 and 4 then apply too.
+    /// `Some` in fast recovery: recovery ends when all packets below this number are acknowledged. Rules 3 and 4 apply
+    /// only in fast recovery.
     pub(super) recovery: Option<u32>,
-    /// Does rule 1 apply always, not only in recovery?
+    /// Does rule 1 apply always? If not, it applies in fast recovery and after a timeout.
     pub(super) repairs: bool,
 }
 
@@ -72,7 +75,7 @@ impl Scoreboard {
         una < self.timeout_point
     }
 
-    /// Everything below `ack` is acknowledged. Calls `arrived` for each packet not reported before.
+    /// Removes all packets below `ack`, which are now acknowledged. Calls `arrived` for each that was not reported.
     pub(super) fn advance(&mut self, una: u32, ack: u32, mut arrived: impl FnMut(u32)) {
         for seq in una..ack {
             if !self.sacked.remove(seq) {
@@ -130,14 +133,15 @@ impl Scoreboard {
         self.rescue = una + 1;
     }
 
-    /// A duplicate acknowledgement outside of recovery (RFC 6675 section 5, step 3.1).
+    /// Sets `HighRxt` to the cumulative acknowledgement (RFC 6675 section 5, step 3.1): no hole counts as
+    /// retransmitted.
     pub(super) const fn forget_retransmissions(&mut self, una: u32) {
         self.high_rxt = una;
         self.retransmitted = 0;
     }
 
-    /// A timeout. The receiver may discard what it reported (RFC 2018 section 8), so that only later reports count,
-    /// and every other outstanding packet is lost.
+    /// Handles a timeout: discards all reports, because the receiver may have discarded the reported packets (RFC 2018
+    /// section 8), and counts every outstanding packet as lost.
     pub(super) fn on_timeout(&mut self, una: u32, high: u32) {
         self.sacked.clear();
         self.highest = [0; 3];
@@ -146,8 +150,8 @@ impl Scoreboard {
         self.timeout_point = high;
     }
 
-    /// T3-rtx expires (RFC 9260 section 6.3.3). Reports stay valid, because this receiver does not renege; every other
-    /// outstanding packet is lost.
+    /// Handles the expiry of T3-rtx, SCTP's retransmission timer (RFC 9260 section 6.3.3). Keeps the reports, because
+    /// this receiver never discards reported packets. Counts every other outstanding packet as lost.
     pub(super) fn on_expiry(&mut self, una: u32, high: u32) {
         (self.lost_below, self.lost) = (high, high - una - self.sacked.len());
         self.forget_retransmissions(una);
@@ -221,7 +225,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// The RFC's definitions, computed packet by packet.
+    /// Computes `IsLost`, `SetPipe` and `NextSeg` as RFC 6675 defines them, from all packets at each call.
     #[derive(Default)]
     struct Literal {
         sacked: BTreeSet<u32>,
@@ -256,7 +260,7 @@ mod tests {
     proptest! {
         /// A window in recovery with random losses and reports in any order.
         #[test]
-        fn counters_equal_the_definitions(
+        fn pipe_and_next_packet_match_literal_rfc_6675(
             steps in prop::collection::vec((0u32..90, 1u32..6, 0u32..4, any::<bool>()), 1..80)
         ) {
             let (mut board, mut literal) = (Scoreboard::default(), Literal::default());

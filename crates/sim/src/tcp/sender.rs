@@ -4,8 +4,8 @@
 //! - a reduction halves the congestion window, not the amount in flight; retransmissions keep the flow's ECT codepoint;
 //! - senders whose profile sets `follows_ns2` behave like ns-2 in the cases listed in `ns2`.
 //!
-//! `classic` has recovery without selective acknowledgements, `selective` recovery with them. Both call the hooks of the
-//! congestion control.
+//! `classic` has recovery without selective acknowledgements, `selective` recovery with them. Both call the hooks of
+//! the congestion control.
 
 mod classic;
 mod ns2;
@@ -71,7 +71,7 @@ pub struct Sender {
     next: u32,
     /// One above the highest packet ever sent.
     high: u32,
-    /// A loss episode ends when this is acknowledged ("recover" of RFC 6582, plus one).
+    /// A loss episode ends when all packets below this number are acknowledged ("recover" of RFC 6582, plus one).
     recover: u32,
     /// Receiver's window in packets.
     receiver_window: u32,
@@ -86,7 +86,7 @@ pub struct Sender {
     follows_ns2: bool,
     mark_is_loss: bool,
     tracks_packets: bool,
-    /// Without selective acknowledgements and hooks per packet; the window grows as Reno's.
+    /// Fast path: no selective acknowledgements, no hooks per packet, and a window that grows as Reno's.
     is_plain: bool,
     in_recovery: bool,
     partial_seen: bool,
@@ -326,15 +326,15 @@ impl Sender {
         }
     }
 
-    /// Does the application rather than the window limit the outstanding packets? Then the window does not grow
-    /// (RFC 7661 section 4.4, without its pipeACK filter).
+    /// Is the number of outstanding packets limited by the application and not by the window? If so, the window does
+    /// not grow (RFC 7661 section 4.4, without its pipeACK filter).
     #[inline]
     fn is_application_limited(&self, outstanding: u32) -> bool {
         self.gate.as_ref().is_some_and(|gate| gate.can_run_dry()) && f64::from(outstanding + 1) <= self.window.cwnd()
     }
 
     /// Reacts to ECN-Echo at most once per window of data (RFC 3168 section 6.1.2). At a window of one packet the
-    /// reduction closes the window; if marks continue there, the timer backs off.
+    /// reduction can close the window. If the following acknowledgements have ECN-Echo too, the timer backs off.
     fn on_mark(&mut self, now: Instant, ack: u32) {
         if ack <= self.recover && !self.answers_mark_after_timeout() {
             return;
@@ -354,13 +354,14 @@ impl Sender {
         }
     }
 
-    /// Has a mark in this window of data already reduced the window as much as a loss would?
+    /// Was the latest reduction for a mark, and as large as for a loss?
     fn mark_counts_as_loss(&self) -> bool {
         self.last_cut == Cut::Mark && self.mark_is_loss
     }
 
-    /// Records a reduction. The first new packet after it carries CWR, whatever its cause (RFC 3168 section 6.1.2).
-    /// CWR is not sent without a reduction: it would end the echo of a mark that nothing reacted to.
+    /// Records the cause of a reduction. If the window shrinks, the next new packet has CWR, for any cause (RFC 3168
+    /// section 6.1.2). Without a reduction no CWR is sent: it would end the echo of a mark to which the sender has not
+    /// reacted.
     fn note_cut(&mut self, cut: Cut, shrinks: bool) {
         self.last_cut = cut;
         self.cwr |= self.ecn && shrinks;
@@ -373,7 +374,8 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has expired: go back to the first hole, slow start from one packet.
+    /// Handles an expired retransmission timer: slow start from one packet, beginning at the first hole. If nothing is
+    /// outstanding, only opens a closed window.
     fn on_timeout(&mut self, now: Instant) {
         self.rto_at = Due::NEVER;
         if self.stopped {
@@ -411,7 +413,7 @@ impl Sender {
         self.rto_at = Due::at(now + self.rtt.timeout());
     }
 
-    /// The timer of a window that a mark closed has expired: allow one packet.
+    /// Opens a window that a mark has closed, so that one packet can be sent. Called when the timer expires.
     fn reopen(&mut self) {
         if self.window.is_closed() {
             self.recover = self.high;

@@ -14,9 +14,9 @@ use super::reports::{Block, Blocks};
 use super::sender::{Send, Sender};
 use super::{Recovery, TcpOptions, Variant};
 
-/// All data must have arrived after this time.
+/// All data must be acknowledged within this time.
 const TIMEOUT: Span = Span::from_millis(100_000_000);
-/// A window of at least this many packets must shrink at a loss; smaller ones may be at the control's minimum.
+/// A loss or mark must reduce a window of at least this many packets. A smaller window may be at its minimum already.
 const LARGE: f64 = 8.0;
 
 /// A random path and a random application.
@@ -98,8 +98,8 @@ struct Connection {
     high: u32,
     /// End of the window of data in which the window was last reduced.
     reduced_until: u32,
-    /// Packets that left the network above a hole, by the duplicate acknowledgements received. Not counted with
-    /// selective acknowledgements, which the sender counts itself.
+    /// Number of packets above a hole that have left the network, from the number of duplicate acknowledgements. Zero
+    /// with selective acknowledgements, because `Sender::in_flight` then excludes these packets.
     left: u32,
     has_mark: bool,
     /// Hash of the sender's actions, in order.
@@ -221,8 +221,8 @@ impl Connection {
         Ok(())
     }
 
-    /// RFC 6582 section 3.2 step 3: of the packets that an acknowledgement covers, all but the first had left before;
-    /// the window is inflated by one packet at least.
+    /// Updates `left`. A partial acknowledgement covers a hole and packets that had left before it: the hole is not
+    /// subtracted, and at least one packet remains (RFC 6582 section 3.2 step 3).
     fn count_left(&mut self, ack: Ack) {
         let una = self.sender.acknowledged();
         if self.options.variant.profile().recovery.is_selective() {

@@ -8,7 +8,7 @@ pub(super) const MIN_SSTHRESH: f64 = 2.0;
 pub struct Window {
     cwnd: f64,
     ssthresh: f64,
-    /// The receiver's window. It caps `cwnd`: more is never outstanding, so that a loss must not halve more.
+    /// The receiver's window, an upper limit of `cwnd`. More is never outstanding, so that a loss halves at most this.
     limit: f64,
 }
 
@@ -52,37 +52,38 @@ impl Window {
         self.cwnd = self.cwnd.min(cwnd.max(least));
     }
 
-    /// Loss: halves the window, to at least one packet. The threshold becomes the same half, at least 2.
+    /// Loss: halves the window, to at least one packet. The threshold becomes the same half, rounded down, at least 2.
     pub fn halve(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
         self.reduce_to(self.cwnd / 2.0, 1.0);
     }
 
-    /// Mark: halves the window and sets the threshold to the half; can leave the window [closed](Self::is_closed).
+    /// Mark: halves the window, which can [close](Self::is_closed) it. The threshold becomes the same half, rounded
+    /// down, at least 2.
     pub fn halve_for_mark(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
         self.reduce_to(self.cwnd / 2.0, 0.0);
     }
 
-    /// Below one packet nothing is sent before the timer expires (RFC 3168 section 6.1.2).
+    /// Is the window below one packet? Nothing is then sent until the timer expires (RFC 3168 section 6.1.2).
     #[inline]
     pub const fn is_closed(&self) -> bool {
         self.cwnd < 1.0
     }
 
     /// Loss or mark: multiplies the window by `part`, to at least `least` packets, and sets the threshold to the
-    /// product.
+    /// product, at least 2.
     pub fn cut(&mut self, part: f64, least: f64) {
         self.ssthresh = (self.cwnd * part).max(MIN_SSTHRESH);
         self.reduce_to(self.cwnd * part, least);
     }
 
-    /// Restores the threshold of before the last reduction.
+    /// Sets the threshold back to `ssthresh`, its value before the last reduction.
     pub const fn restore_threshold(&mut self, ssthresh: f64) {
         self.ssthresh = ssthresh;
     }
 
-    /// Timeout: the threshold becomes half of the window, and the window one packet.
+    /// Timeout: the threshold becomes half of the window, rounded down, at least 2. The window becomes one packet.
     pub fn collapse(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
         self.cwnd = 1.0;
@@ -95,8 +96,8 @@ impl Window {
         self.cwnd = self.cwnd.min(cwnd);
     }
 
-    /// Partial acknowledgement: reduces the window by `packets`, to at least one, as RFC 6582 section 3.2 adds one packet
-    /// back. This opens a closed window.
+    /// Partial acknowledgement (RFC 6582 section 3.2 step 3): reduces the window by `packets`, to at least one packet.
+    /// This opens a closed window.
     pub fn deflate(&mut self, packets: f64) {
         self.cwnd = (self.cwnd - packets).max(1.0);
     }
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn collapse_keeps_threshold_of_two() {
+    fn collapse_keeps_threshold_at_least_two() {
         let mut w = Window::new(2.0, f64::INFINITY);
         w.collapse();
         assert_eq!((w.cwnd(), w.ssthresh()), (1.0, 2.0));

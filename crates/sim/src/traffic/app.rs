@@ -1,9 +1,11 @@
-//! Applications on a TCP connection: files one after the other, with or without requests, and packets written one by
-//! one at the times of a source.
+//! Applications on a TCP connection. They send files one after the other, with or without a request for each file, or
+//! write single packets at the times of a source.
 //!
 //! Applications do no I/O: they receive events with their times and return the action to take. A file is a number of
-//! packets. Its completion time begins with its request, or with its first packet without a request, or with the
-//! first SYN if it opens a connection with a handshake. It ends when all of the file has arrived in order.
+//! packets. Its completion time ends when all of them have arrived in order. It begins:
+//! - if the file opens a connection with a handshake: with the first SYN;
+//! - otherwise, if it has a request: with the first request;
+//! - otherwise: when the sender starts the file.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -78,7 +80,7 @@ impl App {
         }
     }
 
-    /// A control segment has reached one end.
+    /// A control segment with content `word` has reached the end that it is for. Returns the action to take.
     pub(crate) fn on_control(&mut self, word: u32, now: Instant) -> Action {
         match self {
             Self::Files(session) => session.on_control(word, now),
@@ -86,7 +88,7 @@ impl App {
         }
     }
 
-    /// The result of a new connection's handshake for the sending end; returned once per handshake.
+    /// Returns the result of the latest handshake for the sending end, once per handshake.
     pub(crate) const fn set_up(&mut self) -> Option<Box<Call>> {
         match self {
             Self::Files(session) => session.set_up(),
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn written_source_sends_packet_by_packet() {
+    fn application_writes_each_packet_of_its_source() {
         let every = Span::from_millis(1000);
         let mut app =
             App::new(&Work::Written(Pattern::Constant { every }), 1000, &TcpOptions::default(), Rng::stream(1, "app"));

@@ -1,4 +1,4 @@
-//! Counters of a receiver within the measurement window.
+//! Counts the packets that a receiver receives in the measurement window.
 
 /// Packets received after the warm-up, each counted once.
 #[derive(Clone, Copy, Debug, Default)]
@@ -9,7 +9,7 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    /// `packets` packets of `len` bytes each.
+    /// Counters after `packets` packets of `len` bytes each.
     pub(crate) const fn of(packets: u32, len: u16) -> Self {
         Self { packets: packets as u64, bytes: packets as u64 * len as u64 }
     }

@@ -15,7 +15,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Nothing sent yet.
+    /// State before the first transmission.
     pub(crate) fn new(options: RttOptions) -> Self {
         Self { rtt: Rtt::new(options), sent: Instant::ZERO, repeated: false, due: Due::NEVER }
     }

@@ -15,7 +15,7 @@ pub enum Draw {
     Pareto {
         /// Scale: the smallest number.
         least: f64,
-        /// Tail index; the mean is infinite up to 1, the variance up to 2.
+        /// Tail index. Without an upper bound, the mean is infinite for an index up to 1, the variance for one up to 2.
         shape: f64,
         /// Upper bound: larger numbers are drawn again. Infinity: no bound.
         most: f64,
@@ -31,8 +31,8 @@ pub enum Draw {
     },
 }
 
-/// Number of draws above the bound after which the bound itself is returned, so that a bound that excludes nearly all
-/// of a distribution cannot stall a run.
+/// Maximum number of draws for one number. If all of them exceed the upper bound, the number is the bound. A bound that
+/// excludes nearly all of a distribution thus cannot stall a run.
 const TRIES: u32 = 64;
 
 impl Draw {
@@ -49,7 +49,7 @@ impl Draw {
         }
     }
 
-    /// The mean, ignoring the bounds; may be infinite.
+    /// The mean without the upper bound `most`; may be infinite.
     pub fn mean(&self) -> f64 {
         match *self {
             Self::Constant(x) | Self::Exponential(x) => x,
@@ -84,8 +84,8 @@ mod tests {
         (all.iter().sum::<f64>() / f64::from(n), share)
     }
 
-    /// The sd of the mean of 200,000 numbers of variance v is sqrt(v/200000), and that of a fraction s is
-    /// sqrt(s(1-s)/200000) < 0.0011. Tolerance: 4 sd.
+    /// The mean of 200,000 numbers of variance v has a standard deviation (sd) of sqrt(v/200000). A measured fraction s
+    /// has an sd of sqrt(s(1-s)/200000) < 0.0012. Tolerance: 4 sd.
     #[test]
     fn samples_have_mean_and_tail_of_distribution() {
         for (draw, sd, x, share) in [

@@ -18,7 +18,7 @@ pub struct Rtp {
     pub report: Span,
     /// Length of a report on the wire in bytes.
     pub report_size: u16,
-    /// Minimum fraction of the full rate that the sender reduces to; 1: constant rate.
+    /// Lower limit of the sender's rate as a fraction of its full rate. 1: the rate is constant.
     pub floor: f64,
 }
 
@@ -40,11 +40,11 @@ pub struct Synthetic {
     pub gop: u32,
     /// Mean length of all frames, in bytes.
     pub mean: f64,
-    /// Standard deviation of the logarithm of a length, given the type.
+    /// Standard deviation of the logarithm of the length, among frames of one type.
     pub sigma: f64,
 }
 
-/// Mean length of a P or an I frame relative to a B frame. Our choice.
+/// Mean length of a P frame and of an I frame, in mean lengths of a B frame. Not from a publication.
 const P_TO_B: f64 = 2.0;
 const I_TO_B: f64 = 5.0;
 /// Every third frame of a group is an I or P frame.
@@ -55,12 +55,12 @@ const MAX_FRAME: f64 = (1 << 24) as f64;
 /// Headers of IP, UDP and RTP, in bytes.
 pub(crate) const HEADERS: u16 = 40;
 
-/// Format of a report: number, then this flag if packets arrived since the last report, then 8 bits: the fraction
-/// lost or marked in 1/256, at most 255.
+/// A report is one number. From its highest bit on: the number of the report, this flag, and 8 bits with the fraction
+/// of packets lost or marked, in 1/256, at most 255. The flag is set if packets have arrived since the last report.
 const HAS_DATA: u32 = 1 << 8;
 const NUMBER_SHIFT: u32 = 9;
-/// Above 2 % loss (marks count as losses, RFC 6679) the sender reduces its rate to 4/5; otherwise it adds 1/20 of its
-/// full rate.
+/// Fraction of packets lost or marked above which the sender reduces its rate to 4/5. Otherwise it adds 1/20 of its
+/// full rate. Marks count as losses (RFC 6679).
 const TOLERATED: f64 = 0.02;
 const DOWN: f64 = 0.8;
 const UP: f64 = 0.05;
@@ -98,7 +98,8 @@ impl Show {
         }
     }
 
-    /// Starts. A random model starts at a random place of a group, within its first interval.
+    /// Starts. A random model starts at a random place of a group. Its first frame comes at a random time within the
+    /// interval between frames.
     fn start(&mut self, now: Instant, rng: &mut Rng) {
         match self {
             Self::Recorded(player) => player.start(now),
@@ -169,7 +170,7 @@ struct Receiver {
     /// Numbers of the first and the highest packet received.
     first: u32,
     highest: u32,
-    /// Packets expected and received at the last report.
+    /// Values at the last report: packets expected up to then, and packets received up to then.
     expected_before: u32,
     received_before: u32,
     /// Packets received with CE since the last report.
@@ -390,9 +391,9 @@ mod tests {
         assert_eq!(stream.share, 0.55, "a report without arrivals changes nothing");
     }
 
-    /// The mean of all frames, and of each type 5 : 2 : 1. The length within a type has a coefficient of variation of
-    /// sqrt(exp(0.3^2) - 1) = 0.31. With 10,000 groups of 12 the mean of the I frames has an sd of 0.31 %, that of
-    /// all frames less. Tolerance: 4 sd.
+    /// Checks the mean length of all frames, and the ratio 5 : 2 : 1 of the mean lengths of I, P and B frames. Lengths
+    /// of one type have a coefficient of variation of sqrt(exp(0.3^2) - 1) = 0.31. Over 10,000 groups the mean of the I
+    /// frames thus has a standard deviation (sd) of 0.31 %, and the mean of all frames less. Tolerance: 4 sd.
     #[test]
     fn synthetic_frames_have_mean_and_group_pattern() {
         let every = Span::from_millis(40);

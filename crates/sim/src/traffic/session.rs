@@ -37,11 +37,13 @@ const REQUEST_TIMER: RttOptions = RttOptions {
 
 /// Length on the wire of a SYN and of the answer to it, in bytes.
 const SYN_LENGTH: u16 = 40;
-/// Flags above all file numbers: a SYN for the connection of that file, and the answer to it.
+/// Flags in the content of a control segment, next to the file number: `SYN` for the connection of that file, and
+/// `SYN_ACK` for the answer to it. File numbers are below both.
 pub(super) const SYN: u32 = 1 << 31;
 pub(super) const SYN_ACK: u32 = 1 << 30;
 
-/// Is this word an answer to a SYN? These go in the opposite direction of all other control segments of their flow.
+/// Is this the content of an answer to a SYN? Answers go in the opposite direction of all other control segments of
+/// their flow.
 pub(crate) const fn is_answer(word: u32) -> bool {
     word & SYN_ACK != 0
 }
@@ -108,7 +110,7 @@ pub(crate) struct Session {
     next: Due,
     /// When the current file was requested or started.
     since: Instant,
-    /// Packets of all files so far.
+    /// Number of packets of all files so far, the current one included.
     end: u32,
     /// Has the current file arrived?
     arrived: bool,
@@ -118,7 +120,7 @@ pub(crate) struct Session {
     asks: Box<Call>,
     /// The other end's answer to a SYN, until it is known to have arrived.
     answers: Option<Box<Call>>,
-    /// Result of the handshake for the sending end, until `set_up` returns it.
+    /// Result of the latest handshake for the sending end. The function `set_up` takes it.
     set_up: Option<Box<Call>>,
 }
 
@@ -183,7 +185,7 @@ impl Session {
         }
     }
 
-    /// A control segment has reached one end.
+    /// A control segment with content `word` has reached the end that it is for. Returns the action to take.
     pub(super) fn on_control(&mut self, word: u32, now: Instant) -> Action {
         match self.state {
             State::Opening if word == SYN | self.number => self.answer(now),
@@ -225,7 +227,8 @@ impl Session {
         self.syn_ack()
     }
 
-    /// The end that answered a SYN receives something further: the connection is established.
+    /// Handles the first segment after the answer to a SYN, at the end that sent the answer. It shows that the answer
+    /// has arrived: the connection is established.
     fn established(&mut self, now: Instant) {
         let Some(mut answer) = self.answers.take() else { return };
         answer.answered(now);
@@ -290,7 +293,7 @@ impl Session {
         Action::Control { end: End::Receiver, word: self.number, length }
     }
 
-    /// The result of a new connection's handshake for the sending end; returned once per handshake.
+    /// Returns the result of the latest handshake for the sending end, once per handshake.
     pub(super) const fn set_up(&mut self) -> Option<Box<Call>> {
         self.set_up.take()
     }

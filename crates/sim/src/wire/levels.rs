@@ -6,10 +6,10 @@ use forebay_aqm::base::units::Rate;
 
 use crate::wire::schedule::Schedule;
 
-/// A rate that moves between neighbours of a list: a finite-state Markov channel (Wang and Moayeri 1995).
+/// A rate that moves between neighbouring levels of a list: a finite-state Markov channel (Wang and Moayeri 1995).
 ///
-/// After exponential times it moves one level up or down with equal probability; at either end half of the moves keep
-/// the level. In the long run every level has the same fraction of the time.
+/// The times between moves are exponential. A move goes one level up or one level down, with equal probability. A move
+/// beyond the first or last level keeps the level. In the long run every level has the same fraction of the time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Levels {
     /// The rates, in ascending or descending order; at least one.
@@ -56,8 +56,8 @@ mod tests {
         Levels { rates: rates.iter().map(|&rate| Rate(rate)).collect(), hold: Span::from_millis(hold_ms) }
     }
 
-    /// 100,000 moves. The levels are correlated over a few tens of moves, which gives a standard deviation of about
-    /// 0.01.
+    /// Simulates about 100,000 moves. Levels are correlated over a few tens of moves. A level's fraction of the time
+    /// therefore has a standard deviation of about 0.01. Tolerance: 0.03.
     #[test]
     fn levels_have_equal_time_and_change_to_neighbours() {
         let (rates, secs) = ([10u64, 20, 30, 40], 10_000);

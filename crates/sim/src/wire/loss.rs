@@ -2,7 +2,8 @@
 
 use forebay_aqm::base::rng::Rng;
 
-/// Loss model of a link. A lost packet still uses the link, and every packet draws the same number of random numbers.
+/// Loss model of a link. A lost packet takes transmission time like any other. A model draws the same number of random
+/// numbers for every packet, lost or not.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LossModel {
     /// Independent losses with this probability, 0 to 1.
@@ -101,9 +102,9 @@ mod tests {
         (f64::from(lost) / f64::from(packets), f64::from(lost) / f64::from(bursts.max(1)))
     }
 
-    /// The fraction lost of n packets has a standard deviation of sqrt(p (1 - p) / n). The burst length is geometric
-    /// with mean 1 / (1 - p), and its mean has a standard deviation of sqrt(p) / (1 - p) / sqrt(bursts). Tolerance: 4
-    /// of each.
+    /// The fraction lost of n packets has a standard deviation (sd) of sqrt(p (1 - p) / n). The length of a loss burst
+    /// is geometric with mean 1 / (1 - p). The measured mean length has an sd of sqrt(p) / (1 - p) / sqrt(bursts).
+    /// Tolerance: 4 sd of each.
     #[test]
     fn bernoulli_losses_have_rate_and_independence() {
         let n = 1_000_000;
@@ -115,9 +116,10 @@ mod tests {
         }
     }
 
-    /// Gilbert's simple model: bursts are the bad periods, geometric with mean 1/r and sd sqrt(1 - r)/r. A cycle has
-    /// 1/p + 1/r packets, so that there are n p r / (p + r) bursts. As for any two-state chain the fraction lost has
-    /// the variance s (1 - s) (2 - p - r) / (p + r) / n. Tolerance: 4 sd of each.
+    /// Gilbert's simple model loses every packet of a bad period and no other. The length of a bad period is geometric
+    /// with mean 1/r and standard deviation (sd) sqrt(1 - r)/r. A good and a bad period together have 1/p + 1/r packets
+    /// on average: n packets have n p r / (p + r) bursts. As for any two-state chain the fraction lost (mean s) has the
+    /// variance s (1 - s) (2 - p - r) / (p + r) / n. Tolerance: 4 sd of each.
     #[test]
     fn gilbert_losses_have_rate_and_burst_length() {
         let n = 4_000_000.0;
@@ -132,8 +134,8 @@ mod tests {
         }
     }
 
-    /// With losses in both states the rate is (p bad + r good) / (p + r). Its variance is at most that of a chain
-    /// that loses all packets in one state and none in the other. Tolerance: 4 sd of that.
+    /// With losses in both states the loss rate is (p bad + r good) / (p + r). The measured rate has a smaller variance
+    /// than with `bad` = 1 and `good` = 0. Tolerance: 4 standard deviations for `bad` = 1 and `good` = 0.
     #[test]
     fn elliott_loss_rate_averages_both_states() {
         let (p, r, n) = (0.01, 0.2, 4_000_000.0);
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_of_0_and_1_is_exact_and_others_refused() {
+    fn extreme_probabilities_are_exact_and_invalid_ones_refused() {
         assert_eq!(measured(LossModel::Bernoulli(0.0), 1000).0, 0.0);
         assert_eq!(measured(LossModel::Bernoulli(1.0), 1000).0, 1.0);
         let stuck = LossModel::GilbertElliott { p: 0.0, r: 0.0, bad: 1.0, good: 0.0 };

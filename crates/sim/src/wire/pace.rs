@@ -1,7 +1,7 @@
 //! A transmitter that follows a [`Schedule`]: when a packet may begin, and when its transmission ends.
 //!
-//! Packets begin in order, so that a cursor is enough. All arithmetic is on integers. As on a link of constant rate
-//! the end of each packet is rounded to the nearest nanosecond.
+//! Transmissions begin in order of time, so that it is enough to store one position in the schedule. All arithmetic is
+//! on integers. The end of each transmission is rounded to the nearest nanosecond, as on a link of constant rate.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ pub struct Pace {
 #[derive(Clone, Debug)]
 struct Cursor {
     window: Window,
-    /// Steps: the step in which the last packet ended. Trace: the next opportunity.
+    /// For steps: index of the step in which the last transmission ended. For a trace: number of the next opportunity.
     next: u64,
     /// When the last transmission ended.
     free: Instant,
-    /// Bytes left in the opportunity at `free`.
+    /// For a trace: bytes left in the opportunity at `free`.
     left: u32,
     /// Bits sent in the window, x 1e9.
     done: u128,
@@ -64,7 +64,7 @@ impl Pace {
         self.cursor.free
     }
 
-    /// Ends the window at `end`.
+    /// Sets the end of the measurement window.
     pub const fn end(&mut self, end: Instant) {
         self.cursor.window.to = end;
     }
@@ -120,7 +120,7 @@ impl Cursor {
     }
 }
 
-/// The first time at or after `at` with a rate above 0.
+/// Returns the first time from `at` on at which the rate is above 0; [`NEVER`] if there is none.
 fn up_from(steps: &[(Instant, Rate)], at: Instant) -> Instant {
     let later = steps.partition_point(|(from, _)| *from <= at);
     if later > 0 && steps[later - 1].1.0 > 0 {
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// Opportunities at 1, 3, 3, 8 ms, then 9, 11, 11, 16 ms.
+    /// The trace has opportunities at 1, 3, 3 and 8 ms. Its second repetition has them at 9, 11, 11 and 16 ms.
     #[test]
     fn trace_packet_ends_with_opportunity_of_last_byte() {
         let mut pace = trace("1\n3\n3\n8\n");
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(pace.from_backlog(), ms(11), "the second one at 11 ms");
     }
 
-    /// 50 opportunities in 100 ms, of which 10 full packets and one of 750 bytes are served.
+    /// The measurement window has 50 opportunities. In it the link sends 10 packets of 1500 bytes and one of 750 bytes.
     #[test]
     fn utilisation_is_relative_to_capacity_in_window() {
         let mut pace =

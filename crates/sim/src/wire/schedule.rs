@@ -3,7 +3,7 @@
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
 
-/// Unit of work: 1e9 per bit, so that a rate of 1 bit/s does 1 unit per nanosecond.
+/// Units of work per bit. With 1e9 a rate of 1 bit/s does exactly 1 unit of work per nanosecond.
 pub(crate) const BIT: u128 = 1_000_000_000;
 /// Capacity of one delivery opportunity of a trace in bytes: mahimahi's `PACKET_SIZE`.
 pub const OPPORTUNITY: u32 = 1500;
@@ -24,10 +24,10 @@ pub enum Schedule {
 ///
 /// As in mm-link:
 /// - several small packets may share an opportunity;
-/// - a large packet takes several, and is sent with the one of its last byte;
-/// - an opportunity, or the rest of one, is lost if no bytes are waiting, even for a packet that arrives at the same
-///   time;
-/// - after the last opportunity the trace starts again, with its last millisecond as time 0.
+/// - a large packet uses several opportunities; its transmission ends with the one that carries its last byte;
+/// - capacity that no waiting packet uses is lost; a packet that arrives at the time of an opportunity to an idle link
+///   does not get it;
+/// - after the last opportunity the trace repeats; the time of the last opportunity is time 0 of the repetition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace(Vec<u32>);
 
@@ -128,7 +128,8 @@ impl Trace {
         Rate(((work + period / 2) / period) as u64)
     }
 
-    /// Maximum number of opportunities in any second. The busiest second begins with one of them.
+    /// Maximum number of opportunities in any second. It is enough to count in the seconds that begin at an
+    /// opportunity.
     fn most_in_a_second(&self) -> u64 {
         let from_each =
             self.0.iter().enumerate().map(|(i, &ms)| self.before(Instant::ZERO + millis(ms) + millis(1000)) - i as u64);

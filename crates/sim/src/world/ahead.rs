@@ -1,18 +1,20 @@
-//! Which elements of a network can be computed ahead of time, without an event of their own.
+//! Selects the links and hosts of a network that the simulator computes ahead of the clock, without an event.
 
 use crate::engine::agenda::Sources;
 use crate::engine::index::Index;
 use crate::network::{LinkId, Network};
 
-/// The elements that need no event, and the pipes of the others.
+/// The links and hosts that need no event, and the pipes of the others. A pipe is a queue of segments in order of time,
+/// of which only the first has an event.
 pub(crate) struct Ahead {
-    /// By link: segments may pass it without an event, because a single host or link feeds it, it runs no discipline,
-    /// and no meter observes it. A meter must not run ahead of the clock.
+    /// For each link: may segments pass it without an event? True if a single host or link feeds it, it runs no
+    /// discipline, and no meter observes it. (A meter must not run ahead of the clock.)
     pub(crate) eager: Vec<bool>,
-    /// By host: it may answer without an event, because everything arrives over a single link and nothing else makes
-    /// the host send.
+    /// For each host: may it acknowledge without an event? True if all its packets arrive over a single link, and only
+    /// these arrivals make it send.
     pub(crate) reflex: Vec<bool>,
-    /// By link, then by host: the pipe behind it; `None` if its segments are always passed on without an event.
+    /// For each link, then for each host: the pipe that its segments enter next. `None`: all of them go on without an
+    /// event.
     pub(crate) pipe_of: Vec<Option<Index>>,
     /// Number of pipes.
     pub(crate) pipes: usize,
@@ -86,8 +88,8 @@ fn reflex_hosts(net: &Network) -> Vec<bool> {
     passive.into_iter().zip(feeders).map(|(passive, feeder)| passive && matches!(feeder, Feeder::One(_))).collect()
 }
 
-/// The links and hosts (numbered after the links) that need a pipe: those that feed anything but an eager link or a
-/// reflex host.
+/// Numbers the pipes. A link or host needs one unless all its segments go to eager links or reflex hosts. Returns the
+/// pipe of each link, then of each host, and the number of pipes.
 fn lay_pipes(net: &Network, eager: &[bool], reflex: &[bool]) -> (Vec<Option<Index>>, usize) {
     let mut needed = vec![false; net.links.len() + net.hosts.len()];
     for flow in &net.flows {

@@ -66,7 +66,8 @@ impl World {
         self.grant(id, action);
     }
 
-    /// Carries out the action that an application requests. The next `pump` sends its data.
+    /// Carries out the action that an application requests. Data is only handed to the TCP sender: the caller must call
+    /// `pump`, which sends it.
     fn grant(&mut self, id: usize, action: Action) {
         let now = self.now;
         let flow = &mut self.ends.flows[id];

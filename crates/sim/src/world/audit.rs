@@ -19,7 +19,7 @@ pub(crate) struct Books {
     beyond: u64,
     /// By flow: are all queues on its routes first in, first out?
     in_order: Vec<bool>,
-    /// By flow.
+    /// For each flow: its latest arrivals.
     last: Vec<Last>,
 }
 
@@ -42,7 +42,7 @@ impl Books {
         Self { last: vec![Last::default(); in_order.len()], in_order, ..Self::default() }
     }
 
-    /// A host sends a segment at `now`; processing ends at `at`.
+    /// A host has a segment to send at `now`. It leaves the host at `at`, after the processing time.
     #[inline(always)]
     pub(crate) fn emit(&mut self, now: Instant, at: Instant) {
         if cfg!(debug_assertions) {
@@ -112,7 +112,7 @@ mod tests {
     use forebay_aqm::base::packet::Ecn;
 
     #[test]
-    fn network_accounting_finds_faults() {
+    fn network_accounting_finds_lost_duplicated_and_reordered_segments() {
         let segment = |sent| Segment {
             load: Load::sent(at(sent)),
             mark: Mark::data(Kind::Data, Ecn::NotEct, false),

@@ -25,12 +25,12 @@ pub(super) struct Endpoints {
     timers: Timers,
     pub(super) delays: Delays,
     pub(super) completions: Vec<Completion>,
-    /// Selective blocks of the acknowledgements in transit.
+    /// SACK blocks of the acknowledgements in transit.
     pub(super) blocks: Slab<Blocks>,
 }
 
 impl Endpoints {
-    /// Flows before their start; `route_start`: the first hop of each route.
+    /// Creates the flows, none of which has started. `route_start`: index of the first hop of each route.
     pub(super) fn new(net: &Network, seed: u64, route_start: &[u32], tracking: &Tracking) -> Self {
         let watched = |f: &FlowSpec| net.routes[f.forward].iter().any(|&link| net.links[link].lane.study);
         let flow = |(id, f)| Flow::new(f, seed, route_start, (watched(f), tracking.has(id)));
@@ -44,7 +44,7 @@ impl Endpoints {
         }
     }
 
-    /// Stores the selective blocks of an acknowledgement. Not inlined, because most acknowledgements have none.
+    /// Stores the SACK blocks of an acknowledgement. Not inlined, because most acknowledgements have none.
     #[inline(never)]
     fn load(&mut self, id: usize, ack: Ack) -> Load {
         match &self.flows[id].body {
@@ -53,7 +53,7 @@ impl Endpoints {
         }
     }
 
-    /// Frees the selective blocks of a lost segment.
+    /// Frees the SACK blocks of a lost segment.
     #[inline]
     pub(super) fn release(&mut self, segment: &Segment) {
         if let Some(place) = segment.blocks() {
@@ -109,7 +109,8 @@ impl World {
         }
     }
 
-    /// A sender has measured a round-trip time.
+    /// Records a round-trip time that a sender has measured. Only after the warm-up, and only if the flow's data passes
+    /// a link under study.
     fn round_trip(&mut self, id: usize, rtt: Span) {
         let flow = &self.ends.flows[id];
         if flow.tracked {
@@ -120,7 +121,8 @@ impl World {
         }
     }
 
-    /// A segment will reach a host that may answer ahead of time: nothing else happens at that host before.
+    /// Delivers a segment to its receiver ahead of time, and sends the acknowledgement. Both are computed for the
+    /// arrival time `segment.at`. Only for hosts at which no other event can come first (`Ahead::reflex`).
     #[inline(never)]
     pub(super) fn answer(&mut self, segment: Segment) {
         let at = segment.at;
@@ -236,8 +238,8 @@ impl World {
         self.agenda.set(self.sources.timers(), self.ends.timers.first());
     }
 
-    /// The earliest flow timer has expired. Entries are never cancelled: an entry is stale if the flow was armed for
-    /// an earlier time since, and the flow is armed again if its deadline has moved to a later time.
+    /// Handles the timer entry that is due. Entries are never cancelled. An entry is ignored if its flow is armed for
+    /// another time. Otherwise the flow's due timers run, and the flow is armed for its next deadline.
     pub(super) fn timer_event(&mut self) {
         let Some((at, id)) = self.ends.timers.pop() else { return };
         self.schedule_timers();
@@ -294,7 +296,7 @@ impl World {
         }
     }
 
-    /// Checks the connection, in debug builds.
+    /// Checks the invariants of a TCP connection, in debug builds.
     #[inline(always)]
     fn audit(&self, id: usize) {
         if let Body::Tcp { sender, receiver } = &self.ends.flows[id].body {

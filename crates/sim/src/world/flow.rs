@@ -42,7 +42,7 @@ pub(crate) enum Body {
     Rtp(Box<Stream>),
 }
 
-/// An application, and what its further connections start with.
+/// An application, and the TCP options and random numbers of its further connections.
 pub(crate) struct Application {
     /// The application's state.
     pub(crate) app: App,
@@ -64,13 +64,13 @@ pub(crate) struct Flow {
     /// The two ends.
     pub(crate) body: Body,
     group: u32,
-    /// The host that sends data, and the host that sends acknowledgements.
+    /// The host that sends data.
     pub(crate) from: u32,
-    /// See `from`.
+    /// The host that receives data and sends acknowledgements.
     pub(crate) to: u32,
-    /// First hop of the route of its data, and of its acknowledgements.
+    /// Index of the first hop of the data's route.
     pub(crate) forward: u32,
-    /// See `forward`.
+    /// Index of the first hop of the acknowledgements' route.
     pub(crate) back: u32,
     /// Length of a data packet in bytes.
     pub(crate) packet: u16,
@@ -85,7 +85,7 @@ pub(crate) struct Flow {
     pub(crate) ecn: Ecn,
     /// The marker of its data.
     pub(crate) marker: Option<Index>,
-    /// Does its data pass a link under study?
+    /// Does its data pass a link under study (a link with a meter)?
     pub(crate) watched: bool,
     /// Has it a series?
     pub(crate) tracked: bool,
@@ -97,9 +97,10 @@ pub(crate) struct Flow {
     pub(crate) start: Instant,
     /// Stop time.
     pub(crate) stop: Due,
-    /// Time of the valid timer entry; later entries of this flow are stale.
+    /// Time for which the flow's timer is armed. Timer entries for other times are ignored.
     pub(crate) armed: Due,
-    /// Packets that the receiver had got at the start of the window; set at the first later arrival or at the start.
+    /// Packets that the receiver had received at the start of the measurement window. Set at that start, or earlier
+    /// if an arrival in the window is computed ahead of time.
     pub(crate) before_window: Option<u32>,
     /// One-way delay of the last packet in the window.
     pub(crate) last_delay: Option<Span>,
@@ -118,7 +119,7 @@ fn application(spec: &FlowSpec, seed: u64) -> Option<Box<Application>> {
 }
 
 impl Flow {
-    /// A flow before its start; `route_start`: the first hop of each route.
+    /// Creates a flow that has not started. `route_start`: index of the first hop of each route.
     pub(crate) fn new(spec: &FlowSpec, seed: u64, route_start: &[u32], (watched, tracked): (bool, bool)) -> Self {
         let mut rng = Rng::stream(seed, &format!("flow/{}", spec.name));
         let app = application(spec, seed);

@@ -12,8 +12,8 @@ use crate::link::segment::Segment;
 use crate::link::{Link, Tag};
 use crate::network::{FlowSpec, HostSpec, LinkId, Network};
 
-/// One hop of a route: a link, or the destination. `ahead`: a link that segments may pass, or a host that may answer,
-/// without an event (see `Ahead`).
+/// One hop of a route: a link, or the destination if `link` is `None`. `ahead`: the hop needs no event of its own,
+/// because its link or host can be computed ahead of time (see `Ahead`).
 #[derive(Clone, Copy)]
 struct Hop {
     link: Option<Index>,
@@ -24,29 +24,29 @@ struct Hop {
 struct Host {
     rng: Rng,
     jitter: Span,
-    /// When its latest segment was ready.
+    /// Time at which its latest segment was ready for the first link.
     last: Instant,
 }
 
 /// The network elements on the path of segments.
 pub(super) struct Fabric {
     pub(super) links: Vec<Link>,
-    /// Segments that have left a link or host and not reached the next element that needs an event, in order of
-    /// arrival there.
+    /// Each pipe holds the segments that are on the way to one element that needs an event, in order of arrival there.
     pub(super) pipes: Vec<Ring<Segment>>,
-    /// By link, then by host: its pipe, if it has one.
+    /// Index of the pipe behind each link and then each host; `None` if there is no pipe.
     pipe_of: Vec<Option<Index>>,
-    /// Links with a discipline; and, by link, its index in that list.
+    /// Links with a discipline.
     managed: Vec<LinkId>,
+    /// For each link, its index in `managed`.
     managed_at: Vec<Option<Index>>,
     hops: Vec<Hop>,
     hosts: Vec<Host>,
-    /// By flow.
+    /// For each flow, the host pair and transport of its packets.
     tags: Vec<Tag>,
 }
 
 impl Fabric {
-    /// An empty fabric, and the first hop of each route.
+    /// Creates the elements without segments. Also returns the index of the first hop of each route.
     pub(super) fn new(net: &Network, seed: u64, links: Vec<Link>, ahead: Ahead) -> (Self, Vec<u32>) {
         let Ahead { eager, reflex, pipe_of, pipes } = ahead;
         let mut hops = Vec::new();
@@ -82,7 +82,7 @@ impl Fabric {
         (fabric, route_start)
     }
 
-    /// Links with a discipline, in the order of event sources.
+    /// Links with a discipline. A link's index in this list is also the number of its event source.
     pub(super) fn managed(&self) -> &[LinkId] {
         &self.managed
     }
@@ -99,7 +99,7 @@ impl Fabric {
 }
 
 impl World {
-    /// The oldest segment in flight on a link reaches the far end of the link.
+    /// The first segment in pipe `id` reaches the element at the end of the pipe.
     #[inline]
     pub(super) fn pipe_event(&mut self, id: usize) {
         let pipe = &mut self.fabric.pipes[id];
@@ -113,8 +113,8 @@ impl World {
         }
     }
 
-    /// Forwards `segment`, which reaches `link` at time `at`, as far as possible without an event. `ANSWER`: the
-    /// receiving host may answer; false for answers.
+    /// Forwards `segment`, which reaches `link` at time `at`, until an element needs an event. `ANSWER`: may the
+    /// receiving host acknowledge the segment ahead of time? False for acknowledgements.
     #[inline(always)]
     fn forward<const ANSWER: bool>(&mut self, mut link: LinkId, mut segment: Segment, mut at: Instant) {
         loop {
@@ -134,8 +134,8 @@ impl World {
         }
     }
 
-    /// Passes a segment from a link to the next element: into the pipe if that element needs an event. A host that
-    /// may answer ahead of time does so here. Returns the next link if the segment may pass it without an event.
+    /// Passes a segment from a link to the next element. If that element needs an event, the segment enters the pipe.
+    /// A host that may answer ahead of time answers here. Returns the next link if it needs no event for the segment.
     #[inline(always)]
     fn hand_over<const ANSWER: bool>(&mut self, link: LinkId, segment: Segment) -> Option<LinkId> {
         let next = self.fabric.hop(&segment);
@@ -158,7 +158,7 @@ impl World {
         }
     }
 
-    /// Puts `segment` into the pipe behind a link (or host, numbered after the links).
+    /// Puts `segment` into the pipe behind `feeder`: a link, or a host (hosts are numbered after the links).
     #[inline(always)]
     fn push(&mut self, feeder: usize, segment: Segment) {
         let Some(id) = self.fabric.pipe_of[feeder] else { unreachable!("what feeds an event has a pipe") };
@@ -190,7 +190,7 @@ impl World {
         }
     }
 
-    /// The transmitter of a managed link is idle: sends the next packet.
+    /// Sends the next packet of a managed link (a link with a discipline). Called when its transmitter is idle.
     #[inline]
     pub(super) fn serve(&mut self, managed: usize, now: Instant) {
         let link = self.fabric.managed[managed];
@@ -229,11 +229,12 @@ impl World {
         self.agenda.set(self.sources.tick(managed), next.map(|at| at.max(soonest)));
     }
 
-    /// A host sends a segment: it reaches its first link after a random processing time, in order.
+    /// A host sends a segment. The segment reaches the first link after a random processing time; segments keep their
+    /// order. The random time breaks ties between packets of different hosts.
     ///
-    /// The random time breaks ties between packets of different hosts. Packets that queue at a host would still leave
-    /// exactly one packet time apart, phase-locked to a bottleneck of the same rate. Therefore the host's line has
-    /// serialization jitter of up to half a packet time in either direction, without drift.
+    /// Packets that queue at a host would still leave exactly one packet time apart, in phase with a bottleneck of the
+    /// same rate. Therefore each leaves earlier or later by up to half of the host's jitter, at most half a packet time
+    /// (serialization jitter). These deviations do not accumulate.
     #[inline(always)]
     pub(super) fn emit<const ANSWER: bool>(&mut self, id: usize, mut segment: Segment, now: Instant) {
         let host = &mut self.fabric.hosts[id];

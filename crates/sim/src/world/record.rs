@@ -15,7 +15,7 @@ const fn trace(at: Instant, segment: &Segment, what: u64) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// `what` for a drop or loss; for a delivery it is the segment's kind.
+/// Argument `what` of `trace` for a dropped or lost segment. For a delivered one it is the segment's kind.
 const DROPPED: u64 = 0xff;
 
 /// Record of a run.

@@ -1,12 +1,13 @@
-//! The queue as a Markov chain on cells, and its stationary distribution.
+//! The queue as a Markov chain, and its stationary distribution. The states are cells: short ranges of queue length.
 
 use super::Loop;
 use crate::dense::{Matrix, stationary};
 
 impl Loop {
-    /// The stationary distribution of the chain on cells of `cell` bits (eq. 17). The queue of a cell is at `place`
-    /// within it: 0 is the lower end, as in the paper, 0.5 the middle. The first and the last cell include everything
-    /// beyond. `None` if the buffer is infinite or smaller than a cell, or the elimination fails.
+    /// The stationary distribution of the chain on cells of `cell` bits (eq. 17). One queue length represents a cell:
+    /// its lower end if `place` is 0, as in the paper, its middle if `place` is 0.5. The first cell includes everything
+    /// below it, the last one everything above. `None` if the buffer is infinite or smaller than a cell, or if the
+    /// elimination fails.
     pub fn chain(&self, sigma: f64, cell: f64, place: f64) -> Option<Distribution> {
         if !self.buffer.is_finite() || self.buffer < cell {
             return None;
@@ -30,7 +31,7 @@ impl Loop {
         })
     }
 
-    /// Long-run effect of the buffer limits, from the stationary distribution `rest`.
+    /// Fractions lost at a full buffer and unused at an empty one, if the queue has the stationary distribution `rest`.
     pub fn ends(&self, sigma: f64, rest: &Distribution) -> Ends {
         let noise = self.noise(sigma);
         let (mut over, mut under, mut sent) = (0.0, 0.0, self.interval_s * self.capacity);
@@ -79,7 +80,7 @@ pub struct Ends {
 pub struct Distribution {
     cell: f64,
     place: f64,
-    /// Queue of each cell in bits.
+    /// The queue length that represents each cell, in bits.
     pub queue: Vec<f64>,
     /// Probability of each cell; the sum is 1.
     pub chance: Vec<f64>,

@@ -1,20 +1,20 @@
-//! D/D/1 and D/D/1/K: one packet every 1/rho service times, constant service times, starting empty.
+//! D/D/1 and D/D/1/K: one packet every 1/rho service times, constant service times, an empty system at the start.
 //!
-//! Only the phase between the two periods is random. Derived from the definition (cf. Kleinrock, *Queueing Systems*
-//! II, section 2.7, for the same fluid).
+//! The only random quantity is the phase between arrivals and services. The formulas are derived from the definition
+//! (Kleinrock, *Queueing Systems* II, section 2.7, has the fluid approximation).
 
 /// Long-run mean number of waiting packets, with `room` = K >= 1 in the system.
 ///
-/// Up to `rho` = 1 each packet finds the server idle. Above, the system fills up and stays full: when a service ends,
-/// a packet leaves the queue, and the next arrival takes its place. If the periods are incommensurable, the time to
-/// that arrival is uniform within one interval, so that one of the K - 1 places is empty for half an interval per
-/// service.
+/// Up to `rho` = 1 no packet waits, because each finds the server idle. If `rho` is above 1, the system fills up. Then
+/// each end of service frees one of the K - 1 waiting places, and the next arrival takes it. If the ratio of the
+/// periods is irrational, the time until that arrival is uniform within one interval between arrivals. Therefore one
+/// place is empty for half an interval per service on average.
 pub fn mean_waiting(rho: f64, room: usize) -> f64 {
     if rho <= 1.0 || room == 1 { 0.0 } else { (room - 1) as f64 - 0.5 / rho }
 }
 
-/// Long-run fraction of the arrivals lost. With room above 1 it is the excess over the server's rate. With room for
-/// one an arrival is served only if the server is idle, which is one of every ceil(`rho`) arrivals.
+/// Long-run fraction of the arrivals lost; 0 up to `rho` = 1. With `room` above 1 all arrivals in excess of the
+/// server's rate are lost. With `room` = 1 an arrival is served only if the server is idle: one of every ceil(`rho`).
 pub fn loss(rho: f64, room: usize) -> f64 {
     match room {
         _ if rho <= 1.0 => 0.0,
@@ -23,8 +23,8 @@ pub fn loss(rho: f64, room: usize) -> f64 {
     }
 }
 
-/// Mean number of waiting packets in a system with unlimited room during its first `time` service times, starting
-/// empty, as a fluid: it grows by `rho` - 1 packets per service time. The error is below one packet.
+/// Mean number of waiting packets during the first `time` service times of a system with unlimited room that starts
+/// empty. Fluid approximation: the queue grows by `rho` - 1 packets per service time. The error is below one packet.
 pub fn mean_growth(rho: f64, time: f64) -> f64 {
     (rho - 1.0).max(0.0) * time / 2.0
 }
@@ -33,7 +33,8 @@ pub fn mean_growth(rho: f64, time: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Integer interval and service time, counted until the pattern repeats.
+    /// Mean number of waiting packets and loss for an integer interval and service time. Simulates each packet until
+    /// the pattern repeats.
     fn by_hand(interval: u64, service: u64, room: usize) -> (f64, f64) {
         let (mut departures, mut lost, mut area, mut last): (Vec<u64>, u64, u64, u64) = (Vec::new(), 0, 0, 0);
         let (fill, end) = (interval * service, 2 * interval * service);
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn formulas_match_counting() {
+    fn formulas_match_packet_by_packet_simulation() {
         // Coprime periods repeat after interval x service. The phases are then 0, 1, .. interval - 1, with a mean
         // half a unit below that of the uniform distribution.
         for (interval, service, room) in [(997, 1200, 5), (701, 1000, 2), (1000, 999, 4), (1000, 601, 3)] {

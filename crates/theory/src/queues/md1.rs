@@ -1,23 +1,22 @@
 //! M/D/1: Poisson arrivals, constant service times.
 //!
-//! The embedded chain of Kleinrock sections 5.3 to 5.6 and Gross and Harris section 5.1 samples the system at the end
-//! of each service: with `a_k` the probability of k arrivals in a service, i packets left become i - 1 + k, or k
-//! after an idle time. Solving its equations one after the other subtracts nearly equal numbers, and so do the closed
-//! forms with alternating signs. Instead this module balances the flow across the cut between {0..j} and {j+1..},
-//! without minus signs:
+//! The embedded chain (Kleinrock sections 5.3 to 5.6, Gross and Harris section 5.1) samples the system at the end of
+//! each service. Let `a_k` be the probability of k arrivals in a service. If a service leaves i > 0 packets, the next
+//! one leaves i - 1 + k; if it leaves none, the next one leaves k. Solving the equations of this chain one after the
+//! other subtracts nearly equal numbers, and so do the closed forms with alternating signs. Instead this module equates
+//! the flows in both directions between the states {0..j} and {j+1..}, which needs no subtraction:
 //!
 //! ```text
 //! pi_{j+1} a_0 = pi_0 P(A > j) + sum_{i=1..j} pi_i P(A > j + 1 - i)
 //! ```
 //!
-//! The distribution that departures leave is that which arrivals find, and with Poisson arrivals the time average.
+//! The distribution that departures leave is the one that arrivals find. With Poisson arrivals it is the time average.
 
 use super::{Steady, mg1};
 
 /// Weights above this are scaled down, long before they overflow.
 const MAX_WEIGHT: f64 = 1e200;
-/// Poisson terms are computed up to the mean plus this many standard deviations plus a constant; the rest is
-/// negligible.
+/// Poisson terms are computed up to the mean plus `SPREAD` standard deviations plus `EXTRA`. The rest is negligible.
 const SPREAD: f64 = 12.0;
 const EXTRA: f64 = 40.0;
 
@@ -53,8 +52,8 @@ fn tails(terms: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// Unnormalised probabilities that departures leave 0 to `count` - 1 packets. A finite room of `count` or more
-/// truncates the chain without changing the proportions.
+/// Unnormalised probabilities that a departure leaves 0 to `count` - 1 packets. They hold for any room of at least
+/// `count` packets, because a limit on the room does not change the proportions of the states below it.
 fn left_behind(arrivals: &Arrivals, count: usize) -> Vec<f64> {
     let mut pi = vec![1.0];
     while pi.len() < count {
@@ -74,9 +73,10 @@ fn left_behind(arrivals: &Arrivals, count: usize) -> Vec<f64> {
 
 /// M/D/1/K by the embedded chain, 0 < `rho` <= 100, `room` = K >= 1.
 ///
-/// States below K have the proportions that departures leave. For the full state the usual 1 - 1/(pi_0 + rho) cancels
-/// if losses are rare. Here it is the mean time per service with a full system: from i packets at its start,
-/// sum_{m >= K-i} P(A > m) service times / `rho`.
+/// The states below K have the proportions that departures leave. The usual formula for the full state,
+/// 1 - 1/(pi_0 + rho), subtracts nearly equal numbers if losses are rare. Instead its weight is the mean time per
+/// service in which the system is full. For a service that starts with i packets this time is
+/// sum_{m >= K-i} P(A > m) / `rho` service times.
 pub fn finite(rho: f64, room: usize) -> Steady {
     let arrivals = Arrivals::new(rho);
     let pi = left_behind(&arrivals, room);
@@ -132,7 +132,7 @@ mod tests {
         close(one.loss(), 1.0 - 1.0 / sum);
     }
 
-    /// Compares with the formula that cancels, at points where it does not.
+    /// Compares with the usual formula, at points where it does not subtract nearly equal numbers.
     #[test]
     fn full_state_matches_the_usual_formula() {
         for (rho, room) in [(0.8, 5), (1.0, 20), (1.2, 20), (5.0, 3), (0.5, 4)] {
@@ -146,7 +146,7 @@ mod tests {
     /// Keilson's relation to the unlimited system, which is accurate for rare losses: with t = P(N >= K),
     /// loss = (1 - rho) t / (1 - rho t).
     #[test]
-    fn rare_losses_are_exact() {
+    fn rare_losses_match_keilsons_relation() {
         for (rho, room) in [(0.5, 20), (0.8, 40), (0.95, 30)] {
             let tail: f64 = unlimited(rho, room + 2000)[room..].iter().rev().sum();
             let want = (1.0 - rho) * tail / (1.0 - rho * tail);
@@ -168,8 +168,8 @@ mod tests {
         close(mean_waiting(0.8), 1.6);
     }
 
-    /// At load one the queue of M/D/1/K is uniform: half of the room on average for large K. The loss is that of a
-    /// reflected random walk with variance 1 per service, 1/(2K).
+    /// At load 1 and for large K the number of packets in M/D/1/K is nearly uniform, with mean K/2. The loss is 1/(2K),
+    /// as for a reflected random walk with variance 1 per service.
     #[test]
     fn load_one_matches_a_reflected_random_walk() {
         let one = finite(1.0, 2000);

@@ -20,7 +20,7 @@ mod tests {
     use crate::queues::mm1;
 
     #[test]
-    fn exponential_service_is_mm1_constant_waits_half() {
+    fn mean_queue_matches_mm1_and_md1() {
         for rho in [0.1, 0.5, 0.99] {
             let system = mean_waiting(rho, 1.0) + rho;
             assert!((system / mm1::mean_system(rho) - 1.0).abs() < 1e-12);

@@ -4,8 +4,9 @@ use super::Steady;
 
 /// M/M/1/K (Kleinrock section 3.6, Gross and Harris section 2.4): probabilities proportional to rho^n.
 ///
-/// `rho` > 0, `room` = K >= 1. The quotient (1 - rho)/(1 - rho^(K+1)) is 0/0 at `rho` = 1; powers divided by their
-/// sum are accurate everywhere. Above 1 the powers start at the full system, so that none overflows.
+/// `rho` > 0, `room` = K >= 1. The closed form has the quotient (1 - rho)/(1 - rho^(K+1)), which is 0/0 at `rho` = 1.
+/// Powers of `rho` divided by their sum are accurate everywhere. For `rho` > 1 powers of 1/`rho` are used, from the
+/// full system down, so that none overflows.
 pub fn finite(rho: f64, room: usize) -> Steady {
     let ratio = rho.min(1.0 / rho);
     let mut weights: Vec<f64> = std::iter::successors(Some(1.0), |w| Some(w * ratio)).take(room + 1).collect();
@@ -44,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn load_one_is_uniform_and_smooth_nearby() {
+    fn distribution_at_load_one_is_uniform_and_continuous() {
         let one = finite(1.0, 9);
         one.shares.iter().for_each(|s| close(*s, 0.1));
         close(one.mean_system(), 4.5);

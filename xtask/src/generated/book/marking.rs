@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn in_packets_are_the_burst_and_the_rate() {
+    fn in_traffic_is_token_rate_plus_burst() {
         let all = coloured();
         let sum = |rates: &[f64]| rates.iter().sum::<f64>() * BIN;
         let crowd = (CROWD.0 / BIN) as usize..(CROWD.1 / BIN) as usize;

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_follow_their_pages() {
+    fn links_are_rewritten_for_folders_of_the_book() {
         let of = |path: &str, text: &str| moved(path, text);
         let outside = |file: &str| match REPOSITORY {
             "" => "a".to_string(),

@@ -18,11 +18,11 @@ use crate::{choice, params, probes};
 choice! {
     /// When max_p is adapted.
     pub enum Clock {
-        /// By a timer: the paper, Linux. While the link is idle the average decays, as in Linux.
+        /// By a timer, as in the paper and Linux. While the link is idle the average decays, as in Linux.
         Timer = "timer",
-        /// At the first arrival more than an interval after the last step.
+        /// At the first arrival more than an interval after the last step, even if that step did not change max_p.
         Arrival = "arrival",
-        /// At the first arrival more than an interval after the last change: ns-2.
+        /// At the first arrival more than an interval after max_p last changed, as in ns-2.
         Change = "change",
     }
 }
@@ -44,9 +44,9 @@ params! {
         top: f64 = TOP, in 0.0 ..= 1.0, "top", "Fig. 2";
         /// When max_p is adapted.
         clock: Clock = Clock::Timer, in 0.0 ..= 1.0, "", "Fig. 2: every interval seconds; ns-2.35: change";
-        /// ns-2's exact behaviour: the gentle part keeps its initial slope; no step of max_p at bottom or top exactly.
+        /// As ns-2: above max_th the initial max_p applies; max_p = top does not rise, max_p = bottom does not fall.
         quirk: bool = false, in 0.0 ..= 1.0, "", "ns-2.35 red.cc: v_c and v_d are computed only once";
-        /// Which RED; see red.
+        /// Source whose RED is used: ns-2.35, the paper of 1993 or Linux; see red.
         rule: Rule = Rule::Ns2, in 0.0 ..= 1.0, "", "ns-2.35; Linux net/red.h";
         /// Below this average nothing is signalled; auto: from target; rule=linux: max_th/3.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "section 5.2";
@@ -70,7 +70,7 @@ params! {
         wait: bool = true, in 0.0 ..= 1.0, "wait", "ns-2.35 default";
         /// Byte mode: a packet counts as its length divided by the mean packet size.
         bytes: bool = false, in 0.0 ..= 1.0, "bytes", "ns-2.35 has it on since 2004, RFC 7141 advises off";
-        /// Drops, not marks, ECT packets while the average forces a signal.
+        /// ECT packets are dropped, not marked, while the average is so high that every packet is signalled.
         harddrop: bool = true, in 0.0 ..= 1.0, "harddrop", "ns-2.35; tc harddrop";
         /// With ECN on, packets that cannot be marked are queued instead of dropped.
         nodrop: bool = false, in 0.0 ..= 1.0, "nodrop", "tc nodrop";
@@ -93,12 +93,12 @@ const TOP: f64 = 0.5;
 pub const INTERVAL: Span = Span::from_millis(500);
 /// Lower bound of max_p: Fig. 2.
 const BOTTOM: f64 = 0.01;
-/// On links above 8 Mb/s the lower bound is this divided by C in bit/s. ns-2.35.
+/// The automatic lower bound of max_p is this divided by C in bit/s, on links above 8 Mb/s. ns-2.35.
 const BOTTOM_RATE: f64 = 80_000.0;
 /// Target range of the average: the middle fifth between the thresholds.
 const TARGET: (f64, f64) = (0.4, 0.6);
 
-/// The given lower bound of max_p, or ns-2's.
+/// Lower bound of max_p: the given one; auto: ns-2's.
 fn bottom(given: Auto<f64>, link: &Link) -> f64 {
     given.or(BOTTOM.min(BOTTOM_RATE / link.rate.0 as f64))
 }
@@ -295,7 +295,7 @@ impl Design for Ared {
 probes! { Ared {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
-    /// Base probability p_b, before spacing.
+    /// Base probability p_b of the latest arrival, without the effect of the count since the last signal.
     p ["1"] probability = |s| s.p();
     /// Probability at max_th.
     max_p ["1"] probability = |s| s.curve().max_p;

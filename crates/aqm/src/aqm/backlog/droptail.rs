@@ -14,7 +14,7 @@ params! {
     }
 }
 
-/// Accepts every packet that fits. Disciplines with several lists use it for lists without an AQM.
+/// Accepts every packet that fits into the buffer. Disciplines with several queues use it for queues without an AQM.
 pub struct DropTail;
 
 impl Aqm for DropTail {}
@@ -89,7 +89,7 @@ mod tests {
         Queue::new(Fifo::new(TailOrFront::build(&params, &link)), link, true, Rng::stream(1, "queue"))
     }
 
-    /// Offers packets of these lengths, numbered from 0: the dropped ones in order, and the queued ones.
+    /// Offers packets of these lengths, numbered from 0. Returns the numbers of the dropped and the queued ones.
     fn fates(queue: &mut Queue<Fifo<TailOrFront>>, lengths: &[u32]) -> (Vec<u32>, Vec<u32>) {
         for (slot, &len) in (0..).zip(lengths) {
             queue.arrive(Packet { slot, len, ..Packet::default() }, Instant::ZERO);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_buffer_drops_as_many_as_needed() {
+    fn byte_buffer_drops_oldest_until_arrival_fits() {
         let fates = |lengths: &[u32]| fates(&mut queue("on", Limit::Bytes(1000)), lengths);
         assert_eq!(fates(&[300, 300, 300, 100]), (alloc::vec![], alloc::vec![0, 1, 2, 3]));
         assert_eq!(fates(&[300, 300, 300, 600]), (alloc::vec![0, 1], alloc::vec![2, 3]));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn drop_front_takes_from_its_own_list_only() {
+    fn drop_front_drops_only_from_the_arrivals_list() {
         let link = Link { rate: Rate(10_000_000), limit: Limit::Bytes(1000), mean_packet: Bytes(500) };
         let (mut port, mut rng) = (Port::new(link, 2, true), Rng::stream(1, "port"));
         let mut cx = Cx::new(Instant::ZERO, &mut rng);

@@ -60,7 +60,7 @@ pub const W_P: f64 = 0.02;
 /// Smallest min_th of dynamic thresholds, in packets. Ours.
 const LEAST_MIN_TH: f64 = 5.0;
 
-/// Dynamic thresholds: they follow the average drop probability at constant distance.
+/// Dynamic thresholds: both move with the average drop probability. Their distance is constant.
 #[derive(Clone, Copy, Debug)]
 struct Floating {
     /// P_L: below it the thresholds fall.
@@ -69,7 +69,7 @@ struct Floating {
     p_u: f64,
     gamma: f64,
     w_p: f64,
-    /// Smallest and largest min_th; if they cross, the smallest applies.
+    /// `least` and `most` bound min_th. If `least` is above `most`, `least` applies.
     least: f64,
     most: f64,
     p_avg: f64,
@@ -170,8 +170,8 @@ impl Params {
         if p_u > 0.0 && p_u >= max_p { Err("p_u below max_p".to_string()) } else { Ok(()) }
     }
 
-    /// ns-2's RED with gentle and wait, counting packets and averaging over 1 s; max_p adapts every interval, and the
-    /// thresholds too if `floats`.
+    /// ns-2's RED with `gentle` and `wait`, without byte mode; an automatic w_q averages over 1 s. Every `interval`
+    /// max_p adapts; if `floats`, the thresholds move too.
     pub fn gateway(&self, floats: bool, link: &Link) -> DynamicRed {
         let &Self { min_th, max_th, max_p, w_q, alpha, beta, interval, .. } = self;
         let (given, auto_w) = (Auto::Given, AutoWeight::Second);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_rejected() {
+    fn invalid_thresholds_bands_and_clocks_are_rejected() {
         let refused = |settings| DynamicRed::check(&params(settings)).is_err();
         assert!(refused("min_th=5p") && refused("min_th=80000b") && refused("p_l=0.1") && !refused(""));
         assert!(refused("p_u=0.5") && refused("max_p=0.02") && !refused("p_u=0.5 max_p=0.6"));

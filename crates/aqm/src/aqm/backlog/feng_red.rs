@@ -24,9 +24,9 @@ params! {
         bottom: f64 = 1e-6, in 0.0 ..= 1.0, "", "ours: neither the paper nor ns-2 has a bound";
         /// Upper bound of max_p.
         top: f64 = 1.0, in 0.0 ..= 1.0, "", "ours: a probability";
-        /// ns-2's exact behaviour: the initial status is above max_th, and the gentle part keeps its initial slope.
+        /// As ns-2: the average counts as above max_th at the start, and above max_th the initial max_p applies.
         quirk: bool = false, in 0.0 ..= 1.0, "", "ns-2.35 red.cc: status is not set, v_c and v_d only once";
-        /// Which RED; see red.
+        /// Source whose RED is used: ns-2.35, the paper of 1993 or Linux; see red.
         rule: Rule = Rule::Ns2, in 0.0 ..= 1.0, "", "ns-2.35";
         /// Below this average nothing is signalled; auto: as in red.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "ns-2.35 thresh_";
@@ -175,7 +175,7 @@ impl Design for FengRed {
 probes! { FengRed {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
-    /// Base probability p_b, before spacing.
+    /// Base probability p_b of the latest arrival, without the effect of the count since the last signal.
     p ["1"] probability = |s| s.p();
     /// Probability at max_th.
     max_p ["1"] probability = |s| s.curve().max_p;
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn max_p_is_bounded_and_ns2_starts_above() {
+    fn bounds_limit_max_p_and_quirk_sets_status() {
         assert_eq!(trajectory(&[16], "top=0.15"), 0.15);
         assert_eq!(trajectory(&[16, 4], "bottom=0.09"), 0.09);
         assert!((trajectory(&[0], "quirk=on") - 0.1 / 3.0).abs() < 1e-12);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn each_crossing_counts_once() {
+    fn steering_changes_max_p_only_at_strict_crossings() {
         let mut curve = Curve::new(5.0, 15.0, 0.1, true);
         let mut feng = Crossings { alpha: 3.0, beta: 2.0, bottom: 0.01, top: 0.3, status: Status::Below };
         let mut after = |avg| {

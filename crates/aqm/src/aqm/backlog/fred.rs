@@ -20,7 +20,7 @@ use crate::{params, probes};
 params! {
     /// Parameters of FRED.
     pub struct Params {
-        /// No random drop below this average; also the largest backlog of one flow; auto: a quarter of the buffer.
+        /// No random drop below this average; also the backlog limit of a flow; auto: max_th/2 if given, else buffer/4.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "the paper: min(buffer/4, RTT)";
         /// From this average on all arrivals are dropped (see many_flows); auto: 2 min_th.
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "the paper: 2 min_th";
@@ -42,7 +42,7 @@ const STRIKES: u32 = 1;
 /// many_flows: packets per flow that are accepted from max_th on. The paper.
 const TWO: f64 = 2.0;
 
-/// The accounting of one flow; zero while nothing of it is queued.
+/// Queued packets, strikes and queued bytes of one flow. All are 0 while no packet of the flow is queued.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     pkts: u32,
@@ -53,7 +53,7 @@ struct Flow {
 /// State of FRED. Queues, average and thresholds share one unit.
 pub struct Fred {
     unit: Depth,
-    /// One packet in that unit.
+    /// Size of one packet in `unit`: 1, or the mean packet size in bytes.
     packet: f64,
     min_q: f64,
     many_flows: bool,
@@ -61,7 +61,7 @@ pub struct Fred {
     average: Average,
     /// The queue at the latest arrival.
     q: f64,
-    /// Packets since the last drop while the average was between the thresholds, the first being 0.
+    /// Arrivals that `draw` counted between the thresholds since its last signal. -1: the average was below min_th.
     count: i64,
     flows: Vec<Flow>,
     active: u32,
@@ -208,8 +208,8 @@ impl Design for Fred {
     }
 }
 
-/// The thresholds in the unit of the given one, else packets. Auto: min_th is a quarter of the buffer, max_th is twice
-/// min_th and at least one packet above it.
+/// The thresholds in the unit of the given one; in packets if none is given. Automatic min_th: half of a given max_th,
+/// otherwise a quarter of the buffer. Automatic max_th: twice min_th, at least min_th plus one packet.
 fn thresholds(min_th: Auto<Depth>, max_th: Auto<Depth>, link: &Link) -> (Depth, f64) {
     let unit = match (min_th, max_th) {
         (Auto::Given(depth), _) | (_, Auto::Given(depth)) => depth,
@@ -287,7 +287,7 @@ impl Aqm for Fred {
 probes! { Fred {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average.value();
-    /// Random signal probability of the latest arrival.
+    /// Probability of a random signal at the latest arrival; 0 if it was not subject to random signals.
     p ["1"] probability = |s| s.p;
     /// Average queue per active flow.
     avgcq ["packets|bytes"] = |s| s.fair();
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn above_max_th_twice_the_share_is_greedy() {
+    fn flow_limit_above_max_th_is_twice_share() {
         let mut queue = queue("min_th=40p max_th=41p max_p=0 w_q=1");
         (0..3).for_each(|flow| assert_eq!(offer(&mut queue, flow, 14), 14));
         // The average is 41, the share 41/3.
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn average_samples_departures_and_idle_time() {
+    fn average_samples_departures_and_decays_when_idle() {
         let mut queue = queue("w_q=0.5");
         offer(&mut queue, 1, 2);
         assert_eq!(fred(&queue).average.value(), 0.5, "the second met one");
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_are_checked() {
+    fn invalid_thresholds_are_rejected_and_automatic_ones_computed() {
         let refused = |settings| Fred::check(&params(settings)).is_err();
         assert!(refused("min_th=5p max_th=5p") && refused("min_th=5p max_th=9000b") && refused("max_th=0p"));
         assert!(refused("min_th=0p") && !refused("max_th=10p") && !refused(""));

@@ -1,8 +1,9 @@
 //! RED: random early drops by the average queue (Floyd and Jacobson 1993).
 //!
-//! A slow average accepts bursts and reacts to standing queues. Between two thresholds it sets a probability, which is
-//! spaced so that gaps between drops are uniform. Above the upper threshold the gentle form rises to 1 at twice that
-//! threshold.
+//! RED averages the queue slowly, so that it accepts bursts and reacts to standing queues. Between two thresholds the
+//! base probability p_b of a drop or mark rises with the average to max_p. The probability p_a that is applied also
+//! depends on the count of packets since the last signal, so that gaps between signals are uniformly distributed. With
+//! `gentle`, p_b rises to 1 between the upper threshold and twice that threshold.
 //!
 //! [`Gateway`] follows Fig. 2 of the paper: average, base probability p_b, count and p_a at each arrival, and idle time
 //! once the queue is empty. [`Average`] and [`Curve`] are its equations. [`Spacing`] has the count of the paper, ns-2
@@ -32,7 +33,7 @@ use crate::aqm::backlog::red::spacing::mean_spaced;
 pub use crate::aqm::backlog::red::spacing::{Spacing, spaced};
 
 choice! {
-    /// Which RED, where the sources differ.
+    /// The source that RED follows where sources differ.
     pub enum Rule {
         /// ns-2.35.
         Ns2 = "ns2",
@@ -58,7 +59,7 @@ params! {
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "ns-2.35 q_weight_";
         /// rule=ns2: averaging time of an automatic w_q.
         auto_w: AutoWeight = AutoWeight::Rtts, in 0.0 ..= 1.0, "", "ns-2.35 q_weight_ = -1, 0, -2";
-        /// rule=ns2: the link's propagation delay; a long one makes the RTT of auto_w=rtts exceed 100 ms.
+        /// rule=ns2: the link's propagation delay; auto_w=rtts uses RTT = max(100 ms, 3 (delay + packet time)).
         delay: Span = Span::ZERO, in 0.0 ..= 10.0, "delay", "ns-2.35 uses the link's";
         /// rule=linux: burst size in packets that an automatic w_q accepts; auto: (2 min_th + max_th)/3.
         burst: Auto<u32> = Auto::Auto, in 0.0 ..= 1e6, "burst", "tc burst";
@@ -72,7 +73,7 @@ params! {
         bytes: bool = false, in 0.0 ..= 1.0, "bytes", "ns-2.35 has it on since 2004, RFC 7141 advises off";
         /// Decays the average while the link is idle.
         idle: bool = true, in 0.0 ..= 1.0, "m", "the paper, section IV; ns-2.35, Linux";
-        /// Drops, not marks, ECT packets while the average forces a signal.
+        /// ECT packets are dropped, not marked, while the average is so high that every packet is signalled.
         harddrop: bool = true, in 0.0 ..= 1.0, "harddrop", "ns-2.35; tc harddrop";
         /// With ECN on, packets that cannot be marked are queued instead of dropped.
         nodrop: bool = false, in 0.0 ..= 1.0, "nodrop", "tc nodrop";
@@ -93,7 +94,7 @@ pub trait Steer {
     #[inline]
     fn judged(&mut self, _p_b: f64) {}
 
-    /// When [`tick`](Self::tick) is due.
+    /// Time of the next [`tick`](Self::tick); `None`: no timer.
     #[inline]
     fn due(&self) -> Option<Instant> {
         None
@@ -102,7 +103,7 @@ pub trait Steer {
     /// Called when due; `avg` includes the decay while the link is idle.
     fn tick(&mut self, _curve: &mut Curve, _avg: f64, _now: Instant) {}
 
-    /// Takes over the state of `before`, which had moved its curve to `steered`.
+    /// Takes over the state of `before`, whose curve is `steered`. Copies what `before` moved in it to `_curve`.
     fn resume(&mut self, _before: &Self, _curve: &mut Curve, _steered: &Curve) {}
 }
 
@@ -121,7 +122,7 @@ pub struct Gateway<S> {
     average: Average,
     spacing: Spacing,
     steering: S,
-    /// ns-2: the gentle part keeps the initial max_p.
+    /// ns-2: the max_p that applies above max_th, constant. `None`: the current max_p applies there too.
     gentle_p: Option<f64>,
     p_b: f64,
     p: f64,
@@ -281,18 +282,18 @@ impl<S: Steer> Gateway<S> {
         self.curve.max_p = max_p;
     }
 
-    /// The object that moves the curve, to be tested alone.
+    /// The object that moves the curve, for tests that call it directly.
     #[cfg(test)]
     pub fn steering_mut(&mut self) -> &mut S {
         &mut self.steering
     }
 
-    /// Base probability from the average alone, before the test of the current queue.
+    /// Base probability of the latest arrival from the average alone, even if ns-2's rule spares its short queue.
     pub const fn p_b(&self) -> f64 {
         self.p_b
     }
 
-    /// Base probability of the latest arrival, before spacing.
+    /// Base probability of the latest arrival without the effect of the count; 0 if ns-2's rule spares the short queue.
     pub const fn p(&self) -> f64 {
         self.p
     }
@@ -342,8 +343,8 @@ impl Average {
         self.sample(q)
     }
 
-    /// As `arrival`, by the paper of 1993 and Linux: idle time decays by fractions of packets too, and the arrival that
-    /// ends idle time adds no sample.
+    /// Like [`arrival`](Self::arrival), with the rule of the paper of 1993 and Linux: the decay also counts fractions
+    /// of packets, and the arrival that ends idle time adds no sample.
     #[inline]
     pub fn arrival_or_decay(&mut self, q: f64, now: Instant) -> f64 {
         match self.idle_since.take() {
@@ -562,7 +563,7 @@ impl Design for Red {
 probes! { Red {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
-    /// Base probability p_b, before spacing.
+    /// Base probability p_b of the latest arrival, without the effect of the count since the last signal.
     p ["1"] probability = |s| s.p();
     /// Packets since the last signal.
     count ["packets"] signed = |s| s.count();

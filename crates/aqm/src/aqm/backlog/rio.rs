@@ -33,7 +33,8 @@ params! {
         mean_packet: Auto<Bytes> = Auto::Auto, in 1.0 ..= 1e6, "mean_pktsize_", "ns-2.35 always uses 500";
         /// Above an upper threshold the probability rises to 1 at twice the threshold; off: it jumps to 1.
         gentle: bool = false, in 0.0 ..= 1.0, "gentle", "ns-2.35 in_gentle_, out_gentle_";
-        /// After a drop, at least 1/p packets of that colour pass before the next drop.
+        /// Random signals to one colour (IN or OUT) are at least 1/p packets of that colour apart, where p is the base
+        /// probability.
         wait: bool = true, in 0.0 ..= 1.0, "wait", "ns-2.35 default";
         /// Byte mode: a packet counts as its length divided by the mean packet size.
         bytes: bool = false, in 0.0 ..= 1.0, "bytes", "ns-2.35 bytes_, off for RIO";
@@ -42,14 +43,14 @@ params! {
     }
 }
 
-/// ns-2 never signals an arrival at a queue of at most this, in the unit of the thresholds.
+/// ns-2 accepts every arrival while the queue is at most this long, in the unit of the thresholds.
 const SPARED: f64 = 1.0;
 
 /// RED for one colour.
 struct Judge {
     curve: Curve,
     spacing: Spacing,
-    /// Forced and overflow drops do not reset the count: ns-2's OUT packets.
+    /// Forced and overflow drops do not reset the count, as for OUT packets in ns-2.
     forgetful: bool,
 }
 
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn out_uses_all_packets_in_uses_in_packets() {
+    fn out_verdicts_use_average_of_all_packets() {
         let mut queue = queue("in=40p/80p/0.02 out=20p/40p/0.1 w_q=1");
         assert_eq!(offer(&mut queue, Colour::In, 40, 0), 40, "below both");
         assert_eq!(averages(&queue), (39.0, 39.0));
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn in_average_stays_idle_during_out_traffic() {
+    fn in_average_decays_during_out_traffic() {
         // 1250 packets a second and a weight of 1/2: a packet time of 0.8 ms halves an average.
         for (quirk, halvings) in [("off", 11.0), ("on", 1.0)] {
             let mut queue = queue(&alloc::format!("w_q=0.5 quirk={quirk}"));
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn units_must_agree() {
+    fn mixed_threshold_units_are_rejected() {
         assert!(Rio::check(&params("in=40000b/80000b/0.02")).is_err());
         assert!(Rio::check(&params("in=40000b/80000b/0.02 out=20000b/40000b/0.1")).is_ok());
     }

@@ -1,4 +1,4 @@
-//! COBALT: CoDel with gradual release, plus BLUE against unresponsive flows (sch_cake).
+//! COBALT: CoDel with a signal rate that also falls gradually, plus BLUE against unresponsive flows (sch_cake).
 //!
 //! While the delay is above target, a signal is due every interval/sqrt(count) and count rises with each one. Below
 //! target, count falls on the same schedule. BLUE drops packets, ECN-capable or not, with a probability that overflows
@@ -15,11 +15,11 @@ use crate::base::verdict::{Fate, Verdict};
 use crate::{choice, params, probes};
 
 choice! {
-    /// Value of 1/sqrt(count) before the first count.
+    /// Initial value of 1/sqrt(count), which sets the time of the first signal.
     pub enum Start {
         /// 1: the first signal comes one interval after the delay exceeds target.
         Interval = "interval",
-        /// 0, the kernel's zeroed memory: the first signal comes with the next packet.
+        /// 0, as in the kernel, where the memory is zeroed: the first signal comes with the next packet.
         Kernel = "kernel",
     }
 }
@@ -27,9 +27,11 @@ choice! {
 params! {
     /// Parameters of COBALT.
     pub struct Params {
-        /// Acceptable standing delay and minimum time between BLUE's steps; raised to 1.5 MTU transmission times.
+        /// Acceptable standing delay, and minimum time between changes of BLUE's probability; at least 1.5 MTU
+        /// transmission times.
         target: Span = Span::from_millis(5), in 1e-9 ..= 1e3, "target", "Linux sch_cake: 5 ms";
-        /// Time from exceeding target to the first signal; raised as much as target, and at least twice target.
+        /// Time from the delay exceeding target to the first signal. If target is raised, interval rises by the same
+        /// amount; it is at least twice target.
         interval: Span = Span::from_millis(100), in 1e-6 ..= 1e3, "interval", "Linux sch_cake: rtt, 100 ms";
         /// Largest packet; a delay of at most four MTU transmission times is never too long.
         mtu: Bytes = Bytes(1514), in 0.0 ..= 65536.0, "mtu", "Linux sch_cake: psched_mtu";
@@ -37,17 +39,17 @@ params! {
         p_inc: f64 = 0.00390625, in 0.0 ..= 1.0, "p_inc", "Linux sch_cake: 1/256";
         /// Decrease of BLUE's probability at an empty queue.
         p_dec: f64 = 0.000244140625, in 0.0 ..= 1.0, "p_dec", "Linux sch_cake: 1/4096";
-        /// Value of 1/sqrt(count) before the first count.
+        /// Initial value of 1/sqrt(count), which sets the time of the first signal.
         start: Start = Start::Interval, in 0.0 ..= 1.0, "rec_inv_sqrt", "the comment in sch_cake; Linux";
     }
 }
 
 /// A delay must exceed this many MTU transmission times. sch_cake.
 const MTU_TIMES: u64 = 4;
-/// Counts below this have a precomputed root. sch_cake: above, one Newton step is exact enough.
+/// For counts below this 1/sqrt(count) is precomputed. For others one Newton step is exact enough, as in sch_cake.
 const ROOTS: usize = 16;
 
-/// The rule, shared by all queues under it.
+/// COBALT's parameters for one link, shared by all its queues.
 pub struct Rule {
     target: Span,
     interval: Span,
@@ -61,7 +63,7 @@ pub struct Rule {
 #[derive(Clone, Copy)]
 pub struct State {
     drop_next: Instant,
-    /// Time of BLUE's last step.
+    /// Time of the last change of BLUE's probability.
     blue_moved: Instant,
     /// BLUE's probability.
     p: f64,
@@ -78,14 +80,15 @@ pub struct Cobalt {
     sojourn: Span,
 }
 
-/// x (3 - count x^2)/2 with x a fraction of 2^32.
+/// One Newton step towards 1/sqrt(count): x (3 - count x^2)/2, with x a fraction of 2^32.
 const fn newton_step(x: u32, count: u32) -> u32 {
     let x = x as u64;
     let bracket = (3_u64 << 32).wrapping_sub(count as u64 * ((x * x) >> 32));
     ((bracket >> 2).wrapping_mul(x) >> 31) as u32
 }
 
-/// 1/sqrt(count) for counts 0 to 15, each by four Newton steps from the previous one; 0 and 1 have the largest u32.
+/// 1/sqrt(count) for counts 0 to 15, as a fraction of 2^32. Each is computed by four Newton steps from the previous
+/// one. Counts 0 and 1 have the largest u32, nearly 1.
 const fn roots() -> [u32; ROOTS] {
     let mut roots = [u32::MAX; ROOTS];
     let (mut count, mut x) = (1, u32::MAX);
@@ -181,7 +184,7 @@ impl Rule {
         (false, behind)
     }
 
-    /// `cobalt_should_drop`; never drops the last packet of a queue.
+    /// `cobalt_should_drop`: the verdict on a packet at departure. The last packet of a queue is never dropped.
     pub fn judge(&self, state: &mut State, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let (signal, behind) = self.advance(state, cx.now.since(packet.arrived), cx.now);
         let marked = signal && level.marks(packet);
@@ -351,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn count_falls_step_by_step() {
+    fn count_decreases_gradually_below_target() {
         let rule = Rule::new(&Params::default(), LINK.rate);
         let left = |now| {
             let mut state = State { drop_next: ms(1000), dropping: true, ..rule.state() };
@@ -365,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn blue_steps_at_most_once_per_target() {
+    fn blue_changes_p_at_most_once_per_target() {
         let params = Params { p_inc: 0.25, p_dec: 0.125, ..Params::default() };
         let rule = Rule::new(&params, LINK.rate);
         let mut state = rule.state();

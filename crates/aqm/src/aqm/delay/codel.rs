@@ -45,7 +45,8 @@ params! {
     }
 }
 
-/// A dropping state entered within this many intervals after the last one's `drop_next` resumes its drop rate.
+/// Number of intervals. A dropping state that starts earlier than this after `drop_next` of the previous one resumes
+/// the previous drop rate.
 const MEMORY: u64 = 16;
 
 /// Whether a dequeue from an empty queue resets the time since which the delay is above target.
@@ -59,7 +60,7 @@ pub enum Emptied {
     Remembers,
 }
 
-/// The rule, and the state shared by all queues under it.
+/// CoDel's parameters, and the state that all its queues share.
 pub struct Rule {
     params: Params,
     emptied: Emptied,
@@ -91,9 +92,9 @@ pub fn gap(interval: Span, count: u32) -> Span {
     Span::from_nanos(libm::round(interval.nanos() as f64 / libm::sqrt(f64::from(count))) as u64)
 }
 
-/// x (3 - count x^2)/2 with x a fraction of 2^32, of which the upper 16 bits are kept.
+/// One Newton step towards 1/sqrt(count): x (3 - count x^2)/2. x is a fraction of 2^32; its upper 16 bits are kept.
 ///
-/// Wraps as Linux does: after an overflow raised the count by 64 at once, x is far from the root.
+/// Wraps on overflow, as in Linux: after a full buffer has added 64 drops to the count at once, x is far from the root.
 const fn newton_step(x: u32, count: u32) -> u32 {
     let x = x as u64;
     let bracket = (3_u64 << 32).wrapping_sub(count as u64 * ((x * x) >> 32));
@@ -149,7 +150,7 @@ impl Rule {
         Self { params, emptied, max_packet: 0, sojourn: Span::ZERO }
     }
 
-    /// This rule with the state of `before`.
+    /// The parameters of `self` with the state of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { max_packet: before.max_packet, sojourn: before.sojourn, ..self }
     }
@@ -362,11 +363,11 @@ mod tests {
         assert_eq!(gap(interval, 2), Span::from_nanos(70_710_678));
     }
 
-    /// One Newton step from x = (1 + d)/sqrt(count) gives (1 - e)/sqrt(count) with e = 3/2 d^2 + d^3/2; then the lower
-    /// 16 bits are cut off. The previous root is at most 1/(2 (count - 1)) away, so e is 29 % at count 2, which Linux
-    /// accepts, and 3/8 count^-2 later.
+    /// One Newton step from x = (1 + d)/sqrt(count) gives (1 - e)/sqrt(count) with e = 3/2 d^2 + d^3/2. Then the lower
+    /// 16 bits are set to 0. x is the root of the previous count, so d is at most 1/(2 (count - 1)). At count 2
+    /// e is 29 %, which Linux accepts; at large counts e is about 3/8 count^-2.
     #[test]
-    fn newton_error_is_quadratic_plus_one_bit() {
+    fn newton_step_error_is_quadratic() {
         let newton = |d: f64| (1.5 + 0.5 * d) * d * d;
         let mut x = 0xffff_0000;
         for count in 2..1000 {
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn last_packets_are_never_dropped() {
+    fn no_drop_if_one_packet_remains() {
         let mut queue = backlog(3);
         let mut sent = |t| queue.depart(ms(t)).map(|p| p.slot);
         assert_eq!(sent(10), Some(0)); // two packets behind: above

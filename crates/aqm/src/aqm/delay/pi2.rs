@@ -226,7 +226,7 @@ probes! { Pi2 {
     p_c ["1"] probability = |s| s.base.p() * s.base.p();
     /// Probability for scalable packets.
     p_cl ["1"] probability = |s| s.coupling.linear(s.base.p());
-    /// Amount accumulated towards the next signal.
+    /// toss=accumulate: sum of the packets' signal probabilities, minus 1 for each signal; toss=random: 0.
     count ["1"] = |s| s.tosses.count();
 } }
 
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn departures_measure_the_rate() {
+    fn latency_rate_divides_backlog_by_departure_rate() {
         let words = "pi2 latency=rate at=departure min_backlog=0b";
         let mut queue = Spec::parse(words).unwrap().queue(LINK, Rng::stream(1, "q"));
         (0..100).for_each(|_| queue.arrive(packet(Ecn::NotEct), at(0)));

@@ -32,7 +32,7 @@ choice! {
     pub enum Empty {
         /// 0: Linux, ns-3.
         Zero = "zero",
-        /// Sojourn time of that packet, until the next departure: Appendix A.
+        /// Sojourn time of the departed packet, used until the next departure: Appendix A.
         Last = "last",
     }
 }
@@ -42,8 +42,8 @@ choice! {
     pub enum Burst {
         /// Each update subtracts tupdate; arrivals reset it if there is no congestion.
         Timer = "timer",
-        /// Each departure subtracts the time since the last one (latency=rate: each measurement its duration); updates
-        /// reset it. Linux.
+        /// Each departure subtracts the time since the last departure; with latency=rate, each measurement of the
+        /// departure rate subtracts its duration. An update resets it if there is no congestion. Linux.
         Departure = "departure",
     }
 }
@@ -61,7 +61,7 @@ choice! {
 }
 
 choice! {
-    /// The condition on this delay sample and the one before for p to decay.
+    /// Condition for p to decay: on the last two delay samples.
     pub enum Decay {
         /// Both are 0: section 4.2.
         Zero = "zero",
@@ -121,7 +121,8 @@ params! {
         sleep: Sleep = Sleep::Off, in 0.0 ..= 1.0, "active_", "RFC 8033 section 5.3, optional";
         /// Fraction of the buffer in use that activates PIE again.
         wake_at: f64 = 1.0 / 3.0, in 0.0 ..= 1.0, "", "RFC 8033 section 5.3";
-        /// Keeps drops neither too close nor too far apart.
+        /// Limits the distance between drops: no drop while the sum of p since the last one is below 0.85, a certain
+        /// drop from 8.5 on.
         derandomise: bool = false, in 0.0 ..= 1.0, "accu_prob_", "RFC 8033 section 5.4, optional";
         /// Limits the increase per update to 0.02 from p = 0.1 on.
         cap: bool = false, in 0.0 ..= 1.0, "", "RFC 8033 section 5.5, optional";
@@ -129,7 +130,7 @@ params! {
         boost: bool = false, in 0.0 ..= 1.0, "", "Linux";
         /// Scales p by packet length for packets shorter than mtu.
         bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "RFC 8033 Appendix B, optional; Linux";
-        /// bytes=on: from this length on a packet is subject to p unscaled; auto: the mean packet.
+        /// bytes=on: packet length from which p is not reduced; auto: the mean packet size.
         mtu: Auto<Bytes> = Auto::Auto, in 1.0 ..= 65536.0, "psched_mtu", "ours: Appendix B: a bound; Linux: the MTU";
     }
 }
@@ -153,7 +154,7 @@ pub struct Rule {
     /// QDELAY_REF in seconds.
     target: f64,
     min_backlog: Depth,
-    /// Byte mode: length in bytes from which a packet is subject to p unscaled.
+    /// Byte mode: packet length in bytes from which p is not reduced.
     whole: Option<f64>,
 }
 
@@ -357,7 +358,8 @@ impl PieState {
         }
     }
 
-    /// Whether an update of an empty queue would change nothing, with Linux's burst allowance.
+    /// Whether an update with an empty queue would leave the state unchanged. Valid for Linux's burst allowance
+    /// (burst=departure).
     pub fn is_at_rest(&self, rule: &Rule) -> bool {
         let calm = self.p == 0.0 && self.delay == 0.0 && self.delay_old == 0.0 && self.spacing == 0.0;
         calm && self.departed.is_none() && !self.drain.is_known() && self.burst == rule.params.max_burst

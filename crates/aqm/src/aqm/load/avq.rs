@@ -62,7 +62,7 @@ pub struct Avq {
     ct_at: Option<Instant>,
 }
 
-/// Seconds since `last`, which becomes `now`.
+/// Returns the seconds from `last` to `now`, 0 if there is no `last`. Sets `last` to `now`.
 fn elapsed(last: &mut Option<Instant>, now: Instant) -> f64 {
     now.since(last.replace(now).unwrap_or(now)).secs()
 }
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_accepts_both_units_or_the_buffer() {
+    fn limit_is_converted_to_counting_unit() {
         let limit = |settings| queue(settings).discipline().aqm().limit;
         assert_eq!([limit(""), limit("bytes=off")], [100_000.0, 100.0]);
         assert_eq!([limit("limit=20p"), limit("limit=20p bytes=off")], [20_000.0, 20.0]);

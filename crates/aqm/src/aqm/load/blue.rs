@@ -21,9 +21,9 @@ params! {
         d1: f64 = 0.0025, in 0.0 ..= 1.0, "d1", "scripts of the authors' ns code; d1 >> d2";
         /// Decrease of p when the link becomes idle.
         d2: f64 = 0.00025, in 0.0 ..= 1.0, "d2", "scripts of the authors' ns code";
-        /// Minimum time between changes of p, exclusive.
+        /// After a change, p does not change again within this time.
         freeze: Span = Span::from_millis(100), in 0.0 ..= 1e3, "freeze_time", "scripts of the authors' ns code";
-        /// An arrival at a longer queue counts as an overflow too; auto: never.
+        /// Queue length above which an arrival counts as an overflow; auto: only real overflows count.
         l: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "L", "Feng et al.: 'or Qlen > L'";
         /// Separate freeze times for increases and decreases.
         apart: bool = false, in 0.0 ..= 1.0, "", "the authors' ns code; the paper has one freeze time";
@@ -34,7 +34,8 @@ params! {
 pub struct Blue {
     params: Params,
     p: f64,
-    /// Times of the last increase and the last decrease; without `apart` the first is the last change.
+    /// Times of the last increase and of the last decrease of p. Without `apart` the first is the time of the last
+    /// change, and the second is not used.
     last: [Instant; 2],
 }
 
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn threshold_marker_drops_count_as_loss() {
+    fn drops_by_threshold_marker_raise_p() {
         let p_after = |ecn| {
             // The second of two packets fills the buffer: the marker is certain.
             let link = Link { limit: Limit::Packets(2), ..LINK };

@@ -1,9 +1,9 @@
 //! MSVB: one virtual buffer for the link, one threshold per class (multi-class SVB, section 3.2).
 //!
-//! Q_v fills with the traffic and drains at C. The threshold B_i of class i fills at its share phi_i C and drains with
-//! its traffic. In equilibrium every signalled class therefore sends phi_i C, at any RTT. Between the bounds, Q_v plus
-//! the sum of B_i/alpha_i is constant, so the equilibrium depends on the initial and the largest B: both are
-//! parameters.
+//! Q_v fills with the traffic and drains at the link rate C. The threshold B_i of class i rises at alpha_i phi_i C and
+//! falls by alpha_i times the traffic of the class. In equilibrium every signalled class therefore sends its share
+//! phi_i C, at any RTT. Between the bounds of B_i, Q_v plus the sum of B_i/alpha_i is constant if the shares sum to 1.
+//! The equilibrium then depends on the initial and the largest B_i; both are parameters.
 
 use alloc::string::String;
 
@@ -22,7 +22,7 @@ use crate::{params, probes};
 params! {
     /// Parameters of MSVB.
     pub struct Params {
-        /// Speed of a threshold: one number, or one per class.
+        /// Gain of a threshold: dB_i/dt = alpha_i (phi_i C - rate of class i); one number, or one per class.
         alpha: PerClass = PerClass::all(0.5), in 0.0 ..= 100.0, "alpha_i", "ours: Lemma 3.1 bounds it, no number is printed";
         /// Largest threshold: one for all classes, or one per class; its unit is that of Q_v; auto: half the buffer.
         b_cap: Auto<Depths> = Auto::Auto, in 0.0 ..= 1e9, "", "ours: the paper leaves B unbounded";
@@ -208,8 +208,8 @@ mod tests {
         queue.discipline().aqm()
     }
 
-    /// Offers Poisson traffic of `rates[i]` packets per second in class i for `secs` seconds; delivered packets by
-    /// class.
+    /// Offers Poisson traffic of `rates[i]` packets per second in class i for `secs` seconds. Returns the number of
+    /// delivered packets of each class.
     fn poisson(queue: &mut Queue<Fifo<Msvb>>, rates: &[f64], secs: f64) -> Vec<u64> {
         let mut rng = Rng::stream(2, "traffic");
         let total: f64 = rates.iter().sum();
@@ -246,8 +246,8 @@ mod tests {
         }
     }
 
-    /// The specification (A.6) gives 0.88 to 0.89 for a cap of 5 packets. That is not reproduced: here a cap of 5
-    /// packets costs below 2 %, and a cap of 2 about 10 %.
+    /// The specification (A.6) gives a throughput of 0.88 to 0.89 of the share for a cap of 5 packets. We do not
+    /// reproduce that: here a cap of 5 packets reduces the throughput by less than 2 %, and a cap of 2 by about 10 %.
     #[test]
     fn small_cap_costs_throughput() {
         for (cap, shares) in [("2", 0.88..=0.92), ("5", 0.98..=1.001)] {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn drop_is_not_counted() {
+    fn dropped_packet_does_not_change_virtual_buffer() {
         let mut queue = queue("alpha=1.5 b_cap=2.5 phi=0");
         let state = |queue: &Queue<_>| (msvb(queue).buffer.value(), msvb(queue).threshold(0), msvb(queue).odds.p());
         // The first leaves Q_v 1, B 1; the second would make them 2 and 0, so p = (2 - 0)/2.
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_rejected() {
+    fn contradictory_parameters_are_rejected() {
         let refused = |settings: &str| {
             let mut params = Params::default();
             let words = settings.split_whitespace().filter_map(|word| word.split_once('='));

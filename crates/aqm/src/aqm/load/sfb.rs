@@ -2,7 +2,8 @@
 //! Saha, Shin 2001). The rule is that of Linux sch_sfb.
 //!
 //! A flow is hashed to one bin per level and signalled with the smallest p of its bins. An unresponsive flow raises p
-//! to 1 in all its bins and is then rate-limited by the penalty box. Flows that share only some of these bins are not.
+//! to 1 in all its bins and is then rate-limited by the penalty box. A flow that shares only some of these bins is not
+//! rate-limited.
 
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
@@ -26,21 +27,21 @@ params! {
     pub struct Params {
         /// Time after which the hash changes; 0: never.
         rehash: Span = Span::from_millis(600_000), in 0.0 ..= 1e6, "rehash", "tc sfb";
-        /// Time before a rehash from which the other bins are updated by penalised flows too; 0: never.
+        /// During this time before a rehash, flows with p = 1 also update the bins of the next hash; 0: never.
         db: Span = Span::from_millis(60_000), in 0.0 ..= 1e6, "db", "tc sfb: double buffering";
         /// Largest backlog; auto: the buffer.
         limit: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "limit", "tc sfb";
         /// Arrivals are dropped while every bin of their flow holds this many packets; auto: 5/4 of target, or 25.
         max: Auto<u32> = Auto::Auto, in 1.0 ..= 65535.0, "max", "tc sfb";
-        /// A bin's p rises at each arrival while it holds this many packets; auto: 4/5 of max.
+        /// A bin's p rises at each arrival while the bin holds at least this many packets; auto: 4/5 of max.
         target: Auto<u32> = Auto::Auto, in 1.0 ..= 65535.0, "target", "tc sfb; the paper's bin_size";
-        /// Increase of a bin's p at such an arrival.
+        /// Increase of a bin's p at an arrival to a bin that holds at least target packets.
         increment: f64 = 0.0005, in 0.0 ..= 1.0, "d1", "tc sfb; the kernel's own default is 0.001";
         /// Decrease of a bin's p at an arrival to an empty bin.
         decrement: f64 = 0.00005, in 0.0 ..= 1.0, "d2", "tc sfb; the kernel's own default is 1/6000";
         /// Packets per second accepted from all flows with p = 1 together.
         penalty_rate: u32 = 10, in 0.0 ..= 1000000000.0, "penalty_rate", "tc sfb";
-        /// Largest burst of packets accepted from such flows.
+        /// Largest burst, in packets, accepted from all flows with p = 1 together.
         penalty_burst: u32 = 20, in 0.0 ..= 1000000000.0, "penalty_burst", "tc sfb";
         /// Number of levels, each with its own hash.
         levels: u32 = 8, in 1.0 ..= 16.0, "L", "Linux SFB_LEVELS";
@@ -49,7 +50,7 @@ params! {
     }
 }
 
-/// max if neither max nor target is given. tc.
+/// Value of max if neither max nor target is given, as in tc.
 const MAX: u32 = 25;
 /// Above this p an ECT packet may be dropped instead of marked. Linux.
 const MARKS_ONLY: f64 = 0.5;
@@ -73,7 +74,7 @@ fn hash(flow: u32, seed: u64) -> u64 {
     (z ^ (z >> 31)).max(1)
 }
 
-/// A 53-bit seed: fewer bits than the generator has, so that a reference in floating point can draw the same.
+/// A random seed of 53 bits, so that a reference implementation can draw the same seed as a floating-point number.
 fn seed(rng: &mut Rng) -> u64 {
     rng.bits() >> 11
 }
@@ -101,7 +102,8 @@ impl Filter {
         Self { bins, width: width as usize, stride: 64 / levels, seed: 0 }
     }
 
-    /// Visits the bins of `hash`, one per level: the upper 32 bits scaled to the width, after a rotation per level.
+    /// Calls `visit` with the bin of `hash` in each level. The index in a level is the upper 32 bits of the hash,
+    /// scaled to `width`; the hash is rotated after each level.
     #[inline]
     fn visit(&mut self, mut hash: u64, mut visit: impl FnMut(&mut Bin)) {
         let mut level = 0;
@@ -112,8 +114,8 @@ impl Filter {
         }
     }
 
-    /// Applies BLUE to every bin of `hash` at an arrival. Returns the smallest packet count and the smallest p of these
-    /// bins. Counts the arrival at once, which saves a second walk if it is queued.
+    /// Applies BLUE to every bin of `hash` at an arrival, and counts the arrival in these bins. Returns their smallest
+    /// packet count before the arrival, and their smallest p. `settled` subtracts the packet again if it is dropped.
     #[inline]
     fn arrival(&mut self, hash: u64, target: u32, params: &Params) -> (u32, f64) {
         let &Params { increment, decrement, .. } = params;
@@ -173,17 +175,18 @@ pub struct Sfb {
     seeded: bool,
     rehashed: Instant,
     penalty: PenaltyBox,
-    /// Hash of the latest arrival in the active filter and in the other one; 0 if it does not count there.
+    /// Hash of the latest arrival in the active filter; 0 if the arrival is not counted there.
     arriving: u64,
+    /// Hash of the latest arrival in the other filter; 0 if the arrival is not counted there.
     learning: u64,
-    /// Hashes in both filters of the queued packets, in FIFO order.
+    /// For each queued packet, in FIFO order, its hashes in the two filters; 0 if it is not counted in a filter.
     waiting: VecDeque<[u64; 2]>,
     p: f64,
     punished: u64,
 }
 
 impl Sfb {
-    /// Draws the initial seeds, and swaps the filters when a rehash is due.
+    /// Draws the initial seeds. Swaps the filters when a rehash is due. Sets `doubled` from `db` before a rehash on.
     fn keep_time(&mut self, cx: &mut Cx) {
         let Params { rehash, db, .. } = self.params;
         if !self.seeded {
@@ -392,7 +395,7 @@ mod tests {
         queue.discipline().aqm()
     }
 
-    /// The fate of a packet of `flow` offered at `us` microseconds, and p.
+    /// Offers a packet of `flow` at `us` microseconds. Returns whether it was queued, marked or dropped, and p.
     fn offer(queue: &mut Queue<Fifo<Sfb>>, us: u64, flow: u32, ecn: Ecn) -> (&'static str, f64) {
         let marked = queue.port.tally().marked.pkts;
         queue.arrive(Packet { len: 500, flow, ecn, ..Packet::default() }, at(us));
@@ -510,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn rehash_forgets_without_double_buffering() {
+    fn double_buffering_preserves_p_across_rehash() {
         for (db, before, after) in [("5ms", 6_000, 1.0), ("5ms", 4_999, 0.0), ("0s", 6_000, 0.0)] {
             let mut queue = inelastic(&alloc::format!("rehash=10ms db={db} penalty_burst=1000"));
             // Twice, so that the second finds the first queued in the other bins too.

@@ -1,8 +1,9 @@
 //! SIO: SVB for packets within their profile, a threshold on the real queue for the others (section 3.3).
 //!
-//! A marker at the edge colours packets IN or OUT. IN packets have their own virtual queue with the full link rate, so
-//! they are signalled only if they alone exceed the link. OUT packets are signalled by how far the real queue exceeds
-//! B_out, which is halved whenever an IN packet is lost: OUT packets make room for IN packets.
+//! A marker at the edge of the network colours packets IN or OUT. IN packets have their own virtual queue with the full
+//! link rate, so they are signalled only if they alone exceed the link. OUT packets are signalled with probability
+//! (q - B_out)/q if the real queue q is above the threshold B_out. A loss of an IN packet halves B_out, so that OUT
+//! packets occupy less of the buffer.
 
 use alloc::string::{String, ToString};
 
@@ -22,7 +23,7 @@ use crate::{params, probes};
 params! {
     /// Parameters of SIO.
     pub struct Params {
-        /// Speed of the threshold of IN packets.
+        /// Gain of the threshold of IN packets: dB_in/dt = alpha (C - rate of IN packets).
         alpha: f64 = 0.5, in 0.0 ..= 100.0, "alpha_in", "ours: Lemma 3.1 bounds it, no number is printed";
         /// Largest threshold of IN packets; its unit is that of Q_in; auto: half the buffer.
         b_cap: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "", "ours: the paper leaves B unbounded";
@@ -30,9 +31,9 @@ params! {
         b_init: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "B_v,in(0)", "ours: not in the paper";
         /// Smallest threshold of IN packets; auto: a tenth of b_cap.
         b_floor: Auto<Depth> = Auto::Given(Depth::Packets(0.0)), in 0.0 ..= 1e9, "", "eq. (4) has 0";
-        /// Initial threshold of OUT packets on the real queue: up to it they are accepted.
+        /// Initial B_out, the threshold of OUT packets: they are signalled only while the real queue is longer.
         b_out: Depth = Depth::Packets(20.0), in 0.0 ..= 1e9, "B_out", "section 4.1";
-        /// Smallest threshold of OUT packets; auto: one packet, or b_out if that is less; 0 is the paper's.
+        /// Smallest B_out, the threshold of OUT packets; auto: one packet, or b_out if smaller; the paper has 0.
         b_out_floor: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "", "ours: otherwise it falls to 0 and stays there";
         /// Time after a halving of B_out, the threshold of OUT packets, in which further losses of IN packets do not
         /// halve it.
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!((b_out(&queue), queue.port.tally().dropped_early.pkts), (10.0, 1), "an early drop");
     }
 
-    /// B_out after losses of IN packets at these times in ms, at the arrival of an OUT packet at `look` ms.
+    /// Loses an IN packet at each time of `losses`, in ms. Returns B_out at the arrival of an OUT packet at `look` ms.
     fn after(settings: &str, losses: &[u64], look: u64) -> f64 {
         let mut queue = queue(&alloc::format!("b_out=20 b_out_floor=0 b_cap=1e-9p {settings}"));
         for &ms in losses {
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_rejected() {
+    fn contradictory_parameters_are_rejected() {
         let refused = |settings| Sio::check(&params(settings)).is_err();
         assert!(refused("b_out=20kb b_out_floor=1p") && refused("b_out=0.5 b_out_floor=1p"));
         assert!(refused("b_cap=50 b_floor=60"));

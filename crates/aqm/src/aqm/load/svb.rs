@@ -22,7 +22,7 @@ use crate::{params, probes};
 params! {
     /// Parameters of SVB.
     pub struct Params {
-        /// Speed of the threshold, relative to traffic and link rate.
+        /// Gain of the threshold: dB/dt = alpha (phi C - traffic rate).
         alpha: f64 = 0.5, in 0.0 ..= 100.0, "alpha", "ours: Lemma 3.1 bounds it, no number is printed";
         /// Largest threshold; its unit is that of Q_v; auto: half the buffer.
         b_cap: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "", "ours: the paper leaves B unbounded";
@@ -34,7 +34,7 @@ params! {
         phi: f64 = 1.0, in 0.0 ..= 1.0, "phi", "eq. (1): the whole link; MSVB's phi_i";
         /// Which packets count in Q_v and B.
         rate_basis: RateBasis = RateBasis::Accepted, in 0.0 ..= 1.0, "", "ours: with drops, offered empties the real queue";
-        /// Leak towards b_target in 1/s, a fraction of the distance per second; 0: none.
+        /// Rate in 1/s at which B returns to b_target: adds leak (b_target - B) to dB/dt; 0: no leak.
         leak: f64 = 0.0, in 0.0 ..= 1e3, "kappa", "ours: not in the paper; 0.1 gives one equilibrium for any history";
         /// Target of the leak; auto: b_init.
         b_target: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "B_target", "ours: not in the paper";
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn eq_1_by_hand() {
+    fn q_v_b_and_p_match_eq_1() {
         let mut queue = queue("alpha=0.5 b_cap=4p");
         // Three at once: Q_v 1, 2, 3 and B 3.5, 3, 2.5, so p = 0, 0, 0.5/3.
         queue.arrive(packet(Ecn::Ect0), at(0));
@@ -202,8 +202,8 @@ mod tests {
         }
     }
 
-    /// The mean Q_v over 50 s, after 50 s, with senders that reduce their rate by p:
-    /// lambda = C (1 - p)/(1 - p_star), which is C at p_star.
+    /// Simulates 100 s with senders whose rate depends on p: lambda = C (1 - p)/(1 - p_star), which is C at p = p_star.
+    /// Returns the mean Q_v of the last 50 s.
     fn settled(settings: &str, p_star: f64) -> f64 {
         let mut queue = queue(settings);
         let (mut now, mut rng, mut debt) = (0.0, Rng::stream(7, "senders"), 0.0);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_rejected() {
+    fn contradictory_parameters_are_rejected() {
         let refused = |settings| Svb::check(&params(settings)).is_err();
         assert!(refused("b_cap=50 b_init=1000b") && refused("b_floor=60 b_cap=50") && refused("b_target=60 b_cap=50"));
         assert!(!refused("b_cap=50 b_target=20 b_init=0") && !refused("b_target=1000b"));

@@ -32,7 +32,8 @@ impl<L: Law> Ticked<L> {
         ticked
     }
 
-    /// Caches the due times: a period may need a division, and every packet compares.
+    /// Stores the next due time of each clock. Computing a period may need a division, and every packet is compared
+    /// with these times.
     fn set_dues(&mut self) {
         for (i, clock) in self.clocks.iter_mut().enumerate().take(L::CLOCKS) {
             clock.due = clock.last + self.law.period(i);
@@ -44,7 +45,7 @@ impl<L: Law> Ticked<L> {
         &self.law
     }
 
-    /// This adapter with `law`, effective from the next period.
+    /// A copy of this adapter with another `law`. The last actuation is used until the law's next update.
     pub fn under(&self, law: L) -> Self {
         let mut ticked = Self { law, ..*self };
         ticked.set_dues();
@@ -115,7 +116,7 @@ impl<L: Probes> Probes for Ticked<L> {
     }
 }
 
-/// An AQM with a fixed verdict at departure, decided before the packet is popped.
+/// An AQM that gives a fixed verdict at departure, for a caller that decides before the packet is popped.
 pub struct Decided(pub Verdict);
 
 impl Aqm for Decided {

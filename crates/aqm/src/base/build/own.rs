@@ -221,7 +221,7 @@ where
     }
 }
 
-/// The texts of a design as a static reference, which an entry needs.
+/// Gives the texts of design `D` as a static reference, as [`Entry::about`] requires.
 struct Words<D>(PhantomData<D>);
 
 impl<D: Design> Words<D> {

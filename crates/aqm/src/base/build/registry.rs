@@ -15,7 +15,7 @@ use crate::base::port::Port;
 use crate::base::settings::once_and_in_order;
 use crate::base::tc::{self, Setting};
 
-/// The preset called `name`, as a slice: the only preset of a variant.
+/// A slice with only the preset called `name`, for a variant, which has one preset. Empty if there is no such preset.
 pub const fn only(presets: &'static [Preset], name: &str) -> &'static [Preset] {
     let mut rest = presets;
     while let [first, more @ ..] = rest {
@@ -36,14 +36,14 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Calls [`Discipline::enqueue`] out of line: in one function with all disciplines, each would pay for the registers
-/// that others spill. Takes the packet by reference, which saves a copy.
+/// Calls [`Discipline::enqueue_from`] out of line. If all disciplines were inlined into one function, each would save
+/// the registers that any of them needs. The packet is passed by reference, which saves a copy.
 #[inline(never)]
 pub fn enqueue<D: Discipline>(discipline: &mut D, packet: &Packet, port: &mut Port, cx: &mut Cx) {
     discipline.enqueue_from(packet, port, cx);
 }
 
-/// Calls [`Discipline::dequeue`] out of line, for the same reason.
+/// Calls [`Discipline::dequeue`] out of line, for the same reason as [`enqueue`].
 #[inline(never)]
 pub fn dequeue<D: Discipline>(discipline: &mut D, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
     discipline.dequeue(port, cx)
@@ -64,7 +64,7 @@ pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
 pub struct Asked {
     /// The registry entry.
     pub entry: &'static Entry,
-    /// The discipline whose parameters it has; for a variant, its base.
+    /// Name of the discipline that defines the parameters: the base of a variant, else the entry's own name.
     pub base: &'static str,
     /// The settings, in order.
     pub settings: Vec<Setting>,
@@ -156,7 +156,8 @@ macro_rules! registry {
                 }
             }
 
-            /// The shares of the classes in one queue that the discipline enforces; `None` if there are none.
+            /// The shares of the link that the discipline enforces for the classes in one queue; `None` if it enforces
+            /// none.
             pub fn shares(&self, link: &$crate::base::units::Link) -> Option<$crate::base::design::Shares> {
                 let link = self.common.link(link);
                 match &self.params {
@@ -173,8 +174,8 @@ macro_rules! registry {
             $( $crate::registry!(@variant $variant $base $preset), )*
         ];
 
-        /// Any discipline, by value: one `match` per call, no allocation. `own` is a custom discipline, see
-        /// [`base::own`]; `behind` is a discipline behind a threshold marker.
+        /// Any discipline. One of the registry is stored by value: one `match` per call, no allocation. `own` is a
+        /// custom discipline, see [`base::own`]. `behind` is a threshold marker with a discipline behind it.
         #[allow(non_camel_case_types, missing_docs, clippy::large_enum_variant)]
         pub enum AnyDiscipline { $( $name($full), )* own($crate::base::own::OwnDiscipline), behind($crate::alloc::boxed::Box<$crate::base::threshold::Threshold<AnyDiscipline>>) }
 

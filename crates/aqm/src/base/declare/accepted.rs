@@ -3,7 +3,8 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// Describes the accepted values: an alternative keyword, `accepts`, and the range of the numbers with its unit.
+/// Describes the accepted values: the keyword `instead` if there is one, the text `accepts`, and the `range` of the
+/// numbers with its unit.
 pub fn phrase(instead: Option<&str>, accepts: &str, range: Option<((f64, f64), &str)>) -> String {
     let mut out = instead.map_or_else(String::new, |word| format!("{word}, or "));
     out.push_str(accepts);
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn error_shows_the_same_range() {
+    fn error_describes_accepted_values_and_range() {
         let error = Spec::parse("red w_q=7").unwrap_err();
         assert_eq!(error.accepts, of("red", "w_q"));
         let beyond: Vec<_> = ["msvb phi=0.1/7", "wrr weights=1/0", "red_tail c1_max=2", "codel ce_threshold=1e9s"]

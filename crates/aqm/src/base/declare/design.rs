@@ -154,7 +154,7 @@ pub trait Design: Sized {
         false
     }
 
-    /// Checks parameters against each other. The error completes "expected ...".
+    /// Checks parameters against each other. The error text says what is required; it is printed after "expected".
     fn check(_params: &Self::Params) -> Result<(), String> {
         Ok(())
     }
@@ -172,18 +172,19 @@ pub trait Design: Sized {
         None
     }
 
-    /// The shares of the classes in one queue, for models. `None` if there are none.
+    /// The shares of the link that the discipline enforces for the classes in one queue, for models. `None` if there
+    /// are none.
     fn shares(_params: &Self::Params, _link: &Link) -> Option<Shares> {
         None
     }
 }
 
-/// The shares of the classes in one queue that a discipline enforces.
+/// The shares of the link that a discipline enforces for the classes in one queue.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shares {
     /// The share of each class, from class 0.
     pub of: Vec<Share>,
-    /// Whether dropped packets count too.
+    /// Whether dropped packets count as traffic of their class, in addition to accepted ones.
     pub offered: bool,
 }
 
@@ -192,7 +193,7 @@ pub struct Shares {
 pub struct Share {
     /// Share of the link, 0 to 1.
     pub phi: f64,
-    /// Speed of the threshold, in packets per packet of traffic.
+    /// Gain of the threshold: its decrease in packets per packet of traffic.
     pub alpha: f64,
     /// Initial threshold in packets.
     pub threshold_pkts: f64,
@@ -267,8 +268,8 @@ pub const fn both<const N: usize>(own: &[ProbeSpec], part: &[ProbeSpec]) -> [Pro
     all
 }
 
-/// Declares the probes of a type: meaning, name, unit, range (default: 0 or more) and a closure that reads it. `then`
-/// appends the probes of a field.
+/// Declares the probes of a type. Each has a meaning (the doc comment), a name, a unit, a range (default: 0 or more)
+/// and a closure that reads the value. `then` appends the probes of a field.
 #[macro_export]
 macro_rules! probes {
     ($owner:ty { $( $(#[doc = $doc:expr])+ $name:ident [$unit:literal] $($readings:ident)? = |$it:ident| $read:expr; )* }

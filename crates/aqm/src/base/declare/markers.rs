@@ -1,5 +1,5 @@
-//! Markers signal or colour packets in addition to a discipline. These are their descriptions for `explain` and the
-//! book.
+//! The descriptions of markers for the command `explain` and the book. A marker works in addition to a discipline: it
+//! signals packets, or it colours them IN or OUT of a traffic profile.
 
 use alloc::string::String;
 
@@ -13,7 +13,7 @@ use crate::base::units::{Bytes, Rate};
 pub struct MarkerEntry {
     /// The marker's name.
     pub name: &'static str,
-    /// The texts.
+    /// Summary, source, rule and deviations from the source.
     pub about: About,
     /// Examples of its syntax, one per line.
     pub written: &'static str,
@@ -25,12 +25,12 @@ pub struct MarkerEntry {
     pub presets: &'static [Preset],
     /// The probes.
     pub probes: &'static [ProbeSpec],
-    /// Path of the source file with its rule.
+    /// Path of the source file that implements it.
     pub code: &'static str,
 }
 
 impl MarkerEntry {
-    /// The name of that file without extension, also used by its reference, golden trace and mutants.
+    /// The name of the file `code` without extension. The marker's reference, golden trace and mutants have this name.
     pub fn rule(&self) -> &'static str {
         let file = self.code.rsplit('/').next().unwrap_or_default();
         file.strip_suffix(".rs").unwrap_or(file)

@@ -11,9 +11,9 @@ use crate::base::units::{Bytes, Depth, Limit, Rate};
 
 /// A type of parameter values.
 pub trait Value: Sized {
-    /// Description of accepted text, to follow "expected ".
+    /// Description of accepted text. Error messages print it after "expected ".
     const ACCEPTS: &'static str;
-    /// The unit, for tables.
+    /// The unit that tables of parameters show, or the accepted keywords separated by `|`.
     const UNIT: &'static str;
     /// A keyword accepted in addition to [`ACCEPTS`](Self::ACCEPTS).
     const INSTEAD: Option<&'static str> = None;
@@ -160,7 +160,7 @@ impl Value for Rate {
     }
 }
 
-/// A value that is computed from the link unless it is given.
+/// A value that the user gives. Otherwise the discipline determines it, for example from the link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Auto<T> {
     /// Computed by the discipline.
@@ -272,7 +272,7 @@ impl PerClass {
         Self { values: [value; MAX_CLASSES], len: 1 }
     }
 
-    /// The value of `class`, modulo the length of the list.
+    /// The value of `class`. Classes beyond the end of the list start again with its first value.
     #[inline]
     pub fn of(&self, class: u8) -> f64 {
         self.values[usize::from(class) % usize::from(self.len)]
@@ -350,13 +350,13 @@ macro_rules! choice {
 pub struct ParamSpec {
     /// The key.
     pub name: &'static str,
-    /// The symbol in the source; empty if there is none.
+    /// The symbol in the paper, RFC or program that defines the parameter; empty if there is none.
     pub symbol: &'static str,
     /// Unit, or the accepted keywords separated by `|`.
     pub unit: &'static str,
     /// Meaning.
     pub doc: &'static str,
-    /// Source of default and rule.
+    /// Origin of the default or the rule, such as a section of a paper or RFC, or a program.
     pub source: &'static str,
     /// Smallest and largest value, in base units.
     pub range: (f64, f64),
@@ -386,7 +386,7 @@ pub struct ParamError {
     pub key: String,
     /// The value, as written.
     pub found: String,
-    /// Description of accepted text, after "expected ".
+    /// Description of accepted text. The message prints it after "expected ".
     pub accepts: Cow<'static, str>,
     /// A hint, such as the nearest name or another unit.
     pub hint: Option<String>,
@@ -426,7 +426,7 @@ pub const fn plain(field: &'static str) -> &'static str {
 }
 
 impl ParamSpec {
-    /// The full description of accepted text: `auto, or a time such as 20ms, from 0.001 to 1000 s`.
+    /// Keyword, accepted values and range in one text, such as `auto, or a time such as 20ms, from 0.001 to 1000 s`.
     pub fn accepted(&self) -> String {
         phrase(self.instead, self.accepts, self.range_in.map(|unit| (self.range, unit)))
     }

@@ -79,8 +79,8 @@ pub fn apply<P: ParamSet>(
     Ok(())
 }
 
-/// Checks that `preset=...` comes first and that each key occurs once. `own` is a variant's name and its preset, which
-/// cannot be changed.
+/// Checks that `preset=...` comes first and that no key occurs twice. `own` is for a variant (a discipline with a fixed
+/// preset): its name and that preset. Any other preset is then an error.
 pub fn once_and_in_order(words: &[&str], own: Option<(&str, &str)>) -> Result<(), ParamError> {
     let fail = |key: &str, found: String, accepts: String, hint| {
         Err(ParamError { key: key.to_string(), found, accepts: accepts.into(), hint })
@@ -105,8 +105,8 @@ pub fn once_and_in_order(words: &[&str], own: Option<(&str, &str)>) -> Result<()
     Ok(())
 }
 
-/// `key=value ...` of every parameter of the discipline in order of declaration, and of the common ones not at their
-/// default.
+/// The settings as text: every parameter of the discipline in order of declaration, then `ecn` and each other common
+/// parameter that is not at its default. A space precedes each `key=value`.
 pub fn canonical<P: ParamSet>(common: &Common, own: &P) -> String {
     let mut out = String::new();
     for spec in P::SPECS {

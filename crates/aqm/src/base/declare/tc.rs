@@ -1,7 +1,7 @@
 //! Parser for tc(8) arguments: `fq_codel target 5ms interval 100ms ecn`, with the kernel's names and defaults.
 //!
-//! Each discipline that the kernel has declares its tc arguments. They are translated to `preset=linux target=5ms ...`
-//! and then parsed as usual. Values are parsed as iproute2 does, including values without effect here.
+//! A discipline that is also in the Linux kernel declares its tc arguments. They are translated to `preset=linux
+//! target=5ms ...` and then parsed as usual. Values are parsed as in iproute2, even if they have no effect here.
 //!
 //! Differences from tc: a number of packets may end in `p`, as `tc qdisc show` prints it. Text after a number that is
 //! not a unit is always an error, and so is a value beyond 32 bits or beyond the parameter's range.
@@ -25,7 +25,7 @@ use crate::base::text::joined;
 pub struct Sets {
     form: Form,
     key: &'static str,
-    /// Divisor of the value: it counts parts of one.
+    /// Divisor of the value, for example 16 if tc counts sixteenths.
     parts: u32,
     least: u32,
     most: u32,
@@ -49,7 +49,7 @@ pub enum Tail {
     Refused(&'static str),
 }
 
-/// A value of this form sets the parameter `key`.
+/// An argument whose value has the format `form` and sets the parameter `key`.
 pub const fn sets(form: Form, key: &'static str) -> Sets {
     Sets { form, key, parts: 1, least: 0, most: u32::MAX, skips_zero: false }
 }
@@ -94,7 +94,7 @@ impl Sets {
         self.form
     }
 
-    /// The `key=value` for a number; `None` if it means the default.
+    /// The `key=value` for `number`; `None` if `number` is 0 and 0 means the default.
     fn setting(&self, number: f64) -> Option<String> {
         if self.skips_zero && number == 0.0 {
             return None;
@@ -244,16 +244,16 @@ impl Tc {
     }
 }
 
-/// The argument of pfifo.
+/// The argument `limit` of pfifo: the buffer in packets; 0 is an ordinary value.
 pub const LIMIT_PACKETS: Words = &[("limit", sets(Form::SizedPackets, "hard_limit").tail())];
-/// The buffer of most other disciplines, in packets.
+/// The argument `limit` of most other disciplines: the buffer in packets; 0 means the default.
 pub const LIMIT: Words = &[("limit", sets(Form::Packets, "hard_limit").but_zero())];
 /// The number of flow queues.
 pub const FLOWS: Words = &[("flows", sets(Form::Count, "flows").but_zero())];
 /// ECN marking on or off.
 pub const ECN: Words = &[("ecn", Tail::Flag("ecn=on")), ("noecn", Tail::Flag("ecn=off"))];
 
-/// Aliases: tc's name, Forebay's name, and the syntax of tc's name.
+/// Disciplines with another name in tc: tc's name, Forebay's name, and the syntax with tc's name.
 const ALIASES: [(&str, &str, Tc); 3] = [
     ("pfifo", "droptail", Tc::new("ecn=off hard_limit=1000p", &[LIMIT_PACKETS])),
     ("pfifo_head_drop", "droptail", Tc::new("ecn=off front=on hard_limit=1000p", &[LIMIT_PACKETS])),
@@ -316,7 +316,7 @@ pub fn notes(name: &str, tc: &Tc) -> Vec<String> {
     core::iter::once(bare).chain(others.map(other)).collect()
 }
 
-/// The aliases: tc's name, Forebay's name, and the syntax of tc's name.
+/// The disciplines with another name in tc: tc's name, Forebay's name, and the syntax with tc's name.
 pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str, Tc)> {
     ALIASES.into_iter()
 }
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn last_occurrence_wins_and_0_may_mean_default() {
+    fn last_occurrence_of_a_tc_argument_wins() {
         assert_eq!(of("limit 5 target 1 limit 7").unwrap(), "preset=linux hard_limit=10240p target=1us hard_limit=7p");
         assert_eq!(of("limit 5 target 1 limit 0").unwrap(), "preset=linux hard_limit=10240p target=1us");
         assert!(of("target 1 limit x limit 7").is_err(), "each is read");
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_qdiscs_have_a_hint() {
+    fn unsupported_linux_qdiscs_have_a_hint() {
         for name in ELSEWHERE {
             let said = Spec::parse(name).unwrap_err();
             assert_eq!(

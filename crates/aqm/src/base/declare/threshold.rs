@@ -1,9 +1,10 @@
-//! The threshold marker of the AAQM paper (eq. 18): signals arrivals at any discipline by the buffer's fill level.
+//! The threshold marker of the AAQM paper (eq. 18). It can precede any discipline. It signals arrivals with a
+//! probability that depends on how full the buffer is.
 //!
 //! Let x be the share of the buffer in use, including the arriving packet. The signal probability is 0 up to the
 //! threshold and rises linearly to 1 at a full buffer. The threshold may change during the run. The discipline decides
-//! about every arrival. A packet that it accepts and the marker signals is marked or dropped; the discipline is
-//! notified as of an overflow.
+//! about every arrival. If it accepts a packet that the marker signals, the packet is marked or dropped. The discipline
+//! handles such a drop like an overflow drop.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -90,7 +91,7 @@ impl Value for Steps {
     }
 }
 
-/// Eq. 18: the signal probability if `x` is the share of the buffer in use with the arrival.
+/// Eq. 18: the signal probability. `x` is the share of the buffer in use, including the arrival; `th` is the threshold.
 fn d(x: f64, th: f64) -> f64 {
     if x <= th { 0.0 } else { ((x - th) / (1.0 - th)).min(1.0) }
 }
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_round_trip_and_change_on_time() {
+    fn threshold_steps_parse_and_apply_at_their_times() {
         for text in ["off", "0.95", "0.95/125s:0.5/175s:0.95"] {
             assert_eq!(Steps::parse(text).map(|th| th.show()), Ok(text.to_string()));
         }
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn works_in_front_of_every_discipline() {
+    fn zero_threshold_signals_packets_of_every_discipline() {
         for name in crate::ENTRIES.iter().map(|entry| entry.name) {
             let queue = filled(&format!("{name} th=0"), Ecn::NotEct);
             let tally = queue.port.tally();
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn discipline_sees_all_arrivals_and_marks_count_once() {
+    fn signalled_arrivals_reach_discipline_and_marks_count_once() {
         // AVQ's virtual queue counts every offered packet.
         let all = filled("avq limit=1000 bytes=off th=0.2", Ecn::NotEct);
         assert!(all.port.tally().dropped_early.pkts > 10);
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn overflow_drops_are_unchanged() {
+    fn threshold_of_one_equals_plain_drop_tail() {
         let alone = filled("droptail", Ecn::NotEct).port.tally();
         let high = filled("droptail th=1", Ecn::NotEct).port.tally();
         assert_eq!((alone, high.dropped_early.pkts), (high, 0));

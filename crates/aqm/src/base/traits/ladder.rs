@@ -37,12 +37,12 @@ impl Sample {
     }
 }
 
-/// How a [`Law`] signals packets. The list is closed, so that a kernel can implement all of it.
+/// How a [`Law`] signals packets. There are only these forms, so that a kernel can implement all of them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Signal {
     /// With this probability.
     Bernoulli(f64),
-    /// With probability `p * q / q0`, q being the backlog at the packet.
+    /// With probability `p * q / q0`. Here q is the backlog when the packet is signalled.
     Scaled {
         /// Probability at q0.
         p: f64,
@@ -56,7 +56,8 @@ pub enum Signal {
 pub struct Actuation {
     /// The signal probability.
     pub signal: Signal,
-    /// Byte mode: the probability is multiplied by packet length / this mean, in bytes.
+    /// The mean packet length in bytes in byte mode: the probability is multiplied by packet length / mean. `None` in
+    /// packet mode.
     pub per_byte: Option<f64>,
     /// When ECT packets are signalled. Other packets are always signalled at arrival.
     pub act_on: ActOn,
@@ -67,7 +68,7 @@ pub struct Actuation {
 pub enum ActOn {
     /// At arrival.
     Arrival,
-    /// At departure: ECN marks of REM.
+    /// At departure, as in REM.
     Departure,
 }
 
@@ -102,12 +103,12 @@ impl Actuation {
     }
 }
 
-/// When a law's clocks are checked.
+/// What triggers the check whether a clock of a law is due. A clock is a periodic update.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trigger {
-    /// By the host's timer, exactly on time.
+    /// The timer of the host (such as the simulator). Updates are exactly on time.
     Timer,
-    /// At arrivals, as in some papers' listings: late by up to one inter-arrival time.
+    /// Each arrival, as in some papers' listings. An update may be late by up to one inter-arrival time.
     Arrival,
 }
 
@@ -191,7 +192,7 @@ pub struct Fluid<F> {
 }
 
 impl<F: FnMut(&Sample) -> f64> Fluid<F> {
-    /// Shortest period, well below any RTT. The discipline itself has no clock.
+    /// Default and shortest update period, well below any RTT. The AQM itself has no update period.
     const SHORTEST: Span = Span::from_millis(1);
 
     /// An adapter with the shortest period.
@@ -235,7 +236,7 @@ pub trait Aqm {
         Verdict::Accept
     }
 
-    /// Whether the oldest packets of the list are dropped for an accepted arrival that does not fit.
+    /// Whether the oldest packets of the list are dropped if an accepted arrival does not fit. Default: no.
     #[inline]
     fn makes_room(&self) -> bool {
         false
@@ -251,7 +252,7 @@ pub trait Aqm {
         Verdict::Accept
     }
 
-    /// The next packet of `list` to send. Overridden only if the source has its own dequeue loop.
+    /// The next packet of `list` to send. Override it only for an algorithm with a special dequeue loop, such as CoDel.
     #[inline]
     fn dequeue(&mut self, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
         port.pop_judged(list, self, cx)

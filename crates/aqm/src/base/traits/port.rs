@@ -186,7 +186,8 @@ impl Port {
         self.level(list).head()
     }
 
-    /// Packets dropped since the host last cleared this list; the host must release their slots.
+    /// Packets dropped since this list was last cleared. The program that owns the queue must clear it and release each
+    /// packet's `slot`.
     pub fn discarded(&mut self) -> &mut Vec<(Packet, Reason)> {
         &mut self.discarded
     }
@@ -217,14 +218,14 @@ impl Port {
         }
     }
 
-    /// Whether a signal to `packet` is a mark.
+    /// Whether a signal marks `packet`; otherwise it drops the packet.
     #[inline]
     pub const fn marks(&self, packet: &Packet) -> bool {
         self.ecn && packet.ecn.is_capable()
     }
 
-    /// Appends a packet; returns its place and the counters. Always inlined: narrow stores followed by wide loads of
-    /// the packet would stall store forwarding.
+    /// Appends a packet to `list`. Returns references to the stored packet and to the counters. Always inlined: in a
+    /// call, the packet would be written in narrow stores and read in wide loads, which prevents store forwarding.
     #[inline(always)]
     fn push(&mut self, list: ListId, packet: Packet) -> (&mut Packet, &mut Tally) {
         let node = Node { packet, next: NONE };
@@ -376,7 +377,7 @@ impl<'a> Level<'a> {
         self.port.fits(len)
     }
 
-    /// Whether a signal to `packet` is a mark.
+    /// Whether a signal marks `packet`; otherwise it drops the packet.
     #[inline]
     pub const fn marks(&self, packet: &Packet) -> bool {
         self.port.marks(packet)

@@ -5,7 +5,7 @@
 pub enum Reason {
     /// By decision of the discipline.
     Early,
-    /// By decision of a marker in front of the discipline, for which it counts like an overflow.
+    /// By decision of a marker in front of the discipline. The discipline handles it like an overflow drop.
     Marker,
     /// The buffer was full.
     Overflow,
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn mark_verdict_needs_only_ect() {
+    fn mark_verdict_marks_ect_with_ecn_off() {
         let link = Link { rate: Rate(1_000_000), limit: Limit::Packets(1), mean_packet: Bytes(1000) };
         for (says, on) in [
             ([Verdict::Mark, Verdict::Accept], false),

@@ -15,10 +15,10 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// Longest list of names that a message has in full.
 const MOST_NAMES: usize = 16;
-/// Number of names that stand for a longer list.
+/// Number of names that a message shows if the list is longer.
 const FEW: usize = 5;
 
-/// What is accepted in place of `word`: all names, or the nearest ones of a long list.
+/// The accepted names, for an error about `word`: all of up to 16 names, or the number of names and the nearest ones.
 pub fn one_of(word: &str, names: &[&str]) -> String {
     if names.len() <= MOST_NAMES {
         return format!("one of {}", names.join(", "));
@@ -53,7 +53,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn finds_typos_only() {
+    fn nearest_accepts_typos_and_rejects_distant_words() {
         assert_eq!(nearest("raqn", ["raqm", "red"]), Some("raqm"));
         assert_eq!(nearest("qeuue", ["queue", "rate"]), Some("queue"));
         assert_eq!(

@@ -71,14 +71,14 @@ impl Proto {
 
 /// A packet descriptor: 32 bytes, `Copy`.
 ///
-/// The ECN field is changed on the way. It has the last four bytes, so that the bytes before it are copied as whole
-/// words; overlapping partial copies would stall.
+/// Marking changes the ECN field. It has the last four bytes, so that the bytes before it are copied as whole words.
+/// Overlapping partial copies would stall the CPU.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Packet {
     /// Arrival time at this queue.
     pub arrived: Instant,
-    /// The host's handle of the packet.
+    /// Identifies the packet in the program that owns the queue, such as the simulator.
     pub slot: u32,
     /// Length on the wire in bytes.
     pub len: u32,

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn golden_vector_of_the_authors() {
+    fn output_equals_the_reference_implementation() {
         // First outputs of the reference C code from state {1, 2, 3, 4}.
         let mut rng = Rng::from_state([1, 2, 3, 4]);
         let got: [u64; 6] = core::array::from_fn(|_| rng.bits());
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_has_mean_one_half_in_range() {
+    fn uniform_numbers_are_in_range_with_mean_half() {
         let mut rng = Rng::stream(7, "test");
         let n = 100_000;
         let sum: f64 = (0..n).map(|_| rng.uniform()).inspect(|u| assert!((0.0..1.0).contains(u))).sum();

@@ -15,7 +15,7 @@ use crate::base::units::{Bytes, Depth, Limit, Rate};
 /// A parse error of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadValue {
-    /// Description of accepted text, after "expected ".
+    /// Description of accepted text. Error messages print it after "expected ".
     pub accepts: Cow<'static, str>,
     /// How to correct it, if known.
     pub hint: Option<String>,
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parses_tc_notation() {
+    fn rates_times_and_sizes_use_tc_notation() {
         assert_eq!(rate("15mbit"), Ok(Rate(15_000_000)));
         assert_eq!(rate("1.5Gbit"), Ok(Rate(1_500_000_000)));
         assert_eq!(rate("9600bit"), Ok(Rate(9600)));

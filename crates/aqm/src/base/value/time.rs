@@ -31,7 +31,8 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
-    /// `span` later, for times within a run. Unlike `+` it does not saturate; debug builds check overflow.
+    /// This time plus `span`, without the saturation of `+`. Only for times within a run. Debug builds panic on
+    /// overflow.
     #[inline]
     pub const fn plus(self, span: Span) -> Self {
         Self(self.0 + span.0)

@@ -26,7 +26,7 @@ pub trait Coupled {
     /// The periodic update.
     fn tick(&mut self, _port: &Port, _now: Instant) {}
 
-    /// The same parameters with the state of `before`.
+    /// Keeps the parameters of `self` and takes the state of `before`.
     #[must_use]
     fn after(self, before: &Self) -> Self;
 }
@@ -72,7 +72,7 @@ impl<R: Coupled> Dual<R> {
         &self.priority
     }
 
-    /// The same parameters with the state of `before`.
+    /// Keeps the parameters of `self` and takes the state of `before`.
     #[must_use]
     pub fn after(self, before: &Self) -> Self {
         let (rule, priority) = (self.rule.after(&before.rule), self.priority.after(&before.priority));

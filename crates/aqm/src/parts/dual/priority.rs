@@ -1,4 +1,4 @@
-//! Two lists for a coupled AQM (RFC 9332), and a scheduler that gives one limited priority.
+//! Two lists for a coupled AQM (RFC 9332), and a scheduler that gives the low-latency list limited priority.
 
 use crate::base::adapters::Decided;
 use crate::base::cx::Cx;
@@ -17,9 +17,10 @@ pub const LOW: ListId = ListId(1);
 choice! {
     /// The scheduler that limits the priority of the low-latency list.
     pub enum Scheduler {
-        /// Weighted round robin: limits its share of the link while both lists hold packets.
+        /// Weighted round robin: limits the low-latency list's share of the link while both lists hold packets.
         Wrr = "wrr",
-        /// Time-shifted FIFO: limits its lead over Classic packets in sojourn time.
+        /// Time-shifted FIFO: the low-latency list sends first, unless the head of the Classic list has waited longer
+        /// than the other head by more than the time shift.
         TsFifo = "ts-fifo",
     }
 }
@@ -59,7 +60,7 @@ impl Priority {
         Self { scheduler, weight, tshift, credit: idle_credit, idle_credit, seen: [Seen::default(); 2] }
     }
 
-    /// This scheduler with credit and statistics of `before`.
+    /// Keeps the parameters of `self` and takes the credit and the statistics of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { credit: before.credit, seen: before.seen, ..self }
     }
@@ -180,7 +181,8 @@ mod tests {
 
     const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(1000), mean_packet: Bytes(1000) };
 
-    /// A port at 100 ms with packets of 1000 bytes: `classic` of age 100 ms and `low` of age 10 ms.
+    /// A port with packets of 1000 bytes. At time 100 ms the `classic` packets of the Classic list are 100 ms old, the
+    /// `low` packets of the low-latency list 10 ms.
     fn port(classic: u32, low: u32) -> Port {
         let mut port = Port::new(LINK, 2, true);
         let mut rng = Rng::stream(1, "port");
@@ -193,7 +195,7 @@ mod tests {
         port
     }
 
-    /// The lists of the next `n` packets sent: `c` or `l`.
+    /// Sends up to `n` packets. Returns their lists in order: `c` for Classic, `l` for low-latency.
     fn order(priority: &mut Priority, port: &mut Port, n: usize) -> String {
         let mut rng = Rng::stream(1, "order");
         let mut cx = Cx::new(at(100), &mut rng);
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn credit_needs_contention_and_resets_when_idle() {
+    fn credit_needs_both_backlogs_and_resets_when_idle() {
         let mut wrr = Priority::new(Scheduler::Wrr, 0.25, Span::ZERO, Bytes(1000));
         assert_eq!(order(&mut wrr, &mut port(0, 5), 5), "lllll");
         assert_eq!(order(&mut wrr, &mut port(5, 0), 5), "ccccc");

@@ -13,7 +13,7 @@ use crate::base::verdict::Verdict;
 use super::priority::{CLASSIC, LOW};
 use crate::parts::coupled::{Coupling, Toss, Tosses};
 
-/// A service class that overrides the queue, or none.
+/// A service class whose packets enter a fixed queue, independent of their ECN field; or no class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// No class.
@@ -70,7 +70,7 @@ pub fn refuses(l4s: bool, packet: &Packet) -> bool {
 /// The signalling decisions for both queues.
 #[derive(Clone, Debug)]
 pub struct DualAqm {
-    /// The relation of the two probabilities.
+    /// The relation between the Classic and the scalable probability, and the reaction to overload.
     pub coupling: Coupling,
     classic: Tosses,
     low: Tosses,
@@ -79,19 +79,23 @@ pub struct DualAqm {
 }
 
 impl DualAqm {
-    /// Without `l4s` no packet is scalable. With `protected` another mechanism polices Not-ECT packets of the
-    /// low-latency queue.
+    /// If `l4s` is false, every packet is subject to the Classic probability. If `protected` is true, Not-ECT packets
+    /// of the low-latency queue are not signalled, because another mechanism polices them.
     pub const fn new(coupling: Coupling, toss: Toss, l4s: bool, protected: bool) -> Self {
         Self { coupling, classic: Tosses::new(toss), low: Tosses::new(toss), l4s, protected }
     }
 
-    /// These decisions with the accumulated amounts of `before`.
+    /// Keeps the parameters of `self` and takes the accumulated probabilities of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { classic: self.classic.after(&before.classic), low: self.low.after(&before.low), ..self }
     }
 
-    /// The verdict on the head of `list`. `marks`: whether it can be marked; `native`: the probability from the sojourn
-    /// time of an L packet.
+    /// The verdict on `packet`, the head of `list`.
+    ///
+    /// - `marks`: whether the packet can be marked.
+    /// - `p`: the base probability p', from which both probabilities are computed.
+    /// - `native`: the probability from the sojourn time of the packet; ignored for the Classic queue.
+    /// - `u`: two random numbers.
     #[inline]
     pub fn hear(&mut self, list: ListId, packet: &Packet, marks: bool, p: f64, native: f64, u: [f64; 2]) -> Verdict {
         // Not `&&`: Classic and scalable packets alternate irregularly, so a branch is mispredicted.

@@ -43,7 +43,8 @@ fn round_trips(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
     Ok(times.into_iter().chain(["tupdate=auto", "alpha=auto", "beta=auto"].map(Setting::new)).collect())
 }
 
-/// The settings from step_thresh (a time, or packets left behind at departure) and min_qlen_step.
+/// The settings from step_thresh and min_qlen_step. step_thresh is a time, or a number of packets that remain in the
+/// queue after a departure.
 fn step(all: &[Typed]) -> Vec<Setting> {
     let (least, thresh) = (Typed::find(all, "min_qlen_step"), Typed::find(all, "step_thresh"));
     let most_exempt = least.map_or(0, |typed| typed.number as u32);

@@ -27,7 +27,7 @@ table! {
     /// A constant rate while on, nothing while off; on and off times are exponential.
     pub struct OnOff {
         + START;
-        /// Packets while on, and both mean times.
+        /// Rate and size of packets while on, and mean on and off times.
         ..bursts: Bursts;
         + TRANSPORT;
         + ECN;
@@ -41,11 +41,11 @@ table! {
     /// self-similar.
     pub struct Pareto {
         + START;
-        /// Packets while on, and both mean times.
+        /// Rate and size of packets while on, and mean on and off times.
         ..bursts: Bursts;
         + TRANSPORT;
-        /// Tail index of both times, from 1.05 to 100; up to 2 the Hurst parameter is (3 - shape)/2. Default
-        /// 1.5.
+        /// Tail index of both times, from 1.05 to 100; default 1.5. For an index of at most 2, the Hurst parameter of
+        /// many flows together is (3 - shape)/2.
         shape: f64 = Number(tail_index), or 1.5;
         + ECN;
         /// The TCP connection; `None` for UDP.
@@ -56,7 +56,7 @@ table! {
 table! {
     /// Packets and times of an on-off flow.
     pub struct Bursts {
-        /// Rate of each flow while on, at most one packet per microsecond; or give mean_rate.
+        /// Rate of each flow while on, at most one packet per microsecond. Give either rate or mean_rate.
         rate: Rate = RATE, or Rate(0);
         + MEAN_RATE;
         /// Mean on time.
@@ -92,7 +92,7 @@ fn with_rate(bursts: Bursts, table: &Table<'_>) -> Result<Bursts, InputError> {
     }
 }
 
-/// The pattern over TCP if there is a connection, else over UDP.
+/// Traffic with this pattern: over the TCP connection `tcp`, or over UDP if it is `None`.
 fn carried(pattern: Pattern, tcp: Option<TcpOptions>, ecn: bool) -> Vec<Part> {
     match tcp {
         Some(tcp) => Part::only(Traffic::Application(TcpOptions { ecn, ..tcp }, Work::Written(pattern))),

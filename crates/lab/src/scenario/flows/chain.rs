@@ -19,9 +19,10 @@ use crate::input::InputError;
 const MOST_STATES: usize = 64;
 /// Highest rate of transitions or packets, per second: one per microsecond on average.
 const FASTEST: f64 = 1e6;
-/// Most transitions, on average, until the next packet. Beyond it transitions cost more run time than packets.
+/// Largest mean number of transitions until the next packet. It limits the run time, which every transition increases.
 const MOST_MOVES: f64 = 1e6;
-/// Tolerance for the sum of a generator's row, relative to its largest cell: sums of decimals are not exact.
+/// Tolerance for the sum of a row of a generator, relative to its largest cell. Sums of decimal numbers have rounding
+/// errors.
 const OFF: f64 = 1e-9;
 /// Maximum number of phases of an Erlang distribution.
 const MOST_PHASES: u32 = 32;
@@ -85,8 +86,8 @@ table! {
     pub struct Lengths {
         /// Packet size in bytes on the wire; default the scenario's packet.
         packet: u32 = PACKET, or_else |table| Ok(table.setting.packet);
-        /// Sizes vary: each is a sum of this many exponential parts, with mean packet. Default all of size
-        /// packet.
+        /// Random packet sizes with an Erlang distribution of this many phases and mean packet. By default all packets
+        /// have the size packet.
         erlang: Option<u8> = whole_number::<u8>(1, MOST_PHASES), optional;
     }
     finish |lengths: Lengths, table: &Table<'_>| match lengths.erlang {
@@ -144,7 +145,7 @@ const OF_MAP: &[Key] = &[
     need("d1", matrix, "Transitions per second with a packet, also from a state to itself."),
 ];
 
-/// Rows of numbers.
+/// JSON Schema of a matrix: a list of rows, each a list of numbers.
 fn matrix() -> Json {
     schema::many(schema::many(schema::quantity()))
 }
@@ -178,7 +179,7 @@ impl Keys for MapChain {
 }
 
 impl Lengths {
-    /// Packets of `chain` for all flows of a group. Each flow has its own state.
+    /// Traffic of a group of flows whose packets `chain` generates. Each flow has its own state of the chain.
     fn brought_by(&self, chain: &Chain) -> Vec<Part> {
         let chain = Arc::new(chain::Chain::new(&chain.moves, &chain.packets, &chain.shares()));
         Part::datagrams(Pattern::Chain { chain, sizes: self.erlang.map_or(Sizes::Constant, Sizes::Erlang) })
@@ -318,7 +319,8 @@ fn cell_rate(words: &str) -> Parsed<f64> {
     rate.ok_or_else(|| BadValue::new("a number per second, at most 1e6"))
 }
 
-/// Refuses negative rates off the diagonal, and rows whose sum, with that of `more`, is not 0.
+/// Refuses negative rates off the diagonal, and rows whose sum is not 0. The sum includes the same row of `more`, if
+/// given.
 fn sums(table: &Table<'_>, key: &'static str, moves: &[Vec<f64>], more: Option<&[Vec<f64>]>) -> Result<(), InputError> {
     if let Some(cell) = cells(moves).find(|(i, j)| i != j && moves[*i][*j] < 0.0) {
         return Err(at_cell(table, key, cell, "a rate of at least 0 off the diagonal"));

@@ -7,7 +7,7 @@ use crate::input::{InputError, did_you_mean};
 /// The value of `ecn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ect {
-    /// `false`: Not-ECT. DCTCP needs ECN and sends as with [`Own`](Self::Own).
+    /// `false`: Not-ECT. A control that requires ECN, such as DCTCP, sends as with [`Own`](Self::Own).
     Off,
     /// `true`: the default of the sender, ECT(1) for DCTCP with `l4s`, else ECT(0).
     Own,

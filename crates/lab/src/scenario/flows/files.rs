@@ -18,7 +18,7 @@ use crate::declare::{
 use crate::document::{Node, Value, quote};
 use crate::input::InputError;
 
-/// Default size of a page request in bytes on the wire: a GET with its usual headers. Our choice.
+/// Default size of a page request in bytes on the wire: an HTTP GET with usual headers. Chosen by this project.
 const REQUEST: u16 = 400;
 /// Largest file in bytes.
 const LARGEST: u64 = 1_000_000_000_000;
@@ -104,7 +104,7 @@ const DISTRIBUTION: &[Key] = &[
     may("most", schema::quantity, "Upper bound; larger values are drawn again (pareto, lognormal). Default none."),
 ];
 
-/// A number or a distribution.
+/// Kind of a value that a scenario gives as a number or as a distribution.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amount {
     /// A size in bytes.
@@ -203,7 +203,7 @@ fn pair(node: &Node, path: &str, read: impl Fn(&str) -> Parsed<f64>) -> Result<(
     if least <= most { Ok((least, most)) } else { Err(hi.error(path, "a value at least as large as the first")) }
 }
 
-/// A distribution as a scenario writes it; `show` writes each value with its quotes.
+/// A distribution in the syntax of a scenario. `show` returns the text of one value, including quotes.
 fn show(draw: &Draw, show: impl Fn(f64) -> String) -> String {
     let most = |most: f64| if most.is_finite() { format!(", most = {}", show(most)) } else { String::new() };
     match *draw {

@@ -50,15 +50,15 @@ table! {
         + TO;
         /// Sending and receiving hosts.
         - ends: Ends = |_: &Table<'_>| Ok(Ends::Pairs { access: 0, enter: 0, leave: 0 });
-        /// Two-way propagation delay of each flow, all links included: each flow then has its own access link.
-        /// Default that of its hosts.
+        /// Two-way propagation delay of each flow over all its links; each flow then has its own access link. Default
+        /// the delay through the access link of its hosts.
         rtt: Option<Uniform> = TIMES, optional;
         /// Token bucket that colours packets IN or OUT; default all are IN.
         marker: Option<Marker> = TOKEN_BUCKET, optional;
-        /// ECN codepoint of the data, as requested.
+        /// Value of the key `ecn`; see [`FlowGroup::codepoint`] for the codepoint of the data.
         - ecn: Ect = ecn;
-        /// Start of a flow, relative to the start of an active window. `None` for a kind whose flows
-        /// [arrive](super::Arrivals) at random.
+        /// Start of a flow, relative to the start of an active window. `None` for a kind without the key `start`: its
+        /// flows [arrive](super::Arrivals) at random.
         - start: Option<Uniform> = start;
     }
 }

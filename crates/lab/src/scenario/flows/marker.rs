@@ -28,11 +28,11 @@ pub enum Per {
     Host,
     /// One bucket per flow.
     Flow,
-    /// One bucket per host, for the flows that it sends of all groups with an equal marker.
+    /// One bucket per sending host and marker. It is shared by the host's flows of all groups with an equal marker.
     Edge,
 }
 
-/// Documentation of the keys, from the library.
+/// Parameter of the crate `forebay-aqm` that gives the key its name and documentation.
 const CIR: &ParamSpec = &BUCKET_KEYS[0];
 const CBS: &ParamSpec = &BUCKET_KEYS[1];
 const WHO: &ParamSpec = &BUCKET_KEYS[2];
@@ -85,7 +85,7 @@ pub(super) const TOKEN_BUCKET: Custom<Marker> = Custom {
     accepts: "",
 };
 
-/// Refuses a burst smaller than a packet of `packet` bytes or larger than the library can count.
+/// Refuses a burst smaller than a packet of `packet` bytes or larger than [`LARGEST_BURST`].
 pub(super) fn fits(marker: &Marker, packet: u32, group: &Table<'_>) -> Result<(), InputError> {
     if (u64::from(packet)..=LARGEST_BURST).contains(&marker.burst(packet).0) {
         return Ok(());

@@ -1,4 +1,5 @@
-//! `[[flows]]`: the traffic. Each kind of traffic is one file with its table, and one line in `kinds!`.
+//! `[[flows]]`: the traffic. Each kind of traffic has a table in a file of this folder, and a line in `kinds!`. Related
+//! kinds share a file.
 
 mod bursts;
 mod cbr;
@@ -69,8 +70,8 @@ pub(crate) trait Source {
         None
     }
 
-    /// Traffic of each flow; connections use ECN if `ecn`. Several parts become several flows with the same
-    /// times.
+    /// The traffic of each flow, in one or more parts. The simulator has a flow for each part; these flows start and
+    /// stop at the same times. `ecn`: whether connections use ECN.
     fn parts(&self, ecn: bool) -> Vec<Part>;
 }
 
@@ -87,7 +88,7 @@ pub struct Arrivals {
 pub(crate) struct Part {
     /// Class of its packets, if a recording says it.
     pub(crate) class: Option<u8>,
-    /// The traffic, given where in a recording it begins (0 to 1).
+    /// Returns the traffic. The argument is the position in a recording where it begins, as a fraction from 0 to 1.
     pub(crate) traffic: Box<dyn Fn(f64) -> Traffic>,
 }
 
@@ -103,7 +104,7 @@ impl Part {
     }
 }
 
-/// Declares every kind: type, name, and keys that are not supported yet.
+/// Declares every kind: its type, its name, and after `later` the keys that it does not support yet.
 macro_rules! kinds {
     (@later) => { &[] };
     (@later $later:expr) => { $later };

@@ -22,8 +22,8 @@ table! {
     pub struct Play {
         /// Whether to restart after the last packet, one mean interval later; default false.
         repeat: bool = Flag, or false;
-        /// Where each flow begins in the recording: together (at its start) or random (and then once around).
-        /// Default together.
+        /// Where each flow begins in the recording. together: at its start. random: at a random time; the part before
+        /// that time follows at the end. Default together.
         begin: Begin = BEGIN, or Begin::Together;
     }
 }
@@ -31,9 +31,9 @@ table! {
 /// Where the flows of a group begin in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// All at its start.
+    /// All flows begin at the start of the recording.
     Together,
-    /// Each at a random place.
+    /// Each flow begins at its own random time in the recording.
     Random,
 }
 
@@ -74,7 +74,7 @@ impl Keys for Packets {
         let recorded = one_of(table, ACCEPTS, traces::packets, ("packets", traces::inline_packets))?;
         recorded.map(Self).ok_or_else(|| table.missing("file", &format!("{ACCEPTS}, or packets")))
     }
-    /// Written inline, so that a stored scenario does not depend on other files.
+    /// Writes the packets inline, so that a stored scenario does not depend on other files.
     fn write(&self, out: &mut Text) {
         out.text("packets", &self.0.inline());
     }
@@ -104,7 +104,8 @@ impl Source for Trace {
 }
 
 impl Play {
-    /// The recording as one flow replays it. `place` (0 to 1) is its start if starts are random.
+    /// The replay of `recording` by one flow. If flows begin at random, `place` is the time at which this flow begins,
+    /// as a fraction (0 to 1) of the period of the recording.
     pub(super) fn replay(&self, recording: &Arc<Recording>, place: f64) -> Replay {
         let from = match self.begin {
             Begin::Together => Span::ZERO,

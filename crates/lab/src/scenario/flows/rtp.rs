@@ -53,10 +53,11 @@ table! {
 
 /// Smallest allowed packet; 40 bytes are headers.
 const SHORTEST: u32 = 100;
-/// A receiver report with one source and its SDES, plus 20 + 8 bytes of IP and UDP headers.
+/// Size of an RTCP receiver report for one source with its source description (SDES), plus 20 + 8 bytes of IP and UDP
+/// headers.
 const REPORT: u16 = 80;
 
-/// The scenario's packet, which may be too short.
+/// The default of `packet`: the scenario's packet size. An error if that is below [`SHORTEST`].
 fn scenarios(table: &Table<'_>) -> Result<u32, InputError> {
     let packet = table.setting.packet;
     if packet >= SHORTEST {
@@ -105,7 +106,8 @@ impl Synthetic {
     }
 }
 
-/// The keys that replay a recording. The keys that choose the source come before them in the table.
+/// The keys of [`Play`]. The keys that select the source of the frames (`file`, `frames`, `synthetic`) are declared in
+/// [`Rtp`].
 impl Keys for Frames {
     fn keys() -> Vec<Key> {
         Play::keys()
@@ -176,7 +178,7 @@ impl Source for Rtp {
     }
 }
 
-/// More than 1000 reports per second would be a stream of its own.
+/// Interval between receiver reports, at least 1 ms: more frequent reports would be a considerable load.
 fn report_time(words: &str) -> Parsed<Span> {
     match duration(words)? {
         short if short < Span::from_millis(1) => Err(BadValue::new("a time of at least 1ms")),

@@ -50,7 +50,7 @@ table! {
 
 const WINDOW: WholeOr = WholeOr(1, WIDEST, "unlimited");
 
-/// Default of the largest timeout: at least the smallest one.
+/// Default of `max_rto`: 60 s, or `min_rto` if that is longer.
 fn at_least_min(table: &Table<'_>) -> Result<Span, InputError> {
     let most = TcpOptions::default().max_rto;
     Ok(table.given("min_rto", &DURATION)?.map_or(most, |min| most.max(min)))
@@ -84,7 +84,7 @@ const CONTROL: Custom<Variant> = Custom {
     accepts: "",
 };
 
-/// The keys of TCP for `transport = "tcp"`; refused without it.
+/// The key `transport`, and the keys of TCP. The keys of TCP are an error unless `transport = "tcp"`.
 impl Keys for Option<TcpOptions> {
     fn keys() -> Vec<Key> {
         TcpOptions::keys()
@@ -159,7 +159,7 @@ table! {
     /// address.
     pub struct Sctp {
         + START;
-        /// Initial window in packets; default 2. rfc9260: as section 7.2.1 says.
+        /// Initial window in packets, or rfc9260 for the window of RFC 9260 section 7.2.1; default 2.
         initial_window: u32 = FIRST_WINDOW, or TcpOptions::default().initial_window;
         /// Whether to acknowledge only every second packet, within 200ms; default true.
         delayed_ack: bool = Flag, or true;
@@ -205,8 +205,9 @@ const FIRST_WINDOW: Custom<u32> = Custom {
 };
 const RFC_WINDOW: WholeOr = WholeOr(1, WIDEST, "rfc9260");
 
-/// RFC 9260 section 7.2.1: min(4 PMDCS, max(2 PMDCS, 4404 bytes)), in packets, rounded up: a partly filled
-/// packet may be sent. The PMDCS is the packet size less headers of 20 and 12 bytes.
+/// Initial window of RFC 9260 section 7.2.1 in packets: min(4 PMDCS, max(2 PMDCS, 4404 bytes)). The PMDCS (path maximum
+/// DATA chunk size) is the packet size less headers of 20 and 12 bytes. The result is rounded up, because the last
+/// packet may be partly filled.
 fn rfc_window(packet: u32) -> u32 {
     4404u32.div_ceil(packet - 32).clamp(2, 4)
 }

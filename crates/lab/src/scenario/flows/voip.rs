@@ -13,8 +13,8 @@ table! {
     pub struct Voip {
         + ECN;
         + START;
-        /// g711: 160 bytes every 20 ms; g729: 20 bytes. Both plus 40 bytes of IP, UDP and RTP headers. Default
-        /// g711.
+        /// Speech codec. g711: 160 bytes every 20 ms; g729: 20 bytes every 20 ms. Each packet has 40 more bytes of IP,
+        /// UDP and RTP headers. Default g711.
         codec: Codec = Words(&[("g711", Codec::G711), ("g729", Codec::G729)]), or Codec::G711;
         /// Mean length of a talkspurt; default 1.004s.
         talk: Span = STATE_TIME, or TALK;

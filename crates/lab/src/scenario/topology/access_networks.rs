@@ -108,12 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn presets_have_low_loss() {
+    fn presets_lose_less_than_one_percent() {
         assert!(PRESETS.iter().all(|preset| preset.losses().is_sound() && preset.losses().mean() < 0.01));
     }
 
-    /// Checks rates to 1 %. A packet of 1500 bytes occupies the medium for `micros`: the mean backoff is half
-    /// the smallest contention window, and MAC and LLC add 36 bytes of headers and checksum.
+    /// Checks that each rate is 1500 bytes per time in `micros` (in us), with a tolerance of 1 %. The time is how long
+    /// a packet of 1500 bytes occupies the medium. The callers compute it with the mean backoff, which is half the
+    /// smallest contention window. They count 36 bytes more for headers and checksum of MAC and LLC.
     fn takes(rates: &[u64], micros: &[f64]) {
         assert_eq!(rates.len(), micros.len());
         for (rate, micros) in rates.iter().zip(micros) {
@@ -122,21 +123,21 @@ mod tests {
         }
     }
 
-    /// IEEE 802.11g: slots of 9 us, SIFS 10, DIFS 28, 15 slots, 20 us of preamble, symbols of 4 us with 16 + 6
-    /// bits around the frame, 6 us of signal extension; the acknowledgement of 14 bytes at the highest basic
-    /// rate.
+    /// Times of IEEE 802.11g: slot 9 us, SIFS 10 us, DIFS 28 us, preamble 20 us, symbol 4 us, signal extension 6 us.
+    /// The smallest contention window is 15 slots. A frame has 16 + 6 additional bits (SERVICE field and tail). The
+    /// acknowledgement has 14 bytes and is sent at the highest basic rate.
     #[test]
-    fn wifi_rates_match_802_11g_less_overhead() {
+    fn wifi_rates_match_802_11g_frame_times() {
         let frame = |bits: f64, bytes: f64| 20.0 + 4.0 * ((22.0 + 8.0 * bytes) / bits).ceil() + 6.0;
         let each = [(24.0, 24.0), (48.0, 48.0), (96.0, 96.0), (144.0, 96.0), (216.0, 96.0)];
         let micros = each.map(|(data, ack)| 28.0 + 7.5 * 9.0 + frame(data, 1536.0) + 10.0 + frame(ack, 14.0));
         takes(rates("wifi"), &micros);
     }
 
-    /// IEEE 802.11b: slots of 20 us, SIFS 10, DIFS 50, 31 slots, long preambles of 192 us; acknowledgements at
-    /// 1 or 2 Mbit/s.
+    /// Times of IEEE 802.11b: slot 20 us, SIFS 10 us, DIFS 50 us, long preamble 192 us. The smallest contention window
+    /// is 31 slots. The acknowledgement is sent at 1 or 2 Mbit/s.
     #[test]
-    fn wifi_b_rates_match_802_11b_less_overhead() {
+    fn wifi_b_rates_match_802_11b_frame_times() {
         let frame = |rate: f64, bytes: f64| 192.0 + 8.0 * bytes / rate;
         let each = [(1.0, 1.0), (2.0, 2.0), (5.5, 2.0), (11.0, 2.0)];
         let micros = each.map(|(data, ack)| 50.0 + 15.5 * 20.0 + frame(data, 1536.0) + 10.0 + frame(ack, 14.0));
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn wimax_and_hsdpa_rates_match_their_frames() {
+    fn wimax_and_hsdpa_rates_match_bits_per_frame() {
         assert!(rates("wimax").iter().zip(1..).all(|(rate, bits)| *rate == 720 * 28 * bits * 200));
         assert!(rates("hsdpa").iter().zip([1262, 3319, 4664, 7168]).all(|(rate, bits)| *rate == bits * 500));
     }

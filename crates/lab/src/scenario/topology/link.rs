@@ -16,8 +16,9 @@ table! {
         rate: Rate = LINK_RATE, or_else |table| wire::rate(table, None);
         /// One-way propagation delay, such as 10ms.
         delay: Span = TIME, or_like |link| link.delay;
-        /// Buffer, such as 100p, 160kb, 50ms (at its rate) or 1bdp (of the base round trip, in a dumbbell); in bytes, at
-        /// least the largest packet.
+        /// Buffer: packets (100p), bytes (160kb), a time at the link's rate (50ms) or, in a dumbbell, a multiple of the
+        /// bandwidth-delay product of the base round trip (1bdp). If it is not in packets, it must hold the largest
+        /// packet.
         limit as "queue": Limit = BUFFER, or_like |link| link.limit;
         /// Discipline, such as raqm q0=50; default droptail.
         discipline as "aqm": Spec = AQM, or Spec::default();
@@ -38,7 +39,7 @@ pub struct TwoWay<R = Lane> {
     pub reverse: R,
 }
 
-/// A bottleneck: studied by default.
+/// The keys of a bottleneck. Its `study` is true by default.
 impl Keys for TwoWay {
     fn keys() -> Vec<Key> {
         Lane::keys()
@@ -112,7 +113,8 @@ impl Form for Reverse {
     }
 }
 
-/// The reverse direction of a link; without the key, drop-tail like `forward`.
+/// Reads the reverse direction of a link. Without the key `reverse` it is a drop-tail queue with the rate, delay and
+/// buffer of `forward`.
 fn reverse(table: &Table<'_>, forward: &Lane) -> Result<Lane, InputError> {
     let setting = Setting { like: Some(forward), studied: false, ..table.setting };
     let given = table.within(setting).given(REVERSE_KEY, &REVERSE)?;

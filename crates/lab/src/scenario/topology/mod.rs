@@ -24,7 +24,7 @@ pub use net::{Ends, NamedLink, Topology};
 pub use parking_lot::{Bottleneck, ParkingLot};
 pub use sides::{Access, Egress, Hosts};
 
-/// Most nodes, links of a graph, and groups of hosts.
+/// Largest number of nodes of a graph, of links of a graph, and of groups of hosts.
 const MOST_NODES: usize = 10_000;
 
 /// A kind of network.

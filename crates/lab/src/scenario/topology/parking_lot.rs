@@ -25,7 +25,8 @@ table! {
     }
 }
 
-/// Most bottlenecks: with the hosts' links, the longest route.
+/// Largest number of bottlenecks. A route through all of them and two host links has 255 links, the most that the
+/// simulator supports.
 const MOST_BOTTLENECKS: usize = 253;
 
 const BOTTLENECKS: Sections<Bottleneck> = sections(MOST_BOTTLENECKS, "A bottleneck.");

@@ -121,7 +121,8 @@ const ONE: Section<Access> = section("");
 const GROUPS: Sections<Group> = sections(MOST_NODES, Group::DOC);
 const OF_GROUP: OfGroup = OfGroup;
 
-/// The key for the receivers' links of groups without links of their own. [`HOSTS`] reads and writes it.
+/// The key `egress` of the topology: the receivers' links of all groups that have no key `egress` themselves. [`HOSTS`]
+/// reads and writes its value.
 pub(super) const EGRESS: Key =
     may("egress", || OF_GROUP.schema(), "The receivers' links, one per host, of access groups without a key egress.");
 
@@ -195,7 +196,7 @@ impl Form for HostsOf {
     }
 }
 
-/// The groups of the key `access`: name, senders' links, own receivers' links.
+/// The groups in the key `access`: name, senders' links, and the receivers' links if the group has a key `egress`.
 type Groups = Vec<(Option<String>, Access, Option<Egress>)>;
 
 fn groups(table: &Table<'_>, node: &Node, path: &str) -> Result<Groups, InputError> {

@@ -21,26 +21,27 @@ use crate::document::{Node, Text, Value, list, quote};
 use crate::input::{Found, InputError};
 
 table! {
-    /// Losses and rate changes, as a file has them.
+    /// Losses and rate changes in the form of a scenario file.
     struct Changes {
         /// Random loss on the wire: a probability such as 0.02 or 2%; default none.
         loss: Option<LossModel> = LOSS, optional;
-        /// Steps [time, new rate], such as [["50s", "2mbit"]]; disciplines still see rate.
+        /// Rate changes at given times, as steps [time, new rate] such as [["50s", "2mbit"]]. Disciplines still use the
+        /// value of the key rate.
         rate_steps: Option<Schedule> = STEPS, optional;
-        /// Mahimahi trace: a file (relative to this file's folder) or a list of milliseconds; disciplines see
-        /// rate.
+        /// Mahimahi trace: a file (relative to this file's folder) or a list of milliseconds. Disciplines use the value
+        /// of the key rate.
         rate_trace: Option<Trace> = TRACE, optional;
-        /// Rates the link switches between at random, like a radio link; disciplines see rate (default: their
-        /// mean).
+        /// Rates between which the link changes at random, like a radio link. Disciplines use the value of the key rate
+        /// (default: the mean of these rates).
         rate_levels: Option<Levels> = LEVELS, optional;
     }
 }
 
 table! {
     impl Levels {
-        /// The rates, in order.
+        /// The rates. A change is to the previous or the next rate in this list.
         rates: Vec<Rate> = Quantities(LINK_RATE, "a list of rates, such as [\"1mbit\", \"2mbit\"]");
-        /// Mean time between two steps, at least 10ms.
+        /// Mean time between two changes, at least 10ms.
         hold: Span = Quantity(hold, show_span);
     }
 }
@@ -94,8 +95,8 @@ impl Keys for Conditions {
     }
 }
 
-/// The rate of a link without the key `rate`: the mean of its levels or trace; else the rate of the link it is
-/// like; else `default`.
+/// The rate of a link. If the key `rate` is missing, it is the first of these that exists: the mean of `rate_levels`,
+/// the mean of `rate_trace`, `default`, the rate of the link `table.setting.like`.
 pub(super) fn rate(table: &Table<'_>, default: Option<Rate>) -> Result<Rate, InputError> {
     if let Some(rate) = table.given("rate", &LINK_RATE)? {
         return Ok(rate);
@@ -116,7 +117,8 @@ fn mean(trace: &Trace) -> Rate {
     trace.mean().max(Rate(1))
 }
 
-/// Mean time between two steps. Shorter times would cost more run time than packets do.
+/// Reads the mean time between two rate changes. With less than 10 ms the simulation would spend more time on rate
+/// changes than on packets.
 fn hold(words: &str) -> Parsed<Span> {
     match duration(words)? {
         short if short < Span::from_millis(10) => Err(BadValue::new("a mean time of at least 10ms")),

@@ -79,9 +79,10 @@ impl Step {
 /// Queue that represents a cell of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cells {
-    /// Its middle.
+    /// The middle of the cell.
     Middle,
-    /// Its lower end, with cells of one packet, as in the paper's eq. (19): the mean is lower.
+    /// The lower end of the cell, as in the paper's eq. (19). A cell is one packet. The mean queue is lower than with
+    /// `Middle`.
     Lower,
 }
 

@@ -1,8 +1,8 @@
 use super::*;
 use crate::theory::testing::setting_of;
 
-/// RED+Tail's example of Figs. 17 to 21: 6 Mbit/s, 1000-byte packets, 64 ms in total, 1.403307 ms of it on the
-/// wire.
+/// RED+Tail's example of Figs. 17 to 21: 6 Mbit/s, 1000-byte packets, base round-trip time 64 ms. The transmission
+/// times take 1.403307 ms of these 64 ms.
 const EXAMPLE: &str = include_str!("../../../tests/data/tail.toml");
 
 fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
@@ -37,7 +37,7 @@ fn matches_the_red_tail_example() {
 }
 
 #[test]
-fn unstable_map_has_only_a_chain() {
+fn unstable_loop_has_chain_but_no_linear_deviation() {
     let (spec, setting) = example(&[], "droptail");
     let calm = of(&spec, &setting, &ask(0.014, 1.99)).unwrap();
     let wild = of(&spec, &setting, &ask(0.014, 2.01)).unwrap();
@@ -89,7 +89,7 @@ fn p_without_equilibrium_gives_the_valid_range() {
 }
 
 #[test]
-fn too_little_noise_gives_only_the_map() {
+fn too_little_noise_gives_no_queue_distribution() {
     let (spec, setting) = example(&[], "droptail");
     for sigma in [0.0, 1.0] {
         let found = of(&spec, &setting, &Ask { sigma: Sigma::Rate(sigma), ..ask(0.014, 0.5) }).unwrap();
@@ -103,7 +103,7 @@ fn too_little_noise_gives_only_the_map() {
 }
 
 #[test]
-fn arguments_are_parsed() {
+fn valid_arguments_are_parsed_and_others_rejected() {
     assert_eq!(Sigma::parse("77kbit"), Ok(Sigma::Rate(77e3)));
     assert_eq!(Sigma::parse("25%"), Ok(Sigma::Part(0.25)));
     assert_eq!([Sigma::parse("0"), Sigma::parse("77021bit")], [Ok(Sigma::Rate(0.0)), Ok(Sigma::Rate(77021.0))]);

@@ -55,7 +55,8 @@ impl Actuator {
         }
     }
 
-    /// The actuator's counters and the qdisc's counters of the same time; `live` is the qdisc now.
+    /// The actuator's counters, and the qdisc with its counters as read together with them. `live` is the qdisc as read
+    /// just now; nftables returns the state at its last renewal instead.
     pub(in crate::attach) fn books(&self, live: &Qdisc) -> Result<(Counters, Qdisc), Fault> {
         match self {
             Self::Bpf(path) => path.counters().map(|counters| (counters, live.clone())),
@@ -63,8 +64,8 @@ impl Actuator {
         }
     }
 
-    /// Sets the signal probability. `backlog` in bytes and `packet` size in bytes serve the actuators that cannot
-    /// see them.
+    /// Sets the signal probability. nftables rules cannot read the backlog or the packet length: their probability is
+    /// computed here for `backlog` bytes and a packet of `packet` bytes.
     pub(in crate::attach) fn set(&mut self, settings: &Settings, backlog: u64, packet: u64) -> Result<(), Fault> {
         match self {
             Self::Bpf(path) => path.set(settings),

@@ -23,7 +23,7 @@ use crate::sys::attach_process::{monotonic, raise_memory_limit};
 struct Aligned<T: ?Sized>(T);
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../bpf/aqm.bpf.o"));
 
-/// Names in the object file and of the pins.
+/// Names of the program and the maps in the object file, and of their pins.
 const PROGRAM: &str = "forebay";
 const SETTINGS_MAP: &str = "settings";
 const TALLIES_MAP: &str = "tallies";

@@ -1,9 +1,10 @@
-//! The actuator for systems that refuse BPF: nftables rules in front of the same qdisc.
+//! The actuator for systems that refuse BPF: nftables rules in front of the attachment's qdisc.
 //!
-//! A rule draws a random number per packet and marks or drops below a bound. The daemon renews the bound every 50
-//! ms. The watchdog is a set whose only element, the device, expires: without it no rule matches. Dependence on
-//! backlog and length is evaluated at renewal only. The rules count a GSO packet as one, without link-layer
-//! header: byte counts are corrected here, packet counts cannot be.
+//! A rule draws a random number per packet, and marks or drops the packet if the number is below a bound. The daemon
+//! renews the rule every 50 ms. Only then does the bound follow the backlog; the packet length is the typical one.
+//! Watchdog: the rule applies only while a set contains the device, and this element expires 1 s after a renewal.
+//! The rules count a GSO packet as one packet, without link-layer header. This module adds the header to the byte
+//! counters, but it cannot correct the packet counters.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -26,14 +27,14 @@ use crate::sys::qdisc_list::Qdisc;
 const OUT_OF: u64 = 1 << 30;
 /// Renewal interval. Starting nft takes about 10 ms.
 const EVERY: Duration = Duration::from_millis(50);
-/// Lifetime of a renewal.
+/// Lifetime of the watchdog's element after a renewal.
 const LASTS: &str = "1s";
 
 /// State shared by the daemon and the renewal thread.
 struct Shared {
     p: f64,
     counters: Counters,
-    /// The qdisc when the counters were read.
+    /// The qdisc, read together with `counters`.
     root: Qdisc,
     fault: Option<Fault>,
     over: bool,
@@ -155,7 +156,7 @@ impl Rules {
     }
 }
 
-/// nft looks up a number as a device name first. Such a device must not exist.
+/// Fails if another device has this index as its name: nft would take the number for the name.
 fn unmistakable(number: u32) -> Result<(), Fault> {
     match index(&number.to_string()) {
         Ok(other) if other != number => {
@@ -170,7 +171,7 @@ fn table(device: u32) -> String {
     format!("forebay_{device}")
 }
 
-/// The table without signals.
+/// The nft commands that create the table, without a rule that signals.
 fn made(table: &str, device: u32, ecn: bool) -> String {
     let marks = if ecn {
         "    ip ecn ce return

@@ -11,7 +11,7 @@ use crate::sys::attach_process::{is_bpffs, mount_bpffs, netns_cookie, unmount, u
 
 /// Directory of the state files.
 pub(in crate::attach) const RUN: &str = "/run/forebay";
-/// Held while an attachment is changed.
+/// The lock file. A process locks it while it changes an attachment.
 const LOCK: &str = "/run/forebay/.lock";
 /// The usual mount point of bpffs.
 const BPFFS: &str = "/sys/fs/bpf";
@@ -34,8 +34,8 @@ pub(in crate::attach) fn key(index: u32, netns: u64) -> String {
     format!("{index}@{netns}")
 }
 
-/// Excludes other forebay processes that attach or detach while it exists. Creates the directory, and removes it
-/// if it is empty at the end.
+/// While this value exists, other forebay processes wait before they attach or detach. [`lock`] creates the directory
+/// [`RUN`]; dropping the value removes the directory if it has only the lock file.
 pub(in crate::attach) struct Lock {
     _file: File,
 }

@@ -37,7 +37,7 @@ impl Before {
         format!("{} {:x}:", self.kind, self.handle >> 16)
     }
 
-    /// As in the state file.
+    /// The qdisc as JSON for the state file.
     pub(in crate::attach) fn json(&self) -> Value {
         let options: String = self.options.iter().map(|byte| format!("{byte:02x}")).collect();
         json!({ "kind": self.kind, "handle": self.handle, "options": options })
@@ -64,7 +64,7 @@ pub(in crate::attach) fn is_ours(root: &Qdisc) -> bool {
     root.kind == "tbf" && root.handle == OURS
 }
 
-/// The root qdisc of a device; `None` for the kernel's default. An error if it could not be restored later.
+/// The root qdisc of a device; `None` for the kernel's default. Fails if [`restore`] could not restore this qdisc.
 pub(in crate::attach) fn before(netlink: &Netlink, device: &str, number: u32) -> Result<Option<Before>, Fault> {
     let failed = |error: io::Error| gone(device, "the qdiscs", &error);
     let all = netlink.qdiscs(number).map_err(failed)?;
@@ -80,7 +80,7 @@ pub(in crate::attach) fn before(netlink: &Netlink, device: &str, number: u32) ->
     Ok(Some(root))
 }
 
-/// The qdisc to restore, or a description of what could not be restored.
+/// The qdisc to restore (`None`: the kernel's default). Fails with a description of what [`restore`] could not restore.
 fn judge(all: &[Qdisc]) -> Result<Option<Before>, String> {
     let queues = || all.iter().filter(|one| !matches!(one.kind.as_str(), "clsact" | "ingress"));
     let root = queues().find(|one| one.root);

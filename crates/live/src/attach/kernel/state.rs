@@ -152,7 +152,7 @@ impl State {
         }
     }
 
-    /// Is it the same attachment, in whatever state?
+    /// Is `other` the same attachment? Only device and daemon are compared; the recorded changes may differ.
     pub fn is(&self, other: &Self) -> bool {
         (self.index, self.pid, self.started) == (other.index, other.pid, other.started)
     }
@@ -162,7 +162,7 @@ impl State {
         started(self.pid) == Some(self.started)
     }
 
-    /// As in the state file.
+    /// The content of the state file.
     pub fn json(&self) -> Value {
         json!({
             "version": 1,

@@ -18,9 +18,9 @@ pub const PATIENCE: u64 = 1_000_000_000;
 pub struct Settings {
     /// Signal probability in units of 2^-32.
     pub p: u64,
-    /// If above 0: the backlog in bytes at which the probability is `p`; it is proportional to the backlog.
+    /// If above 0, the probability is proportional to the backlog, and is `p` at this backlog in bytes.
     pub q0: u64,
-    /// If above 0: the packet length in bytes at which the probability is `p`; it is proportional to the length.
+    /// If above 0, the probability is proportional to the packet length, and is `p` at this length in bytes.
     pub mean: u64,
     /// Are ECT packets marked instead of dropped?
     pub ecn: bool,
@@ -29,7 +29,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// No signals.
+    /// Settings with probability 0.
     pub const fn none(ecn: bool) -> Self {
         Self { p: 0, q0: 0, mean: 0, ecn, updated: 0 }
     }

@@ -21,11 +21,12 @@ use rate::{MaxRate, Sample, Sampler};
 const HIGH_GAIN: f64 = 2.885_390_081_777_927;
 /// Section 4.3.4 (BBR.cwnd_gain in ProbeBW): window as a multiple of the bandwidth-delay product.
 const CWND_GAIN: f64 = 2.0;
-/// Section 4.3.4.2: pacing gains of a cycle; each lasts one round-trip propagation time.
+/// Section 4.3.4.2: pacing gains of a cycle of ProbeBW. Each lasts one round-trip propagation time;
+/// `check_cycle` has the exceptions.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Section 4.3.2.1: the pipe is full when the rate grows by less than this factor ...
+/// Section 4.3.2.1: the pipe is full after `FULL_ROUNDS` rounds in which the rate has not grown by this factor.
 const FULL_GROWTH: f64 = 1.25;
-/// ... in this number of rounds.
+/// See `FULL_GROWTH`.
 const FULL_ROUNDS: u32 = 3;
 /// Section 4.1.2.2 (RTpropFilterLen): validity of the minimum round trip.
 const MIN_RTT_LASTS: Span = Span::from_millis(10_000);
@@ -57,7 +58,7 @@ pub(in super::super) struct Bbr {
     cwnd_gain: f64,
     /// Packets per second; `None` before the first round-trip measurement.
     pacing_rate: Option<f64>,
-    /// A round ends with the delivery of a packet that was sent when at least this many packets were delivered.
+    /// The round ends when a packet is delivered that was sent after this number of deliveries.
     round_ends: u64,
     round_start: bool,
     full_rate: f64,
@@ -219,7 +220,8 @@ impl Bbr {
         }
     }
 
-    /// Section 4.2.1: before the pipe was full once, the rate only grows.
+    /// Section 4.2.1: sets the pacing rate to `gain` times the bandwidth. Until the pipe has been full once, the rate
+    /// never decreases.
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.bandwidth();
         if rate > 0.0 && (self.filled_pipe || self.pacing_rate.is_none_or(|old| rate > old)) {

@@ -1,8 +1,8 @@
 //! CUBIC (RFC 9438).
 //!
-//! Not implemented: HyStart++ (RFC 9406; slow start ends with a loss or mark), and the undo of spurious reductions
-//! (section 4.9). Reductions use `cwnd` in place of the amount in flight, which section 4.6 allows if the window does
-//! not grow while it is unused.
+//! Not implemented: HyStart++ (RFC 9406), and the undo of spurious reductions (section 4.9). Slow start ends with a
+//! loss or mark. Reductions use `cwnd` in place of the amount in flight. Section 4.6 allows this if the window does not
+//! grow while it is unused.
 
 use forebay_aqm::base::time::Instant;
 
@@ -30,11 +30,11 @@ pub(in super::super) struct Cubic {
     w_est: f64,
     /// `cwnd_prior` in packets: the window before the last reduction.
     prior: f64,
-    /// Start of this stage of congestion avoidance, moved forward by the time in which the application was the limit.
+    /// Start of this stage of congestion avoidance. The time in which the application limits sending is added to it.
     epoch: Option<Instant>,
     /// Latest time of an acknowledgement or of a call of `on_application_limited`.
     seen: Instant,
-    /// The stage follows a reduction other than a timeout, so that the curve has a plateau to return to.
+    /// True after a loss or mark, false after a timeout. If true, the plateau is the `w_max` of that reduction.
     has_plateau: bool,
 }
 
@@ -58,8 +58,8 @@ impl Cubic {
         now
     }
 
-    /// Sections 4.6 and 4.7: reduction with fast convergence: after a loss below the last plateau the flow gives up
-    /// more bandwidth to others.
+    /// Sections 4.6 and 4.7: reduces the window, to at least `least` packets, with fast convergence. If the window is
+    /// below the last plateau, the new plateau is below the window, which leaves bandwidth to other flows.
     fn reduce(&mut self, window: &mut Window, least: f64) {
         let cwnd = window.cwnd();
         self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
@@ -95,7 +95,8 @@ impl CongestionControl for Cubic {
         self.reduce(window, 2.0);
     }
 
-    /// Section 4.6: reduces to one packet at least; a mark at one packet closes the window.
+    /// Section 4.6: reduces the window to at least one packet. A mark at a window of one packet
+    /// [closes](Window::is_closed) the window: nothing is sent until the timer expires.
     fn on_mark(&mut self, window: &mut Window) {
         let least = if window.cwnd() > 1.0 { 1.0 } else { 0.0 };
         self.reduce(window, least);
@@ -150,8 +151,8 @@ mod tests {
         }
     }
 
-    /// Section 4.3: `cwnd_prior` dates from the last change of the threshold; a timeout that keeps the threshold
-    /// keeps it too. Section 4.7: the same applies to the plateau with which a loss is compared.
+    /// Section 4.3: `cwnd_prior` is the window at the last change of the threshold. A repeated timeout changes neither
+    /// of them. Section 4.7: it also keeps the plateau with which the window at the next loss is compared.
     #[test]
     fn repeated_timeout_keeps_threshold_cwnd_prior_and_plateau() {
         let (mut cubic, mut window) = (Cubic::default(), Window::new(40.0, f64::INFINITY));
@@ -163,9 +164,9 @@ mod tests {
         assert_eq!(cubic.w_max, 0.85 * 20.0, "a loss below the plateau");
     }
 
-    /// Section 4.8: the stage after a timeout has its plateau at its start.
+    /// Section 4.8: `W_max` is the window at the start of the stage after a timeout, and `K` is 0.
     #[test]
-    fn no_plateau_above_the_window_after_a_timeout() {
+    fn stage_after_timeout_has_plateau_at_its_start() {
         let (mut cubic, mut window) = (Cubic::default(), Window::new(40.0, f64::INFINITY));
         cubic.on_mark(&mut window);
         cubic.on_timeout(&mut window, true);

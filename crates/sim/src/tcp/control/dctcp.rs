@@ -5,7 +5,7 @@ use super::super::window::Window;
 
 /// Section 3.3: weight of the newest window of data in the estimate.
 const GAIN: f64 = 1.0 / 16.0;
-/// A mark reduces a larger window to at least this many packets, as in Linux.
+/// A mark does not reduce the window from at least this many packets to fewer, as in Linux.
 const MIN_CWND: f64 = 2.0;
 
 /// State of the estimate.
@@ -41,7 +41,8 @@ impl CongestionControl for Dctcp {
         }
     }
 
-    /// Step 9. At a window of one packet the mark closes the window (RFC 3168 section 6.1.2).
+    /// Step 9. A mark at a window of one packet closes the window: nothing is sent until the timer expires (RFC 3168
+    /// section 6.1.2).
     fn on_mark(&mut self, window: &mut Window) {
         match window.cwnd() {
             cwnd if cwnd <= 1.0 => window.halve_for_mark(),

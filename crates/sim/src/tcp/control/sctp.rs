@@ -18,7 +18,7 @@ const MAX_BURST: u32 = 4;
 pub(in super::super) struct Sctp {
     /// `partial_bytes_acked`, in packets.
     partial: f64,
-    /// In fast recovery.
+    /// True in fast recovery.
     recovers: bool,
     /// Limit on packets in flight until the next acknowledgement.
     burst: u32,
@@ -77,14 +77,15 @@ impl CongestionControl for Sctp {
     /// Never called: SCTP is never ECN-capable here.
     fn on_mark(&mut self, _window: &mut Window) {}
 
-    /// Sections 7.2.3 and 7.2.4: half of the window, at least four packets, even if it was smaller before.
+    /// Sections 7.2.3 and 7.2.4: sets threshold and window to half of the window, but to at least four packets. A
+    /// smaller window therefore grows.
     fn on_loss(&mut self, window: &mut Window) {
         let half = self.halve(window);
         window.set(half);
         self.recovers = true;
     }
 
-    /// Section 7.2.3: the threshold as for a loss, and a window of one packet. T3-rtx ends fast recovery.
+    /// Section 7.2.3: sets the threshold as for a loss, and the window to one packet. The timeout ends fast recovery.
     fn on_timeout(&mut self, window: &mut Window, _is_reduced: bool) {
         self.halve(window);
         window.set(1.0);

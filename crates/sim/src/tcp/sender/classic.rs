@@ -17,7 +17,8 @@ impl Sender {
         Some(self.next - 1)
     }
 
-    /// The same, for a control with hooks per packet.
+    /// As `next_in_order`, for a control with hooks per packet: its burst limit applies, and it is notified when the
+    /// application has no data.
     pub(super) fn next_tracked(&mut self) -> Option<u32> {
         let outstanding = self.next.wrapping_sub(self.una);
         if !self.burst_allows(outstanding) {
@@ -52,7 +53,7 @@ impl Sender {
         }
     }
 
-    /// The same, for a control with hooks per packet.
+    /// As `on_classic_ack`, for a control with hooks per packet: also calls these hooks.
     #[inline(never)]
     pub(super) fn on_tracked_ack(&mut self, now: Instant, ack: u32, ece: bool) {
         let (una, in_flight, retransmit) = (self.una, self.in_flight(), self.retransmit);
@@ -131,8 +132,8 @@ impl Sender {
         }
     }
 
-    /// One reduction per loss episode, for every sender: no second one before `recover` is acknowledged (RFC 6582 section
-    /// 3.2 step 2).
+    /// May a fast retransmit begin? Not before `recover` is acknowledged, so that each loss episode has only one
+    /// reduction (RFC 6582 section 3.2 step 2, here for every recovery).
     pub(super) fn may_fast_retransmit(&self) -> bool {
         // A mark set `recover`, and nothing has been retransmitted yet.
         let again = self.last_cut == Cut::Mark;

@@ -1,20 +1,22 @@
 //! Behaviour of ns-2 2.35, for comparisons with it.
 //!
-//! Senders with [`follows_ns2`](super::super::congestion::Profile) do as ns-2 where the RFCs leave a choice:
+//! Senders with [`follows_ns2`](super::super::congestion::Profile) follow ns-2, not the RFCs, in these points:
 //! - every timeout of the same packet halves the threshold again;
 //! - ECN-Echo after a timeout reduces the window once more;
-//! - the loss of the packet with CWR, the first sent after a mark, does not reduce the window;
+//! - the loss of the first packet sent after a mark, which has CWR, does not reduce the window;
 //! - a mark that closes the window does not restart a running timer;
-//! - ECN-Echo in the acknowledgement that ends SACK's recovery prolongs recovery;
+//! - if the acknowledgement that would end SACK's recovery has ECN-Echo, recovery continues;
 //! - without selective acknowledgements, the first two duplicate acknowledgements after a timeout release the next
 //!   packet in order, although it is a retransmission (RFC 3042: new data only).
 //!
-//! [`Ns2Rules`] replace rules of the RFCs, on request only. `Sack1` (`tcp-sack1.cc`) is older than RFC 6675:
-//! - a new acknowledgement outside of recovery, and the one that ends it, clear the scoreboard, and their blocks are
-//!   ignored; so are blocks between a timeout and the next new acknowledgement;
+//! [`Ns2Rules`] replace more rules of the RFCs, if the connection's options set them. `Sack1` (`tcp-sack1.cc`) is older
+//! than RFC 6675. It differs from the RFC:
+//! - a new acknowledgement outside of recovery clears the scoreboard, and its blocks are ignored; so does the
+//!   acknowledgement that ends recovery;
+//! - blocks between a timeout and the next new acknowledgement are ignored;
 //! - after a timeout everything from the first hole on is sent again in order, as without selective acknowledgements;
-//! - in recovery each duplicate acknowledgement takes one packet out of the pipe, a new one two. A lost packet stays
-//!   in the pipe, and a hole is retransmitted without three packets reported above it;
+//! - in recovery each duplicate acknowledgement reduces the pipe by one packet, and each new acknowledgement by two;
+//! - a lost packet stays in the pipe, and a hole is retransmitted even without three packets reported above it;
 //! - the acknowledgement that ends recovery leaves the window unchanged.
 
 use forebay_aqm::base::time::Instant;
@@ -39,7 +41,7 @@ pub(super) struct Sack1 {
     pipe: i64,
     /// Every hole below has been retransmitted in this recovery.
     high_rxt: u32,
-    /// Ignore blocks: nothing new has been acknowledged since the last timeout.
+    /// Are blocks ignored? True from a timeout until the next new acknowledgement.
     is_deaf: bool,
 }
 
@@ -112,7 +114,7 @@ impl Sender {
         Some((board.as_deref_mut()?, ns2.as_deref_mut()?.sack1.as_mut()?))
     }
 
-    /// A timeout: ignore blocks until the next new acknowledgement.
+    /// Handles a timeout: clears the scoreboard, and ignores blocks until the next new acknowledgement.
     pub(super) fn forget_reports_as_sack1(&mut self) {
         if let Some((board, sack1)) = Self::parts(&mut self.board, &mut self.ns2) {
             *board = Scoreboard::default();

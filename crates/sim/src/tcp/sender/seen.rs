@@ -1,4 +1,4 @@
-//! What others see of a sender.
+//! Accessors of a sender's state.
 
 use forebay_aqm::base::time::Span;
 
@@ -21,7 +21,7 @@ impl Sender {
         self.una
     }
 
-    /// The latest round-trip time measured, unless it was taken already.
+    /// Returns the latest measured round-trip time once. `None`: there is no new measurement since the last call.
     #[inline]
     pub const fn take_round_trip(&mut self) -> Option<Span> {
         self.rtt.take()

@@ -92,9 +92,9 @@ impl Sender {
         self.control.on_sent(Sent { now, seq, una, in_flight, again });
     }
 
-    /// An acknowledgement with selective blocks. If it is older than one already received, it acknowledges nothing
-    /// and its ECN-Echo is ignored, but its blocks count (RFC 6675 section 5: "any ACK containing SACK information").
-    /// SCTP drops an old one (RFC 9260 section 6.2.1), and so does ns-2's Sack1.
+    /// Handles an acknowledgement with selective blocks. Of an acknowledgement older than one already received, only
+    /// the blocks are used (RFC 6675 section 5: "any ACK containing SACK information"), not the ECN-Echo. SCTP (RFC
+    /// 9260 section 6.2.1) and ns-2's Sack1 ignore an old one completely.
     #[inline(never)]
     pub(super) fn on_selective_ack(&mut self, now: Instant, ack: u32, ece: bool, blocks: &[Block]) {
         let is_late = ack < self.una;

@@ -12,7 +12,7 @@ fn built_in_controls_pass_the_conformance_suite() {
     }
 }
 
-/// The default hooks with the recovery of this number.
+/// A control with the default hooks and the recovery `Recovery::ALL[RECOVERY]`.
 #[derive(Clone, Debug)]
 struct Defaults<const RECOVERY: usize>;
 
@@ -90,7 +90,8 @@ faulty!(
     }
 );
 
-/// Claims to be Reno without hooks per packet; the hooks of a registered control are called all the same.
+/// A faulty control whose profile claims Reno's window and no hooks per packet. `register` ignores this claim and has
+/// its hooks called, so that the suite finds the fault.
 #[derive(Clone, Debug)]
 struct Liar;
 

@@ -2,8 +2,8 @@
 
 use forebay_aqm::base::rng::Rng;
 
-/// A continuous-time Markov chain, some of whose transitions bring a packet. A transition from a state to itself is
-/// only a packet.
+/// A continuous-time Markov chain in which some transitions generate a packet. A transition from a state to itself
+/// generates a packet and does not change the state.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Chain {
     states: Vec<State>,
@@ -70,7 +70,8 @@ impl Chain {
     }
 }
 
-/// Cumulative sums; the last one is infinite, to absorb rounding.
+/// Cumulative sums. The last one is infinite instead of about 1, so that every random number is below it in spite of
+/// rounding.
 fn summed(shares: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut sum = 0.0;
     let mut sums: Vec<f64> = shares
@@ -107,8 +108,9 @@ mod tests {
         assert!((found as f64 / f64::from(n) - 0.75).abs() < 0.0055, "{found}");
     }
 
-    /// An MMPP with rates 200 and 0 and states of 10 ms has a long-run rate of 100/s. Counts in time t have, with d =
-    /// 200/s, the variance mean + 2 (100)^2 (dt - 1 + exp(-dt))/d^2: at 100 ms 10 + 2 * 0.25 * 19 = 19.5.
+    /// An MMPP with rates 200/s and 0 and mean state durations of 10 ms has a long-run rate of 100/s. The sum of the
+    /// two transition rates is d = 200/s. The variance of the number of packets in a time t is mean + 2 (100)^2
+    /// (exp(-dt) + dt - 1)/d^2. For t = 100 ms it is 10 + 2 * 0.25 * 19 = 19.5.
     #[test]
     fn mmpp_counts_have_mean_and_variance() {
         let chain = Chain::new(&[vec![0.0, 100.0], vec![100.0, 0.0]], &[vec![200.0, 0.0], vec![0.0, 0.0]], &[0.5, 0.5]);
@@ -128,8 +130,8 @@ mod tests {
         assert!((mean - 10.0).abs() < 0.13 && (variance - 19.5).abs() < 0.8, "{mean} {variance}");
     }
 
-    /// A MAP of two phases at 20/s each, the second of which brings the packet: Erlang-2 intervals with mean 0.1 s
-    /// and squared coefficient of variation 1/2, so that the mean square is 0.015.
+    /// A MAP of two phases with transition rate 20/s; only the transition out of the second one generates a packet. The
+    /// intervals are Erlang-2 with mean 0.1 s and squared coefficient of variation 1/2. Their mean square is 0.015.
     #[test]
     fn map_of_two_phases_has_erlang_intervals() {
         let chain = Chain::new(&[vec![0.0, 20.0], vec![0.0, 0.0]], &[vec![0.0, 0.0], vec![20.0, 0.0]], &[0.5, 0.5]);

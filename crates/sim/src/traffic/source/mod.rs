@@ -63,7 +63,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Mean number of packets in `secs` seconds; for a chain an upper bound.
+    /// Mean number of packets in `secs` seconds. For a chain, and for a recording of at least 1 ms, an upper bound.
     pub fn mean_packets(&self, secs: f64) -> f64 {
         let of = |every: &Span| secs / every.secs().max(1e-9);
         match self {
@@ -80,11 +80,13 @@ impl Pattern {
         }
     }
 
-    /// Bounds on the number of packets in `secs` seconds and in any one second. Exact for constant and recorded
-    /// patterns. Estimates for random patterns: the mean for Poisson, the rate of the fastest state for chains, and
-    /// for on/off sources twice the mean plus ten bursts.
+    /// Estimates of the number of packets in `secs` seconds, and of the maximum in any one second:
+    /// - constant and Poisson: the mean;
+    /// - on/off: twice the mean plus ten mean bursts, at most the peak rate; in one second the peak rate;
+    /// - chain: the transition rate of the fastest state;
+    /// - recording: all packets of the repetitions in `secs` seconds, an upper bound for both.
     pub fn most_packets(&self, secs: f64) -> (f64, f64) {
-        /// Allowance for on/off sources: factor on the mean, and number of additional bursts.
+        /// Estimate for on/off sources: `MORE` times the mean, plus `PERIODS` mean bursts.
         const MORE: f64 = 2.0;
         const PERIODS: f64 = 10.0;
         match self {
@@ -117,14 +119,15 @@ fn per_second(every: Span) -> f64 {
 pub enum Sizes {
     /// The flow's packet length.
     Constant,
-    /// Independent, exponential in whole bytes, with the flow's packet length as mean.
+    /// Independent exponential lengths in whole bytes, with the flow's packet length as mean.
     ///
-    /// An exponential length rounded up is geometric; its parameter is chosen so that its mean is exact. Its squared
-    /// coefficient of variation is then 1 - 1/mean instead of 1. Lengths are capped at 65,535 bytes, which reduces
-    /// the mean by a fraction exp(-65535/mean): 1e-7 at 4096 bytes.
+    /// Exponential lengths are rounded up, which gives a geometric distribution. Its parameter is chosen so that the
+    /// mean is exact. The squared coefficient of variation is 1 - 1/mean instead of 1. The maximum is 65,535 bytes,
+    /// which reduces the mean by a fraction of exp(-65535/mean), for example 1e-7 at a mean of 4096 bytes.
     Exponential,
-    /// Independent Erlang lengths in whole bytes: sums of this number of geometric lengths with equal means. The
-    /// squared coefficient of variation is 1/n - 1/mean for n of them, instead of 1/n.
+    /// Independent Erlang lengths in whole bytes, with the flow's packet length as mean. A length is the sum of n
+    /// geometric lengths with equal means, where n is this number. The squared coefficient of variation is 1/n - 1/mean
+    /// instead of 1/n.
     Erlang(u8),
 }
 
@@ -134,7 +137,8 @@ pub struct Source {
     pattern: Pattern,
     next: Option<Instant>,
     burst_ends: Instant,
-    /// On time until the next packet. What remains of it at the end of a burst is spent in the next one.
+    /// Time in the on state that must pass before the next packet. If the burst ends first, the rest of this time
+    /// passes in the next burst.
     owed: Span,
     /// Mean length of a packet on the wire in bytes.
     packet: u16,
@@ -260,8 +264,8 @@ impl Source {
         self.burst_on(at);
     }
 
-    /// Continues the burst from `at`: the next packet comes when the on time it needs has passed, in this burst or a
-    /// later one. The mean rate is thus exact even for bursts shorter than a packet time.
+    /// Schedules the next packet of an on/off source whose burst continues at `at`: it comes after the time `owed` in
+    /// the on state, in this burst or a later one. The mean rate is thus exact even if bursts are shorter than `every`.
     fn burst_on(&mut self, mut at: Instant) {
         let Some((on, off)) = self.pattern.states() else { return };
         // A Pareto state may exceed the range of Instant.
@@ -294,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn constant_source_has_its_rate() {
+    fn constant_source_sends_20_packets_per_second() {
         assert_eq!(count(Pattern::Constant { every: Span::from_millis(50) }, 100), 2000);
     }
 
@@ -322,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn overlong_pareto_state_ends_the_source() {
+    fn source_ends_if_pareto_state_exceeds_clock_range() {
         let long = Span::from_secs(1e6);
         for seed in 0..20 {
             let pattern = Pattern::Pareto { every: long, on: long, off: long, shape: 1.0001 };
@@ -353,8 +357,8 @@ mod tests {
         assert!((squares / n - 2.0).abs() < 4.0 * (20.0 / n).sqrt(), "mean square {}", squares / n);
     }
 
-    /// Geometric lengths with mean m and variance m (m - 1); the sd of the square is about sqrt(20) m^2. Tolerance: 4
-    /// sd.
+    /// The lengths are geometric with mean m and variance m (m - 1). Their squares have a standard deviation (sd) of
+    /// about sqrt(20) m^2. Tolerance: 4 sd of the means.
     #[test]
     fn exponential_lengths_have_exact_mean() {
         for packet in [1, 2, 40, 4000] {
@@ -372,8 +376,9 @@ mod tests {
         }
     }
 
-    /// Sums of n geometric lengths: mean m and variance m^2/n - m. The sd of the variance is below sqrt(8) m^2/n
-    /// divided by the root of the sample size (kurtosis at most 9). Tolerance: 4 sd of both.
+    /// The sum of n geometric lengths with total mean m has the variance v = m^2/n - m. Its kurtosis is about 9 or
+    /// less. The measured variance thus has a standard deviation (sd) of at most about sqrt(8) v / sqrt(sample size).
+    /// Tolerance: 4 sd of the mean and of the variance.
     #[test]
     fn erlang_lengths_have_exact_mean_and_variance() {
         for (packet, parts) in [(1282, 1), (1282, 2), (1282, 4), (41, 32)] {

@@ -9,7 +9,8 @@ use forebay_aqm::base::time::{Instant, Span};
 pub struct Recording {
     /// Times since the first item, non-decreasing, and sizes in bytes.
     items: Vec<(Span, u32)>,
-    /// Time after which it repeats: one mean interval after its last item, so that the mean rate is kept.
+    /// Time from one repetition to the next. `new` sets it to the time of the last item plus one mean interval, so that
+    /// repetition keeps the mean rate.
     period: Span,
 }
 
@@ -27,8 +28,9 @@ impl Recording {
         Some(Self { items, period })
     }
 
-    /// Shifts the times by `first`, and sets the period to `period` or the time of the last item, if that is later.
-    /// The parts of a recording thus repeat together.
+    /// For a part of another recording that begins `first` after it: adds `first` to all times, and sets the period to
+    /// `period`, that of the other recording. All parts thus repeat with the same period. If the last item is later
+    /// than `period`, its time is the period.
     #[must_use]
     pub fn with_period(mut self, first: Span, period: Span) -> Self {
         self.items.iter_mut().for_each(|item| item.0 = item.0 + first);
@@ -64,8 +66,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Bounds on the packets sent in `secs` seconds and in any one second, with `count` packets per repetition. All
-    /// of them may come at once.
+    /// Upper bounds on the number of packets sent in `secs` seconds, and in any one second. `count`: packets per
+    /// repetition. The bounds are equal, because all packets may have nearly the same time.
     pub fn most(&self, count: f64, secs: f64) -> (f64, f64) {
         let round = self.recording.period().secs().max(1e-3);
         let all = count * if self.repeat { (secs / round).max(1.0).ceil() } else { 1.0 };
@@ -77,7 +79,8 @@ impl Replay {
 #[derive(Clone, Debug)]
 pub(crate) struct Player {
     replay: Replay,
-    /// Time of the run at which the current repetition began, possibly before the start of the run; modulo 2^64.
+    /// Start of the current repetition in nanoseconds since the start of the run, modulo 2^64. It may be before the
+    /// start of the run.
     round: u64,
     /// Index of the next item.
     at: usize,
@@ -168,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn recording_starts_at_0_and_repeats_at_its_rate() {
+    fn recording_starts_at_0_and_keeps_mean_rate() {
         let it = recording(&[(5, 1), (5, 2), (9, 3)]).unwrap();
         assert_eq!(it.items(), [(ms(0), 1), (ms(0), 2), (ms(4), 3)]);
         assert_eq!((it.period(), it.bytes()), (ms(6), 6), "three items per 6 ms, like two gaps in 4 ms");

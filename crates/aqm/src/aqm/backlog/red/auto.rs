@@ -1,4 +1,6 @@
-//! RED's automatic parameters: thresholds and weight from the link and the buffer, by each source's rule.
+//! RED's automatic parameters: thresholds and weight, computed from the link and the buffer.
+//!
+//! Each rule (ns-2, the paper of 1993, Linux with tc) has its own values.
 
 use super::{Params, Rule};
 use crate::base::params::Auto;
@@ -9,20 +11,20 @@ use crate::choice;
 choice! {
     /// Averaging time of ns-2's automatic weight.
     pub enum AutoWeight {
-        /// Ten RTTs, an RTT being 100 ms or 3 (delay + packet time) if longer: q_weight_ = -1.
+        /// Ten RTTs (q_weight_ = -1). An RTT is 3 (delay + packet time), but at least 100 ms.
         Rtts = "rtts",
-        /// The packets of 1 s: q_weight_ = 0.
+        /// 1 s (q_weight_ = 0).
         Second = "second",
-        /// The packets of 0.1 s: q_weight_ = -2.
+        /// 0.1 s (q_weight_ = -2).
         Tenth = "tenth",
     }
 }
 
 /// Target queueing delay of ns-2's thresholds: targetdelay_.
 pub const TARGET_DELAY: Span = Span::from_millis(5);
-/// Smallest automatic min_th in packets: ns-2; the paper's min_th.
+/// Smallest automatic min_th of ns-2, and min_th of the paper of 1993, in packets.
 const LEAST_MIN_TH: f64 = 5.0;
-/// The paper's weight.
+/// Weight w_q of the paper of 1993.
 const PAPER_WEIGHT: f64 = 0.002;
 /// ns-2's shortest RTT in seconds, and the number of RTTs averaged over.
 const RTT: (f64, f64) = (0.1, 10.0);
@@ -46,8 +48,9 @@ pub(super) fn ns2_weight(rate: f64, auto_w: AutoWeight, delay: Span) -> f64 {
     1.0 - libm::exp(-1.0 / (remembered * rate))
 }
 
-/// tc's weight: the largest 2^-n for which a burst of `burst` packets raises the average from 0 to at most `min`
-/// packets (Floyd and Jacobson 1993, eq. 3). If there is none, which tc rejects, the weight for a burst of min_th.
+/// tc's weight: the largest 2^-n with which a burst of `burst` packets raises the average from 0 to at most `min`
+/// packets (Floyd and Jacobson 1993, eq. 3). tc rejects a burst shorter than `min`, and one for which there is no such
+/// n. Here both get the weight for a burst of `min` packets.
 pub fn tc_weight(burst: f64, min: f64) -> f64 {
     let min = min.max(1.0);
     let least = libm::ceil(min);
@@ -58,8 +61,8 @@ pub fn tc_weight(burst: f64, min: f64) -> f64 {
     weight(burst.max(least)).or_else(|| weight(least)).unwrap_or(0.5)
 }
 
-/// The thresholds in one unit: that of the given one, else bytes in byte mode and for Linux, else packets. An automatic
-/// threshold never crosses the given one.
+/// min_th and max_th in one unit: the unit of a given threshold; if none is given, bytes in byte mode and with Linux's
+/// rule, else packets. An automatic min_th is below a given max_th, and an automatic max_th above a given min_th.
 pub(super) fn thresholds(params: &Params, target: Span, link: &Link) -> (Depth, f64) {
     let mean_packet = params.mean_packet.or(link.mean_packet);
     let unit = match (params.min_th, params.max_th) {
@@ -89,7 +92,7 @@ pub(super) fn thresholds(params: &Params, target: Span, link: &Link) -> (Depth, 
     (min, params.max_th.or(unit.with(auto_max)).value())
 }
 
-/// The weight of the average for these thresholds.
+/// The weight of the average: the given one, else the automatic one for these thresholds.
 pub(super) fn weight(params: &Params, min_th: Depth, max_th: f64, link: &Link) -> f64 {
     let mean_packet = params.mean_packet.or(link.mean_packet);
     let Auto::Auto = params.w_q else { return params.w_q.or(0.0) };
@@ -123,7 +126,7 @@ mod tests {
         Link { rate: Rate(mbit * 1_000_000), limit: Limit::Packets(100), mean_packet: Bytes(mean) }
     }
 
-    /// ns-2's, with packets of 500 bytes.
+    /// RED's default parameters (ns-2's rule) with these thresholds and a mean packet size of 500 bytes.
     fn given(min_th: Auto<Depth>, max_th: Auto<Depth>) -> Params {
         Params { min_th, max_th, mean_packet: Given(Bytes(500)), ..Params::default() }
     }
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_values_are_ns2s() {
+    fn automatic_thresholds_and_weight_match_ns2() {
         // From the specification: 15 Mb/s of 500 B packets, 3 and 10 Mb/s of 1000 B.
         for (mbit, mean, min, w, w_tol) in
             [(15, 500, 9.375, 2.67e-4, 5e-7), (3, 1000, 5.0, 2.66e-3, 5e-6), (10, 1000, 5.0, 8.0e-4, 5e-7)]
@@ -176,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn paper_and_tc_defaults() {
+    fn automatic_values_match_paper_and_tc() {
         let paper = Params { rule: Rule::Paper, ..given(Own, Own) };
         assert_eq!(thresholds(&paper, TARGET_DELAY, &link(15, 500)), (P(5.0), 15.0));
         assert_eq!(weight(&paper, P(5.0), 15.0, &link(15, 500)), 0.002);
@@ -193,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn tc_weight_accepts_its_burst() {
+    fn tc_weight_is_largest_that_admits_burst() {
         let longest = |n: i32, min| {
             let w = libm::scalbn(1.0, -n);
             (1..300).map(f64::from).filter(|&burst| tc_weight(burst, min) >= w).fold(0.0, f64::max)

@@ -1,7 +1,8 @@
-//! RED's spacing: turns the base probability p_b into signals with uniform gaps, by a count since the last signal.
+//! RED's spacing: makes the gaps between signals uniformly distributed, for a given base probability p_b.
 //!
-//! The three sources differ in when the count starts and in what is random: a decision per packet (ns-2, the paper of
-//! 1993), or the length of the gap, drawn when the previous gap ends (Linux).
+//! The decision depends on the number of packets since the last signal. The three rules differ in when this count
+//! starts and in what is random: a decision per packet (ns-2, the paper of 1993), or the length of the gap, drawn when
+//! the previous gap ends (Linux).
 
 use core::hint::select_unpredictable;
 
@@ -11,7 +12,7 @@ use super::Rule;
 #[derive(Clone, Copy, Debug)]
 pub struct Chance {
     part: f64,
-    /// Not negative; 0 only if `part` is above 0.
+    /// Denominator: not negative, and 0 only if the numerator `part` is above 0.
     of: f64,
 }
 
@@ -44,14 +45,14 @@ pub fn spaced(p_b: f64, count: f64, wait: bool) -> Chance {
     Chance { part, of: (begin + 1.0 - done).max(0.0) }
 }
 
-/// The fraction of packets that are signalled: one per mean gap.
+/// The mean fraction of packets that are signalled: 1 divided by the mean gap.
 pub(super) fn mean_spaced(p_b: f64, wait: bool) -> f64 {
     // Gaps are uniform on 1/p_b..2/p_b - 1, or on 1..1/p_b - 1: the count is 1 at the first arrival after a signal.
     if wait { 2.0 * p_b / (3.0 - p_b) } else { (2.0 * p_b).min(1.0) }
 }
 
-/// p_a in ns-2's byte mode: `p_b` spread over the bytes since the last signal, in whole mean packets, then
-/// times the packet's length over the mean.
+/// p_a in ns-2's byte mode. The count is the number of bytes since the last signal divided by `mean`, rounded down. A
+/// probability below 1 is then multiplied by `len`/`mean`, up to 1.
 fn spaced_bytes(p_b: f64, count_bytes: u64, len: u32, mean: u64, wait: bool) -> Chance {
     let chance = spaced(p_b, (count_bytes / mean) as f64, wait);
     match chance.p() {
@@ -60,18 +61,19 @@ fn spaced_bytes(p_b: f64, count_bytes: u64, len: u32, mean: u64, wait: bool) -> 
     }
 }
 
-/// The count between signals.
+/// State of the spacing, with the count since the last signal.
 #[derive(Clone, Debug)]
 pub struct Spacing {
     rule: Rule,
     wait: bool,
     /// Byte mode: mean packet size in bytes.
     mean: Option<u64>,
-    /// -1 (not with ns-2's rule): the average at the last arrival was below min_th (Linux: or above max_th).
+    /// Packets since the last signal. -1 (not with ns-2's rule): at the last arrival the average was below min_th
+    /// (Linux: or above max_th).
     count: i64,
     bytes: u64,
     above: bool,
-    /// Linux: the fraction of 1/p_b after which the current gap ends.
+    /// Linux: random number of the current gap, 0 to 1. The gap ends when count p_b reaches it.
     gap: f64,
     chance: Chance,
 }
@@ -83,7 +85,7 @@ impl Spacing {
         Self { rule, wait, mean, count, bytes: 0, above: false, gap: 0.0, chance: Chance::of(0.0) }
     }
 
-    /// This spacing with the gap of `before`; with a new gap if the rules differ.
+    /// The parameters of `self` with the count and the gap of `before`. If the rules differ, returns `self`.
     pub fn after(self, before: &Self) -> Self {
         if self.rule != before.rule {
             return self;
@@ -107,7 +109,7 @@ impl Spacing {
         signal
     }
 
-    /// The first arrival above min_th only starts the count, and passes.
+    /// ns-2's rule. The first arrival with an average above min_th is accepted and starts the count.
     #[inline(always)] // A call would cost 0.5 ns per arrival; ns-2's rule is the default.
     fn ns2(&mut self, p_b: Option<f64>, len: u32, u: f64) -> bool {
         self.pass(len);
@@ -142,7 +144,8 @@ impl Spacing {
         self.chance.meets(u)
     }
 
-    /// The gap is drawn when it starts; its end moves with p_b.
+    /// Linux's rule. The random number of a gap is drawn when the gap starts. The length in packets also depends on the
+    /// current p_b.
     #[inline(never)]
     fn linux(&mut self, p_b: Option<f64>, u: f64) -> bool {
         let Some(p_b) = p_b else {
@@ -166,7 +169,7 @@ impl Spacing {
         self.bytes += u64::from(len);
     }
 
-    /// The average forced a drop.
+    /// Records a forced drop, which a high average caused. Resets the count.
     #[inline]
     pub const fn forced(&mut self) {
         self.reset();
@@ -176,7 +179,7 @@ impl Spacing {
         self.chance = Chance::of(1.0);
     }
 
-    /// An overflow drop. Linux does not reset its count.
+    /// Records an overflow drop. Resets the count, except with Linux's rule.
     #[inline]
     pub fn overflowed(&mut self) {
         if self.rule != Rule::Linux {
@@ -222,7 +225,7 @@ mod tests {
         assert_eq!(spaced(0.25, 8.0, true).p(), 1.0);
     }
 
-    /// The formula of the listings; [`spaced`] is the branch-free form.
+    /// p_a as in the listings of the sources, with branches; [`spaced`] is the branch-free form.
     fn listed(p_b: f64, count: f64, wait: bool) -> f64 {
         let done = count * p_b;
         match (wait, done) {
@@ -234,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn branch_free_form_is_bit_identical() {
+    fn branch_free_form_equals_listing() {
         let (mut rng, mut pairs) = (Rng::stream(2, "met"), Rng::stream(1, "spaced"));
         let drawn = (0..100_000).map(|_| (pairs.uniform() * pairs.uniform(), pairs.below(300) as f64));
         let edges = [0.0, 0.25, 0.5, 1.0].into_iter().flat_map(|p_b| (0..10).map(move |count| (p_b, f64::from(count))));

@@ -11,8 +11,8 @@ use crate::testing::by_hand::params;
 
 const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
 
-/// Verdicts on alternating ECN-capable and other packets at a standing queue of `q` packets, with ECN, thresholds 5 and
-/// 15 and w_q = 1. From p_b = 0.5 on, at q = 10, every packet but the first is signalled.
+/// Verdicts on alternating ECN-capable and other packets at a constant queue of `q` packets, with ECN, thresholds 5 and
+/// 15 and w_q = 1. At q >= 10 p_b is at least 0.5, so that every packet after the first is signalled.
 fn verdicts<const N: usize>(q: u32, settings: &str) -> [Verdict; N] {
     let params: Params = params(&alloc::format!("min_th=5p max_th=15p max_p=1 w_q=1 wait=off {settings}"));
     Red::check(&params).unwrap();
@@ -56,7 +56,7 @@ fn harddrop_and_nodrop_select_mark_or_drop() {
 }
 
 #[test]
-fn paper_and_linux_skip_sample_ending_idle_time() {
+fn paper_and_linux_add_no_sample_after_idle() {
     for rule in ["paper", "linux"] {
         let forced = alloc::format!("rule={rule} harddrop=off gentle=off");
         assert_eq!(verdicts(15, &forced), [Accept, Signal, Signal, Signal], "{rule}");
@@ -68,7 +68,7 @@ fn paper_and_linux_skip_sample_ending_idle_time() {
 }
 
 #[test]
-fn contradictions_are_rejected() {
+fn contradictory_parameters_are_rejected() {
     let check = |settings: &str| Red::check(&params(settings));
     assert!(check("min_th=5p max_th=15p").is_ok());
     assert!(check("min_th=15p max_th=5p").is_err());
@@ -99,7 +99,7 @@ fn near(a: f64, b: f64) -> bool {
 }
 
 #[test]
-fn curve_at_its_corners() {
+fn base_probability_matches_piecewise_linear_curve() {
     let p = |avg| CURVE.base_probability(avg);
     assert_eq!(p(4.999), None);
     assert_eq!(p(5.0), Some(0.0));
@@ -128,7 +128,7 @@ fn idle_time_counts_as_samples_of_zero() {
 }
 
 #[test]
-fn paper_idle_time_decays_by_fractions() {
+fn paper_average_decays_over_fractional_packet_times() {
     let mut avg = Average::new(0.5, 1000.0);
     avg.arrival_or_decay(0.0, Instant::ZERO);
     assert_eq!(avg.arrival_or_decay(8.0, Instant::ZERO), 4.0, "half of what was met");

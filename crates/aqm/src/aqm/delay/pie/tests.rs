@@ -25,7 +25,7 @@ fn rule(settings: &str) -> Rule {
     Rule::new(&params, &LINK)
 }
 
-/// Congested, without a burst allowance.
+/// A congested state with signal probability `p`: both delays are 100 ms, and no burst allowance is left.
 fn congested(rule: &Rule, p: f64) -> PieState {
     PieState { p, delay: 0.1, delay_old: 0.1, burst: Span::ZERO, ..PieState::new(rule) }
 }
@@ -52,7 +52,7 @@ fn accumulated_probability_spaces_drops() {
 }
 
 #[test]
-fn drop_is_forced_at_8_5() {
+fn accumulated_probability_of_8_5_forces_signal() {
     let rule = rule("derandomise=on");
     let mut state = PieState { spacing: 8.499, ..congested(&rule, 0.001) };
     assert_eq!(verdicts(&mut state, &rule, 2), [Verdict::Signal, Verdict::Accept]);
@@ -143,7 +143,7 @@ fn near(got: f64, want: f64) {
 }
 
 #[test]
-fn autotune_divides_the_change_by_the_table() {
+fn autotune_divides_p_change_by_table_value() {
     // 20 ms above the target and 40 ms more than before: 0.125 x 0.02 + 1.25 x 0.04 = 0.0525.
     let change = |p| updated("", p, 0.035, -0.005) - p;
     let table = [(0.0, 2048.0), (1e-6, 512.0), (1e-5, 128.0), (1e-4, 32.0), (1e-3, 8.0), (1e-2, 2.0), (0.1, 1.0)];
@@ -171,7 +171,7 @@ fn linux_boost_is_added_after_the_cap() {
 }
 
 #[test]
-fn p_decays_without_delay_and_stays_in_0_to_1() {
+fn update_applies_decay_and_clamps_p() {
     // One update from 0.5 without delay: 0.5 - 0.125 x 0.015, then a decay of 2 %.
     near(updated("", 0.5, 0.0, 0.0), (0.5 - 0.001_875) * 0.98);
     near(updated("", 0.5, 0.0, 0.001), 0.5 - 0.001_875 - 0.001_25);

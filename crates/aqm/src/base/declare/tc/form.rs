@@ -35,9 +35,9 @@ pub enum Form {
     Gain,
     /// A percentage, with or without `%`.
     Percent,
-    /// A rate, or a percentage of the device's.
+    /// A rate, or a percentage of the device's rate.
     Rate,
-    /// A time, or packets with a unit.
+    /// A time, or a number of packets with a unit such as `p`.
     TimeOrPackets,
 }
 
@@ -56,7 +56,7 @@ impl Form {
         }
     }
 
-    /// Description of accepted text, after "expected ".
+    /// Description of accepted text. Error messages print it after "expected ".
     pub(super) const fn accepts(self) -> &'static str {
         match self {
             Self::Time => "a time such as 5ms, or a number of microseconds (units: s, ms, us)",
@@ -98,7 +98,7 @@ impl Form {
         }
     }
 
-    /// `number` with the unit that a parameter needs.
+    /// Formats `number` with the unit that `key=value` settings need, such as `5000us`.
     pub(super) fn written(self, number: f64) -> String {
         let unit = match self {
             Self::Time => "us",

@@ -1,10 +1,10 @@
 //! Numbers as tc(8) parses them: C's `strtoul` and `strtod`, and iproute2's units.
 //!
-//! Whole numbers are octal after `0` and hexadecimal after `0x`. Others may be hexadecimal too, or have an exponent.
-//! Units are case-insensitive. Text after a number that is not a unit is an error, even where tc ignores it
-//! (`probability 0.02x`).
+//! Whole numbers are octal after `0` and hexadecimal after `0x`, except where tc accepts decimal digits only. Real
+//! numbers are decimal, or hexadecimal after `0x`, and may have an exponent. Units of time, size and rate are
+//! case-insensitive. Text after a number that is not a unit is an error, even if tc ignores it (`probability 0.02x`).
 
-/// The number of leading digits of this base.
+/// The number of characters at the start of `text` that are digits in base `radix`.
 fn digits(text: &str, radix: u32) -> usize {
     text.find(|c: char| !c.is_digit(radix)).unwrap_or(text.len())
 }
@@ -23,7 +23,8 @@ fn hexadecimal(text: &str) -> Option<&str> {
     rest.trim_start_matches('.').starts_with(|c: char| c.is_ascii_hexdigit()).then_some(rest)
 }
 
-/// A whole number, as `strtoul` parses it with base 10, or base 0 if `any_base`; negative numbers wrap around.
+/// A whole number, as `strtoul` parses it. With `any_base` the prefixes `0` and `0x` mean octal and hexadecimal.
+/// Otherwise numbers are decimal. Negative numbers wrap around at 2^64.
 fn whole(text: &str, any_base: bool) -> Option<u64> {
     let (rest, negative) = unsigned(text);
     let (rest, radix) = match hexadecimal(rest) {
@@ -36,7 +37,7 @@ fn whole(text: &str, any_base: bool) -> Option<u64> {
     Some(if negative { number.wrapping_neg() } else { number })
 }
 
-/// `get_unsigned` and `get_u32`: 32 bits, in any base or decimal only.
+/// iproute2's `get_unsigned` and `get_u32`: a whole number of 32 bits. `any_base` permits octal and hexadecimal.
 pub(super) fn count(text: &str, any_base: bool) -> Option<u32> {
     u32::try_from(whole(text, any_base)?).ok()
 }
@@ -82,7 +83,8 @@ fn exponent(text: &str, letters: [char; 2]) -> Option<(i32, usize)> {
     (len > 0).then(|| (if negative { -size } else { size }, text.len() - start.len() + len))
 }
 
-/// A number of at least 0 times the factor of its unit, case-insensitive; `units` has the factors.
+/// A number times the factor of its unit. `units` has the names, which are case-insensitive, and the factors. `None`
+/// for an unknown unit and for a negative or infinite result.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let (number, unit) = real(text)?;
     let (_, factor) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
@@ -111,7 +113,7 @@ pub(super) fn time(text: &str) -> Option<u32> {
     whole_part(scaled(text, &UNITS)?)
 }
 
-/// `get_size`: bytes, truncated. Units of bits use 1024 too.
+/// `get_size`: whole bytes, truncated. Units of bits have factors of 1024 too: `1kbit` is 128 bytes.
 pub(super) fn size(text: &str) -> Option<u32> {
     const K: f64 = 1024.0;
     const UNITS: [(&str, f64); 11] = [
@@ -130,7 +132,7 @@ pub(super) fn size(text: &str) -> Option<u32> {
     whole_part(scaled(text, &UNITS)?)
 }
 
-/// `get_rate`: whole bytes per second; units are bits unless they end in `bps` (bytes).
+/// `get_rate`: whole bytes per second. Units that end in `bps` mean bytes per second, all others bits per second.
 pub(super) fn rate(text: &str) -> Option<u32> {
     const BITS: [(&str, f64); 10] = [
         ("", 1.0),

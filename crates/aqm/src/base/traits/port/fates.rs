@@ -8,8 +8,9 @@ use crate::base::units::Limit;
 use crate::base::verdict::{Fate, Reason, Verdict};
 
 impl Port {
-    /// Queues, marks or drops an arrival by `verdict`. A marker in front can turn Accept into a signal. If the buffer
-    /// is full, the arrival is dropped unless [`Aqm::makes_room`].
+    /// Queues, marks or drops an arrival according to `verdict`. A marker in front of the discipline can turn Accept or
+    /// Mark into a signal. If the buffer is full, the arrival is dropped, unless the verdict is Accept, the marker does
+    /// not signal, and [`Aqm::makes_room`] is true.
     #[inline(always)] // A call, with the packet through memory, costs about 2 ns per arrival.
     pub fn admit<A: Aqm + ?Sized>(
         &mut self,
@@ -154,7 +155,7 @@ impl Port {
         Some(packet)
     }
 
-    /// Queues a packet; marks it in place, as [`Port::deliver`] does.
+    /// Stores a packet in `list`. If `marked`, sets CE in the stored packet; see [`Port::deliver`] for the reason.
     #[inline(always)] // Like `admit`.
     fn accept<A: Aqm + ?Sized>(&mut self, list: ListId, packet: Packet, marked: bool, aqm: &mut A, cx: &mut Cx) {
         let (packet, tally) = self.push(list, packet);
@@ -166,8 +167,8 @@ impl Port {
 
     /// Passes the removed packet at node `at` to the link.
     ///
-    /// It is marked and counted in place and then copied at once: copying in pieces around the changed field would
-    /// stall the next full read.
+    /// The packet is marked and counted in its node and then copied as a whole. If it were copied in parts around the
+    /// changed field, the next read of the whole packet would stall.
     #[inline]
     fn deliver<A: Aqm + ?Sized>(&mut self, at: u32, marked: bool, aqm: &mut A, cx: &mut Cx) -> Packet {
         let packet = &mut self.nodes[at as usize].packet;

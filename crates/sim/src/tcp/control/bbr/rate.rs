@@ -10,7 +10,7 @@ const ROUNDS: usize = 10;
 /// State recorded when a packet is sent (section 3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Departure {
-    /// Neither cumulatively nor selectively acknowledged yet.
+    /// True until the packet is acknowledged, cumulatively or selectively.
     pending: bool,
     again: bool,
     app_limited: bool,
@@ -134,8 +134,8 @@ impl Sampler {
 
 /// Largest rate of the last [`ROUNDS`] rounds.
 ///
-/// Old rates expire only when a new rate arrives (draft section 4.1.1.3): rounds without a rate sample of the path,
-/// for example in ProbeRTT or when the application is the limit, keep the estimate.
+/// Old rates expire only when a new rate arrives (draft section 4.1.1.3). Rounds without a new rate do not change the
+/// estimate, for example rounds in ProbeRTT or with too little data from the application.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MaxRate {
     by_round: [f64; ROUNDS],
