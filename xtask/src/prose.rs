@@ -7,11 +7,11 @@ use crate::base::tree::{File, Tree};
 /// Passages of each kind.
 const EACH: usize = 15;
 
-/// A passage: file, line, text.
-type Passage = (String, usize, String);
+/// A passage: file, line, context, text.
+type Passage = (String, usize, Vec<String>, String);
 
-/// Prints [`EACH`] help texts, doc comments, paragraphs or list items of pages, and names of tests. The same seed draws
-/// the same passages.
+/// Prints [`EACH`] help texts, doc comments, paragraphs or list items of pages, and names of tests. Each has its context,
+/// which a reader of the file sees before it. The same seed draws the same passages.
 pub(crate) fn run(seed: u64) -> Result<(), String> {
     let tree = Tree::read()?;
     let is_help = |path: &str| path.starts_with("crates/cli/src/args/");
@@ -26,17 +26,43 @@ pub(crate) fn run(seed: u64) -> Result<(), String> {
     let mut rng = Rng::stream(seed, "prose");
     for (kind, mut all) in kinds {
         for _ in 0..EACH.min(all.len()) {
-            let (path, line, text) = all.swap_remove(rng.below(all.len() as u64) as usize);
-            println!("{kind}  {path}:{line}\n    {}\n", text.replace('\n', "\n    "));
+            let (path, line, context, text) = all.swap_remove(rng.below(all.len() as u64) as usize);
+            let context: String = context.iter().map(|line| format!("  | {line}\n")).collect();
+            println!("{kind}  {path}:{line}\n{context}    {}\n", text.replace('\n', "\n    "));
         }
     }
     Ok(())
 }
 
 fn passages(tree: &Tree, of: impl Fn(&File) -> bool, find: fn(&str) -> Vec<(usize, String)>) -> Vec<Passage> {
-    let found =
-        |file: &File| find(&file.text).into_iter().map(|(line, text)| (file.path.clone(), line, text)).collect();
-    tree.files().filter(|file| of(file)).flat_map(|file| -> Vec<Passage> { found(file) }).collect()
+    let found = |file: &File| -> Vec<Passage> {
+        let context = if file.path.ends_with(".md") { above_in_page } else { above_in_code };
+        let lines: Vec<&str> = file.text.lines().collect();
+        let passage = |(line, text): (usize, String)| (file.path.clone(), line, context(&lines, line - 1), text);
+        find(&file.text).into_iter().map(passage).collect()
+    };
+    tree.files().filter(|file| of(file)).flat_map(found).collect()
+}
+
+/// The headings over line `at` of a page, and the paragraph or list item before it.
+fn above_in_page(lines: &[&str], at: usize) -> Vec<String> {
+    let heading = |mark: &str| lines[..at].iter().rev().find(|line| line.starts_with(mark)).copied();
+    let before = lines[..at].iter().rev().skip_while(|line| line.is_empty());
+    let mut before: Vec<&str> = before.take_while(|line| !line.is_empty() && !line.starts_with('#')).copied().collect();
+    before.reverse();
+    [heading("# "), heading("## ")].into_iter().flatten().chain(before).map(str::to_string).collect()
+}
+
+/// The head of the file and the item around line `at`, with its doc comment; for a test also its own.
+fn above_in_code(lines: &[&str], at: usize) -> Vec<String> {
+    let is_doc = |line: &&&str| line.trim_start().starts_with("///") || line.trim_start().starts_with("#[");
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let docs = |item: usize| lines[..item].iter().rev().take_while(is_doc).count();
+    let head = lines[..at].iter().take_while(|line| line.starts_with("//!"));
+    let holds = |line: &&str| depth(line) < depth(lines[at]) && line.ends_with('{');
+    let around = lines[..at].iter().rposition(holds).map_or(0..0, |item| item - docs(item)..item + 1);
+    let all = head.chain(&lines[around]).chain(&lines[at - docs(at)..at]);
+    all.filter(|line| !line.contains("#[")).map(|line| line.trim_start().to_string()).collect()
 }
 
 /// Doc comments that the program prints: those of options, arguments and commands.
@@ -116,6 +142,10 @@ mod tests {
         assert_eq!(help("/// B.\npub(crate) a() {}\n\n/// C.\nD,\n"), [(4, "/// C.\nD,".to_string())]);
         let items = [(1, "- a\n  b".to_string()), (3, "- c".to_string())];
         assert_eq!(paragraphs("- a\n  b\n- c\n"), items);
+        let lines: Vec<&str> = "//! A.\n/// B.\nstruct C {\n    /// D.\n    d: u8,".lines().collect();
+        assert_eq!(above_in_code(&lines, 3), ["//! A.", "/// B.", "struct C {"]);
+        let lines: Vec<&str> = "# a\n## b\n\nc\nd\n\ne".lines().collect();
+        assert_eq!(above_in_page(&lines, 6), ["# a", "## b", "c", "d"]);
         assert_eq!(paragraphs("# a\n\nb\nc\n```sh\nd\n```\n| e |\n"), [(3, "b\nc".to_string())]);
     }
 }

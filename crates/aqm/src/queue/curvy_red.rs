@@ -198,7 +198,7 @@ impl Design for CurvyRed {
 }
 
 probes! { CurvyRed {
-    /// r: position of the average delay from min_th (0) to min_th + range (1). Classic probability: r^(2u).
+    /// r: average delay, 0 at min_th and 1 at min_th + range. Classic probability: r^(2u).
     p ["1"] probability = |s| s.rule().root();
     /// Average Classic delay.
     average ["s"] = |s| s.rule().average;

@@ -175,7 +175,7 @@ impl Design for FengRed {
 probes! { FengRed {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
-    /// Base probability p_b of the latest arrival, without the effect of the count since the last signal.
+    /// Base probability p_b of the latest arrival, before the count since the last signal is applied.
     p ["1"] probability = |s| s.p();
     /// Probability at max_th.
     max_p ["1"] probability = |s| s.curve().max_p;
