@@ -49,16 +49,20 @@ fn above_in_page(lines: &[&str], at: usize) -> Vec<String> {
     let heading = |mark: &str| lines[..at].iter().rev().find(|line| line.starts_with(mark)).copied();
     let before = lines[..at].iter().rev().skip_while(|line| line.is_empty());
     let mut before: Vec<&str> = before.take_while(|line| !line.is_empty() && !line.starts_with('#')).copied().collect();
+    before.truncate(NEAR);
     before.reverse();
     [heading("# "), heading("## ")].into_iter().flatten().chain(before).map(str::to_string).collect()
 }
 
-/// The head of the file and the item around line `at`, with its doc comment; for a test also its own.
+/// Most lines of context of one kind.
+const NEAR: usize = 4;
+
+/// The first paragraph of the file and the item around line `at`, with its doc comment; for a test also its own.
 fn above_in_code(lines: &[&str], at: usize) -> Vec<String> {
     let is_doc = |line: &&&str| line.trim_start().starts_with("///") || line.trim_start().starts_with("#[");
     let depth = |line: &str| line.len() - line.trim_start().len();
     let docs = |item: usize| lines[..item].iter().rev().take_while(is_doc).count();
-    let head = lines[..at].iter().take_while(|line| line.starts_with("//!"));
+    let head = lines[..at].iter().take_while(|line| line.starts_with("//! ")).take(NEAR);
     let holds = |line: &&str| depth(line) < depth(lines[at]) && line.ends_with('{');
     let around = lines[..at].iter().rposition(holds).map_or(0..0, |item| item - docs(item)..item + 1);
     let all = head.chain(&lines[around]).chain(&lines[at - docs(at)..at]);

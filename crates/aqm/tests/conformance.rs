@@ -59,17 +59,17 @@ fn check_rung(rung: Rung) {
 }
 
 #[test]
-fn every_law_conforms() {
+fn every_law_passes_the_conformance_suite() {
     check_rung(Rung::Law);
 }
 
 #[test]
-fn every_aqm_conforms() {
+fn every_aqm_passes_the_conformance_suite() {
     check_rung(Rung::Aqm);
 }
 
 #[test]
-fn every_queue_conforms() {
+fn every_queue_passes_the_conformance_suite() {
     check_rung(Rung::Queue);
 }
 
@@ -86,7 +86,7 @@ fn verdict<D: Discipline>(make: fn() -> D, promises: Promises) -> String {
 }
 
 #[test]
-fn a_plain_fifo_conforms() {
+fn suite_accepts_a_plain_fifo() {
     assert_eq!(verdict(|| Fifo::new(Plain), FIFO), "");
 }
 

@@ -13,7 +13,7 @@ mod theory;
 use args::{Cli, Command};
 #[cfg(target_os = "linux")]
 use commands::doctor;
-use commands::{bench, explain, list, report, reproduce, run, shell, sweep, tune};
+use commands::{bench, compare, explain, list, plot, report, reproduce, run, shell, sweep, tune};
 use failure::{Exit, Failure};
 #[cfg(target_os = "linux")]
 use live::link;
@@ -45,6 +45,8 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Theory(args) => theory::command(args, ui),
         Command::Tune(args) => tune::command(args, ui),
         Command::Report(args) => report::command(args, ui),
+        Command::Plot(args) => plot::command(args, ui),
+        Command::Compare(args) => compare::command(args, ui),
         Command::Bench(args) => bench::command(args, ui),
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::command(args, ui),

@@ -26,16 +26,16 @@ pub const NEAR: usize = 0;
 /// The server end.
 pub const FAR: usize = 1;
 
-/// How a frame crosses the network, and where it is counted.
+/// The route of a frame through the network, and the statistics that include the frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
     /// Index of the route in the network.
     pub route: usize,
-    /// The flow to count it for; `None`: not counted.
+    /// Index of the flow whose counters include the frame; `None`: no flow's, as for an acknowledgement.
     pub flow: Option<usize>,
-    /// The bundle, a set of flows with common statistics, to which it is counted.
+    /// Index of the bundle whose statistics include the frame. A bundle is a set of flows that are measured together.
     pub bundle: u8,
-    /// The properties that disciplines see.
+    /// The properties of the frame that disciplines see.
     pub about: frame::About,
 }
 
@@ -200,8 +200,9 @@ impl Fabric {
         }
     }
 
-    /// Processes a frame that arrived at time `at` and leaves at the end `to`, after all earlier events. With `way` it
-    /// enters the first link of its route; without, it is delivered at once.
+    /// Processes all events up to time `at`, and then a frame that arrived at this time. If `way` is given, the frame
+    /// enters the first link of its route. Otherwise it crosses no link. The frame is delivered at `to`, [`NEAR`] or
+    /// [`FAR`].
     pub fn arrive(&mut self, bytes: &[u8], way: Option<Way>, to: usize, at: Instant) {
         let about = way.map_or_else(|| frame::about(bytes), |way| way.about);
         let (flow, bundle) = (way.and_then(|way| way.flow), way.map_or(0, |way| way.bundle));

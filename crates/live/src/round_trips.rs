@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_without_data_and_other_ends_give_no_sample() {
+    fn echo_gives_sample_only_at_data_sender() {
         let mut trips = RoundTrips::default();
         trips.sent(&segment(1, 0, false), (0, 3), ms(1));
         trips.sent(&segment(2, 0, true), (1, 4), ms(1));

@@ -71,10 +71,10 @@ impl Steady {
 mod tests {
     use super::*;
 
-    /// Identities of every system with finite room: fractions sum to 1, the server's work is the admitted load, and
-    /// Little's law holds for system, queue and server.
+    /// M/M/1/K and M/D/1/K, for several loads and capacities K: the fractions of the time sum to 1, the fraction in
+    /// which the server is busy equals the admitted load, and Little's law holds.
     #[test]
-    fn identities_hold_at_every_load_and_room() {
+    fn finite_queues_obey_flow_balance_and_littles_law() {
         for rho in [0.01, 0.5, 0.95, 1.0 - 1e-12, 1.0, 1.0 + 1e-9, 1.2, 3.0, 20.0] {
             for room in [1, 2, 3, 20, 400] {
                 for steady in [mm1::finite(rho, room), md1::finite(rho, room)] {

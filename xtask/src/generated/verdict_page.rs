@@ -40,7 +40,7 @@ fn page(document: &Value) -> Result<String, String> {
     page!("verdicts.md.jinja", json!({ "claims": claims.iter().map(row).collect::<Vec<_>>() }))
 }
 
-/// The decisive check: the first that does not hold, else the first.
+/// The check that the page shows for a claim: the first that does not hold, or the first of a reproduced claim.
 fn decided(checks: &Value, verdict: &str) -> String {
     let checks = checks.as_array().map_or(&[][..], Vec::as_slice);
     let failed = checks.iter().find(|check| check["outcome"] != "holds");
@@ -63,7 +63,7 @@ fn short(x: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
-/// The variants with another verdict.
+/// The variants whose verdict differs from that of the claim.
 fn others(variants: &Value, verdict: &str) -> String {
     let variants = variants.as_array().map_or(&[][..], Vec::as_slice);
     let other = |variant: &&Value| variant["verdict"] != verdict;
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_have_decisive_check_and_differing_variants() {
+    fn rows_show_failed_check_and_variants_with_other_verdict() {
         let check = |what: &str, value: f64, outcome: &str| {
             json!({ "what": what, "value": value, "low": value - 0.5, "high": value + 0.5, "n": 30,
                     "bound": ">= 10", "outcome": outcome })

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_invariants_without_a_check_that_exists() {
+    fn finds_missing_and_unknown_checks_of_invariants() {
         let code = "#[test]\n#[ignore]\nfn real() {}\nfn helper() {}\n// #[test]\nfn disguised() {}\n";
         let root = "[workspace.lints.rust]\nunsafe_code = \"forbid\"\nunreachable_pub = \"warn\"\n";
         for (item, want) in [

@@ -56,11 +56,11 @@ params! {
     }
 }
 
-/// Cost of a packet.
+/// How many bytes of its class's quanta a packet uses: its length with `Turns::Drr`, `quantum` with `Turns::Wrr`.
 #[derive(Clone, Copy)]
 struct Price {
     turns: Turns,
-    /// In bytes.
+    /// Bytes per turn for weight 1.
     quantum: u64,
 }
 

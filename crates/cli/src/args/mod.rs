@@ -71,6 +71,10 @@ pub(crate) enum Command {
     Tune(TuneArgs),
     /// Rebuild DIR/report.html from the results in DIR.
     Report(ReportArgs),
+    /// Write one figure of the results in DIR as a picture for a paper; without --figure list the figures.
+    Plot(PlotArgs),
+    /// Compare the results of several directories in one table.
+    Compare(CompareArgs),
     /// Measure simulator speed on the standard cases.
     Bench(BenchArgs),
     /// Run a command behind an emulated link: real traffic through the same disciplines.
@@ -103,7 +107,7 @@ fn topics() -> impl TypedValueParser<Value = Topic> {
   forebay list disciplines
   forebay list scenarios --json")]
 pub(crate) struct ListArgs {
-    /// Topic (default: all).
+    /// What to list (default: everything).
     #[arg(value_parser = topics())]
     pub(crate) topic: Option<Topic>,
 }
@@ -185,10 +189,10 @@ pub(crate) struct ReproduceArgs {
     /// Papers or claim ids (default: all papers).
     #[arg(value_name = "PAPER|CLAIM")]
     pub(crate) names: Vec<String>,
-    /// Few seeds: 3 unless claims.toml sets another number. Verdicts are provisional.
+    /// Run 3 seeds instead of 10. Verdicts are provisional. The paper's claims.toml can set another number for --quick.
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// Many seeds: 30 (default 10) unless claims.toml sets another number.
+    /// Run 30 seeds instead of 10. The paper's claims.toml can set another number for --full.
     #[arg(long)]
     pub(crate) full: bool,
     /// Output directory; for several papers, one subdirectory each and an index.html.
@@ -231,6 +235,49 @@ pub(crate) struct ReportArgs {
     /// Directory written by `run` or `reproduce`.
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
+}
+
+/// Arguments of `plot`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay plot runs/home
+  forebay plot runs/home --figure queueing-delay -o delay.pdf
+  forebay plot runs/raqm --figure fig-4-a --width 7in --height 3in -o fig4a.svg")]
+pub(crate) struct PlotArgs {
+    /// Directory written by `run`, `sweep`, `link` or `reproduce PAPER`.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Name of the figure, or the beginning of one name.
+    #[arg(long, value_name = "NAME", requires = "output")]
+    pub(crate) figure: Option<String>,
+    /// File to write; its ending selects the format: svg, pdf or png (600 dots per inch).
+    #[arg(short, long, value_name = "FILE", requires = "figure")]
+    pub(crate) output: Option<PathBuf>,
+    /// Width in in, mm, cm or pt; the default is a column of a two-column paper.
+    #[arg(long, value_name = "LENGTH", default_value = "3.5in", value_parser = length)]
+    pub(crate) width: f64,
+    /// Height (default: depends on the figure).
+    #[arg(long, value_name = "LENGTH", value_parser = length)]
+    pub(crate) height: Option<f64>,
+}
+
+/// Reads a length in points, from 0.5in to 40in.
+fn length(text: &str) -> Result<f64, String> {
+    let units = [("in", 72.0), ("mm", 72.0 / 25.4), ("cm", 72.0 / 2.54), ("pt", 1.0)];
+    let read = |(unit, points): (&str, f64)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * points);
+    let found = units.into_iter().find_map(read).filter(|points| (36.0..=2880.0).contains(points));
+    found.ok_or_else(|| "expected a length from 0.5in to 40in, such as 3.5in or 88mm".to_string())
+}
+
+/// Arguments of `compare`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay compare runs/before runs/after
+  forebay compare runs/codel runs/pie runs/fq_codel --json")]
+pub(crate) struct CompareArgs {
+    /// Directories written by `run`, `sweep` or `link`; differences refer to the first.
+    #[arg(value_name = "DIR", required = true, num_args = 2..)]
+    pub(crate) dirs: Vec<PathBuf>,
 }
 
 /// Arguments of `bench`.

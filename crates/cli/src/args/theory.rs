@@ -135,9 +135,9 @@ pub(crate) struct MarkovArgs {
 /// The queue length used for a state of the chain. A state is an interval of queue lengths.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Taken {
-    /// The middle of the interval.
+    /// The middle of the interval of queue lengths.
     Middle,
-    /// The lower end of the interval, as in the RED+Tail paper. It is up to one packet below the queue length.
+    /// The lower end of the interval of queue lengths, which is then one packet wide, as in the RED+Tail paper.
     Lower,
 }
 

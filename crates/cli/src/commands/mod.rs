@@ -1,10 +1,12 @@
 //! One file per command: calls the laboratory and prints the result.
 
 pub(crate) mod bench;
+pub(crate) mod compare;
 #[cfg(target_os = "linux")]
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod list;
+pub(crate) mod plot;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;

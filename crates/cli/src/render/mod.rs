@@ -2,4 +2,5 @@
 
 pub(crate) mod chart;
 pub(crate) mod output;
+pub(crate) mod picture;
 pub(crate) mod progress;

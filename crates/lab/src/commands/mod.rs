@@ -3,11 +3,13 @@
 //! The command line prints the documents; Python returns them. [`host::Host`] is what a command needs from its
 //! caller while it runs: stop flag, receiver of messages, build of the program.
 
+pub mod compare;
 pub mod explain;
 pub mod failure;
 pub mod host;
 pub mod list;
 pub mod map;
+pub mod plot;
 pub mod report;
 pub mod reproduce;
 pub mod run;

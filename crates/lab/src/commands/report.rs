@@ -25,9 +25,16 @@ pub struct Document {
 /// # Errors
 /// The directory has no results, is locked by another writer, or its files are damaged.
 pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
+    expect_results(dir, "report")?;
+    let path = host.waiting(|wait| report::build(&WriteLock::take(dir, wait)?, wait))?;
+    Ok(Document { version: 1, report: path.display().to_string() })
+}
+
+/// Checks that `dir` has results, for this `command`.
+pub(super) fn expect_results(dir: &Path, command: &str) -> Result<(), Failure> {
     let complaint = |what: &str| {
         let error =
-            InputError::new("report", "DIR", Found::thing(what), "a directory that forebay run or reproduce made");
+            InputError::new(command, "DIR", Found::thing(what), "a directory that forebay run or reproduce made");
         Err(Failure::Input(error.hint(format!("got {}", dir.display()))))
     };
     if !dir.is_dir() {
@@ -36,8 +43,7 @@ pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
     if !dir.join("meta.json").is_file() {
         return complaint("a directory without meta.json");
     }
-    let path = host.waiting(|wait| report::build(&WriteLock::take(dir, wait)?, wait))?;
-    Ok(Document { version: 1, report: path.display().to_string() })
+    Ok(())
 }
 
 /// Builds `report.html` of an open directory and returns its path.

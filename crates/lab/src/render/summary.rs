@@ -80,6 +80,16 @@ pub fn by_case(look: Look, summary: &Summary) -> String {
 
 /// The answer, then one table of means and one of differences, with a row per case and contender.
 pub fn by_point(look: Look, summary: &Summary) -> String {
+    points(look, summary, "discipline")
+}
+
+/// The tables of [`by_point`] for results of several directories.
+pub fn by_directory(look: Look, summary: &Summary) -> String {
+    points(look, summary, "directory")
+}
+
+/// The tables of [`by_point`]. `what`: what the contenders are.
+fn points(look: Look, summary: &Summary, what: &str) -> String {
     let runs = &Runs::new(summary);
     let rows = |skip: usize| -> Vec<Row> {
         let mut rows = Vec::new();
@@ -100,11 +110,11 @@ pub fn by_point(look: Look, summary: &Summary) -> String {
         verdict::verdict(look, &summary.shown, &axis_names, &cases.collect::<Vec<_>>());
     let mut out = answer(look, summary) + &beyond::first(look, summary);
     out += &format!("{text}\n{}\n", look.tone(Tone::Strong, "the queue at the link"));
-    out += &(means(look, runs, &heads("discipline"), &rows(0)) + "\n");
+    out += &(means(look, runs, &heads(what), &rows(0)) + "\n");
     let compared = rows(1);
     if !compared.is_empty() {
-        out += &format!("{}\n", look.tone(Tone::Strong, "minus the first discipline of the same case"));
-        out += &(differences(look, runs, &heads("discipline"), &compared) + "\n");
+        out += &format!("{}\n", look.tone(Tone::Strong, &format!("minus the first {what} of the same case")));
+        out += &(differences(look, runs, &heads(what), &compared) + "\n");
     }
     out + &beyond::tables(look, summary) + &legend(look, summary, &definitions)
 }

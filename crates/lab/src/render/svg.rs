@@ -37,6 +37,24 @@ impl Svg {
         svg
     }
 
+    /// An empty picture for print, in points, with letters of this size and a transparent background.
+    pub fn page(width: f64, height: f64, letters: f64) -> Self {
+        let mut svg = Self(String::new());
+        let (width, height) = (Tenth(width).to_string(), Tenth(height).to_string());
+        let (width, height) = (width.trim_end_matches(".0"), height.trim_end_matches(".0"));
+        let whole: [Attribute; 6] = [
+            ("xmlns", &"http://www.w3.org/2000/svg"),
+            ("width", &format!("{width}pt")),
+            ("height", &format!("{height}pt")),
+            ("viewBox", &format!("0 0 {width} {height}")),
+            ("font-family", &"DejaVu Sans, Helvetica, Arial, sans-serif"),
+            ("font-size", &letters),
+        ];
+        svg.open("svg", &whole);
+        svg.0.push_str(">\n");
+        svg
+    }
+
     // Writing to a string cannot fail.
     fn open(&mut self, name: &str, attributes: &[Attribute]) {
         let _ = write!(self.0, "<{name}");

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_terminal_keeps_p99_delay_and_drops_goodput() {
+    fn narrow_terminal_hides_goodput_but_keeps_p99_delay() {
         let narrow = Look { columns: Some(25), ..Look::PLAIN };
         let Verdict { text, legend } = table(narrow, &[contender(9.0, 40.0)]);
         assert!(text.contains("wait p99") && !text.contains("goodput"), "{text}");

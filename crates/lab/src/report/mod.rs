@@ -8,6 +8,7 @@ mod figures;
 mod finds;
 mod index;
 mod page;
+mod plot;
 mod printed;
 mod real;
 mod shapes;
@@ -53,7 +54,13 @@ pub fn build(lock: &WriteLock, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     let dir = lock.dir();
     let data = match Meta::read(dir)? {
         Meta::Papers(meta) => return index::build_all(lock, &meta, wait),
-        Meta::Paper(meta) => reproduction(dir, &meta)?,
+        Meta::Paper(meta) => {
+            let (data, printed) = reproduction(dir, &meta)?;
+            if let Some(document) = printed {
+                disk::write_json(&dir.join("tables.json"), &document)?;
+            }
+            data
+        }
         Meta::Run(meta) => single(dir, &meta)?,
     };
     let path = dir.join("report.html");
@@ -77,7 +84,7 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
 }
 
 /// The page of a paper: claims first, then each experiment.
-fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<PageData, StoreError> {
+fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<(PageData, Option<printed::Document>), StoreError> {
     let Verdicts { claims, .. } = disk::read_json(&dir.join("claims.json"))?;
     let mut page = Page::new(&About::paper(meta), None, meta.seeds != Some(SeedCount::Each(1)));
     let mut printed = Vec::new();
@@ -108,12 +115,45 @@ fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<PageData, StoreError> {
         printed.extend(kept);
         page.paper_section(section, &runs, drawn, shown);
     }
-    if !printed.is_empty() {
-        let (paper, level) = (meta.paper.clone(), meta.level.clone());
-        let document = printed::Document { version: 1, paper, level, tables: printed };
-        disk::write_json(&dir.join("tables.json"), &document)?;
+    let (paper, level) = (meta.paper.clone(), meta.level.clone());
+    let document = printed::Document { version: 1, paper, level, tables: printed };
+    Ok((page.finish(&claims), Some(document).filter(|document| !document.tables.is_empty())))
+}
+
+/// A figure of a result directory, for [`plot`](crate::commands::plot).
+pub(crate) struct Plottable {
+    /// Its title in lower-case words joined by hyphens; for a paper the name in the paper.
+    pub(crate) name: String,
+    /// Its title.
+    pub(crate) title: String,
+    figure: shapes::Figure,
+}
+
+impl Plottable {
+    /// The figure as an SVG picture, with sizes in points; the default height depends on the figure.
+    pub(crate) fn svg(&self, width: f64, height: Option<f64>) -> String {
+        plot::svg(&self.figure, width, height)
     }
-    Ok(page.finish(&claims))
+}
+
+/// The figures of the report of a run, a sweep or a paper; none for a directory of several papers.
+pub(crate) fn plottable(dir: &Path) -> Result<Vec<Plottable>, StoreError> {
+    let data = match Meta::read(dir)? {
+        Meta::Papers(_) => PageData::default(),
+        Meta::Paper(meta) => reproduction(dir, &meta)?.0,
+        Meta::Run(meta) => single(dir, &meta)?,
+    };
+    let named = |figure: shapes::Figure| {
+        let from = if figure.claims.is_some() { &figure.id } else { &figure.title };
+        Plottable { name: slug(from), title: figure.title.clone(), figure }
+    };
+    Ok(data.figures.into_iter().map(named).collect())
+}
+
+/// Lower-case words joined by hyphens.
+fn slug(text: &str) -> String {
+    let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join("-")
 }
 
 /// Renders a page with this title and data. The data need not be from a result directory.

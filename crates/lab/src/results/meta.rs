@@ -159,7 +159,7 @@ impl RunMeta {
     }
 }
 
-/// A section of a reproduction.
+/// A section of the report on a paper: one experiment of the paper with its claims, a `[[section]]` of `claims.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SectionMeta {

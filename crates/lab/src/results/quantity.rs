@@ -25,7 +25,8 @@ pub fn of(run: &RunRecord, text: &str) -> Result<f64, String> {
     Quantity::parse(text)?.of(run)
 }
 
-/// A part of a quantity.
+/// A number computed from a run or a model. A [`Quantity`] is a term, a quotient of two terms, or a term plus a
+/// constant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
     /// A number of the run, computed by [`metrics::of_run`].

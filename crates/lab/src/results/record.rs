@@ -302,7 +302,7 @@ pub fn label(contender: &Contender, case: &Case) -> String {
 }
 
 /// The end of a label: ` [n=40]`, or empty without axes.
-fn label_end<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+pub(crate) fn label_end<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let axes: Vec<String> = axes.map(|(name, value)| format!("{name}={value}")).collect();
     if axes.is_empty() { String::new() } else { format!(" [{}]", axes.join(" ")) }
 }

@@ -1,11 +1,11 @@
-//! `claims.json`.
+//! The document `claims.json` of `forebay reproduce`: the result of each claim, and the number of claims by verdict.
 
 use serde::{Deserialize, Serialize};
 
 use super::named::Named;
 use crate::claims::{ClaimResult, Verdict};
 
-/// `claims.json`, and the output of `forebay reproduce --json`.
+/// The content of `claims.json`, which `forebay reproduce --json` prints.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdicts {
     /// Format version, 1.

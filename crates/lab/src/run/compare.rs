@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::figures::metric::METRICS;
 use crate::figures::stats::Interval;
 use crate::results::comparison::{CaseComparison, Comparison, ContenderComparison, TrafficComparison};
-use crate::results::named::Named;
+use crate::results::named::{Axes, Named};
 use crate::results::quantity;
 use crate::results::record::{self, RunRecord};
 use crate::results::traffic::ALL;
@@ -77,16 +77,22 @@ pub fn groups<'a>(plan: &Plan, records: &'a [RunRecord]) -> Vec<Group<'a>> {
 /// The `compare` part of `summary.json`: means of the contenders of each case, and their differences from the
 /// first contender, paired by seed.
 pub fn compare(plan: &Plan, records: &[RunRecord]) -> Comparison {
-    let groups = groups(plan, records);
+    let mut groups = groups(plan, records).into_iter().peekable();
     let cases = plan.cases.iter().enumerate().map(|(case, it)| {
-        let of_case: Vec<&Group> = groups.iter().filter(|g| g.case == case && !g.runs.is_empty()).collect();
-        CaseComparison {
-            axes: it.axes.iter().cloned().collect(),
-            baseline: of_case.first().map(|g| g.label.clone()),
-            contenders: of_case.iter().map(|g| contender(g, of_case[0])).collect(),
-        }
+        let of_case = std::iter::from_fn(|| groups.next_if(|group| group.case == case));
+        (it.axes.iter().cloned().collect(), of_case.filter(|group| !group.runs.is_empty()).collect())
     });
-    Comparison { confidence: 0.95, cases: cases.collect() }
+    of_groups(cases)
+}
+
+/// The comparison of the groups of each case, which have runs, with the first one.
+pub fn of_groups<'a>(cases: impl Iterator<Item = (Axes, Vec<Group<'a>>)>) -> Comparison {
+    let case = |(axes, groups): (Axes, Vec<Group<'a>>)| CaseComparison {
+        axes,
+        baseline: groups.first().map(|group| group.label.clone()),
+        contenders: groups.iter().map(|group| contender(group, &groups[0])).collect(),
+    };
+    Comparison { confidence: 0.95, cases: cases.map(case).collect() }
 }
 
 fn contender(group: &Group, baseline: &Group) -> ContenderComparison {

@@ -29,9 +29,9 @@ pub struct End<'a> {
 /// Drop counters of an interface since its creation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Drops {
-    /// Received packets dropped.
+    /// Packets that the interface dropped in the receiving direction (`rx_dropped` of the kernel).
     pub received: u64,
-    /// Packets dropped before transmission.
+    /// Packets that the interface dropped in the sending direction, before transmission (`tx_dropped`).
     pub sent: u64,
 }
 

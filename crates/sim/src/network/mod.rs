@@ -179,9 +179,9 @@ pub struct MarkerSpec {
 /// A flow.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
-    /// Index of its group in the scenario.
+    /// Index of the `[[flows]]` table of the scenario that describes the flow.
     pub group: u32,
-    /// Unique name; also names its random stream.
+    /// Unique name of the flow and of its random stream.
     pub name: String,
     /// The host that sends data.
     pub from: HostId,
@@ -195,7 +195,7 @@ pub struct FlowSpec {
     pub start: Instant,
     /// Stop time; `None`: the end of the run.
     pub stop: Option<Instant>,
-    /// Its traffic.
+    /// The traffic that the flow sends.
     pub traffic: Traffic,
     /// Length of a data packet on the wire in bytes. For variable lengths ([`Sizes`](crate::traffic::source::Sizes))
     /// it is the mean, for recordings of real traffic the maximum.

@@ -36,12 +36,12 @@ impl Recovery {
     }
 }
 
-/// Protocol of a connection.
+/// Transport protocol of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
-    /// TCP (RFC 9293).
+    /// The connection uses TCP (RFC 9293).
     Tcp,
-    /// SCTP (RFC 9260).
+    /// The connection uses SCTP (RFC 9260).
     Sctp,
 }
 
@@ -74,7 +74,7 @@ pub struct Profile {
     pub word: &'static str,
     /// Description in one line.
     pub summary: &'static str,
-    /// Protocol that it belongs to.
+    /// Transport protocol for which the control is made.
     pub transport: Transport,
     /// Loss recovery.
     pub recovery: Recovery,

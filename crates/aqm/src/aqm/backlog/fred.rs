@@ -368,8 +368,9 @@ mod tests {
         }
     }
 
+    /// If the average is at least max_th, a flow with more than twice the fair share in the queue gets a strike.
     #[test]
-    fn flow_limit_above_max_th_is_twice_share() {
+    fn high_average_limits_flows_to_twice_fair_share() {
         let mut queue = queue("min_th=40p max_th=41p max_p=0 w_q=1");
         (0..3).for_each(|flow| assert_eq!(offer(&mut queue, flow, 14), 14));
         // The average is 41, the share 41/3.

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_floor_is_at_most_b_out() {
+    fn automatic_b_out_floor_never_exceeds_b_out() {
         let least = |settings| {
             let params = params(settings);
             assert_eq!(Sio::check(&params), Ok(()), "{settings}");

@@ -70,45 +70,52 @@ figures and checks the rule below.
 One connection always has data to send. The path has 1 Gb/s and a round trip of 100 ms. Packets have 500 bytes; each
 data packet is lost on the wire with probability p, and there is no other loss. Limited transmit is off, because the
 formulas are older. The minimum retransmission timeout T0 is 1 s (RFC 6298) and doubles up to 64 s. Rates are packets
-sent per second, retransmissions included: means ± half-width of the 95 % interval over 16 seeds of 1500 s, longer in
-proportion to the loss above 1 %. Formulas: `crates/theory/src/tcp.rs`.
+sent per second, retransmissions included: means ± half-width of the 95 % interval over 16 seeds. A run lasts 1500 s; if
+p is above 1 %, it is longer in proportion to p. Formulas: `crates/theory/src/tcp.rs`.
 
 ![Send rate against loss](pictures/throughput.svg)
 
 ## Where they should agree
 
 This section was written before the first result; the numbers of seeds and seconds were chosen after it, only by the
-half-widths. W = sqrt(8 / 3bp) is the formulas' window at a loss.
+half-widths. W is the window at a loss, in packets. In the formulas W = sqrt(8 / 3bp), where b is the number of packets
+per acknowledgement. A formula should agree with the simulation if two conditions hold:
 
-- *Continuous growth.* In all three formulas the window grows by fractions of a packet. On average this adds half a
-  packet to the mean window 3W/4: at most 5 % if W >= 13.3.
-- *Timeouts.* The share of losses that lead to a timeout is 0 in the square-root law and 3/W in PFTK, which assumes
-  that all packets after a lost one in its round are lost too. With independent losses it is different. Reno repairs
-  one loss per window: it times out if another of the W packets or the retransmission is lost, p (W + 1). NewReno and
-  SACK time out if the retransmission is lost, p. The difference of the shares, times T0, is at most 5 % of the time
-  between losses, RTT bW/2.
+- *Continuous growth has a small effect.* In all three formulas the window grows by fractions of a packet, in the
+  simulator by whole packets. On average this makes the mean window of the formulas, 3W/4, half a packet larger. The
+  condition is that half a packet is at most 5 % of 3W/4, so W >= 13.3.
+- *Timeouts have a small effect.* In the square-root law no loss leads to a timeout. In PFTK the share 3/W of the losses
+  does, because all packets after a lost one in its round are assumed to be lost too. Here losses are independent, so
+  the share is different. Reno repairs one loss per window: it times out if another of the W packets or the
+  retransmission is lost, which gives a share of p (W + 1). NewReno and SACK time out if the retransmission is lost, a
+  share of p. The condition compares the share in the formula with that of the simulated TCP: their difference, times
+  T0, must be at most 5 % of the time between losses. In the formulas this time is W b/2 round trips.
 
-Where both conditions hold (figures in bold) the rule is: **the formula is within 10 % of the mean**, and the
-half-width is at most 2 %. The cause of 7 % of these 10 % is known. From one loss to the next the square of the window
-decreases to a quarter and grows by 2/b with each packet, so E[W^2] = 8 / 3bp. The formulas use the root of this for
-E[W]. If the number of packets between losses is geometric, this is 6.9 % too large, and the rate, 1/p packets in RTT
-b E[W]/2, is higher than theirs by as much: its constant is 1.31, as in Mathis, Semke, Mahdavi and Ott for random
-losses, where the square-root law has 1.22.
+The rule that the test checks is: where both conditions hold (figures in bold), **the formula is within 10 % of the
+measured mean rate**. Everywhere the half-width is at most 2 % of the mean.
+
+The cause of 7 % of these 10 % is known. At a loss the square of the window decreases to a quarter, and each packet adds
+2/b to it, so E[W^2] = 8 / 3bp. The formulas use the root of this for E[W]. This is 6.9 % too large if the number of
+packets between losses has a geometric distribution. The real rate is 1/p packets in b E[W]/2 round trips, so it is
+higher than in the formulas by as much. Its constant is then 1.31, as in Mathis, Semke, Mahdavi and Ott for random
+losses, while the square-root law has 1.22.
 ";
 
 const FOUND: &str = "
 ## Results
 
-- Where the rule applies, it holds. NewReno and SACK exceed PFTK by 3 to 8 % there, as predicted above.
+- The rule holds for all figures in bold. Among these, NewReno and SACK exceed PFTK by 3 to 8 %, as predicted above.
 - No figure above 1 % loss is bold. There the assumptions of the formulas do not hold; the figures are for comparison
   only.
-- Reno is within 3 % of the full model up to 2 % loss, beyond the range of its assumptions. It has fewer timeouts than
-  the model, and a slow start after each, which the model leaves out. We did not separate the two effects.
+- Reno is within 3 % of PFTK's full model up to 2 % loss, although the assumptions of the model do not hold there. Reno
+  has fewer timeouts than the model, and a slow start after each timeout, which the model leaves out. We did not
+  separate the two effects.
 - From 0.5 to 5 % loss NewReno and SACK are faster than PFTK, which models Reno's timeouts; the last column has their
   numbers. With b = 1 they are within 6 % of the square-root law up to 1 % loss. Above that they are slower, because
-  windows become too small for three duplicates.
-- At 10 % Reno times out as often as in PFTK, but each timeout lasts longer. A doubled timer stays doubled until a
-  packet that was sent only once is acknowledged (Karn's rule, RFC 6298 section 5). In the model it is reset by the
-  retransmission that arrives. Without the doubling in both, and b = 1, Reno sends 12.75 ± 0.06 packets/s and the
-  model 13.48: they differ by 5 % instead of 17 %. With b = 2 it is 9.64 ± 0.05 and 9.83.
+  windows become too small for three duplicate acknowledgements.
+- At 10 % loss Reno times out as often as in PFTK, but each timeout lasts longer. A doubled timer stays doubled until a
+  packet that was sent only once is acknowledged (Karn's rule, RFC 6298 section 5). In the model the first
+  retransmission that arrives resets the timer. If the timer is not doubled, neither in the simulator nor in the full
+  model, then with b = 1 Reno sends 12.75 ± 0.06 packets/s and the model 13.48. They differ by 5 % instead of 17 %. With
+  b = 2 Reno sends 9.64 ± 0.05 and the model 9.83.
 ";

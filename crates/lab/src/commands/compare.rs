@@ -1,0 +1,187 @@
+//! `forebay compare`: the results of several directories in one table, and what differs between their scenarios.
+
+use std::path::{Path, PathBuf};
+
+use super::failure::Failure;
+use super::report;
+use crate::results::meta::Meta;
+use crate::results::named::Axes;
+use crate::results::record::{self, RunRecord, RunSummary};
+use crate::results::summary::{Shown, Summary};
+use crate::run::compare::{self, Group};
+use crate::run::store;
+use crate::scenario::{Found, InputError};
+
+/// The axis of the contenders, if several directories have the same ones.
+const DISCIPLINE: &str = "discipline";
+/// Differing keys of the scenarios that are listed.
+const MOST_KEYS: usize = 12;
+
+/// One directory.
+struct Place {
+    /// Name in the tables.
+    name: String,
+    runs: Vec<RunRecord>,
+    /// The resolved scenario, as keys and values.
+    keys: Vec<(String, String)>,
+}
+
+/// The comparison, and the keys in which the scenarios differ from the first one, as lines of text.
+pub struct Compared {
+    /// The runs and their comparison. The contenders are the directories; if several directories have the same
+    /// disciplines, these are an axis.
+    pub summary: Summary,
+    /// Such as `topology.bottleneck.queue: 100p in a, 50p in b`.
+    pub differing: Vec<String>,
+}
+
+/// Compares the results of directories. Differences refer to the first directory and are paired by seed.
+///
+/// # Errors
+/// A directory has no results of a scenario, or its files are damaged.
+pub fn compare(dirs: &[PathBuf]) -> Result<Compared, Failure> {
+    let real = |dir: &PathBuf| dir.canonicalize().unwrap_or_else(|_| dir.clone());
+    if let Some(again) = (1..dirs.len()).find(|n| dirs[..*n].iter().any(|dir| real(dir) == real(&dirs[*n]))) {
+        let found = Found::text(&dirs[again].display().to_string());
+        return Err(Failure::Input(InputError::new("compare", "DIR", found, "each directory once")));
+    }
+    let places: Vec<Place> = dirs.iter().map(|dir| place(dir, dirs)).collect::<Result<_, _>>()?;
+    let is_shared = places.iter().enumerate().any(|(n, place)| {
+        let others = places.iter().skip(n + 1).flat_map(|other| &other.runs);
+        others.into_iter().any(|run| place.runs.iter().any(|own| own.summary.contender() == run.summary.contender()))
+    });
+    let named: Vec<(Axes, RunRecord)> = places.iter().flat_map(|place| named(place, is_shared)).collect();
+    let mut cases: Vec<(Axes, Vec<Group<'_>>)> = Vec::new();
+    for (axes, run) in &named {
+        let case = cases.iter().position(|(known, _)| known == axes).unwrap_or_else(|| {
+            cases.push((axes.clone(), Vec::new()));
+            cases.len() - 1
+        });
+        let groups = &mut cases[case].1;
+        let label = &run.summary.label;
+        let at = groups.iter().position(|group| group.label == *label).unwrap_or_else(|| {
+            groups.push(Group { label: label.clone(), case, contender: groups.len(), runs: Vec::new() });
+            groups.len() - 1
+        });
+        groups[at].runs.push(run);
+    }
+    let runs: Vec<RunSummary> = named.iter().map(|(_, run)| run.summary.clone()).collect();
+    let title = places.iter().map(|place| place.name.as_str()).collect::<Vec<_>>().join(", ");
+    let comparison = compare::of_groups(cases.into_iter());
+    let summary = Summary::new(&title, runs, comparison, Shown::default());
+    Ok(Compared { summary, differing: differing(&places) })
+}
+
+/// The runs of a directory under its name. `is_shared`: the discipline becomes an axis; otherwise it follows the name.
+fn named(place: &Place, is_shared: bool) -> Vec<(Axes, RunRecord)> {
+    let rename = |run: &RunRecord| {
+        let summary = &run.summary;
+        let own = summary.axes.words().map(|(name, value)| (name.to_string(), value.to_string()));
+        let discipline = is_shared.then(|| (DISCIPLINE.to_string(), summary.contender().to_string()));
+        let axes: Axes = own.chain(discipline).collect();
+        let name = match is_shared {
+            true => place.name.clone(),
+            false => format!("{}: {}", place.name, summary.contender()),
+        };
+        let label = name.clone() + &record::label_end(axes.words());
+        // As in a directory, the contender is what the link has.
+        let summary = RunSummary { label, aqm: name, axes: axes.clone(), ..summary.clone() };
+        (axes, RunRecord { summary, ..run.clone() })
+    };
+    place.runs.iter().map(rename).collect()
+}
+
+fn place(dir: &Path, dirs: &[PathBuf]) -> Result<Place, Failure> {
+    report::expect_results(dir, "compare")?;
+    if !matches!(Meta::read(dir)?, Meta::Run(_)) {
+        let found = Found::thing(format!("results of papers in {}", dir.display()));
+        return Err(Failure::Input(InputError::new("compare", "DIR", found, "the results of a scenario")));
+    }
+    let runs: Vec<RunRecord> = store::load(dir)?.runs.into_iter().map(|(_, _, run)| run).collect();
+    if runs.is_empty() {
+        let found = Found::thing(format!("no finished run in {}", dir.display()));
+        return Err(Failure::Input(InputError::new("compare", "DIR", found, "the results of a scenario")));
+    }
+    let text = std::fs::read_to_string(dir.join("scenario.toml"));
+    let table = text.ok().and_then(|text| text.parse::<toml::Table>().ok()).unwrap_or_default();
+    let mut keys = Vec::new();
+    flatten("", &toml::Value::Table(table), &mut keys);
+    Ok(Place { name: short_name(dir, dirs), runs, keys })
+}
+
+/// The last part of the path, if no other directory has the same one.
+fn short_name(dir: &Path, dirs: &[PathBuf]) -> String {
+    let last = |dir: &Path| dir.file_name().map(|name| name.to_string_lossy().into_owned());
+    let same = dirs.iter().filter(|other| last(other) == last(dir)).count();
+    last(dir).filter(|_| same == 1).unwrap_or_else(|| dir.display().to_string())
+}
+
+/// Keys and values of a table, with dotted paths. The entries of a list of tables have their names, else their numbers.
+fn flatten(path: &str, value: &toml::Value, out: &mut Vec<(String, String)>) {
+    let below = |key: &str| if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+    match value {
+        toml::Value::Table(table) => table.iter().for_each(|(key, value)| flatten(&below(key), value, out)),
+        toml::Value::Array(items) if items.iter().any(toml::Value::is_table) => {
+            for (n, item) in items.iter().enumerate() {
+                let name = item.get("name").and_then(toml::Value::as_str).map_or_else(|| n.to_string(), str::to_string);
+                flatten(&below(&name), item, out);
+            }
+        }
+        toml::Value::String(text) => out.push((path.to_string(), text.clone())),
+        other => out.push((path.to_string(), other.to_string())),
+    }
+}
+
+/// The keys whose values differ. The disciplines are in the table.
+fn differing(places: &[Place]) -> Vec<String> {
+    let mut all: Vec<&str> = Vec::new();
+    for (key, _) in places.iter().flat_map(|place| &place.keys) {
+        if !key.starts_with("compare.") && key != "title" && !all.contains(&key.as_str()) {
+            all.push(key);
+        }
+    }
+    let value = |place: &Place, key: &str| {
+        let found = place.keys.iter().find(|(known, _)| known == key);
+        found.map_or_else(|| "not set".to_string(), |(_, value)| value.clone())
+    };
+    let line = |key: &str| {
+        let values: Vec<String> = places.iter().map(|place| value(place, key)).collect();
+        let said = places.iter().zip(&values).map(|(place, value)| format!("{value} in {}", place.name));
+        values
+            .iter()
+            .any(|other| *other != values[0])
+            .then(|| format!("{key}: {}", said.collect::<Vec<_>>().join(", ")))
+    };
+    let mut lines: Vec<String> = all.into_iter().filter_map(line).collect();
+    if lines.len() > MOST_KEYS {
+        let more = lines.len() - MOST_KEYS;
+        lines.truncate(MOST_KEYS);
+        lines.push(format!("and {more} more keys"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(name: &str, text: &str) -> Place {
+        let mut keys = Vec::new();
+        flatten("", &toml::Value::Table(text.parse().unwrap()), &mut keys);
+        Place { name: name.to_string(), runs: Vec::new(), keys }
+    }
+
+    #[test]
+    fn differing_keys_are_listed_with_their_values() {
+        let a = place("a", "duration = \"5s\"\n[[flows]]\nname = \"ftp\"\ncount = 2\n[compare]\naqm = [\"pie\"]\n");
+        let b =
+            place("b", "duration = \"5s\"\n[[flows]]\nname = \"ftp\"\ncount = 3\nrtt = \"1ms\"\n[compare]\naqm = []\n");
+        assert_eq!(differing(&[a, b]), ["flows.ftp.count: 2 in a, 3 in b", "flows.ftp.rtt: not set in a, 1ms in b"]);
+    }
+
+    #[test]
+    fn equal_last_parts_of_paths_are_written_whole() {
+        let dirs = ["x/out", "y/out", "z"].map(PathBuf::from);
+        assert_eq!(dirs.iter().map(|dir| short_name(dir, &dirs)).collect::<Vec<_>>(), ["x/out", "y/out", "z"]);
+    }
+}

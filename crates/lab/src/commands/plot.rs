@@ -1,0 +1,82 @@
+//! `forebay plot`: one figure of a result directory as a picture for a paper.
+
+use std::path::Path;
+
+use forebay_aqm::base::nearest::nearest;
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::report;
+use crate::report::Plottable;
+use crate::scenario::{Found, InputError};
+
+/// The JSON document of `forebay plot --json` without a figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    /// Format version, 1.
+    pub version: u32,
+    /// The figures.
+    pub figures: Vec<Named>,
+}
+
+/// A figure of a directory.
+#[derive(Clone, Debug, Serialize)]
+pub struct Named {
+    /// Its name, for `--figure`.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+}
+
+/// Size of a picture, in points (1/72 inch).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Size {
+    /// Width.
+    pub width: f64,
+    /// Height; `None`: depends on the figure.
+    pub height: Option<f64>,
+}
+
+/// Width of a column of a two-column paper, 3.5 inches.
+pub const COLUMN: f64 = 252.0;
+
+/// The figures of the report of a directory.
+///
+/// # Errors
+/// The directory has no results, or its files are damaged.
+pub fn list(dir: &Path) -> Result<Document, Failure> {
+    let named = |figure: Plottable| Named { name: figure.name, title: figure.title };
+    Ok(Document { version: 1, figures: figures(dir)?.into_iter().map(named).collect() })
+}
+
+/// The SVG picture of a figure. `name`: its name, or the beginning of one name.
+///
+/// # Errors
+/// The directory has no results or no such figure, or its files are damaged.
+pub fn svg(dir: &Path, name: &str, size: Size) -> Result<String, Failure> {
+    let figures = figures(dir)?;
+    let begins: Vec<&Plottable> = figures.iter().filter(|figure| figure.name.starts_with(name)).collect();
+    let exact = figures.iter().find(|figure| figure.name == name);
+    match (exact, begins.as_slice()) {
+        (Some(figure), _) => Ok(figure.svg(size.width, size.height)),
+        (None, [figure]) => Ok(figure.svg(size.width, size.height)),
+        (None, several) => {
+            let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+            let known = match several {
+                [] => format!("the name of a figure; forebay plot {} lists them", dir.display()),
+                _ => several.iter().map(|figure| figure.name.as_str()).collect::<Vec<_>>().join(" or "),
+            };
+            let near = nearest(name, names).filter(|_| several.is_empty());
+            let error = InputError::new("plot", "--figure", Found::text(name), known);
+            Err(Failure::Input(match near {
+                Some(near) => error.hint(format!("did you mean {near}?")),
+                None => error,
+            }))
+        }
+    }
+}
+
+fn figures(dir: &Path) -> Result<Vec<Plottable>, Failure> {
+    report::expect_results(dir, "plot")?;
+    Ok(crate::report::plottable(dir)?)
+}
