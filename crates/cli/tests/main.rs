@@ -12,6 +12,7 @@ mod kernel_link;
 mod kills;
 #[cfg(target_os = "linux")]
 mod offline;
+mod pictures;
 mod reproduce;
 mod runs;
 mod skips;

@@ -30,7 +30,7 @@ use std::path::Path;
 use crate::build::limits;
 use crate::document::{self, Entry, Node, Place, Source, Value, points, set, vary};
 use crate::input::InputError;
-use crate::scenario::{Case, buffers, cases, read};
+use crate::scenario::{Case, buffers, cases, own_figures, read};
 
 pub use crate::document::Overrides;
 
@@ -48,6 +48,7 @@ pub fn text(path: &Path) -> Result<String, InputError> {
 pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
     let mut root = document::parse(&Source::file(file_name, text))?;
     let mut axes = vary::take(&mut root)?;
+    let figures = own_figures::take(&mut root)?;
     for argument in &overrides.sets {
         set::set(&mut root, &mut axes, argument)?;
     }
@@ -59,7 +60,7 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
     let stem = Path::new(file_name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     // Braces in a title would be read as an axis when the canonical text is read.
     let stem = stem.replace(|c: char| matches!(c, '{' | '}') || c.is_control(), "_");
-    let cases: Vec<Case> = vary::expand(&root, &axes)?
+    let mut cases: Vec<Case> = vary::expand(&root, &axes)?
         .into_iter()
         .map(|(axes, mut node)| {
             buffers::resolve(&mut node)?;
@@ -69,6 +70,7 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
         })
         .collect::<Result<_, InputError>>()?;
     cases::check(&root, &axes, &cases)?;
+    figures.give(&mut cases)?;
     Ok(cases)
 }
 

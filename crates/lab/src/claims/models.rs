@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_decrease_with_the_threshold() {
+    fn higher_aaqm_threshold_gives_lower_model_loss() {
         let losses = model("aaqm-loss").points();
         assert_eq!(losses.len(), 15);
         assert!(losses.windows(2).all(|pair| pair[1].1 < pair[0].1), "{losses:?}");

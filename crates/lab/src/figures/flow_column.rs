@@ -67,7 +67,7 @@ fn mean(sum: f64, n: u32) -> Option<f64> {
 
 /// Rounded, so that files stay small.
 fn thousandths(x: f64) -> f64 {
-    (x * 1e3).round() * 1e-3
+    (x * 1e3).round() / 1e3
 }
 
 #[cfg(test)]

@@ -71,7 +71,10 @@ pub fn build(lock: &WriteLock, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
 
 /// The page of one scenario.
 fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
-    let links = Runs::read(dir, meta, |_, _| ())?;
+    let mut finds = Finds::default();
+    let own = &meta.provenance.facts.figures;
+    own.iter().for_each(|figure| finds.ask_figure(figure));
+    let links = Runs::read(dir, meta, |case, run| finds.look(case, run))?;
     let real = Real::read(dir, meta);
     let several = links.iter().any(Runs::are_several);
     let mut page = Page::new(&About::run(meta), real.as_ref(), several);
@@ -80,6 +83,7 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     // Results of earlier versions have no classes.
     let summary = disk::read_json(&dir.join("summary.json")).unwrap_or_default();
     page.scenario_section(&SectionMeta { id, title, ..SectionMeta::default() }, &links, &summary);
+    page.own_figures(own.iter().map(|figure| exhibits::draw(figure, &finds)).collect());
     Ok(page.finish(&[]))
 }
 

@@ -125,6 +125,13 @@ impl Page {
         self.further_links(about, links);
     }
 
+    /// Adds the figures that the scenario declares.
+    pub(super) fn own_figures(&mut self, figures: Vec<Figure>) {
+        if !figures.is_empty() {
+            self.add("figures", "Figures of the scenario", None, figures, Vec::new());
+        }
+    }
+
     /// Adds an experiment with the figures and tables of its paper. The figures replace the default ones, except those
     /// of probes and of the queue distribution. The tables precede the default ones.
     pub(super) fn paper_section(&mut self, about: &SectionMeta, links: &[Runs], own: Vec<Figure>, printed: Vec<Table>) {

@@ -88,6 +88,9 @@ pub struct Facts {
     /// Curves that the scenario requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<String>>,
+    /// Figures of the scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "scenario_figures")]
+    pub figures: Vec<Figure>,
 }
 
 /// How results were made.

@@ -121,13 +121,15 @@ impl Plan {
             warmup_s: Some(scenario.warmup.secs()),
             jitter_us: Some(scenario.topology.jitter().nanos() as f64 / 1e3),
             series: Some(scenario.report.series.clone()),
+            figures: scenario.figures.clone(),
         }
     }
 
     /// Hash of the resolved cases, which identifies an experiment. It excludes the seeds, so that a directory
     /// can be continued with more of them.
     pub fn hash(&self) -> String {
-        let text: Vec<String> = self.cases.iter().map(|c| format!("{:?}\n{}", c.axes, c.scenario.to_toml())).collect();
+        let text: Vec<String> =
+            self.cases.iter().map(|c| format!("{:?}\n{}", c.axes, c.scenario.runs_to_toml())).collect();
         hex_hash(text.join("\n"))
     }
 
@@ -138,7 +140,7 @@ impl Plan {
         hex_hash(format!(
             "{}\n{}\n{}\n{}\n{}",
             self.engine(),
-            case.scenario.to_toml(),
+            case.scenario.runs_to_toml(),
             record::label(contender, case),
             contender.spec.canonical(),
             job.seed

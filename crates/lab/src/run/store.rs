@@ -263,7 +263,8 @@ pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
 fn case_text(plan: &Plan, index: usize) -> String {
     let case = &plan.cases[index];
     let axes: Vec<String> = case.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-    format!("# case {index} of {}: {}\n{}", plan.cases.len(), axes.join(", "), case.scenario.to_toml())
+    // Figures are of all cases.
+    format!("# case {index} of {}: {}\n{}", plan.cases.len(), axes.join(", "), case.scenario.runs_to_toml())
 }
 
 /// Content of `scenario.toml`: the only case, or the first of several.

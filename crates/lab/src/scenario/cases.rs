@@ -86,7 +86,7 @@ fn essence(scenario: &Scenario) -> [u8; 32] {
     for (link, _) in bare.topology.links_mut().into_iter().zip(is_compared).filter(|(_, is_compared)| *is_compared) {
         link.discipline = scenario.compare[0].spec.clone();
     }
-    Sha256::digest(bare.to_toml()).into()
+    Sha256::digest(bare.runs_to_toml()).into()
 }
 
 /// The first link whose discipline differs between two scenarios although `[compare]` replaces it in both.

@@ -4,6 +4,7 @@
 pub(crate) mod buffers;
 pub(crate) mod cases;
 mod flows;
+pub(crate) mod own_figures;
 pub(crate) mod read;
 mod topology;
 

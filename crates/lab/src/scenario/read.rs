@@ -7,7 +7,9 @@ use forebay_aqm::{ENTRIES, Spec};
 use serde_json::{Value as Json, json};
 
 use super::flows::{self, FlowGroup};
+use super::own_figures;
 use super::topology::{Topology, TopologyTable};
+use crate::claims::exhibits::Figure;
 use crate::declare::{
     AQM, Custom, Form, Key, Keys, Quantity, Setting, TIME, Table, may, name, names, need, reference, run_time, schema,
     table, table_of, text, whole_number,
@@ -50,6 +52,9 @@ table! {
         - compared: Vec<String> = |_: &Table<'_>| Ok(Vec::new());
         /// What reports show.
         - report: Report = |_: &Table<'_>| Ok(Report::default());
+        + may("figure", figures, "Figures of the report, in the notation of the figures of papers (docs/claims.md).");
+        /// Figures of the report.
+        - figures: Vec<Figure> = |_: &Table<'_>| Ok(Vec::new());
     }
     finish with_traffic;
 }
@@ -68,6 +73,10 @@ const COMPARE: &[Key] = &[
     may("labels", texts, "Labels in reports, one per discipline; default the disciplines as written."),
     may("links", texts, "Links on which they run; default every bottleneck (graph: every link under study)."),
 ];
+
+fn figures() -> Json {
+    json!({ "type": "array", "items": { "type": "object" } })
+}
 
 fn texts() -> Json {
     schema::any_of(schema::text())
@@ -132,6 +141,11 @@ impl Scenario {
 
     /// Canonical TOML text, with all defaults; it reads back as an equal scenario.
     pub fn to_toml(&self) -> String {
+        self.runs_to_toml() + &own_figures::text(self)
+    }
+
+    /// The canonical text without figures, which do not change the runs.
+    pub(crate) fn runs_to_toml(&self) -> String {
         let mut out = Text::default();
         out.set("version", 1);
         self.write(&mut out);

@@ -3,6 +3,7 @@
 mod claims;
 mod class_columns;
 mod exhibits;
+mod flow_columns;
 mod report;
 mod store;
 mod traffic;

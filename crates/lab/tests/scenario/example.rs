@@ -333,7 +333,7 @@ fn axes_give_all_combinations_in_file_order() {
 }
 
 #[test]
-fn axis_placeholders_in_arguments_are_replaced() {
+fn placeholders_in_set_and_aqm_options_are_replaced() {
     let cases = read(&format!("{EXAMPLE}\n[vary]\nq = [20, 30]"), &["title=at {q}"], &["raqm q0={q}"]).unwrap();
     assert_eq!(cases[1].scenario.title, "at 30");
     assert_eq!(cases[1].scenario.compare[0].spec.get("q0").as_deref(), Some("30p"));

@@ -51,7 +51,7 @@ impl Books {
         }
     }
 
-    /// A segment has reached its host at `at`.
+    /// Counts a segment that has reached its host at time `at`.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, segment: &Segment, at: Instant) {
         if cfg!(debug_assertions) {

@@ -134,7 +134,7 @@ mod tests {
 
     /// Compares with the usual formula, at points where it does not subtract nearly equal numbers.
     #[test]
-    fn full_state_matches_the_usual_formula() {
+    fn md1k_loss_matches_the_usual_formula() {
         for (rho, room) in [(0.8, 5), (1.0, 20), (1.2, 20), (5.0, 3), (0.5, 4)] {
             let steady = finite(rho, room);
             // P_0 = pi_0 / (pi_0 + rho) and P_K = 1 - 1 / (pi_0 + rho).

@@ -227,12 +227,16 @@ mod tests {
     }
 
     #[test]
-    fn bounds_limit_max_p_and_quirk_sets_status() {
+    fn max_p_stays_between_bottom_and_top() {
         assert_eq!(trajectory(&[16], "top=0.15"), 0.15);
         assert_eq!(trajectory(&[16, 4], "bottom=0.09"), 0.09);
-        assert!((trajectory(&[0], "quirk=on") - 0.1 / 3.0).abs() < 1e-12);
         let check = |settings| FengRed::check(&params(settings));
         assert!(check("bottom=0.2").is_err() && check("top=0.05").is_err() && check("").is_ok());
+    }
+
+    #[test]
+    fn with_quirk_average_starts_above_max_th() {
+        assert!((trajectory(&[0], "quirk=on") - 0.1 / 3.0).abs() < 1e-12, "max_p is divided at once");
     }
 
     #[test]

@@ -131,7 +131,7 @@ params! {
         /// Scales p by packet length for packets shorter than mtu.
         bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "RFC 8033 Appendix B, optional; Linux";
         /// bytes=on: packet length from which p is not reduced; auto: the mean packet size.
-        mtu: Auto<Bytes> = Auto::Auto, in 1.0 ..= 65536.0, "psched_mtu", "ours: Appendix B: a bound; Linux: the MTU";
+        mtu: Auto<Bytes> = Auto::Auto, in 1.0 ..= 65536.0, "psched_mtu", "ours; RFC 8033 Appendix B: MTU; Linux: the MTU";
     }
 }
 

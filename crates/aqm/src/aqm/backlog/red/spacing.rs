@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_spaced_matches_simulation() {
+    fn predicted_signal_rate_matches_simulation() {
         let mut rng = Rng::stream(1, "mean");
         for (wait, p_b) in [(false, 0.02), (false, 0.2), (true, 0.02), (true, 0.2)] {
             let mut spacing = Spacing::new(Rule::Paper, wait, None);

@@ -1,0 +1,120 @@
+//! Series of flows: recorded on request, consistent with the run's counters, without effect on the run.
+
+use forebay_lab::load;
+use forebay_lab::plan::Plan;
+use forebay_lab::quantity;
+use forebay_lab::record::RunRecord;
+use forebay_lab::scenario::Overrides;
+
+/// A round trip has 30 ms of propagation delay, one way 15 ms.
+const SCENARIO: &str = r#"
+version = 1
+duration = "20s"
+warmup = "4s"
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "10mbit", delay = "5ms", queue = "60p", aqm = "droptail" }
+access = { hosts = 2, rate = "100mbit", delays = ["5ms"] }
+egress = { delay = "5ms" }
+[[flows]]
+kind = "ftp"
+count = 2
+[[flows]]
+kind = "cbr"
+name = "call"
+rate = "100kbit"
+active = ["10s", "20s"]
+"#;
+
+fn run(series: &str) -> RunRecord {
+    let text = format!("{SCENARIO}[report]\nseries = [{series}]\n");
+    let plan = Plan::new(load::parse("s.toml", &text, &Overrides::default()).unwrap(), 1, 1);
+    plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap()
+}
+
+fn column<'a>(run: &'a RunRecord, name: &str) -> &'a [Option<f64>] {
+    let found = run.series.probes.iter().find(|(known, _)| known == name);
+    let (_, column) = found.unwrap_or_else(|| panic!("{name}"));
+    assert_eq!(column.len(), run.series.time_s.len(), "{name}");
+    column
+}
+
+/// Values after the first second.
+fn settled(run: &RunRecord, name: &str) -> Vec<f64> {
+    let times = run.series.time_s.iter().zip(column(run, name));
+    times.filter(|(time, _)| **time > 1.0).filter_map(|(_, value)| *value).collect()
+}
+
+#[test]
+fn flow_series_agree_with_counters_and_path() {
+    let of_one = ["cwnd", "rtt", "rate", "delay", "inflight"].map(|field| format!("\"ftp.1.{field}\"")).join(", ");
+    let run = run(&format!(
+        "{of_one}, \"ftp.cwnd\", \"ftp.rate\", \"ftp.0.rate\", \"ftp.0.cwnd\", \"call.rate\", \"call.cwnd\""
+    ));
+    // A queue of 60 packets of 1500 bytes at 10 Mb/s takes 72 ms.
+    let within = |name: &str, lo: f64, hi: f64| {
+        let all = settled(&run, name);
+        assert!(all.len() > 50, "{name}: {} values", all.len());
+        let outside = all.iter().find(|x| !(lo..=hi).contains(*x));
+        assert_eq!(outside, None, "{name} from {lo} to {hi}");
+    };
+    within("ftp.1.rtt", 30.0, 30.0 + 72.0 + 15.0);
+    within("ftp.1.delay", 15.0, 15.0 + 72.0 + 5.0);
+    // 60 packets wait and 25 travel; slow start doubles the window before it learns of the first loss.
+    within("ftp.1.cwnd", 1.0, 2.0 * 85.0);
+    // Without selective acknowledgements lost packets count as in flight, and recovery sends more meanwhile.
+    within("ftp.1.inflight", 0.0, 3.0 * 85.0);
+    // Sums over the run.
+    let sample = run.series.time_s[0];
+    let bytes = |name: &str| column(&run, name).iter().flatten().sum::<f64>() * sample / 8.0;
+    assert!((bytes("ftp.0.rate") + bytes("ftp.1.rate") - bytes("ftp.rate")).abs() < 1.0);
+    let [sent, again] = [0, 1].map(|flow| run.flows[flow].sent_pkts as f64);
+    let received = bytes("ftp.rate") / 1500.0;
+    assert!(received <= sent + again && received > 0.97 * (sent + again) - 120.0, "{received} of {sent} + {again}");
+    assert!((bytes("call.rate") * 8.0 / 10.0 - 1e5).abs() < 5e3, "{}", bytes("call.rate"));
+    assert!(column(&run, "call.cwnd").iter().all(Option::is_none), "datagrams have no window");
+    // The group's window is the mean of its flows.
+    let at = run.series.time_s.len() / 2;
+    let [all, first, second] = ["ftp.cwnd", "ftp.0.cwnd", "ftp.1.cwnd"].map(|name| column(&run, name)[at].unwrap());
+    assert!((all - f64::midpoint(first, second)).abs() < 2e-3, "{all} of {first} and {second}");
+}
+
+#[test]
+fn class_series_agree_with_the_link() {
+    let run = run("");
+    let of = |name: &str| quantity::of(&run, name).unwrap();
+    let mean = |name: &str| {
+        let values: Vec<f64> = column(&run, name).iter().flatten().copied().collect();
+        values.iter().sum::<f64>() / values.len() as f64
+    };
+    assert!((of("mean(all.throughput_bps)@4..20") / 1e7 - of("utilisation")).abs() < 0.003);
+    let parts = mean("ftp.throughput_bps") + mean("call.throughput_bps");
+    assert!((parts - mean("all.throughput_bps")).abs() < 1.0, "{parts}");
+    let (mean, exact) = (of("mean(all.wait_ms)@4..20"), run.summary.sojourn_ms.unwrap().mean);
+    assert!((mean / exact - 1.0).abs() < 0.02, "rows have nearly equal numbers of packets: {mean} and {exact}");
+    let early = column(&run, "call.wait_ms").iter().zip(&run.series.time_s).filter(|(_, time)| **time < 10.0);
+    assert!(early.into_iter().all(|(wait, _)| wait.is_none()), "the call begins after 10 s");
+}
+
+#[test]
+fn recording_flow_series_does_not_change_the_run() {
+    let with = run("\"ftp.cwnd\", \"ftp.0.rtt\", \"call.delay\"");
+    assert_eq!(with.summary.fingerprint, run("").summary.fingerprint);
+}
+
+#[test]
+fn unknown_flow_series_names_are_refused_with_the_nearest() {
+    let refused = |name: &str| {
+        let text = format!("{SCENARIO}[report]\nseries = [\"{name}\"]\n");
+        load::parse("s.toml", &text, &Overrides::default()).unwrap_err().to_string()
+    };
+    for (name, want) in [
+        ("ftp.window", "GROUP.FIELD or GROUP.NUMBER.FIELD with one of cwnd, rtt, rate, delay, inflight"),
+        ("ftp.cwmd", "did you mean ftp.cwnd?"),
+        ("ftp.0.rt", "did you mean ftp.0.rtt?"),
+        ("fpt.cwnd", "did you mean ftp.cwnd?"),
+        ("web.cwnd", "s.toml:19: report.series[0]: found 'web.cwnd'"),
+    ] {
+        assert!(refused(name).contains(want), "{}", refused(name));
+    }
+}
