@@ -66,7 +66,7 @@
       const head = columns.map((c, k) => h("th", { scope: "col", class: kind(k) },
         c.name, c.unit ? h("span", { class: "unit" }, ` ${c.unit}`) : ""));
       const body = list(table.rows).map((row) => h("tr", {}, columns.map((c, k) =>
-        h("td", { class: [kind(k), isEmpty(row[k]) && "empty"].filter(Boolean).join(" ") || null, "data-label": c.unit ? `${c.name}, ${c.unit}` : c.name }, cell(row[k])))));
+        h("td", { class: [kind(k), isEmpty(row[k]) && "empty", row[k] && row[k].heat !== undefined && `heat heat${row[k].heat}`].filter(Boolean).join(" ") || null, "data-label": c.unit ? `${c.name}, ${c.unit}` : c.name }, cell(row[k])))));
       const title = `table-title-${slug(table.id)}`;
       const scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": title },
         h("table", { class: "data" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));

@@ -217,7 +217,7 @@ impl Runs {
 }
 
 /// Replaces the value of each parameter that is equal to the axis's `value`: `red q=50` becomes `red q={q}`.
-fn with_axis(name: &str, axis: &str, value: &str) -> String {
+pub(super) fn with_axis(name: &str, axis: &str, value: &str) -> String {
     let word = |word: &str| match word.split_once('=') {
         Some((key, found)) if found == value => format!("{key}={{{axis}}}"),
         _ => word.to_string(),

@@ -259,6 +259,9 @@ impl Column {
     }
 }
 
+/// Number of shades of a heat map.
+pub(super) const HEATS: usize = 7;
+
 /// One cell.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
@@ -272,6 +275,11 @@ pub(super) enum Cell {
     Best {
         text: String,
         best: bool,
+    },
+    /// A cell of a heat map: `heat` from 0, the smallest value of the map, to [`HEATS`] - 1, the largest.
+    Heat {
+        text: String,
+        heat: usize,
     },
     /// Our value and that of the paper.
     Beside {

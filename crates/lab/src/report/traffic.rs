@@ -4,12 +4,12 @@
 use forebay_sim::histogram::SHARES;
 
 use super::each_run::{CASES_OVER_TIME, Entry, Runs};
-use super::figures::short;
-use super::shapes::{Axis, Cell, Column, Figure, Points, Series, Table};
+use super::figures::{short, with_axis};
+use super::shapes::{Axis, Cell, Column, Figure, HEATS, Points, Series, Table};
 use crate::figures::metric::{Better, Metric};
 use crate::figures::stats::Interval;
 use crate::render::verdict::{self, Case};
-use crate::results::comparison::ContenderComparison;
+use crate::results::comparison::{CaseComparison, ContenderComparison};
 use crate::results::record::{self, RunRecord};
 use crate::results::summary::Summary;
 use crate::results::traffic::{ALL, TrafficSummary};
@@ -20,8 +20,10 @@ const OUTLINE: usize = 48;
 const MOST_POINTS: usize = 400;
 /// A longer table is folded.
 const MOST_ROWS: usize = 40;
-/// Metrics that are shown over the axis of a sweep.
+/// Metrics that are shown over the axes of a sweep.
 const OVER_AXIS: [&str; 6] = ["goodput_bps", "wait_ms.p50", "wait_ms.p99", "fct_s.p95", "loss_ratio", "jain"];
+/// The metric whose heat map is not folded.
+const FIRST_MAP: &str = "wait_ms.p99";
 
 /// A table of means of each class and, with several contenders, a folded table of differences from the first contender.
 /// Results without classes have no tables. `is_repeated`: whether there are several seeds.
@@ -96,7 +98,105 @@ pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<
             ..Table::default()
         });
     }
+    tables.extend(heat_maps(summary, &classes, prefix));
     tables
+}
+
+/// A heat map of each metric of [`OVER_AXIS`] and class for a sweep with two axes: a row for each discipline and value of
+/// the first axis, a column for each value of the second one.
+fn heat_maps(summary: &Summary, classes: &[&str], prefix: &str) -> Vec<Table> {
+    let cases = &summary.compare.cases;
+    let names = cases.first().map_or_else(Vec::new, |case| case.axes.words().map(|(axis, _)| axis).collect());
+    let [down, across] = names.as_slice() else { return Vec::new() };
+    let values = |axis: &str| {
+        let mut values: Vec<&str> = Vec::new();
+        for value in cases.iter().filter_map(|case| case.axes.get(axis)) {
+            if !values.contains(&value.as_str()) {
+                values.push(value);
+            }
+        }
+        values
+    };
+    let (rows, columns) = (values(down), values(across));
+    let disciplines: Vec<String> = cases[0].contenders.iter().map(|it| with_axes(summary, it)).collect();
+    let at = |row: &str, column: &str, discipline: usize| {
+        let is_here = |case: &&CaseComparison| case.axes.words().map(|(_, value)| value).eq([row, column]);
+        cases.iter().find(is_here)?.contenders.get(discipline)
+    };
+    let map = |(n, class): (usize, &str), metric: &'static Metric| {
+        let of =
+            |row: &str, column: &str, k: usize| at(row, column, k)?.classes.get(class)?.mean.get(metric.name).copied();
+        let places = || (0..disciplines.len()).flat_map(|k| rows.iter().map(move |row| (k, *row)));
+        let all = places().flat_map(|(k, row)| columns.iter().filter_map(move |column| of(row, column, k)));
+        let shades = Shades::of(all.map(|it| it.mean));
+        let cell = |it: Option<Interval>| match it {
+            Some(it) => Cell::Heat { text: verdict::cell(Some(&it), metric.factor), heat: shades.at(it.mean) },
+            None => Cell::from(String::new()),
+        };
+        let row = |(k, row): (usize, &str)| {
+            let cells = columns.iter().map(|column| cell(of(row, column, k)));
+            [Cell::from(disciplines[k].clone()), Cell::from(row.to_string())].into_iter().chain(cells).collect()
+        };
+        let name = record::axis_name(across);
+        let heads =
+            columns.iter().map(|column| Column { numeric: true, ..Column::words(&format!("{name} = {column}")) });
+        let better = match metric.better {
+            Better::High => "more is better",
+            Better::Low => "less is better",
+            Better::Neither => "neither is better",
+        };
+        shades.is_known().then(|| Table {
+            id: format!("{prefix}-heat-{n}-{}", metric.name.replace('.', "-")),
+            title: format!("Heat map: {}{} in {}", metric.head, place(class), metric.unit)
+                .trim_end_matches(" in ")
+                .to_string(),
+            caption: Some(format!("Darker is more; {better}.")),
+            columns: [Column::words("discipline"), Column::words(&record::axis_name(down))]
+                .into_iter()
+                .chain(heads)
+                .collect(),
+            rows: places().map(row).collect(),
+            // The first one is open: it shows that there are maps.
+            folded: n > 0 || metric.name != FIRST_MAP,
+            ..Table::default()
+        })
+    };
+    let metrics: Vec<&'static Metric> = OVER_AXIS.iter().filter_map(|name| Metric::named(name)).collect();
+    let all =
+        classes.iter().enumerate().flat_map(|(n, class)| metrics.iter().map(move |metric| ((n, *class), *metric)));
+    all.filter_map(|(class, metric)| map(class, metric)).collect()
+}
+
+/// The name of a contender, with the names of axes in place of their values.
+fn with_axes(summary: &Summary, it: &ContenderComparison) -> String {
+    let Some(run) = summary.runs.iter().find(|run| run.label == it.label) else { return it.label.clone() };
+    run.axes.words().fold(run.contender().to_string(), |name, (axis, value)| with_axis(&name, axis, value))
+}
+
+/// The shades of a heat map.
+struct Shades {
+    lo: f64,
+    hi: f64,
+}
+
+impl Shades {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let known = values.filter(|x| x.is_finite());
+        let (lo, hi) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)));
+        Self { lo, hi }
+    }
+
+    fn is_known(&self) -> bool {
+        self.lo <= self.hi
+    }
+
+    /// Logarithmic if the values are positive and differ by more than a factor of 20.
+    fn at(&self, value: f64) -> usize {
+        let is_log = self.lo > 0.0 && self.hi > 20.0 * self.lo;
+        let place = |x: f64| if is_log { x.ln() } else { x };
+        let share = (place(value) - place(self.lo)) / (place(self.hi) - place(self.lo));
+        if share.is_finite() { ((share * (HEATS - 1) as f64).round() as usize).min(HEATS - 1) } else { 0 }
+    }
 }
 
 fn mean(case: &Case<'_>, at: usize, class: &str, metric: &Metric) -> Cell {
@@ -356,6 +456,15 @@ mod tests {
         assert!((most(0) - 2.0 - 0.5_f64.sqrt()).abs() < 1e-3, "{outline:?}");
         assert!((most(1) - 10.0 - 2.0_f64.sqrt()).abs() < 1e-3, "{outline:?}");
         assert_eq!(contour(&[(1.0, 1.0), (2.0, 2.0)]), None);
+    }
+
+    #[test]
+    fn shades_are_even_or_logarithmic() {
+        let shades = |values: [f64; 2]| Shades::of(values.into_iter());
+        assert_eq!([0.0, 5.0, 10.0].map(|x| shades([0.0, 10.0]).at(x)), [0, 3, 6]);
+        assert_eq!([1.0, 10.0, 100.0].map(|x| shades([1.0, 100.0]).at(x)), [0, 3, 6], "a factor of 100");
+        assert_eq!(shades([2.0, 2.0]).at(2.0), 0, "all values are equal");
+        assert!(!Shades::of(core::iter::empty()).is_known());
     }
 
     #[test]
