@@ -102,9 +102,11 @@ fn list(text: &str) -> Vec<&str> {
 
 /// Splits at commas outside quotes and brackets.
 fn split(text: &str) -> Vec<&str> {
-    let (mut depth, mut quote) = (0usize, None);
+    let (mut depth, mut quote, mut is_escaped) = (0usize, None, false);
     let ends = |c: char| {
         match (quote, c) {
+            _ if is_escaped => is_escaped = false,
+            (Some('"'), '\\') => is_escaped = true,
             (Some(open), _) if open == c => quote = None,
             (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(c),
@@ -208,6 +210,7 @@ mod tests {
             (r#"a.b=[["1ms", "2ms"], ["3ms"]]"#, &[r#"["1ms", "2ms"]"#, r#"["3ms"]"#]),
             ("a.b={ uniform = ['0s', '1s'] },1s", &[r#"{ uniform = ["0s", "1s"] }"#, "1s"]),
             (r#"title="one, two",three"#, &["one, two", "three"]),
+            (r#"title="a \", b",c"#, &["a \", b", "c"]),
             ("a.b=../x.csv,y.csv", &["../x.csv", "y.csv"]),
         ] {
             assert_eq!(axis(argument).unwrap(), want, "{argument}");

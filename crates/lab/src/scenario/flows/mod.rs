@@ -260,7 +260,7 @@ pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<Flow
         _ => return Err(node.error("flows", ACCEPTS)),
     };
     let mut out: Vec<FlowGroup> = Vec::with_capacity(items.len());
-    for (i, (item, name)) in items.iter().zip(paths::names(items)).enumerate() {
+    for (i, (item, name)) in items.iter().zip(paths::names("flows", items)).enumerate() {
         let name = name.unwrap_or_else(|| i.to_string());
         let setting = Setting { packet, ..Setting::default() };
         let group = group::group(&Table::bare(item, &format!("flows.{name}"), setting)?, net)?;
