@@ -10,6 +10,7 @@ mod group;
 mod marker;
 mod replay;
 mod rtp;
+mod rtt;
 mod tcp;
 mod voip;
 
@@ -32,6 +33,7 @@ pub use group::{Class, Direction, FlowGroup};
 pub use marker::{Marker, Per};
 pub use replay::{Begin, Packets, Play, Trace};
 pub use rtp::{Frames, Rtp, Synthetic};
+pub use rtt::Rtt;
 pub use tcp::{Ftp, Sctp, ShortTcp};
 pub use voip::{Codec, Voip};
 
