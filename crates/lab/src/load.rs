@@ -63,7 +63,10 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
         .into_iter()
         .map(|(axes, mut node)| {
             buffers::resolve(&mut node)?;
-            let scenario = read::scenario(&node, &stem)?;
+            let mut scenario = read::scenario(&node, &stem)?;
+            if overrides.both_directions {
+                scenario.compare_both_directions()?;
+            }
             limits::check(&node, &scenario)?;
             Ok(Case { axes, scenario })
         })

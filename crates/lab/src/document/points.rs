@@ -17,6 +17,8 @@ pub struct Overrides {
     pub vary: Vec<String>,
     /// Disciplines that replace `compare.aqm` and its labels; the links stay.
     pub aqm: Vec<String>,
+    /// Whether the compared disciplines also run on the opposite direction of each compared link.
+    pub both_directions: bool,
 }
 
 const OPTION: &str = "--vary";

@@ -12,7 +12,7 @@ fn words(list: &[&str]) -> Vec<String> {
 }
 
 fn read(text: &str, sets: &[&str], vary: &[&str], aqm: &[&str]) -> Result<Vec<Case>, InputError> {
-    let overrides = Overrides { sets: words(sets), vary: words(vary), aqm: words(aqm) };
+    let overrides = Overrides { sets: words(sets), vary: words(vary), aqm: words(aqm), ..Overrides::default() };
     load::parse("scenario.toml", text, &overrides)
 }
 
