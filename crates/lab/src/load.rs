@@ -27,10 +27,10 @@
 
 use std::path::Path;
 
-use crate::build::limits;
+use crate::build::{buffers, limits};
 use crate::document::{self, Entry, Node, Place, Source, Value, points, set, vary};
 use crate::input::InputError;
-use crate::scenario::{Case, buffers, cases, read};
+use crate::scenario::{Case, cases, read};
 
 pub use crate::document::Overrides;
 
@@ -62,7 +62,7 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
     let cases: Vec<Case> = vary::expand(&root, &axes)?
         .into_iter()
         .map(|(axes, mut node)| {
-            buffers::resolve(&mut node)?;
+            buffers::resolve(&mut node, &stem)?;
             let mut scenario = read::scenario(&node, &stem)?;
             if overrides.both_directions {
                 scenario.compare_both_directions()?;
