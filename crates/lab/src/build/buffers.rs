@@ -222,9 +222,11 @@ mod tests {
 
     const LOT: &str = "version = 1\nduration = \"20s\"\n[topology]\nkind = \"parking-lot\"\n\
         bottlenecks = [{ rate = \"10mbit\", delay = \"10ms\", queue = \"1bdp\" },\n\
-        { rate = \"20mbit\", delay = \"20ms\", queue = \"1bdp\", reverse = { delay = \"30ms\", rate = \"2mbit\", queue = \"1bdp\" } }]\n\
+        { rate = \"20mbit\", delay = \"20ms\", queue = \"1bdp\",\n\
+        reverse = { delay = \"30ms\", rate = \"2mbit\", queue = \"1bdp\" } }]\n\
         access = [{ name = \"a\", rate = \"100mbit\", delays = [\"1ms\", \"5ms\"], queue = \"1bdp\" },\n\
-        { name = \"b\", rate = \"1mbit\", delays = [\"4ms\"], queue = \"1bdp\", egress = { delay = \"6ms\", queue = \"1bdp\" } }]\n\
+        { name = \"b\", rate = \"1mbit\", delays = [\"4ms\"], queue = \"1bdp\",\n\
+        egress = { delay = \"6ms\", queue = \"1bdp\" } }]\n\
         egress = { delay = \"2ms\", queue = \"0.5bdp\" }\n\
         [[flows]]\nname = \"through\"\nkind = \"ftp\"\ncount = 2\n\
         [[flows]]\nname = \"first\"\nkind = \"ftp\"\ncount = 6\nleave = \"b1\"\n\
@@ -233,7 +235,8 @@ mod tests {
 
     const GRAPH: &str = "version = 1\nduration = \"2s\"\n[topology]\nkind = \"graph\"\nnodes = [\"a\", \"b\", \"c\"]\n\
         links = [{ from = \"a\", to = \"b\", rate = \"10mbit\", delay = \"10ms\", queue = \"1bdp\", study = true },\n\
-        { from = \"b\", to = \"c\", rate = \"5mbit\", delay = \"20ms\", queue = \"1bdp\", reverse = { delay = \"5ms\" } },\n\
+        { from = \"b\", to = \"c\", rate = \"5mbit\", delay = \"20ms\", queue = \"1bdp\",\n\
+        reverse = { delay = \"5ms\" } },\n\
         { from = \"a\", to = \"c\", weight = 9, rate = \"5mbit\", delay = \"1ms\", queue = \"9p\" }]\n\
         [[flows]]\nname = \"one\"\nkind = \"ftp\"\nfrom = \"a\"\nto = \"c\"\n\
         [[flows]]\nname = \"two\"\nkind = \"ftp\"\nfrom = \"b\"\nto = \"a\"\ncount = 2\n";
@@ -327,19 +330,23 @@ mod tests {
         assert!(error.contains("topology.bottleneck.queue") && error.contains("50ms"), "{error}");
         let text = GRAPH.replace("to = \"a\"", "to = \"x\"");
         let error = scenario(&text, &[]).unwrap_err();
-        assert_eq!((error.key.as_str(), error.line), ("flows.two.to", Some(18)), "{error}");
+        assert_eq!((error.key.as_str(), error.line), ("flows.two.to", Some(19)), "{error}");
     }
 
     proptest! {
         /// A product is the buffer of a time between the shortest and the longest base round trip.
         #[test]
-        fn bdp_is_between_extreme_round_trips(counts in prop::collection::vec(0..50u32, 3), times in prop::collection::vec(60..900u64, 3)) {
+        fn bdp_is_between_extreme_round_trips(
+            counts in prop::collection::vec(0..50u32, 3),
+            times in prop::collection::vec(60..900u64, 3),
+        ) {
             let names = ["x", "y", "z"];
             let mut text = BELL.split("[[flows]]").next().unwrap().replace("\"50ms\"", "\"1bdp\"");
             for ((count, time), name) in counts.iter().zip(&times).zip(names) {
                 text += &format!("[[flows]]\nkind = \"ftp\"\nname = \"{name}\"\ncount = {count}\nrtt = \"{time}ms\"\n");
             }
-            let used: Vec<u64> = counts.iter().zip(&times).filter(|(count, _)| **count > 0).map(|(_, time)| *time).collect();
+            let used = counts.iter().zip(&times).filter(|(count, _)| **count > 0);
+            let used: Vec<u64> = used.map(|(_, time)| *time).collect();
             match scenario(&text, &[]) {
                 Err(error) => prop_assert!(used.is_empty(), "{}", error),
                 Ok(scenario) => {

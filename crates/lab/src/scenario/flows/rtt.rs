@@ -118,8 +118,8 @@ const KEYS: &[Key] = &[
         "file",
         schema::text,
         "CSV file of measured round-trip times; relative to this file's folder. The first column has the times. A \
-         heading, empty lines and lines that begin with # are skipped. Each flow has one of the times, drawn at random; \
-         all disciplines get the same.",
+         heading, empty lines and lines that begin with # are skipped. Each flow has one of the times, drawn at \
+         random; all disciplines get the same.",
     ),
     may("unit", || UNIT.schema(), "Unit of the numbers in file; needed if they have no unit."),
     may("measured", || MEASURED.schema(), "Inline measurements in place of file."),
@@ -295,7 +295,11 @@ mod tests {
     proptest! {
         /// Two points are a uniform distribution, with the same draws.
         #[test]
-        fn two_quantiles_draw_as_uniform(seed in any::<u64>(), lo in 0..1_000_000_000u64, width in 0..1_000_000_000u64) {
+        fn two_quantiles_draw_as_uniform(
+            seed in any::<u64>(),
+            lo in 0..1_000_000_000u64,
+            width in 0..1_000_000_000u64,
+        ) {
             let (lo, hi) = (Span::from_nanos(lo), Span::from_nanos(lo + width));
             let (one, other) = (Rtt::Uniform(Uniform { lo, hi }), Rtt::Quantiles(vec![(0.0, lo), (1.0, hi)]));
             let draws = |rtt: &Rtt| {
@@ -307,7 +311,12 @@ mod tests {
 
         /// Quantiles do not decrease, and stay between the first and the last time.
         #[test]
-        fn quantiles_do_not_decrease(cuts in prop::collection::vec(1..1_000_000u32, 0..6), steps in prop::collection::vec(0..1_000_000_000u64, 8), p in 0.0..1.0, q in 0.0..1.0) {
+        fn quantiles_do_not_decrease(
+            cuts in prop::collection::vec(1..1_000_000u32, 0..6),
+            steps in prop::collection::vec(0..1_000_000_000u64, 8),
+            p in 0.0..1.0,
+            q in 0.0..1.0,
+        ) {
             let mut cuts = cuts;
             cuts.sort_unstable();
             cuts.dedup();
