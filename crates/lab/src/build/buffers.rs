@@ -99,7 +99,7 @@ fn find(node: &Node, path: &mut Path, out: &mut Vec<(Path, Relative)>) {
 /// Sets the buffer of the table at `path` of the topology.
 fn put(root: &mut Node, path: &Path, size: &str) {
     let path = ["topology"].into_iter().chain(path.iter().map(String::as_str)).chain([KEY]);
-    let node = path.fold(Some(root), |node, key| match &mut node?.value {
+    let node = path.into_iter().try_fold(root, |node, key| match &mut node.value {
         Value::Table(entries) => entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node),
         Value::List(items) => items.get_mut(key.parse::<usize>().ok()?),
         _ => None,

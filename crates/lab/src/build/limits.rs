@@ -91,7 +91,7 @@ fn recordings(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
         let measured = group.rtt.as_ref().map_or(0, Rtt::measurements);
         total += group.kind.recorded().map_or(0, |recorded| recorded.items.len()) + measured;
         if total > MOST_ITEMS {
-            let accepts = format!("at most {MOST_ITEMS} recorded packets, frames and round trips in all groups");
+            let accepts = format!("recordings of at most {MOST_ITEMS} packets, frames and round trips in all groups");
             return Err(at_group(root, i, group, if measured > 0 { "rtt" } else { "kind" }, accepts));
         }
     }

@@ -1,7 +1,7 @@
 //! Flows with their own propagation delays, from the file to the run.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::dumbbell::{Dumbbell, case, run};
 use forebay_lab::scenario::{InputError, Overrides, Scenario};
@@ -166,7 +166,7 @@ fn with_file(folder: &str, content: &[u8], more: &str) -> PathBuf {
     path
 }
 
-fn load(path: &PathBuf) -> Result<Scenario, InputError> {
+fn load(path: &Path) -> Result<Scenario, InputError> {
     load::file(path, &Overrides::default()).map(|mut cases| cases.remove(0).scenario)
 }
 
