@@ -104,6 +104,25 @@ const BAD: &[Bad] = &[
         says: &["--set: ", "found 'duration'", "PATH=VALUE"],
     },
     Bad {
+        name: "one-way-link-in-both-directions",
+        from: "",
+        to: "",
+        words: &[
+            "--both-directions",
+            "--set",
+            "topology={kind='graph', nodes=['a', 'b'], links=[\
+             {from='a', to='b', one_way=true, rate='1mbit', delay='1ms', queue='9p', study=true},\
+             {from='b', to='a', one_way=true, rate='1mbit', delay='1ms', queue='9p'}]}",
+            "--set",
+            "flows=[{kind='ftp', from='a', to='b'}]",
+        ],
+        says: &[
+            "--both-directions: found link a-b without a reverse direction (one_way = true)",
+            "expected compared links with two directions",
+            "compare.links names the links",
+        ],
+    },
+    Bad {
         name: "axis-value-twice",
         from: "",
         to: "",

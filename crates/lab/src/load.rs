@@ -27,10 +27,10 @@
 
 use std::path::Path;
 
-use crate::build::limits;
+use crate::build::{buffers, limits};
 use crate::document::{self, Entry, Node, Place, Source, Value, points, set, vary};
 use crate::input::InputError;
-use crate::scenario::{Case, buffers, cases, own_figures, read};
+use crate::scenario::{Case, cases, own_figures, read};
 
 pub use crate::document::Overrides;
 
@@ -63,8 +63,11 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
     let mut cases: Vec<Case> = vary::expand(&root, &axes)?
         .into_iter()
         .map(|(axes, mut node)| {
-            buffers::resolve(&mut node)?;
-            let scenario = read::scenario(&node, &stem)?;
+            buffers::resolve(&mut node, &stem)?;
+            let mut scenario = read::scenario(&node, &stem)?;
+            if overrides.both_directions {
+                scenario.compare_both_directions()?;
+            }
             limits::check(&node, &scenario)?;
             Ok(Case { axes, scenario })
         })

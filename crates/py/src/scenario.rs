@@ -70,7 +70,13 @@ impl Scenario {
         vary: Vec<String>,
         aqm: Vec<String>,
     ) -> PyResult<Self> {
-        Self::read(py, text, name.to_string(), absolute(name), Overrides { sets: set, vary, aqm })
+        Self::read(
+            py,
+            text,
+            name.to_string(),
+            absolute(name),
+            Overrides { sets: set, vary, aqm, ..Overrides::default() },
+        )
     }
 
     /// Reads a scenario file.
@@ -147,7 +153,7 @@ impl Scenario {
 
     /// Text, name, set, vary and aqm, as passed to the native code.
     fn parts(&self) -> Parts {
-        let Overrides { sets, vary, aqm } = self.overrides.clone();
+        let Overrides { sets, vary, aqm, .. } = self.overrides.clone();
         (self.text.clone(), self.path.clone(), sets, vary, aqm)
     }
 

@@ -15,9 +15,13 @@ pub(crate) struct BatchArgs {
     /// Scenario file, or - for standard input.
     #[arg(value_name = "SCENARIO.toml")]
     pub(crate) scenario: PathBuf,
-    /// Discipline to use instead of the file's; repeatable, the first is the baseline.
+    /// Discipline to use instead of the file's; repeatable, the first is the baseline. It runs on the links of
+    /// compare.links: by default on every bottleneck, in the forward direction only (graph: on every link under study).
     #[arg(long = "aqm", value_name = "DISCIPLINE")]
     pub(crate) aqm: Vec<String>,
+    /// Run the disciplines on both directions of these links.
+    #[arg(long = "both-directions")]
+    pub(crate) both_directions: bool,
     /// First seed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(0..=LARGEST_SEED))]
     pub(crate) seed: u64,
@@ -85,6 +89,11 @@ impl BatchArgs {
 
     /// Changes to the scenario, including these axes.
     pub(crate) fn changes(&self, vary: &[String]) -> Overrides {
-        Overrides { sets: self.set.clone(), vary: vary.to_vec(), aqm: self.aqm.clone() }
+        Overrides {
+            sets: self.set.clone(),
+            vary: vary.to_vec(),
+            aqm: self.aqm.clone(),
+            both_directions: self.both_directions,
+        }
     }
 }

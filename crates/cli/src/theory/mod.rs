@@ -32,7 +32,8 @@ pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     if args.critical && sides.is_some() {
         return Err(InputError::new("--critical", "", Found::text("--map"), "either --critical or --map").into());
     }
-    let overrides = Overrides { sets: args.set.clone(), vary: args.vary.clone(), aqm: args.aqm.clone() };
+    let (sets, vary, aqm) = (args.set.clone(), args.vary.clone(), args.aqm.clone());
+    let overrides = Overrides { sets, vary, aqm, ..Overrides::default() };
     let (cases, file) = (load::file(&args.scenario, &overrides)?, args.scenario.display().to_string());
     if let Some(sides) = sides {
         let maps = maps::draw(&file, &cases, sides, args.map.points)?;

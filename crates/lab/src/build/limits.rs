@@ -6,7 +6,7 @@ use forebay_sim::agenda::MAX_SOURCES;
 use crate::build::layout::{Layout, senders};
 use crate::build::lower;
 use crate::input::{Found, InputError};
-use crate::scenario::{Arrivals, Class, Ends, FlowGroup, Hosts, MOST_FLOWS, NamedLink, Node, Scenario, Value};
+use crate::scenario::{Arrivals, Class, Ends, FlowGroup, Hosts, MOST_FLOWS, NamedLink, Node, Rtt, Scenario, Value};
 use crate::traces::MOST_ITEMS;
 
 /// Most flows with separate links (key `rtt`). Each flow has two such links in the engine's agenda, so half of the
@@ -39,7 +39,7 @@ pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> 
 
 /// Expected number of flows of this group that have separate links. A flow that starts again reuses its links.
 fn own_links(group: &FlowGroup, scenario: &Scenario) -> f64 {
-    match (group.rtt, group.kind.arrivals()) {
+    match (&group.rtt, group.kind.arrivals()) {
         (None, _) => 0.0,
         (Some(_), None) => f64::from(group.count),
         (Some(_), Some(_)) => expected(group, scenario),
@@ -88,10 +88,11 @@ fn expected(group: &FlowGroup, scenario: &Scenario) -> f64 {
 fn recordings(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
     let mut total = 0;
     for (i, group) in scenario.flows.iter().enumerate() {
-        total += group.kind.recorded().map_or(0, |recorded| recorded.items.len());
+        let measured = group.rtt.as_ref().map_or(0, Rtt::measurements);
+        total += group.kind.recorded().map_or(0, |recorded| recorded.items.len()) + measured;
         if total > MOST_ITEMS {
-            let accepts = format!("recordings of at most {MOST_ITEMS} packets and frames in all groups");
-            return Err(at_group(root, i, group, "kind", accepts));
+            let accepts = format!("recordings of at most {MOST_ITEMS} packets, frames and round trips in all groups");
+            return Err(at_group(root, i, group, if measured > 0 { "rtt" } else { "kind" }, accepts));
         }
     }
     Ok(())

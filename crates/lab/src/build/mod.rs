@@ -1,6 +1,7 @@
 //! Builds the network of a scenario for the simulator, and checks complete scenarios.
 
 pub(crate) mod backlog;
+pub(crate) mod buffers;
 pub(crate) mod layout;
 pub(crate) mod limits;
 pub mod lower;

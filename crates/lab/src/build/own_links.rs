@@ -5,12 +5,12 @@ use forebay_aqm::base::time::Span;
 use forebay_sim::network::{Attachment, Network};
 
 use crate::build::layout::Layout;
-use crate::scenario::{FlowGroup, Topology, Uniform};
+use crate::scenario::{FlowGroup, Rtt, Topology};
 
 /// Separate links of each flow of a group. They are built when the flow is first attached.
 pub(crate) struct OwnLinks<'a> {
     group: &'a FlowGroup,
-    rtt: Uniform,
+    rtt: &'a Rtt,
     shared: Span,
     /// Attachments of the flows so far, by the number of the flow in its group.
     laid: Vec<Attachment>,
@@ -23,7 +23,7 @@ impl<'a> OwnLinks<'a> {
     pub(crate) fn new(group: &'a FlowGroup, net: &Topology, seed: u64) -> Option<Self> {
         let rng = Rng::stream(seed, &format!("group/{}/rtt", group.name));
         let shared = net.shared_delay(group.ends)?;
-        Some(Self { group, rtt: group.rtt?, shared, laid: Vec::new(), rng })
+        Some(Self { group, rtt: group.rtt.as_ref()?, shared, laid: Vec::new(), rng })
     }
 
     /// Hosts and routes of flow number `i`: those of `at`, but with the flow's separate links. A flow that starts again

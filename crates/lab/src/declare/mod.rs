@@ -20,7 +20,7 @@ pub(crate) use form::{
 pub use values::Uniform;
 pub(crate) use values::{
     AQM, BUFFER, DURATION, LINK_RATE, NAME, PER_SECOND, RATE, STATE_TIME, TIME, TIMES, WINDOWS, duration, link_rate,
-    reference, run_time, time,
+    range, reference, run_time, time,
 };
 
 /// Keys that are read and written together: all keys of a table, or keys that several tables have in common.

@@ -178,15 +178,18 @@ fn uniform(node: &Node, path: &str) -> Result<Uniform, InputError> {
     }
     let table = Table::bare(node, path, Setting::default())?;
     table.only("uniform")?;
-    let range = table.node("uniform", ACCEPTS)?;
-    let path = table.path_of("uniform");
-    match &range.value {
+    range(table.node("uniform", ACCEPTS)?, &table.path_of("uniform"))
+}
+
+/// Two times in ascending order.
+pub(crate) fn range(node: &Node, path: &str) -> Result<Uniform, InputError> {
+    match &node.value {
         Value::List(items) if items.len() == 2 => {
             let bound = |i: usize| quantity(&items[i], &format!("{path}[{i}]"), time);
             let range = Uniform { lo: bound(0)?, hi: bound(1)? };
             if range.lo <= range.hi { Ok(range) } else { Err(items[1].error(path, "a time at or after the first")) }
         }
-        _ => Err(range.error(path, "two times, [earliest, latest]")),
+        _ => Err(node.error(path, "two times, [earliest, latest]")),
     }
 }
 

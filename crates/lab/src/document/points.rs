@@ -17,6 +17,8 @@ pub struct Overrides {
     pub vary: Vec<String>,
     /// Disciplines that replace `compare.aqm` and its labels; the links stay.
     pub aqm: Vec<String>,
+    /// Whether the compared disciplines also run on the opposite direction of each compared link.
+    pub both_directions: bool,
 }
 
 const OPTION: &str = "--vary";
@@ -102,9 +104,11 @@ fn list(text: &str) -> Vec<&str> {
 
 /// Splits at commas outside quotes and brackets.
 fn split(text: &str) -> Vec<&str> {
-    let (mut depth, mut quote) = (0usize, None);
+    let (mut depth, mut quote, mut is_escaped) = (0usize, None, false);
     let ends = |c: char| {
         match (quote, c) {
+            _ if is_escaped => is_escaped = false,
+            (Some('"'), '\\') => is_escaped = true,
             (Some(open), _) if open == c => quote = None,
             (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(c),
@@ -208,6 +212,7 @@ mod tests {
             (r#"a.b=[["1ms", "2ms"], ["3ms"]]"#, &[r#"["1ms", "2ms"]"#, r#"["3ms"]"#]),
             ("a.b={ uniform = ['0s', '1s'] },1s", &[r#"{ uniform = ["0s", "1s"] }"#, "1s"]),
             (r#"title="one, two",three"#, &["one, two", "three"]),
+            (r#"title="a \", b",c"#, &["a \", b", "c"]),
             ("a.b=../x.csv,y.csv", &["../x.csv", "y.csv"]),
         ] {
             assert_eq!(axis(argument).unwrap(), want, "{argument}");

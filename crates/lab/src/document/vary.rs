@@ -160,7 +160,7 @@ fn fill(node: &mut Node, path: &str, names: &Choices, used: &mut BTreeSet<String
             entries.iter_mut().try_for_each(|e| fill(&mut e.node, &join(path, &e.key), names, used))
         }
         Value::List(items) => {
-            let called = paths::names(items);
+            let called = paths::names(path.rsplit('.').next().unwrap_or_default(), items);
             items.iter_mut().zip(called).enumerate().try_for_each(|(i, (n, called))| match called {
                 Some(called) => fill(n, &join(path, &called), names, used),
                 None => fill(n, &format!("{path}[{i}]"), names, used),

@@ -1,7 +1,6 @@
 //! Scenario files. A scenario is one experiment in TOML. This module defines its typed values and writes its canonical
 //! text. The module `load` reads the files.
 
-pub(crate) mod buffers;
 pub(crate) mod cases;
 mod flows;
 pub(crate) mod own_figures;

@@ -18,7 +18,7 @@ use crate::document::{Node, Text, Value, list, quote};
 use crate::figures::class_column::{ClassColumn, FIELDS};
 use crate::figures::flow_column::{self, FlowColumn};
 use crate::figures::metric::{METRICS, Metric};
-use crate::input::{InputError, did_you_mean, no_such_word};
+use crate::input::{Found, InputError, did_you_mean, no_such_word};
 use crate::own;
 
 table! {
@@ -137,6 +137,32 @@ impl Scenario {
         let groups: Vec<&str> = self.flows.iter().map(|group| group.name.as_str()).collect();
         let column = |name| Some((name, FlowColumn::parse(name, &groups)?));
         self.report.series.iter().filter_map(|name| column(name.as_str())).collect()
+    }
+
+    /// Adds the opposite direction of each compared link to the compared links.
+    ///
+    /// # Errors
+    /// A compared link has one direction only.
+    pub(crate) fn compare_both_directions(&mut self) -> Result<(), InputError> {
+        let links = self.topology.links();
+        let mut both: Vec<String> = Vec::new();
+        for name in &self.compared {
+            let Some(at) = links.iter().position(|link| link.name == *name) else { continue };
+            let reverse = links.get(at + 1).filter(|next| links[at].is_forward && !next.is_forward);
+            let forward = at.checked_sub(1).map(|before| &links[before]).filter(|_| !links[at].is_forward);
+            let Some(opposite) = reverse.or(forward) else {
+                let found = Found::thing(format!("link {name} without a reverse direction (one_way = true)"));
+                let error = InputError::new("--both-directions", "", found, "compared links with two directions");
+                return Err(error.hint("compare.links names the links on which the disciplines run".to_string()));
+            };
+            for name in [name, &opposite.name] {
+                if !both.contains(name) {
+                    both.push(name.clone());
+                }
+            }
+        }
+        self.compared = both;
+        Ok(())
     }
 
     /// Canonical TOML text, with all defaults; it reads back as an equal scenario.

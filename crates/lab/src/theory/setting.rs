@@ -40,7 +40,7 @@ pub struct Setting {
     pub left_out: Vec<String>,
 }
 
-/// Number of round-trip times that represent a range.
+/// Number of round-trip times that represent a distribution, each for an equal share of the flows.
 const OF_A_RANGE: u32 = 5;
 
 /// The parameters of the models (capacity, buffer, flows, round trips) for a case with the discipline `spec` at the
@@ -136,10 +136,9 @@ fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
         Class::Fixed(class) => class,
         Class::Host => host as u8,
     };
-    if let Some(range) = group.rtt {
-        let (low, width) = (range.lo.secs(), range.hi.secs() - range.lo.secs());
-        let kinds = if width > 0.0 { OF_A_RANGE } else { 1 };
-        let middle = |i: u32| low + width * (f64::from(i) + 0.5) / f64::from(kinds);
+    if let Some(rtt) = &group.rtt {
+        let kinds = if rtt.is_fixed() { 1 } else { OF_A_RANGE };
+        let middle = |i: u32| rtt.quantile_s((f64::from(i) + 0.5) / f64::from(kinds));
         // All hosts have the same round-trip time then, and differ only in their class.
         let alike = if group.class == Class::Host { used } else { 1 };
         let of = |host: u32, i: u32| {

@@ -11,6 +11,7 @@ mod inline;
 mod pcap;
 mod pcapng;
 mod text;
+mod times;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,6 +22,7 @@ use forebay_aqm::base::time::Span;
 use forebay_sim::source::recording::Recording;
 
 use bytes::Bytes;
+pub(crate) use times::Field;
 
 use crate::input::Found;
 
@@ -139,6 +141,11 @@ pub(crate) fn frames(file: &Path) -> Read<Recorded> {
     frames::read(&mut open(file)?)
 }
 
+/// Reads times from the first column of a CSV file, each with its line.
+pub(crate) fn times(file: &Path, field: Field<'_>) -> Read<Vec<(Where, Span)>> {
+    times::read(&mut open(file)?, field)
+}
+
 /// Reads packets of any format.
 fn packets_in<R: std::io::BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     let start = bytes.first4()?;
@@ -193,7 +200,7 @@ fn gather(mut raw: Vec<Raw>, has_classes: bool, what: &str) -> Read<Recorded> {
 }
 
 /// Refuses another item if `items` already has [`MOST_ITEMS`].
-fn room(items: &[Raw], at: Where) -> Read<()> {
+fn room<T>(items: &[T], at: Where) -> Read<()> {
     if items.len() < MOST_ITEMS {
         return Ok(());
     }

@@ -230,6 +230,11 @@ fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
         prop_assert!(recorded.items[0].at == Span::ZERO && recorded.items.len() <= MOST_ITEMS);
         prop_assert!(recorded.items.windows(2).all(|pair| pair[0].at <= pair[1].at && pair[1].at <= LONGEST));
     }
+    let number = |words: &str| words.parse().map(Span::from_nanos).map_err(|_| "a number".to_string());
+    if let Ok(times) = times::read(&mut Bytes::new(bytes), &number) {
+        let lines = times.iter().map(|(at, _)| if let Where::Line(line) = at { *line } else { 0 });
+        prop_assert!(times.len() <= MOST_ITEMS && lines.is_sorted() && !times.is_empty());
+    }
     Ok(())
 }
 

@@ -12,7 +12,7 @@ fn words(list: &[&str]) -> Vec<String> {
 }
 
 fn read(text: &str, sets: &[&str], vary: &[&str], aqm: &[&str]) -> Result<Vec<Case>, InputError> {
-    let overrides = Overrides { sets: words(sets), vary: words(vary), aqm: words(aqm) };
+    let overrides = Overrides { sets: words(sets), vary: words(vary), aqm: words(aqm), ..Overrides::default() };
     load::parse("scenario.toml", text, &overrides)
 }
 
@@ -151,7 +151,7 @@ fn set_conflicts_with_vary_but_replaces_file_axis() {
 fn star_in_a_path_sets_every_list_item() {
     let two = format!("{EXAMPLE}\n[[flows]]\nkind = \"ftp\"\nname = \"other\"\ncount = 7\n");
     let error = refused(&two, &["flows.9.count=3"], &[], &[]);
-    assert!(error.to_string().contains("an index from 0 to 1, or * for all of them"), "{error}");
+    assert!(error.to_string().contains("an index from 0 to 1, * for all of them, or 2 for a new one"), "{error}");
     let counts = |sets: &[&str], vary: &[&str]| {
         let cases = read(&two, sets, vary, &[]).unwrap_or_else(|e| panic!("{e}"));
         cases.iter().map(|case| [case.scenario.flows[0].count, case.scenario.flows[1].count]).collect::<Vec<_>>()

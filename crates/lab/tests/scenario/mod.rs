@@ -5,5 +5,6 @@ mod bad;
 mod example;
 mod props;
 mod published_schema;
+mod reach;
 mod schema;
 mod topologies;

@@ -158,6 +158,17 @@ fn the_reader_takes_every_key_of_the_schema() {
         let cases = load::parse("s.toml", EVERYTHING, &overrides).unwrap();
         used(&document(&cases[0].scenario.to_toml()), "", &mut present);
     }
+    for rtt in [
+        "{ uniform = [\"67ms\", \"90ms\"] }",
+        "{ quantiles = [[0, \"67ms\"], [1, \"90ms\"]] }",
+        "{ measured = [\"67ms\"] }",
+    ] {
+        let sets = vec![format!("flows.*.rtt={rtt}")];
+        let cases = load::parse("s.toml", LOT, &Overrides { sets, ..Overrides::default() }).unwrap();
+        used(&document(&cases[0].scenario.to_toml()), "", &mut present);
+    }
+    let of_files = declared.iter().filter(|key| key.ends_with(".rtt.file") || key.ends_with(".rtt.unit"));
+    present.extend(of_files.cloned());
     // The packets of a file are written inline.
     present.extend([".flows<trace>.file", ".flows<rtp>.file"].map(str::to_string));
     present.remove(".vary.duration");

@@ -230,6 +230,33 @@ fn command_line_disciplines_apply_to_compared_links() {
     assert_eq!(read(alone, &[]), (both, words(&["first", "b2", "last"])));
 }
 
+#[test]
+fn both_directions_adds_opposite_links() {
+    let words = |list: &[&str]| -> Vec<String> { list.iter().map(|s| s.to_string()).collect() };
+    let read = |text: &str, sets: &[&str]| {
+        let overrides =
+            Overrides { sets: words(sets), aqm: words(&["pi", "red"]), both_directions: true, ..Overrides::default() };
+        load::parse("s.toml", text, &overrides).map(|mut cases| cases.remove(0).scenario)
+    };
+    let links = |text: &str, sets: &[&str]| read(text, sets).unwrap_or_else(|e| panic!("{e}")).compared;
+    let alone = LOT.split("[compare]").next().unwrap();
+    assert_eq!(links(&bell("", ""), &[]), ["bottleneck", "reverse"]);
+    assert_eq!(links(LOT, &[]), ["b2", "b2-reverse", "last", "last-reverse"]);
+    assert_eq!(links(alone, &[]), ["first", "first-reverse", "b2", "b2-reverse", "last", "last-reverse"]);
+    assert_eq!(links(LOT, &["compare.links=[\"last-reverse\"]"]), ["last-reverse", "last"]);
+    assert_eq!(links(GRAPH, &[]), ["core", "core-reverse"], "both are under study");
+    assert_eq!(links(GRAPH, &["compare.links=[\"b-c\"]"]), ["b-c", "b-c-reverse"]);
+    let error = read(GRAPH, &["compare.links=[\"core\", \"c-1\"]"]).unwrap_err();
+    assert_eq!((error.file.as_str(), error.line), ("--both-directions", None), "{error}");
+    assert!(error.found.as_str().contains("link c-1 without a reverse direction"), "{error}");
+
+    let scenario = read(&bell("", ""), &["topology.bottleneck.reverse.study=true"]).unwrap();
+    let again = load::parse("s.toml", &scenario.to_toml(), &Overrides::default()).unwrap();
+    assert_eq!(again[0].scenario, scenario);
+    let disciplines: Vec<String> = run_cases(again).summaries().map(|s| s.aqm.clone()).collect();
+    assert_eq!(disciplines, ["pi", "pi"]);
+}
+
 /// Tables and comparisons use the first studied link of every case, so all cases must study the same links.
 #[test]
 fn axes_that_change_studied_links_are_refused() {

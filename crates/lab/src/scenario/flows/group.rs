@@ -1,11 +1,12 @@
 //! The keys that all kinds of `[[flows]]` have.
 
 use forebay_aqm::base::packet::Ecn;
-use forebay_aqm::base::text::{BadValue, show_span};
+use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
 
 use super::ecn::{ECN, Ect, ecn};
 use super::marker::{Marker, TOKEN_BUCKET, fits};
+use super::rtt::{self, RTT, Rtt};
 use super::{FlowKind, Kind, MOST_FLOWS};
 use crate::declare::{
     Custom, Form, Key, Keys, NAME, TIMES, Table, Uniform, WINDOWS, WholeOr, Words, may, schema, table, whole_number,
@@ -52,7 +53,7 @@ table! {
         - ends: Ends = |_: &Table<'_>| Ok(Ends::Pairs { access: 0, enter: 0, leave: 0 });
         /// Two-way propagation delay of each flow over all its links; each flow then has its own access link. Default
         /// the delay through the access link of its hosts.
-        rtt: Option<Uniform> = TIMES, optional;
+        rtt: Option<Rtt> = RTT, optional;
         /// Token bucket that colours packets IN or OUT; default all are IN.
         marker: Option<Marker> = TOKEN_BUCKET, optional;
         /// Value of the key `ecn`; see [`FlowGroup::codepoint`] for the codepoint of the data.
@@ -180,15 +181,12 @@ fn ends(table: &Table<'_>, net: &Topology) -> Result<Ends, InputError> {
 pub(super) fn group(table: &Table<'_>, net: &Topology) -> Result<FlowGroup, InputError> {
     let mut group = FlowGroup::read(table)?;
     group.ends = ends(table, net)?;
-    if let Some(range) = group.rtt {
+    if let Some(rtt) = &group.rtt {
         let Some(shared) = net.shared_delay(group.ends) else {
             let accepts = "no rtt, which belongs to topologies of kind dumbbell and parking-lot";
             return Err(table.bad("rtt", BadValue::new(accepts)));
         };
-        if range.lo < shared {
-            let accepts = format!("at least {}, the two-way delay of bottleneck and egress links", show_span(shared));
-            return Err(table.bad("rtt", BadValue::new(accepts)));
-        }
+        rtt::not_below(rtt, table, shared)?;
     }
     if let Some(marker) = &group.marker {
         fits(marker, group.kind.packet(table.setting.packet), table)?;

@@ -10,6 +10,7 @@ mod group;
 mod marker;
 mod replay;
 mod rtp;
+mod rtt;
 mod tcp;
 mod voip;
 
@@ -32,6 +33,7 @@ pub use group::{Class, Direction, FlowGroup};
 pub use marker::{Marker, Per};
 pub use replay::{Begin, Packets, Play, Trace};
 pub use rtp::{Frames, Rtp, Synthetic};
+pub use rtt::Rtt;
 pub use tcp::{Ftp, Sctp, ShortTcp};
 pub use voip::{Codec, Voip};
 
@@ -260,7 +262,7 @@ pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<Flow
         _ => return Err(node.error("flows", ACCEPTS)),
     };
     let mut out: Vec<FlowGroup> = Vec::with_capacity(items.len());
-    for (i, (item, name)) in items.iter().zip(paths::names(items)).enumerate() {
+    for (i, (item, name)) in items.iter().zip(paths::names("flows", items)).enumerate() {
         let name = name.unwrap_or_else(|| i.to_string());
         let setting = Setting { packet, ..Setting::default() };
         let group = group::group(&Table::bare(item, &format!("flows.{name}"), setting)?, net)?;

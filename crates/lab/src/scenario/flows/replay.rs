@@ -142,19 +142,23 @@ pub(super) fn one_of(
     }
     let path = table.path_of("file");
     let file = node.place.beside(text(node, &path)?);
-    from_file(&file).map(|recorded| Some(Arc::new(recorded))).map_err(|bad| {
-        let BadRecording { at, found, accepts: needs } = bad;
-        let name = file.display().to_string();
-        match at {
-            Where::Nowhere => node.error(&path, accepts).hint(format!("{name}: {found}")),
-            Where::File => InputError::new(name, &path, found, needs),
-            Where::Line(line) => InputError::new(name, &path, found, needs).at(line, 1),
-            Where::Byte(byte) => {
-                let found = Found::thing(format!("{found} at byte {byte}"));
-                InputError::new(name, &path, found, needs)
-            }
+    let recorded = from_file(&file).map(|recorded| Some(Arc::new(recorded)));
+    recorded.map_err(|bad| unreadable(node, &path, accepts, &file, bad))
+}
+
+/// The error for `file`, the value `node` of the key at `path`. `accepts` is for a file that cannot be opened.
+pub(super) fn unreadable(node: &Node, path: &str, accepts: &str, file: &Path, bad: BadRecording) -> InputError {
+    let BadRecording { at, found, accepts: needs } = bad;
+    let name = file.display().to_string();
+    match at {
+        Where::Nowhere => node.error(path, accepts).hint(format!("{name}: {found}")),
+        Where::File => InputError::new(name, path, found, needs),
+        Where::Line(line) => InputError::new(name, path, found, needs).at(line, 1),
+        Where::Byte(byte) => {
+            let found = Found::thing(format!("{found} at byte {byte}"));
+            InputError::new(name, path, found, needs)
         }
-    })
+    }
 }
 
 fn inline(node: &Node, path: &str, read: fn(&str) -> Read<Recorded>) -> Result<Recorded, InputError> {

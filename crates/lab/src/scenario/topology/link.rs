@@ -16,9 +16,9 @@ table! {
         rate: Rate = LINK_RATE, or_else |table| wire::rate(table, None);
         /// One-way propagation delay, such as 10ms.
         delay: Span = TIME, or_like |link| link.delay;
-        /// Buffer: packets (100p), bytes (160kb), a time at the link's rate (50ms) or, in a dumbbell, a multiple of the
-        /// bandwidth-delay product of the base round trip (1bdp). If it is not in packets, it must hold the largest
-        /// packet.
+        /// Buffer: packets (100p), bytes (160kb), a time at the link's rate (50ms) or a multiple of the bandwidth-delay
+        /// product (1bdp): the rate times the mean base round trip of the flows that cross the link. If it is not in
+        /// packets, it must hold the largest packet.
         limit as "queue": Limit = BUFFER, or_like |link| link.limit;
         /// Discipline, such as raqm q0=50; default droptail.
         discipline as "aqm": Spec = AQM, or Spec::default();

@@ -23,7 +23,7 @@ table! {
         rate: Rate = LINK_RATE, or_else |table| wire::rate(table, None);
         /// One-way delays: host h has delays[h mod n].
         delays: Vec<Span> = DELAYS;
-        /// Buffer of each link; default 10000p.
+        /// Buffer of each link, with the units of a bottleneck; default 10000p.
         queue: Limit = BUFFER, or Limit::Packets(10_000);
         /// Processing time of a packet, uniform from 0 to this; default 10us.
         jitter: Span = TIME, or JITTER;
@@ -43,7 +43,7 @@ table! {
             Some(preset) => Ok(preset.delay),
             None => table.needed("delay", &TIME),
         };
-        /// Buffer of each link; default that of the access links.
+        /// Buffer of each link, with the units of a bottleneck; default that of the access links.
         queue: Limit = BUFFER, or_else |table| match preset(table)? {
             Some(preset) => Ok(preset.queue),
             None => table.setting.like.map_or_else(|| table.needed("queue", &BUFFER), |like| Ok(like.limit)),
