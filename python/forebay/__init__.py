@@ -98,7 +98,7 @@ def reproduce(
         names: Papers (``msc``, ``aaqm``, ``raqm``, ``red-tail``, ``msvb``) or claim ids.
         level: ``"quick"``, ``"normal"`` or ``"full"``.
         output: Output directory; default: a directory in ``runs``.
-        progress: Show progress on stderr.
+        progress: Show a progress bar, by tqdm if it is installed, and notes on stderr.
 
     Returns:
         ``claims``, each with ``id``, ``verdict`` and ``evidence``, and a ``summary``.

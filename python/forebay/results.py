@@ -166,5 +166,9 @@ class Results:
         """The text of ``print(results)``, for notebooks."""
         return f"<pre>{html.escape(str(self))}</pre>"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The same text, for IPython and for readers of notebooks that show no HTML."""
+        printer.text(str(self))
+
     def __repr__(self) -> str:
         return f"Results({len(self)} runs: {', '.join(self.labels)})"

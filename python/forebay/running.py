@@ -60,7 +60,7 @@ def run(
         seeds: Number of seeds, counted from 1, or a list of seeds.
         jobs: Number of parallel runs; default: one per core.
         output: Output directory, as with ``forebay run -o``; default: results in memory only.
-        progress: Show a progress bar; default: on a terminal and in a notebook.
+        progress: Show a progress bar, by tqdm if it is installed; default: on a terminal and in a notebook.
         force: Run even if it will use over half of the memory or take over a day.
 
     Returns:

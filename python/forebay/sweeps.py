@@ -121,7 +121,7 @@ def sweep(
             cores of this process. Results are bit-identical.
         output: Output directory; default: ``runs/TITLE-HASH``, as on the command line.
         jobs: Number of parallel runs in this process.
-        progress: Show a progress bar; default: on a terminal and in a notebook.
+        progress: Show a progress bar, by tqdm if it is installed; default: on a terminal and in a notebook.
         force: Run even if it will use over half of the memory or take over a day.
 
     Returns:

@@ -179,14 +179,6 @@ def test_ctrl_c_reaches_a_loop_without_end(tmp_path: Path, where: str) -> None:
     assert process.returncode == 0
 
 
-def test_a_progress_bar(short: forebay.Scenario, capsys: pytest.CaptureFixture[str]) -> None:
-    forebay.run(forebay.read(short, set={"duration": "4000s"}), progress=True)
-    shown = capsys.readouterr().err
-    assert "%" in shown and "left" in shown
-    forebay.run(short)
-    assert capsys.readouterr().err == "", "not where nobody looks"
-
-
 def test_scenarios_are_built(short: forebay.Scenario) -> None:
     built = forebay.build(
         title="built",

@@ -1,6 +1,7 @@
 """Classes of traffic: the first table, and the tables of classes and completions."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,6 +27,9 @@ def test_print_begins_with_delay_and_completion_times(results: forebay.Results) 
 def test_notebook_shows_the_same_text(results: forebay.Results) -> None:
     shown = results._repr_html_()
     assert shown.startswith("<pre>") and "wait p99" in shown and "±" in shown
+    plain: list[str] = []
+    results._repr_pretty_(SimpleNamespace(text=plain.append), False)
+    assert plain == [str(results)]
 
 
 def test_call_waits_less_under_fq_codel(results: forebay.Results) -> None:

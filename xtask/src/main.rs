@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use base::stages::STAGES;
 use generated::{bless, book, bpf, docs, performance, verdict_page};
-use test::{live, miri};
+use test::{live, miri, python};
 use validation::{ns2, ns3};
 
 const USAGE: &str = "\
@@ -30,6 +30,7 @@ cargo xtask book           builds the book with mdBook
 cargo xtask release        builds the archive and the wheel; `release twice`: builds both twice and compares
 cargo xtask miri           runs the tests of unsafe code under Miri, which finds undefined behaviour; needs nightly
 cargo xtask bpf            compiles the BPF program of `forebay attach` into the repository
+cargo xtask notebooks      executes examples/notebooks and writes their outputs into them; check the diff
 cargo xtask bless          rewrites golden traces, schema and quick verdicts; check the diff
 cargo xtask validate-ns2   rewrites docs/validation.md, a comparison with ns-2; `validate-ns2 page`: without running ns-2
 cargo xtask validate-ns3   rewrites docs/validation-ns3.md, a comparison of PIE, CoDel and FQ-CoDel with ns-3
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         ["release", "twice"] => release::run(true),
         ["miri"] => return miri::run(),
         ["bpf"] => bpf::run(),
+        ["notebooks"] => python::notebooks(),
         ["bless"] => bless::run(),
         ["validate-ns2"] => ns2::run(),
         ["validate-ns2", "lines"] => ns2::lines(),

@@ -140,17 +140,33 @@ fn block(text: &str) -> Option<&str> {
     Some(rest.split_once("```")?.0)
 }
 
-/// Runs pytest: every test of the package.
-fn tests(tools: &Path, tally: &mut Tally) {
-    let (sources, plugins) = (program::root().join("python"), program::root().join("xtask/src/test"));
-    let outcomes = program::build_dir().join(format!("pytest-{}.txt", std::process::id()));
+/// pytest with the tests of the package in `place`, relative to `python`.
+fn pytest(tools: &Path, place: &str) -> Command {
+    let sources = program::root().join("python");
     let mut command = Command::new(tools);
-    command.args(["-P", "-m", "pytest", "-rfE", "--tb=short", "-p", "no:cacheprovider", "-p", "outcomes", "-c"]);
-    command.arg(sources.join("pyproject.toml")).arg(sources.join("tests"));
-    command.env("PYTHONPATH", plugins).env("FOREBAY_OUTCOMES", &outcomes).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.args(["-P", "-m", "pytest", "-rfE", "--tb=short", "-p", "no:cacheprovider", "-c"]);
+    command.arg(sources.join("pyproject.toml")).arg(sources.join(place)).env("PYTHONDONTWRITEBYTECODE", "1");
     // Not in the package's source folder, which has no compiled module: programs started by tests would import it
     // first.
     command.current_dir(program::build_dir());
+    command
+}
+
+/// Executes the notebooks and writes their outputs into the repository; `cargo xtask notebooks`.
+pub(crate) fn notebooks() -> Result<(), String> {
+    let Ready { tools, wheel, .. } = prepare()?;
+    install(&tools, &["--force-reinstall".as_ref(), "--no-deps".as_ref(), wheel?.as_os_str()])?;
+    let mut writer = pytest(&tools, "tests/test_notebooks.py");
+    writer.arg("-rs").env("FOREBAY_BLESS", "1");
+    program::shown(writer)
+}
+
+/// Runs pytest: every test of the package.
+fn tests(tools: &Path, tally: &mut Tally) {
+    let outcomes = program::build_dir().join(format!("pytest-{}.txt", std::process::id()));
+    let mut command = pytest(tools, "tests");
+    command.args(["-p", "outcomes"]).env("PYTHONPATH", program::root().join("xtask/src/test"));
+    command.env("FOREBAY_OUTCOMES", &outcomes);
     match program::stream(command, |line| println!("   {line}")) {
         Ok(status) => pytest::tell(&fs::read_to_string(&outcomes).unwrap_or_default(), status.success(), tally),
         Err(why) => tally.fail(why),
