@@ -532,6 +532,38 @@ fn recorded_arrivals_give_the_same_verdicts() {
     assert_eq!((&document["arrivals"], &document["different"]), (&Value::from(arrivals), &Value::from(0)));
 }
 
+/// A transfer of 6 MiB over a path with 20 ms of propagation and a buffer of at most 40 packets of 1514 bytes.
+#[test]
+fn link_records_rtt_rate_and_delay_of_flows() {
+    let dir = place().join("series");
+    let _ = fs::remove_dir_all(&dir);
+    let words = ["--rate", "20mbit", "--delay", "10ms", "--queue", "40p", "--series", "queue,up.rtt,up.rate,up.delay"];
+    let words = [&words[..], &["-o", dir.to_str().unwrap()], &ANY_TIME].concat();
+    if link(&words, "sink", "source").is_none() {
+        return;
+    }
+    let run = fs::read_dir(dir.join("runs")).unwrap().next().unwrap().unwrap().path();
+    let run: Value = serde_json::from_str(&fs::read_to_string(run).unwrap()).unwrap();
+    let series = [&run["series"], &run["record"]["series"]].into_iter().find(|series| !series.is_null()).unwrap();
+    let column = |name: &str| -> Vec<f64> {
+        let all = series["probes"].as_array().unwrap();
+        let of = all.iter().find(|probe| probe[0] == name).unwrap_or_else(|| panic!("{name} of {all:?}"));
+        of[1].as_array().unwrap().iter().filter_map(Value::as_f64).collect()
+    };
+    let step = series["time_s"][0].as_f64().unwrap();
+    let bytes = column("up.rate").iter().sum::<f64>() * step / 8.0;
+    let least = f64::from(6 << 20);
+    assert!(bytes > least && bytes < 1.15 * least, "{bytes} bytes of frames carry {least} of payload");
+    // 40 packets take 24.2 ms. Wide above, because the timers of a loaded machine are late.
+    for (name, lo, hi) in [("up.rtt", 20.0, 100.0), ("up.delay", 10.0, 60.0)] {
+        let values = column(name);
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        assert!(values.iter().all(|x| *x >= lo - 0.1) && mean < hi, "{name}: {mean} ms, {values:?}");
+    }
+    let page = fs::read_to_string(dir.join("report.html")).unwrap();
+    assert!(page.contains("up: round-trip time against time"));
+}
+
 /// The link completes what the sender's offloads leave undone, and all data arrives.
 fn completes(client: &str, least: f64) {
     let Some((document, said)) =
@@ -676,6 +708,7 @@ fn wrong_arguments_are_refused_before_any_change() {
         (vec!["--trace", trace.to_str().unwrap()], "line 3"),
         (vec!["--trace", missing.to_str().unwrap()], "missing.trace"),
         (vec!["--output", "/proc"], "--output"),
+        (vec!["--series", "up.rtx"], "did you mean up.rtt?"),
     ] {
         let out = forebay(&[&["link"], &words[..], &["--", "true"]].concat());
         let said = String::from_utf8_lossy(&out.stderr).replace(":3:", ": line 3:");

@@ -63,7 +63,12 @@ fn figures_of_a_scenario_need_no_new_runs() {
     assert!(fs::read_to_string(place.dir.join("out/report.html")).unwrap().contains("queue of drop-tail"));
     // The stored scenario has the figure and reads back as the same experiment.
     place.run(&["run", "out/scenario.toml", "--runs", "1", "-o", "out", "-q"]).good();
+    // Disciplines given in place of those of the file have no line in the figure.
+    let other = place.run(&["run", "short.toml", "--aqm", "pie", "--runs", "1", "-o", "other", "-q"]).good();
+    assert!(!other.stdout.is_empty());
+    assert!(!place.run(&["plot", "other"]).good().stdout.contains("fig-1 "));
     for (from, to, want) in [
+        ("x = {", "x = { log = true, from = 0,", "a logarithmic axis begins and ends above 0"),
         ("of = \"droptail\"", "of = \"droptial\"", "figure[0].lines[0].of: found 'droptial'"),
         ("kind = \"series\"", "kind = \"serie\"", "figure[0]: found unknown variant"),
         ("id = ", "section = \"a\"\nid = ", "figure[0].section"),
@@ -93,6 +98,16 @@ fn compare_pairs_directories_by_seed_and_lists_differences() {
     );
     let difference = &case["contenders"][1]["difference"]["queue_pkts.mean"];
     assert!(difference["mean"].as_f64().unwrap() < 0.0 && difference["n"] == 3, "a smaller buffer has a shorter queue");
+    // A sweep and a single run have one table: the run has no value of the axis.
+    let sweep = ["sweep", "short.toml", "--vary", "flows.ftp.count=5,8", "--runs", "2", "-o", "c", "-q"];
+    place.run(&sweep).good();
+    let mixed = place.run(&["compare", "a", "c"]).good().stdout;
+    assert!(mixed.contains("vary.flows.ftp.count: not set in a, 5 8 in c"), "{mixed}");
+    let cells = |name: &str| {
+        let row = mixed.lines().find(|line| line.split("  ").map(str::trim).any(|cell| cell == name));
+        row.unwrap_or_else(|| panic!("{mixed}")).split("  ").filter(|cell| !cell.trim().is_empty()).count()
+    };
+    assert_eq!(cells("a"), cells("c"), "{mixed}");
     let twice = place.run(&["compare", "a", "a"]);
     assert!(twice.code == Some(2) && twice.stderr.contains("each directory once"), "{twice:?}");
     assert!(place.run(&["compare", "a", "nothing"]).stderr.contains("no such directory"));

@@ -1,5 +1,8 @@
 //! Upper estimate of memory and time of runs, made before they start, to refuse runs that are far too large.
 
+use std::collections::BTreeSet;
+
+use forebay_sim::app::Work;
 use forebay_sim::network::{FlowSpec, Network, Traffic};
 
 use crate::build::backlog::{self, Backlog};
@@ -46,8 +49,13 @@ const NUMBER: f64 = 8.0;
 const LENGTH: f64 = 64.0;
 /// Bytes per possible length of such a queue, while a report with its distribution is built.
 const SHOWN: f64 = 450.0;
-/// Numbers per row of the series of a link under study, probes included. Each class adds three numbers.
+/// Numbers per row of the series of a link under study, probes included. Each requested class adds three numbers, each
+/// class of traffic two, each series of flows eight.
 const COLUMNS: f64 = 16.0;
+/// Bytes per completed file: in the simulator, and in the record.
+const COMPLETION: f64 = 64.0;
+/// Bytes of the histograms of a class of traffic: sojourn time by colour at each link, delay, round trip, completion.
+const HISTOGRAMS: f64 = 60_000.0;
 /// CPU seconds per packet at a link under study or without the drop-tail fast path, with its acknowledgement and all
 /// other events. Measured: 0.1 to 1.3 us for up to 100,000 flows (docs/performance.md).
 const EVENT: f64 = 0.5e-6;
@@ -91,10 +99,24 @@ fn of(net: &Network) -> Run {
     passed += net.flows.iter().map(|flow| datagrams(flow, secs)).sum::<f64>();
     let studied = net.links.iter().filter(|link| link.lane.study).count() as f64;
     let rows = net.duration.nanos() as f64 / net.sample.nanos().max(1) as f64;
-    let series = rows * studied * (COLUMNS + 3.0 * net.classes.len() as f64) * NUMBER;
+    let bundles = net.flows.iter().map(|flow| flow.bundle).collect::<BTreeSet<u8>>().len() as f64;
+    let columns = COLUMNS + 3.0 * net.classes.len() as f64 + 2.0 * (bundles + 1.0) + 8.0 * net.tracks.len() as f64;
+    let series = rows * studied * columns * NUMBER;
+    let files = net.flows.iter().map(|flow| files(flow, secs)).sum::<f64>().min(passed);
     let flows = net.flows.len() as f64;
-    let bytes = PROGRAM + FLOW * flows + bytes + series;
+    let bytes = PROGRAM + FLOW * flows + bytes + series + COMPLETION * files + HISTOGRAMS * bundles;
     Run { takes: Estimate { bytes, seconds: EVENT * passed + 1e-6 * flows }, shown: SHOWN * lengths }
+}
+
+/// Upper bound on the files of a flow in `secs` seconds, unless they need no time.
+fn files(flow: &FlowSpec, secs: f64) -> f64 {
+    match &flow.traffic {
+        Traffic::Application(_, Work::Files(files)) => {
+            let most = files.count.map_or(f64::INFINITY, f64::from);
+            most.min(secs / files.think.mean().max(1e-9))
+        }
+        _ => 0.0,
+    }
 }
 
 /// Datagrams that a flow sends in `secs` seconds.
@@ -229,6 +251,20 @@ mod tests {
         assert!(few.bytes < 30e6 && many.bytes > 1e9, "{few:?} {many:?}");
         let deep = of_text(&["topology.bottleneck.queue=1000000000p", "topology.bottleneck.rate=10gbit"]);
         assert!(deep.bytes > 1e9 && deep.bytes < 1e12, "{deep:?}");
+    }
+
+    #[test]
+    fn memory_includes_completed_files() {
+        let topology = "kind = \"dumbbell\"\nbottleneck = { rate = \"10gbit\", delay = \"1ms\", queue = \"100p\" }\n\
+             access = { hosts = 5, rate = \"10gbit\", delays = [\"1ms\"] }\negress = { delay = \"1ms\" }\n";
+        let web = |think: &str| {
+            format!(
+                "[[flows]]\nkind = \"web\"\ncount = 1000\nsize = \"500b\"\nthink = {{ exponential = \"{think}\" }}\n"
+            )
+        };
+        let (often, seldom) = (bytes_of(topology, &web("1ms")), bytes_of(topology, &web("10s")));
+        // A file per millisecond and flow in 20 s, at 64 bytes each.
+        assert!(often - seldom > 0.9 * 64.0 * 20e6, "{often:e} {seldom:e}");
     }
 
     /// Estimated bytes of a run of 20 s on this topology with these flows.

@@ -48,11 +48,11 @@ pub fn text(path: &Path) -> Result<String, InputError> {
 pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
     let mut root = document::parse(&Source::file(file_name, text))?;
     let mut axes = vary::take(&mut root)?;
-    let figures = own_figures::take(&mut root)?;
     for argument in &overrides.sets {
         set::set(&mut root, &mut axes, argument)?;
     }
     points::vary(&root, &mut axes, overrides)?;
+    let mut figures = own_figures::take(&mut root, &axes)?;
     if !overrides.aqm.is_empty() {
         points::leave_aqm_alone(&mut axes, overrides)?;
         replace_compare(&mut root, &overrides.aqm);
@@ -73,6 +73,9 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
         })
         .collect::<Result<_, InputError>>()?;
     cases::check(&root, &axes, &cases)?;
+    if !overrides.aqm.is_empty() {
+        figures.keep_known(&cases);
+    }
     figures.give(&mut cases)?;
     Ok(cases)
 }

@@ -14,12 +14,13 @@ use forebay_sim::engine::due::Due;
 use forebay_sim::histogram::Histogram;
 use forebay_sim::lone::{Gone, LoneLink, Rows};
 use forebay_sim::network::Network;
-use forebay_sim::outcome::LinkOutcome;
+use forebay_sim::outcome::{LinkOutcome, TrackRow};
 use forebay_sim::segment::Segment;
+use forebay_sim::tracks::Tracks;
 
 use crate::frame;
 use crate::journal::{Arrival, Journal, Verdict};
-use crate::round_trips::RoundTrips;
+use crate::round_trips::{Owner, RoundTrips};
 
 /// The client end. A frame that arrives at one end leaves at the other.
 pub const NEAR: usize = 0;
@@ -131,6 +132,8 @@ pub struct Fabric {
     last_delay: Vec<Option<Span>>,
     delays: Delays,
     round_trips: RoundTrips,
+    /// The series of chosen flows.
+    tracks: Tracks,
     /// Frames that reach the end of their route before this time are not counted in `flows`, `bundles` and `delays`.
     warmup: Instant,
     /// All events up to this time have happened.
@@ -157,6 +160,8 @@ pub struct Report {
     pub entered: Vec<u64>,
     /// End-to-end statistics by bundle.
     pub delays: Delays,
+    /// The rows of each of the network's tracks, as many as the series of the links have.
+    pub tracks: Vec<Vec<TrackRow>>,
 }
 
 impl Fabric {
@@ -190,6 +195,7 @@ impl Fabric {
             bundles: Vec::new(),
             delays: Delays::default(),
             round_trips: RoundTrips::default(),
+            tracks: Tracks::new(&net.tracks, net.flows.len(), (rows.every, rows.most)),
             warmup: Instant::ZERO + net.warmup,
             now: Instant::ZERO,
             watched: net
@@ -216,7 +222,7 @@ impl Fabric {
         if let Some(flow) = way.flow {
             self.entered[flow] += 1;
             if let Some(seen) = frame::timestamps(bytes).filter(|_| self.watched[flow]) {
-                self.round_trips.sent(&seen, (1 - to, bundle), at);
+                self.round_trips.sent(&seen, (1 - to, Owner { flow, bundle }), at);
             }
         }
         let segment =
@@ -242,6 +248,12 @@ impl Fabric {
         let Note { to, flow, came, bundle, .. } = self.frames.notes[segment.seq as usize];
         let bytes = &self.frames.buffers[segment.seq as usize];
         let round_trip = frame::timestamps(bytes).and_then(|seen| self.round_trips.received(&seen, to, segment.at));
+        if let Some(flow) = flow.filter(|flow| self.tracks.has(*flow)) {
+            self.tracks.arrived(flow, segment.at, segment.len, segment.at.since(came));
+        }
+        if let Some((owner, rtt)) = round_trip {
+            self.tracks.round_trip(owner.flow, segment.at, rtt);
+        }
         if segment.at >= self.warmup {
             if let Some(flow) = flow {
                 self.flows[flow].add(bytes);
@@ -253,8 +265,8 @@ impl Fabric {
             if let Some(flow) = flow.filter(|flow| self.watched[*flow]) {
                 self.delays.note(bundle, segment.at.since(came), &mut self.last_delay[flow]);
             }
-            if let Some((bundle, rtt)) = round_trip {
-                self.delays.round_trip(bundle, rtt);
+            if let Some((owner, rtt)) = round_trip {
+                self.delays.round_trip(owner.bundle, rtt);
             }
         }
         self.ready[to].push_back((segment.at, segment.seq));
@@ -341,7 +353,10 @@ impl Fabric {
             links.push(element.link.finish(now));
             journals.push(element.journal);
         }
-        let Self { lateness, carried, flows, bundles, entered, delays, .. } = self;
-        Report { links, journals, lateness, carried, flows, bundles, entered, delays }
+        let Self { lateness, carried, flows, bundles, entered, delays, tracks, .. } = self;
+        let times = links.first().map_or(&[][..], |link: &LinkOutcome| &link.series.time_s);
+        let sample = times.first().map_or(Span::ZERO, |first| Span::from_secs(*first));
+        let tracks = tracks.finish(times.len(), sample);
+        Report { links, journals, lateness, carried, flows, bundles, entered, delays, tracks }
     }
 }

@@ -15,11 +15,18 @@ const MOST: usize = 1 << 14;
 /// Maximum number of timestamp values of a direction without an echo so far. The oldest is deleted for a further one.
 const MOST_OPEN: usize = 1 << 10;
 
+/// The flow of a segment, and its bundle.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Owner {
+    pub(crate) flow: usize,
+    pub(crate) bundle: u8,
+}
+
 /// The data segments of one direction.
 #[derive(Default)]
 struct Direction {
-    /// The bundle of the latest segment.
-    bundle: u8,
+    /// The owner of the latest segment.
+    owner: Owner,
     /// The newest timestamp value.
     newest: Option<u32>,
     /// Values without an echo so far, with the time of their first segment.
@@ -36,8 +43,8 @@ const fn before(a: u32, b: u32) -> bool {
 }
 
 impl RoundTrips {
-    /// The end `from` sent a segment of `bundle`.
-    pub(crate) fn sent(&mut self, seen: &Timestamps, (from, bundle): (usize, u8), now: Instant) {
+    /// The end `from` sent a segment of `owner`.
+    pub(crate) fn sent(&mut self, seen: &Timestamps, (from, owner): (usize, Owner), now: Instant) {
         if !seen.has_data {
             return;
         }
@@ -45,7 +52,7 @@ impl RoundTrips {
             self.0.clear();
         }
         let direction = self.0.entry((seen.connection, from)).or_default();
-        direction.bundle = bundle;
+        direction.owner = owner;
         if direction.newest.is_none_or(|newest| before(newest, seen.value)) {
             direction.newest = Some(seen.value);
             direction.open.push_back((seen.value, now));
@@ -55,14 +62,14 @@ impl RoundTrips {
         }
     }
 
-    /// A segment reaches the end `to`. Returns the sample that it completes, with the bundle of the data.
-    pub(crate) fn received(&mut self, seen: &Timestamps, to: usize, now: Instant) -> Option<(u8, Span)> {
-        let Direction { open, bundle, .. } = self.0.get_mut(&(seen.connection, to))?;
+    /// A segment reaches the end `to`. Returns the sample that it completes, with the owner of the data.
+    pub(crate) fn received(&mut self, seen: &Timestamps, to: usize, now: Instant) -> Option<(Owner, Span)> {
+        let Direction { open, owner, .. } = self.0.get_mut(&(seen.connection, to))?;
         let mut last = None;
         while let Some(first) = open.pop_front_if(|(value, _)| !before(seen.echo, *value)) {
             last = Some(first);
         }
-        last.filter(|(value, _)| *value == seen.echo).map(|(_, at)| (*bundle, now.since(at)))
+        last.filter(|(value, _)| *value == seen.echo).map(|(_, at)| (*owner, now.since(at)))
     }
 }
 
@@ -74,6 +81,10 @@ mod tests {
         Instant::from_nanos(n * 1_000_000)
     }
 
+    fn of(bundle: u8) -> Owner {
+        Owner { flow: 5, bundle }
+    }
+
     fn segment(value: u32, echo: u32, has_data: bool) -> Timestamps {
         Timestamps { connection: 7, value, echo, has_data }
     }
@@ -83,7 +94,7 @@ mod tests {
     fn samples(data: &[u32], acks: &[(u64, u32)]) -> Vec<Option<u64>> {
         let mut trips = RoundTrips::default();
         for value in data {
-            trips.sent(&segment(*value, 0, true), (0, 3), ms(u64::from(*value)));
+            trips.sent(&segment(*value, 0, true), (0, of(3)), ms(u64::from(*value)));
         }
         let took = |(at, echo): &(u64, u32)| trips.received(&segment(1, *echo, false), 0, ms(*at));
         acks.iter().map(took).map(|took| took.map(|(_, took)| took.nanos() / 1_000_000)).collect()
@@ -103,27 +114,27 @@ mod tests {
     #[test]
     fn values_wrap_around() {
         let mut trips = RoundTrips::default();
-        trips.sent(&segment(u32::MAX, 0, true), (0, 3), ms(1));
-        trips.sent(&segment(3, 0, true), (0, 3), ms(5));
-        assert_eq!(trips.received(&segment(1, 3, false), 0, ms(9)), Some((3, Span::from_millis(4))));
+        trips.sent(&segment(u32::MAX, 0, true), (0, of(3)), ms(1));
+        trips.sent(&segment(3, 0, true), (0, of(3)), ms(5));
+        assert_eq!(trips.received(&segment(1, 3, false), 0, ms(9)), Some((of(3), Span::from_millis(4))));
     }
 
     #[test]
     fn echo_gives_sample_only_at_data_sender() {
         let mut trips = RoundTrips::default();
-        trips.sent(&segment(1, 0, false), (0, 3), ms(1));
-        trips.sent(&segment(2, 0, true), (1, 4), ms(1));
+        trips.sent(&segment(1, 0, false), (0, of(3)), ms(1));
+        trips.sent(&segment(2, 0, true), (1, of(4)), ms(1));
         assert_eq!(trips.received(&segment(9, 1, false), 0, ms(2)), None);
         assert_eq!(trips.received(&segment(9, 2, false), 0, ms(2)), None);
-        assert_eq!(trips.received(&segment(9, 2, false), 1, ms(2)), Some((4, Span::from_millis(1))));
+        assert_eq!(trips.received(&segment(9, 2, false), 1, ms(2)), Some((of(4), Span::from_millis(1))));
     }
 
     #[test]
     fn memory_is_bounded() {
         let mut trips = RoundTrips::default();
         for n in 0..3 * MOST as u32 {
-            trips.sent(&Timestamps { connection: n, ..segment(1, 0, true) }, (0, 3), ms(1));
-            trips.sent(&segment(n, 0, true), (1, 3), ms(1));
+            trips.sent(&Timestamps { connection: n, ..segment(1, 0, true) }, (0, of(3)), ms(1));
+            trips.sent(&segment(n, 0, true), (1, of(3)), ms(1));
         }
         assert!(trips.0.len() <= MOST + 1);
         assert!(trips.0.values().all(|direction| direction.open.len() <= MOST_OPEN));

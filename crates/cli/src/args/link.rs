@@ -73,6 +73,9 @@ pub(crate) struct LinkArgs {
     /// marked, dropped or lost) differs.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "command", "server"])]
     pub(crate) replay: Option<PathBuf>,
+    /// Series of the report in DIR, such as up.rtt, down.rate or up.delay; up is from client to server.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "queue")]
+    series: Vec<String>,
     /// Sampling interval of the series in DIR; doubles whenever a series reaches 2^20 rows.
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     sample: String,
@@ -186,6 +189,8 @@ impl LinkArgs {
                 "[[flows]]\nname = \"{name}\"\nkind = \"cbr\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"1kbit\""
             );
         }
+        let series = self.series.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(out, "[report]\nseries = [{series}]");
         let mut cases = load::parse("link", &out, &Overrides::default()).map_err(|error| of_argument(&error))?;
         Ok(cases.swap_remove(0))
     }
@@ -266,6 +271,7 @@ fn of_argument(error: &InputError) -> InputError {
     let last = error.key.rsplit('.').next().unwrap_or_default();
     let argument = match last.split('[').next().unwrap_or_default() {
         "rate_trace" => "trace",
+        "series" => "series",
         name @ ("delay" | "queue" | "aqm" | "loss" | "rate") => name,
         _ => "link",
     };

@@ -15,7 +15,7 @@ pub(crate) fn command(args: &CompareArgs, ui: &Ui) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let differing = match compared.differing.as_slice() {
-        [] => "The scenarios are equal.\n".to_string(),
+        [] => "The scenario files and axes are equal.\n".to_string(),
         lines => lines.iter().map(|line| ui.look().wrap("", line)).collect(),
     };
     ui.print(&format!("{differing}\n{}", summary::by_directory(ui.look(), &compared.summary).trim_end()))?;

@@ -219,7 +219,7 @@ fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -
         bundles: delays.of_bundles(),
         all: net.bundles_across().iter().map(|bundles| delays.of_all(bundles)).collect(),
         completions,
-        tracks: Vec::new(),
+        tracks: outcome.fabric.tracks,
         events: 0,
         fingerprint: 0,
     };

@@ -271,7 +271,7 @@ fn kept(
         bundles: delays.of_bundles(),
         all: net.bundles_across().iter().map(|bundles| delays.of_all(bundles)).collect(),
         completions: Vec::new(),
-        tracks: Vec::new(),
+        tracks: fabric.tracks,
         events: 0,
         fingerprint: 0,
     };

@@ -32,7 +32,7 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     net.classes = scenario.report.series.iter().filter_map(|name| Some(ClassColumn::parse(name)?.class)).collect();
     net.classes.sort_unstable();
     net.classes.dedup();
-    let mut builder = Builder { scenario, seed, net, buckets: BTreeMap::new() };
+    let mut builder = Builder { scenario, seed, net, numbers: Vec::new(), buckets: BTreeMap::new() };
     for (number, (group, lives)) in scenario.flows.iter().zip(lives).enumerate() {
         // Reading checked that each group has a route.
         if let Some(way) = layout.way(&mut builder.net, group.ends, group.direction) {
@@ -40,12 +40,13 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
         }
     }
     bundle(&mut builder.net.flows);
-    builder.net.tracks = tracks(scenario, &builder.net.flows);
+    builder.net.tracks = tracks(scenario, &builder.net.flows, &builder.numbers);
     builder.net
 }
 
 /// The flows of each requested series: a group, or one of its flows.
-fn tracks(scenario: &Scenario, flows: &[FlowSpec]) -> Vec<Vec<usize>> {
+/// `numbers`: the number of each flow in its group; a flow with several windows or parts has several entries.
+fn tracks(scenario: &Scenario, flows: &[FlowSpec], numbers: &[u32]) -> Vec<Vec<usize>> {
     let of_group = |name: &str| {
         let number = scenario.flows.iter().position(|group| group.name == name);
         let is_in = move |(_, flow): &(usize, &FlowSpec)| number == Some(flow.group as usize);
@@ -53,7 +54,7 @@ fn tracks(scenario: &Scenario, flows: &[FlowSpec]) -> Vec<Vec<usize>> {
     };
     let track = |(_, column): (&str, FlowColumn<'_>)| match column.flow {
         None => of_group(column.group).collect(),
-        Some(n) => of_group(column.group).skip(n).take(1).collect(),
+        Some(n) => of_group(column.group).filter(|flow| numbers[*flow] as usize == n).collect(),
     };
     scenario.flow_columns().into_iter().map(track).collect()
 }
@@ -70,6 +71,8 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     seed: u64,
     net: Network,
+    /// The number in its group of each flow of `net`.
+    numbers: Vec<u32>,
     /// Token-bucket markers created so far, by owner.
     buckets: BTreeMap<Owner, MarkerId>,
 }
@@ -130,6 +133,7 @@ impl Builder<'_> {
             for Part { class: own_class, traffic } in &parts {
                 let marker = group.marker.map(|marker| self.marker(&marker, packet, number, life.number, from));
                 let name = format!("{}/{serial}", group.name);
+                self.numbers.push(life.number);
                 self.net.flows.push(FlowSpec {
                     group: number,
                     name: own_class.map_or(name.clone(), |class| format!("{name}/class-{class}")),

@@ -108,7 +108,7 @@ pub struct Figure {
     pub at_points: Point,
     /// Link under study; default the first.
     pub link: Option<String>,
-    /// Seed of a series; default 1.
+    /// Seed of a series; default the first.
     pub seed: Option<u64>,
     /// Horizontal axis.
     pub x: Axis,
@@ -255,6 +255,9 @@ impl Figure {
             _ if self.lines.is_empty() => needs("no lines"),
             _ if [&self.x, &self.y].iter().any(|a| matches!((a.from, a.to), (Some(from), Some(to)) if from >= to)) => {
                 needs("an axis ends before it begins")
+            }
+            _ if [&self.x, &self.y].iter().any(|a| a.log && [a.from, a.to].iter().flatten().any(|end| *end <= 0.0)) => {
+                needs("a logarithmic axis begins and ends above 0")
             }
             _ if self.rules.iter().any(|rule| !["x", "y"].contains(&rule.axis.as_str())) => {
                 needs("the axis of a rule is x or y")

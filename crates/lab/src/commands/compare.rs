@@ -16,6 +16,8 @@ use crate::scenario::{Found, InputError};
 const DISCIPLINE: &str = "discipline";
 /// Differing keys of the scenarios that are listed.
 const MOST_KEYS: usize = 12;
+/// Letters of a value that are shown.
+const MOST_LETTERS: usize = 60;
 
 /// One directory.
 struct Place {
@@ -50,7 +52,13 @@ pub fn compare(dirs: &[PathBuf]) -> Result<Compared, Failure> {
         let others = places.iter().skip(n + 1).flat_map(|other| &other.runs);
         others.into_iter().any(|run| place.runs.iter().any(|own| own.summary.contender() == run.summary.contender()))
     });
-    let named: Vec<(Axes, RunRecord)> = places.iter().flat_map(|place| named(place, is_shared)).collect();
+    let mut axes: Vec<&str> = Vec::new();
+    for (axis, _) in places.iter().flat_map(|place| &place.runs).flat_map(|run| run.summary.axes.words()) {
+        if !axes.contains(&axis) {
+            axes.push(axis);
+        }
+    }
+    let named: Vec<(Axes, RunRecord)> = places.iter().flat_map(|place| named(place, &axes, is_shared)).collect();
     let mut cases: Vec<(Axes, Vec<Group<'_>>)> = Vec::new();
     for (axes, run) in &named {
         let case = cases.iter().position(|(known, _)| known == axes).unwrap_or_else(|| {
@@ -72,11 +80,12 @@ pub fn compare(dirs: &[PathBuf]) -> Result<Compared, Failure> {
     Ok(Compared { summary, differing: differing(&places) })
 }
 
-/// The runs of a directory under its name. `is_shared`: the discipline becomes an axis; otherwise it follows the name.
-fn named(place: &Place, is_shared: bool) -> Vec<(Axes, RunRecord)> {
+/// The runs of a directory under its name, each with all `axes`. `is_shared`: the discipline becomes an axis; otherwise it follows the name.
+fn named(place: &Place, axes: &[&str], is_shared: bool) -> Vec<(Axes, RunRecord)> {
     let rename = |run: &RunRecord| {
         let summary = &run.summary;
-        let own = summary.axes.words().map(|(name, value)| (name.to_string(), value.to_string()));
+        let value = |axis: &str| summary.axes.get(axis).map_or_else(|| "-".to_string(), String::clone);
+        let own = axes.iter().map(|axis| (axis.to_string(), value(axis)));
         let discipline = is_shared.then(|| (DISCIPLINE.to_string(), summary.contender().to_string()));
         let axes: Axes = own.chain(discipline).collect();
         let name = match is_shared {
@@ -106,7 +115,22 @@ fn place(dir: &Path, dirs: &[PathBuf]) -> Result<Place, Failure> {
     let table = text.ok().and_then(|text| text.parse::<toml::Table>().ok()).unwrap_or_default();
     let mut keys = Vec::new();
     flatten("", &toml::Value::Table(table), &mut keys);
+    keys.extend(vary(&runs));
     Ok(Place { name: short_name(dir, dirs), runs, keys })
+}
+
+/// The axes of a sweep and their values, as keys.
+fn vary(runs: &[RunRecord]) -> Vec<(String, String)> {
+    let mut axes: Vec<(String, Vec<&str>)> = Vec::new();
+    for (axis, value) in runs.iter().flat_map(|run| run.summary.axes.words()) {
+        let key = format!("vary.{axis}");
+        match axes.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) if values.contains(&value) => {}
+            Some((_, values)) => values.push(value),
+            None => axes.push((key, vec![value])),
+        }
+    }
+    axes.into_iter().map(|(key, values)| (key, values.join(" "))).collect()
 }
 
 /// The last part of the path, if no other directory has the same one.
@@ -132,17 +156,25 @@ fn flatten(path: &str, value: &toml::Value, out: &mut Vec<(String, String)>) {
     }
 }
 
+/// A value that fits into a line.
+fn shortened(value: &str) -> String {
+    if value.chars().count() <= MOST_LETTERS {
+        return value.to_string();
+    }
+    value.chars().take(MOST_LETTERS).chain("...".chars()).collect()
+}
+
 /// The keys whose values differ. The disciplines are in the table.
 fn differing(places: &[Place]) -> Vec<String> {
     let mut all: Vec<&str> = Vec::new();
     for (key, _) in places.iter().flat_map(|place| &place.keys) {
-        if !key.starts_with("compare.") && key != "title" && !all.contains(&key.as_str()) {
+        if !["compare.aqm", "compare.labels", "title"].contains(&key.as_str()) && !all.contains(&key.as_str()) {
             all.push(key);
         }
     }
     let value = |place: &Place, key: &str| {
         let found = place.keys.iter().find(|(known, _)| known == key);
-        found.map_or_else(|| "not set".to_string(), |(_, value)| value.clone())
+        found.map_or_else(|| "not set".to_string(), |(_, value)| shortened(value))
     };
     let line = |key: &str| {
         let values: Vec<String> = places.iter().map(|place| value(place, key)).collect();

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::report;
 use crate::report::Plottable;
+use crate::results::meta::Meta;
 use crate::scenario::{Found, InputError};
 
 /// The JSON document of `forebay plot --json` without a figure.
@@ -78,5 +79,9 @@ pub fn svg(dir: &Path, name: &str, size: Size) -> Result<String, Failure> {
 
 fn figures(dir: &Path) -> Result<Vec<Plottable>, Failure> {
     report::expect_results(dir, "plot")?;
+    if let Meta::Papers(_) = Meta::read(dir)? {
+        let found = Found::thing("results of several papers");
+        return Err(Failure::Input(InputError::new("plot", "DIR", found, "the directory of one paper or scenario")));
+    }
     Ok(crate::report::plottable(dir)?)
 }

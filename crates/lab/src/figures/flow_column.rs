@@ -1,6 +1,5 @@
 //! Recorded series of chosen flows, such as `ftp.cwnd` or `ftp.0.rtt` in `[report] series`.
 
-use forebay_aqm::base::time::Span;
 use forebay_sim::outcome::TrackRow;
 
 /// Fields of a group of flows, or of one of its flows: name, quantity, unit, and how it is made.
@@ -47,16 +46,17 @@ impl<'a> FlowColumn<'a> {
         (what, unit, how)
     }
 
-    /// Values by row, with `sample` between rows; `None` without senders, measurements or packets.
-    pub fn values(&self, rows: &[TrackRow], sample: Span) -> Vec<Option<f64>> {
-        let value: fn(&TrackRow, Span) -> Option<f64> = match FIELDS[self.field].0 {
+    /// Values by row, for rows that end at these times in seconds; `None` without senders, measurements or packets.
+    pub fn values(&self, rows: &[TrackRow], times_s: &[f64]) -> Vec<Option<f64>> {
+        let value: fn(&TrackRow, f64) -> Option<f64> = match FIELDS[self.field].0 {
             "cwnd" => |row, _| mean(row.cwnd_pkts, row.senders),
             "inflight" => |row, _| mean(row.inflight_pkts as f64, row.senders),
             "rtt" => |row, _| mean(row.rtt.nanos() as f64 * 1e-6, row.rtts),
             "delay" => |row, _| mean(row.delay.nanos() as f64 * 1e-6, row.pkts),
-            _ => |row, sample| Some(row.bytes as f64 * 8.0 / sample.secs()),
+            _ => |row, span_s| Some(row.bytes as f64 * 8.0 / span_s),
         };
-        rows.iter().map(|row| value(row, sample).map(thousandths)).collect()
+        let spans = times_s.iter().scan(0.0, |before, at| Some(at - core::mem::replace(before, *at)));
+        rows.iter().zip(spans).map(|(row, span_s)| value(row, span_s).map(thousandths)).collect()
     }
 }
 
@@ -73,6 +73,7 @@ fn thousandths(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forebay_aqm::base::time::Span;
 
     #[test]
     fn columns_name_a_group_or_one_flow() {
@@ -101,7 +102,7 @@ mod tests {
         };
         let of = |field: &str| {
             let name = format!("g.{field}");
-            FlowColumn::parse(&name, &["g"]).unwrap().values(&[row, TrackRow::default()], Span::from_millis(100))
+            FlowColumn::parse(&name, &["g"]).unwrap().values(&[row, TrackRow::default()], &[0.1, 0.2])
         };
         assert_eq!(of("cwnd"), [Some(15.0), None]);
         assert_eq!(of("inflight"), [Some(12.5), None]);

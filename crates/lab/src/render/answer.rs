@@ -125,9 +125,9 @@ fn goodput(best: Row<'_>, worst: Row<'_>) -> String {
     let mean = |row| value(row, ALL, "goodput_bps").map(|found| found.mean).filter(|mean| *mean > 0.0);
     let Some((own, other)) = mean(best).zip(mean(worst)) else { return String::new() };
     match own / other - 1.0 {
-        change if change.abs() < SAME => ", at the same goodput".to_string(),
-        change if change < 0.0 => format!(", with {} % less goodput", significant(-100.0 * change, 2)),
-        change => format!(", with {} % more goodput", significant(100.0 * change, 2)),
+        change if change.abs() < SAME => ", at the same total goodput".to_string(),
+        change if change < 0.0 => format!(", with {} % less total goodput", significant(-100.0 * change, 2)),
+        change => format!(", with {} % more total goodput", significant(100.0 * change, 2)),
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
         let fq = [("voip", WAIT, 0.5, 0.1), ("web", WAIT, 60.0, 2.0), (ALL, GOODPUT, 9.3e7, 1e5)];
         let said = answer(&summary(vec![vec![contender("droptail", 5, &droptail), contender("fq_codel", 5, &fq)]]));
         let want = "fq_codel has the lowest p99 queueing delay for voip: 0.50 ms against 119 ms under droptail, \
-                    with 2.1 % less goodput.";
+                    with 2.1 % less total goodput.";
         assert_eq!(said, [want]);
     }
 
@@ -208,8 +208,7 @@ mod tests {
         let of = |mean| vec![(ALL, WAIT, mean, 2.0), (ALL, GOODPUT, 1e7, 0.0)];
         let all = [("a", 40.0), ("b", 10.0), ("c", 12.0)].map(|(name, mean)| contender(name, 5, &of(mean)));
         let said = answer(&summary(vec![all.to_vec()]));
-        let want =
-            "b and c have the lowest p99 queueing delay: 10 and 12 ms against 40 ms under a, at the same goodput.";
+        let want = "b and c have the lowest p99 queueing delay: 10 and 12 ms against 40 ms under a, at the same total goodput.";
         assert_eq!(said, [want]);
     }
 

@@ -88,6 +88,19 @@ impl Svg {
         self.text(&[("x", x), ("y", y), ("text-anchor", &anchor)], words)
     }
 
+    /// Elements of which only the part inside a rectangle (x, y, width, height) is visible. `id` is unique.
+    pub fn clipped(&mut self, id: &str, (x, y, width, height): (f64, f64, f64, f64), draw: impl FnOnce(&mut Self)) {
+        self.open("clipPath", &[("id", &id)]);
+        self.0.push('>');
+        let place: [Attribute; 4] =
+            [("x", &Tenth(x)), ("y", &Tenth(y)), ("width", &Tenth(width)), ("height", &Tenth(height))];
+        self.shape("rect", &place).0.push_str("</clipPath>\n");
+        self.open("g", &[("clip-path", &format!("url(#{id})"))]);
+        self.0.push_str(">\n");
+        draw(self);
+        self.0.push_str("</g>\n");
+    }
+
     /// Ends a line of the file.
     pub fn end_line(&mut self) {
         self.0.push('\n');

@@ -64,8 +64,11 @@ impl Runs {
 
     /// Queueing delay and throughput of a class of traffic against time.
     pub(super) fn traffic_curves(&self, prefix: &str, class: &str, place: &str, case: usize) -> Vec<Figure> {
-        let averaged = format!("Averaged over {RATE_OVER_S} s, headers included.");
-        let wait = "Mean of the packets whose transmission began since the previous row.".to_string();
+        let seed = self.of_case(case).next().map_or(0, |e| e.runs[0].summary.seed);
+        let which = format!("seed {seed}, the warm-up is included");
+        let averaged = format!("Averaged over {RATE_OVER_S} s, headers included; {which}.");
+        let wait =
+            format!("Mean of the packets sent in each sampling interval; {which}. A dot is an interval between gaps.");
         let curves = [
             ("wait_ms", "Queueing delay", "queueing delay", "ms", wait, Shown::Plain),
             ("throughput_bps", "Throughput at the link", "throughput", "Mb/s", averaged, Shown::Rate),

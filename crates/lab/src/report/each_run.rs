@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::results::meta::RunMeta;
 use crate::results::named::Axes;
 use crate::results::record::{self, LinkRecord, RunRecord, SeriesRecord};
+use crate::run::compare::Group;
 use crate::run::store::{self, StoreError};
 use crate::scenario::{Contender, Overlay};
 use crate::theory::fluid::{self, Course};
@@ -23,6 +24,14 @@ pub(super) struct Entry {
     pub(super) case: usize,
     pub(super) contender: usize,
     pub(super) runs: Vec<RunRecord>,
+}
+
+impl Entry {
+    /// The runs, for a comparison.
+    pub(super) fn group(&self) -> Group<'_> {
+        let label = self.runs[0].summary.label.clone();
+        Group { label, case: self.case, contender: self.contender, runs: self.runs.iter().collect() }
+    }
 }
 
 /// All runs of a directory at one link.

@@ -82,7 +82,7 @@ fn drawn(figure: &Figure, line: &Line, finds: &Finds) -> Series {
     match figure.kind {
         Kind::Series => plain(over_time(figure, &found[0])),
         Kind::Curve => with_whiskers(line.name(), curve(figure, &found)),
-        Kind::Bars => with_whiskers(line.name(), bars(figure, &found)),
+        Kind::Bars => with_whiskers(line.name(), bars(figure, &found, &categories(figure, finds))),
         Kind::Cdf => plain(shares(figure, &found[0], true)),
         Kind::Density => plain(shares(figure, &found[0], false)),
     }
@@ -128,11 +128,12 @@ fn curve(figure: &Figure, found: &[Vec<AtCase>]) -> Vec<(Interval, Interval)> {
     found[0].iter().enumerate().filter_map(|(i, case)| Some((along(case, i)?, case.interval(y)))).collect()
 }
 
-fn bars(figure: &Figure, found: &[Vec<AtCase>]) -> Vec<(Interval, Interval)> {
+fn bars(figure: &Figure, found: &[Vec<AtCase>], categories: &[String]) -> Vec<(Interval, Interval)> {
     let y = figure.y.scale.unwrap_or(1.0);
-    if figure.x.axis.is_some() {
-        let cases = found[0].iter().enumerate();
-        return cases.map(|(i, case)| (exactly(i as f64), case.interval(y))).collect();
+    if let Some(name) = &figure.x.axis {
+        let place = |case: &AtCase| categories.iter().position(|value| Some(value) == case.axes.get(name));
+        let bar = |case: &AtCase| Some((exactly(place(case)? as f64), case.interval(y)));
+        return found[0].iter().filter_map(bar).collect();
     }
     let scale = |i: usize| y * figure.group_scales.get(i).copied().unwrap_or(1.0);
     let groups = found.iter().enumerate();
@@ -174,7 +175,7 @@ fn number(value: &str) -> Option<f64> {
 fn caption(figure: &Figure, series: &[Series], finds: &Finds) -> String {
     let mut parts = vec![match figure.kind {
         _ if figure.is_theory() => "Computed by the model, without simulation.".to_string(),
-        Kind::Series => format!("Seed {}.", figure.seed.unwrap_or(1)),
+        Kind::Series => figure.seed.map_or("The first seed.".to_string(), |seed| format!("Seed {seed}.")),
         Kind::Curve | Kind::Bars => "Means over the seeds; whiskers are 95 % confidence intervals.".to_string(),
         Kind::Cdf | Kind::Density => "Fraction of time after the warm-up; all seeds.".to_string(),
     }];

@@ -6,6 +6,7 @@ use crate::claims::exhibits::Rule;
 use crate::figures::class_column::ClassColumn;
 use crate::figures::flow_column::FlowColumn;
 use crate::figures::stats::Interval;
+use crate::own;
 use crate::results::record::{Reference, RunRecord};
 
 impl Runs {
@@ -102,8 +103,10 @@ impl Runs {
     fn probe_suffixes(&self) -> Vec<&str> {
         let mut suffixes = Vec::new();
         let groups = self.groups();
-        let is_probe =
-            |name: &&String| ClassColumn::parse(name).is_none() && FlowColumn::parse(name, &groups).is_none();
+        let is_probe = |name: &&String| {
+            let of_discipline = name.split_once('.').is_some_and(|(owner, _)| own::entry(owner).is_some());
+            of_discipline && ClassColumn::parse(name).is_none() && FlowColumn::parse(name, &groups).is_none()
+        };
         let probes = self.series.iter().filter(is_probe);
         for (_, suffix) in probes.filter_map(|name| name.split_once('.')) {
             if !suffixes.contains(&suffix) {

@@ -24,8 +24,8 @@ pub(super) struct Want {
 pub(super) enum What {
     /// A quantity.
     Quantity(String),
-    /// A recorded series of one seed.
-    Column { name: String, seed: u64 },
+    /// A recorded series of one seed; `None`: of the first seed of each case.
+    Column { name: String, seed: Option<u64> },
     /// The queue distribution.
     Shares,
 }
@@ -104,7 +104,7 @@ impl Want {
                 Ok(_) => Seen::Nothing(format!("a run has no finite {name}")),
                 Err(reason) => Seen::Nothing(reason),
             }),
-            What::Column { seed, .. } if *seed != run.summary.seed => None,
+            What::Column { seed: Some(seed), .. } if *seed != run.summary.seed => None,
             What::Column { name, .. } => Some(column(run, name)),
             What::Shares => Some(Seen::Shares(run.queue_shares.clone())),
         }
@@ -153,7 +153,8 @@ impl Finds {
     /// Collects the requested items from a run of this case.
     pub(super) fn look(&mut self, case: usize, run: &RunRecord) {
         for (want, found) in &mut self.asked {
-            if !want.is_of(&run.summary) {
+            let is_first = matches!(want.what, What::Column { seed: None, .. });
+            if !want.is_of(&run.summary) || is_first && found.iter().any(|find| find.case == case) {
                 continue;
             }
             let axes = run.summary.axes.words().map(|(axis, value)| (axis.to_string(), value.to_string())).collect();
@@ -189,7 +190,7 @@ pub(super) fn whats(figure: &Figure, line: &Line) -> Vec<What> {
     match figure.kind {
         Kind::Series => {
             let name = line.series.as_ref().or(figure.y.series.as_ref()).cloned().unwrap_or_default();
-            vec![What::Column { name, seed: figure.seed.unwrap_or(1) }]
+            vec![What::Column { name, seed: figure.seed }]
         }
         Kind::Curve => [Some(&quantity), figure.x.quantity.as_ref()]
             .into_iter()

@@ -151,13 +151,22 @@ pub(crate) fn plottable(dir: &Path) -> Result<Vec<Plottable>, StoreError> {
         let from = if figure.claims.is_some() { &figure.id } else { &figure.title };
         Plottable { name: slug(from), title: figure.title.clone(), figure }
     };
-    Ok(data.figures.into_iter().map(named).collect())
+    let mut all: Vec<Plottable> = Vec::new();
+    for mut figure in data.figures.into_iter().map(named) {
+        let taken = |name: &str| all.iter().any(|other| other.name == name);
+        let numbered = (2..).map(|n| format!("{}-{n}", figure.name));
+        let free = std::iter::once(figure.name.clone()).chain(numbered).find(|name| !taken(name));
+        figure.name = free.unwrap_or_default();
+        all.push(figure);
+    }
+    Ok(all)
 }
 
 /// Lower-case words joined by hyphens.
 fn slug(text: &str) -> String {
     let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect::<Vec<_>>().join("-")
+    let slug = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
+    if slug.is_empty() { "figure".to_string() } else { slug }
 }
 
 /// Renders a page with this title and data. The data need not be from a result directory.

@@ -58,12 +58,15 @@ impl Page {
     /// several runs.
     pub(super) fn new(about: &About<'_>, real: Option<&Real>, several: bool) -> Self {
         let usual = match several {
-            true => "Means have 95 % confidence intervals over seeds; differences are paired by seed.",
-            false => "One run each, so the spread is unknown.",
+            true => {
+                let seeds = about.seeds.as_deref().map_or("seeds".to_string(), |n| format!("{n} seeds"));
+                format!("Means over {seeds} have 95 % confidence intervals; differences are paired by seed.")
+            }
+            false => "One run each, so the spread is unknown.".to_string(),
         };
         let mut page = Self(PageData {
             title: about.title.to_string(),
-            subtitle: about.subtitle.unwrap_or(usual).to_string(),
+            subtitle: about.subtitle.map_or(usual, str::to_string),
             version: format!("forebay {}", about.forebay),
             command: about.provenance.origin.command.clone(),
             facts: facts(about, real),
@@ -122,7 +125,12 @@ impl Page {
         }
         let (figures, tables) = (first.figures(&format!("{id}-queue")), summary_tables::tables(first, id));
         self.add(&format!("{id}-queue"), &format!("The queue{}", first.place()), None, figures, tables);
-        self.further_links(about, links);
+        for (i, link) in links.iter().enumerate().skip(1) {
+            let id = format!("{id}-link{}", i + 1);
+            let mut tables = traffic::tables_of_link(link, &summary.shown, &id);
+            tables.extend(summary_tables::tables(link, &id));
+            self.add(&id, &format!("{title}{}", link.place()), None, link.curves(&id), tables);
+        }
     }
 
     /// Adds the figures that the scenario declares.

@@ -57,18 +57,28 @@ impl Scale {
     /// Round values, at most about `most`.
     fn ticks(&self, most: usize) -> Vec<f64> {
         let (lo, hi) = self.data;
-        if self.is_log {
-            let decades = (lo.log10().floor() as i32..=hi.log10().ceil() as i32).map(|e| 10f64.powi(e));
+        if self.is_log && lo > 0.0 {
+            let (first, last) = (lo.log10().floor() as i32, hi.log10().ceil() as i32);
+            let decades = (first..=last).step_by(((last - first) / 8 + 1) as usize).map(|e| 10f64.powi(e));
             let steps: &[f64] = if hi / lo < 50.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
             let all = decades.flat_map(|decade| steps.iter().map(move |step| step * decade));
-            return all.filter(|tick| self.holds(*tick)).collect();
+            let ticks: Vec<f64> = all.filter(|tick| self.holds(*tick)).collect();
+            // A range within a few steps has linear ticks.
+            if ticks.len() > 1 {
+                return ticks;
+            }
         }
         let rough = (hi - lo) / most.max(1) as f64;
         let power = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * power).into_iter().find(|step| *step >= rough * 0.999);
         let step = step.unwrap_or(10.0 * power);
-        let first = (lo / step - 1e-9).ceil() as i64;
-        (first..).map(|n| n as f64 * step).take_while(|tick| *tick <= hi + step * 1e-9).collect()
+        if !(step > 0.0 && step.is_finite() && lo.is_finite()) {
+            return Vec::new();
+        }
+        let first = (lo / step - 1e-9).ceil();
+        // At most `most` and one more fit; more would be a range beyond the precision of numbers.
+        let ticks = (0..2 * most + 2).map(|n| (first + n as f64) * step);
+        ticks.take_while(|tick| *tick <= hi + step * 1e-9).collect()
     }
 }
 
@@ -110,16 +120,19 @@ impl<'a> Plot<'a> {
             || range(&figure.x, lines.iter().flat_map(|line| across(line)).collect(), false),
             |n| (-0.5, n as f64 - 0.5),
         );
-        let y = range(&figure.y, lines.iter().flat_map(|line| along(line, x)).collect(), categories.is_some());
+        let rules = figure.rules.iter().flatten().filter(|rule| rule.axis == "y").map(|rule| rule.at);
+        let along = lines.iter().flat_map(|line| along(line, x)).chain(rules).collect();
+        let y = range(&figure.y, along, categories.is_some());
         let scale = |data, axis: &Axis| Scale { data, page: (0.0, 1.0), is_log: axis.scale.is_some() };
         let (mut x, mut y) = (scale(x, &figure.x), scale(y, &figure.y));
         let power = |scale: &Scale| if scale.is_log { 0 } else { power(scale.data) };
         let powers = (if categories.is_some() { 0 } else { power(&x) }, power(&y));
         let longest = y.ticks(5).iter().map(|tick| number(*tick, powers.1).chars().count()).max().unwrap_or(1);
-        x.page = (LINE + 6.0 + longest as f64 * LETTER, width - 6.0);
-        let is_single = !is_panels(figure) || lines.len() < 2;
-        let legend = if is_panels(figure) { Vec::new() } else { legend(&lines, width) };
-        let frames = if is_single { 1 } else { lines.len() };
+        x.page = ((LINE + 6.0 + longest as f64 * LETTER).min(0.45 * width), width - 6.0);
+        let frames = panels(figure, &lines).len();
+        let is_single = frames == 1;
+        // The panel of a single line has its name as title; lines next to each other need a legend.
+        let legend = if frames > 1 && frames == lines.len() { Vec::new() } else { legend(&lines, width) };
         let around = LINE * legend.len() as f64 + 2.6 * LINE + if is_single { 3.0 } else { LINE * frames as f64 };
         let frame = match height {
             Some(height) => ((height - around) / frames as f64).max(20.0),
@@ -131,11 +144,8 @@ impl<'a> Plot<'a> {
     }
 
     fn draw(&self) -> String {
-        let panels = is_panels(self.figure) && self.lines.len() > 1;
-        let groups: Vec<Vec<&Line>> = match panels {
-            true => self.lines.iter().map(|line| vec![line]).collect(),
-            false => vec![self.lines.iter().collect()],
-        };
+        let groups = panels(self.figure, &self.lines);
+        let panels = groups.len() > 1;
         let head = LINE * self.legend.len() as f64 + 3.0;
         let step = self.frame + if panels { LINE } else { 0.0 };
         let first = head + if panels { LINE - 3.0 } else { 0.0 };
@@ -207,9 +217,13 @@ impl<'a> Plot<'a> {
                 out.label(&x, &Tenth(bottom + LINE - 1.0), "middle", &label).end_line();
             }
         }
-        for (n, line) in lines.iter().enumerate() {
-            self.line(out, top, line, (n, lines.len()));
-        }
+        // Dots at the edge stay whole if the frame holds all data.
+        let frame = (left - 2.0, top - 2.0, right - left + 4.0, self.frame + 4.0);
+        out.clipped(&format!("frame-{}", Tenth(top)), frame, |out| {
+            for (n, line) in lines.iter().enumerate() {
+                self.line(out, top, line, (n, lines.len()));
+            }
+        });
         for rule in self.figure.rules.iter().flatten() {
             let path = match rule.axis.as_str() {
                 "x" if self.x.holds(rule.at) => {
@@ -221,6 +235,11 @@ impl<'a> Plot<'a> {
                 _ => continue,
             };
             out.path(&path, &[&axis[..], &[("stroke-dasharray", &"2 1.5")]].concat()).end_line();
+            let (x, y, anchor) = match rule.axis.as_str() {
+                "x" => (self.x.at(rule.at) + 2.0, top + LETTERS, "start"),
+                _ => (right, top + self.y.at(rule.at) - 2.0, "end"),
+            };
+            out.label(&Tenth(x), &Tenth(y), anchor, &rule.label).end_line();
         }
         out.path(&format!("M{} {}V{}H{}", Tenth(left), Tenth(top), Tenth(bottom), Tenth(right)), &axis).end_line();
     }
@@ -234,15 +253,14 @@ impl<'a> Plot<'a> {
     }
 
     fn line(&self, out: &mut Svg, top: f64, line: &Line, (n, of): (usize, usize)) {
-        let clamp = |y: f64| y.clamp(self.y.data.0, self.y.data.1);
-        let place = |x: f64, y: f64| format!("{} {}", Tenth(self.x.at(x)), Tenth(top + self.y.at(clamp(y))));
-        let known: Vec<(f64, Option<f64>)> = line.places.iter().copied().filter(|(x, _)| self.x.holds(*x)).collect();
+        let place = |x: f64, y: f64| format!("{} {}", Tenth(self.x.at(x)), Tenth(top + self.y.at(y)));
+        let known = &line.places;
         if self.is_area() {
             let room = self.x.at(1.0) - self.x.at(0.0);
             let wide = room * 0.8 / of as f64;
             for (x, y) in known.iter().filter_map(|(x, y)| Some((*x, (*y)?))) {
-                let (from, base) = (self.x.at(x) - room * 0.4 + wide * n as f64, self.y.at(clamp(0.0)));
-                let height = base - self.y.at(clamp(y));
+                let (from, base) = (self.x.at(x) - room * 0.4 + wide * n as f64, self.y.at(0.0));
+                let height = (base - self.y.at(y)).max(0.0);
                 let place: [Attribute; 5] = [
                     ("x", &Tenth(from)),
                     ("y", &Tenth(top + base - height)),
@@ -251,6 +269,12 @@ impl<'a> Plot<'a> {
                     ("fill", &line.colour),
                 ];
                 out.shape("rect", &place).end_line();
+                let at = line.places.iter().position(|(place, _)| *place == x);
+                let whisker = at.and_then(|at| line.series.bars.as_ref().and_then(|bars| *bars.get(at)?));
+                if let Some([_, _, Some(low), Some(high)]) = whisker {
+                    let [low, high] = [low, high].map(|y| Tenth(top + self.y.at(y)));
+                    stroke(out, &format!("M{} {low}V{high}", Tenth(from + wide / 2.0)), "#222", "");
+                }
             }
             return;
         }
@@ -264,7 +288,7 @@ impl<'a> Plot<'a> {
         let is_step = ["cdf", "step"].contains(&self.figure.kind);
         if self.figure.join.unwrap_or(true) {
             let (mut path, mut pen) = (String::new(), 'M');
-            for (x, y) in &known {
+            for (x, y) in known {
                 let Some(y) = y else {
                     pen = 'M';
                     continue;
@@ -288,7 +312,10 @@ impl<'a> Plot<'a> {
                 if let Some([_, _, Some(low), Some(high)]) = whisker {
                     stroke(out, &format!("M{}L{}", place(*x, low), place(*x, high)), line.colour, "");
                 }
-                let (cx, cy) = (Tenth(self.x.at(*x)), Tenth(top + self.y.at(clamp(y))));
+                if let Some([Some(low), Some(high), ..]) = whisker {
+                    stroke(out, &format!("M{}L{}", place(low, y), place(high, y)), line.colour, "");
+                }
+                let (cx, cy) = (Tenth(self.x.at(*x)), Tenth(top + self.y.at(y)));
                 out.shape("circle", &[("cx", &cx), ("cy", &cy), ("r", &"1.6"), ("fill", &line.colour)]).end_line();
             }
         }
@@ -304,6 +331,20 @@ fn stroke(out: &mut Svg, path: &str, colour: &str, dash: &str) {
 
 fn is_panels(figure: &Figure) -> bool {
     figure.layout.is_some_and(|layout| layout.is_some())
+}
+
+/// The lines of each panel: a model is in the panel of its discipline.
+fn panels<'a, 'b>(figure: &Figure, lines: &'b [Line<'a>]) -> Vec<Vec<&'b Line<'a>>> {
+    if !is_panels(figure) {
+        return vec![lines.iter().collect()];
+    }
+    let hosts = lines.iter().filter(|line| line.series.beside.is_none());
+    let with_guests = |host: &'b Line<'a>| {
+        let is_guest = |line: &&Line| line.series.beside.as_deref() == Some(name(host.series));
+        std::iter::once(host).chain(lines.iter().filter(is_guest)).collect()
+    };
+    let all: Vec<Vec<&Line>> = hosts.map(with_guests).collect();
+    if all.is_empty() { vec![Vec::new()] } else { all }
 }
 
 fn name(series: &Series) -> &str {
@@ -388,10 +429,12 @@ fn range(axis: &Axis, data: Vec<f64>, from_zero: bool) -> (f64, f64) {
         End::At(at) => at,
     });
     let is_log = axis.scale.is_some();
+    let given = given.filter(|end| !is_log || *end > 0.0);
+    let most = axis.max.filter(|end| !is_log || *end > 0.0);
     let known = data.into_iter().filter(|x| x.is_finite() && (!is_log || *x > 0.0));
     let (lo, hi) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)));
-    let lo = if from_zero { lo.min(0.0) } else { lo };
-    let (lo, hi) = (given.unwrap_or(lo), axis.max.unwrap_or(hi));
+    let lo = if from_zero && !is_log { lo.min(0.0) } else { lo };
+    let (lo, hi) = (given.unwrap_or(lo), most.unwrap_or(hi));
     match () {
         () if lo < hi => (lo, hi),
         () if is_log && lo.is_finite() => (lo / 2.0, lo * 2.0),
@@ -466,6 +509,10 @@ mod tests {
         assert_eq!(ticks(0.03, 0.21, false).len(), 4, "0.05 to 0.2");
         assert_eq!(ticks(0.5, 2000.0, true), [1.0, 10.0, 100.0, 1000.0]);
         assert_eq!(ticks(3.0, 30.0, true), [5.0, 10.0, 20.0]);
+        assert_eq!(ticks(2.1, 4.9, true), [3.0, 4.0], "a range between two steps");
+        for (lo, hi) in [(0.0, 1.0), (0.0, 1e-323), (-1.0, f64::MAX), (1e15, 1e15 + 1.0), (f64::MIN, f64::MAX)] {
+            assert!(ticks(lo, hi, false).len() <= 12 && ticks(lo, hi, true).len() <= 12, "{lo} {hi}");
+        }
         assert_eq!([number(0.1, 0), number(-5.0, 0), number(2e6, 6)], ["0.1", "\u{2212}5", "2"].map(str::to_string));
     }
 

@@ -1,6 +1,8 @@
 //! Classes of traffic on the page: the verdict table, delay against goodput, distributions of delay and of completion
 //! time, and the main metrics over the axis of a sweep.
 
+use std::collections::BTreeMap;
+
 use forebay_sim::histogram::SHARES;
 
 use super::each_run::{CASES_OVER_TIME, Entry, Runs};
@@ -10,9 +12,10 @@ use crate::figures::metric::{Better, Metric};
 use crate::figures::stats::Interval;
 use crate::render::verdict::{self, Case};
 use crate::results::comparison::{CaseComparison, ContenderComparison};
-use crate::results::record::{self, RunRecord};
-use crate::results::summary::Summary;
+use crate::results::record::{self, RunRecord, RunSummary};
+use crate::results::summary::{Shown, Summary};
 use crate::results::traffic::{ALL, TrafficSummary};
+use crate::run::compare;
 
 /// Points of the outline of an ellipse.
 const OUTLINE: usize = 48;
@@ -102,6 +105,19 @@ pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<
     tables
 }
 
+/// The tables of a further link: as [`tables`], from its runs.
+pub(super) fn tables_of_link(runs: &Runs, shown: &Shown, prefix: &str) -> Vec<Table> {
+    let cases = runs.entries.chunk_by(|a, b| a.case == b.case).map(|entries| {
+        let axes = entries[0].runs[0].summary.axes.clone();
+        (axes, entries.iter().map(Entry::group).collect())
+    });
+    let of_link = runs.entries.iter().flat_map(|entry| &entry.runs).map(|run| run.summary.clone()).collect();
+    let summary = Summary::new("", of_link, compare::of_groups(cases), shown.clone());
+    let mut tables = tables(&summary, prefix, runs.are_several());
+    tables.iter_mut().for_each(|table| table.title += &runs.place());
+    tables
+}
+
 /// A heat map of each metric of [`OVER_AXIS`] and class for a sweep with two axes: a row for each discipline and value of
 /// the first axis, a column for each value of the second one.
 fn heat_maps(summary: &Summary, classes: &[&str], prefix: &str) -> Vec<Table> {
@@ -118,10 +134,17 @@ fn heat_maps(summary: &Summary, classes: &[&str], prefix: &str) -> Vec<Table> {
         values
     };
     let (rows, columns) = (values(down), values(across));
-    let disciplines: Vec<String> = cases[0].contenders.iter().map(|it| with_axes(summary, it)).collect();
+    let known: BTreeMap<&str, String> = summary.runs.iter().map(|run| (run.label.as_str(), with_axes(run))).collect();
+    let name = |it: &ContenderComparison| known.get(it.label.as_str()).cloned().unwrap_or_else(|| it.label.clone());
+    let mut disciplines: Vec<String> = Vec::new();
+    for it in cases.iter().flat_map(|case| &case.contenders) {
+        if !disciplines.contains(&name(it)) {
+            disciplines.push(name(it));
+        }
+    }
     let at = |row: &str, column: &str, discipline: usize| {
         let is_here = |case: &&CaseComparison| case.axes.words().map(|(_, value)| value).eq([row, column]);
-        cases.iter().find(is_here)?.contenders.get(discipline)
+        cases.iter().find(is_here)?.contenders.iter().find(|it| name(it) == disciplines[discipline])
     };
     let map = |(n, class): (usize, &str), metric: &'static Metric| {
         let of =
@@ -167,9 +190,8 @@ fn heat_maps(summary: &Summary, classes: &[&str], prefix: &str) -> Vec<Table> {
     all.filter_map(|(class, metric)| map(class, metric)).collect()
 }
 
-/// The name of a contender, with the names of axes in place of their values.
-fn with_axes(summary: &Summary, it: &ContenderComparison) -> String {
-    let Some(run) = summary.runs.iter().find(|run| run.label == it.label) else { return it.label.clone() };
+/// The name of a run's contender, with the names of axes in place of their values.
+fn with_axes(run: &RunSummary) -> String {
     run.axes.words().fold(run.contender().to_string(), |name, (axis, value)| with_axis(&name, axis, value))
 }
 
@@ -274,7 +296,7 @@ fn delay_goodput(runs: &Runs, case: usize, class: &str, id: String) -> Option<Fi
         runs.of_case(case).map(series).filter(|series| !series.points.places().is_empty()).collect();
     (series.len() > 1).then(|| Figure {
         id,
-        title: format!("Queueing delay against goodput{}{}", place(class), runs.suffix(case)),
+        title: format!("Goodput against queueing delay{}{}", place(class), runs.suffix(case)),
         caption: Some(
             "One point for each seed; ellipses: 1-sigma contours (RFC 7928 section 2.7). Up and left is better."
                 .to_string(),
@@ -328,7 +350,7 @@ fn waits(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figure> {
     (!series.is_empty()).then(|| Figure {
         id,
         title: format!("Queueing delay{}{}", place(class), runs.suffix(case)),
-        caption: Some(format!("Fraction of packets that wait at most so long at the link{seeds}.")),
+        caption: Some(format!("Fraction of packets that wait at most so long at the link, after the warm-up{seeds}.")),
         kind: "line",
         x: Axis::from_zero("queueing delay", "ms"),
         y: Axis { max: Some(1.0), ..Axis::from_zero("fraction of packets", "") },
@@ -359,7 +381,7 @@ fn completions(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figu
         caption: Some("Fraction of files or pages that are complete within a time; all seeds.".to_string()),
         kind: "line",
         x: Axis { scale: Some("log"), ..Axis::new("completion time", "s") },
-        y: Axis { max: Some(1.0), ..Axis::from_zero("fraction of files", "") },
+        y: Axis { max: Some(1.0), ..Axis::from_zero("fraction of files or pages", "") },
         series,
         ..Figure::default()
     })

@@ -33,7 +33,7 @@ pub(super) fn series(
     probes.extend(class_columns(scenario, of));
     probes.extend(traffic_columns(scenario, net, of, found));
     let columns = scenario.flow_columns().into_iter().zip(tracks);
-    probes.extend(columns.map(|((name, column), rows)| (name.to_string(), column.values(rows, net.sample))));
+    probes.extend(columns.map(|((name, column), rows)| (name.to_string(), column.values(rows, &of.time_s))));
     SeriesRecord {
         time_s: of.time_s.iter().map(|t| (t * 1e6).round() * 1e-6).collect(),
         queue_pkts: of.queue_pkts.clone(),

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value as Json};
 
 use super::{Case, Scenario};
-use crate::claims::exhibits::Figure;
+use crate::claims::exhibits::{Figure, Line};
+use crate::document::vary::Axis;
 use crate::document::{Node, Place, Value};
 use crate::input::{Found, InputError, did_you_mean};
 
@@ -11,7 +12,10 @@ use crate::input::{Found, InputError, did_you_mean};
 pub(crate) struct Figures(Vec<(Place, Figure)>);
 
 /// Removes the figures from the document and reads them. Texts keep `{name}`, which stands for the axis `name`.
-pub(crate) fn take(root: &mut Node) -> Result<Figures, InputError> {
+pub(crate) fn take(root: &mut Node, axes: &[Axis]) -> Result<Figures, InputError> {
+    if let Some(axis) = axes.iter().find(|axis| axis.name.starts_with("figure.")) {
+        return Err(axis.place.error(axis.key(), Found::text(&axis.name), "a key that changes the runs"));
+    }
     let Value::Table(entries) = &mut root.value else { return Ok(Figures(Vec::new())) };
     let Some(index) = entries.iter().position(|entry| entry.key == "figure") else { return Ok(Figures(Vec::new())) };
     let node = entries.remove(index).node;
@@ -39,21 +43,21 @@ pub(crate) fn take(root: &mut Node) -> Result<Figures, InputError> {
 }
 
 impl Figures {
+    /// Removes lines whose contender no case has, as disciplines given in place of those of the file do not have them.
+    pub(crate) fn keep_known(&mut self, cases: &[Case]) {
+        let known = contenders(cases);
+        for (_, figure) in &mut self.0 {
+            figure.lines.retain(|line| line.model.is_some() || known.iter().any(|known| is_of(line, known)));
+        }
+        self.0.retain(|(_, figure)| !figure.lines.is_empty());
+    }
+
     /// Gives every case the figures. Refuses a line whose contender no case has.
     pub(crate) fn give(self, cases: &mut [Case]) -> Result<(), InputError> {
-        let known: Vec<(String, &Case)> = cases
-            .iter()
-            .flat_map(|case| case.scenario.compare.iter().map(move |contender| (contender.label.clone(), case)))
-            .collect();
+        let known = contenders(cases);
         for (n, (place, figure)) in self.0.iter().enumerate() {
             for (k, line) in figure.lines.iter().enumerate().filter(|(_, line)| line.model.is_none()) {
-                let is_of = |(label, case): &(String, &Case)| {
-                    let axes = case.axes.iter();
-                    let name =
-                        axes.fold(line.of.clone(), |of, (axis, value)| of.replace(&format!("{{{axis}}}"), value));
-                    name == *label
-                };
-                if !known.iter().any(is_of) {
+                if !known.iter().any(|known| is_of(line, known)) {
                     let near = did_you_mean(&line.of, known.iter().map(|(label, _)| label.as_str()));
                     let accepts = "a discipline of [compare] as written, with {axis} for the value of an axis";
                     let key = format!("figure[{n}].lines[{k}].of");
@@ -65,6 +69,19 @@ impl Figures {
         cases.iter_mut().for_each(|case| case.scenario.figures.clone_from(&figures));
         Ok(())
     }
+}
+
+/// The contenders of the cases.
+fn contenders(cases: &[Case]) -> Vec<(String, &Case)> {
+    let of_case =
+        |case: &'_ Case| case.scenario.compare.iter().map(|contender| contender.label.clone()).collect::<Vec<_>>();
+    cases.iter().flat_map(|case| of_case(case).into_iter().map(move |label| (label, case))).collect()
+}
+
+/// Whether a line shows this contender of this case.
+fn is_of(line: &Line, (label, case): &(String, &Case)) -> bool {
+    let axes = case.axes.iter();
+    axes.fold(line.of.clone(), |of, (axis, value)| of.replace(&format!("{{{axis}}}"), value)) == *label
 }
 
 /// A node as JSON.
@@ -81,6 +98,9 @@ fn json(node: &Node) -> Json {
     }
 }
 
+/// Texts without a default: they stay even if they are empty.
+const NEEDED: [&str; 3] = ["id", "title", "label"];
+
 /// Removes empty texts, lists and tables, which are defaults.
 fn strip(table: &mut toml::Table) {
     for (_, value) in table.iter_mut() {
@@ -90,11 +110,14 @@ fn strip(table: &mut toml::Table) {
             _ => {}
         }
     }
-    table.retain(|_, value| match value {
-        toml::Value::Array(items) => !items.is_empty(),
-        toml::Value::Table(inner) => !inner.is_empty(),
-        toml::Value::String(text) => !text.is_empty(),
-        _ => true,
+    table.retain(|key, value| {
+        NEEDED.iter().any(|needed| *needed == key)
+            || match value {
+                toml::Value::Array(items) => !items.is_empty(),
+                toml::Value::Table(inner) => !inner.is_empty(),
+                toml::Value::String(text) => !text.is_empty(),
+                _ => true,
+            }
     });
 }
 

@@ -219,7 +219,17 @@ fn with_traffic(scenario: Scenario, table: &Table<'_>) -> Result<Scenario, Input
     let groups: Vec<&str> = flows.iter().map(|group| group.name.as_str()).collect();
     let setting = Setting { groups: &groups, ..table.setting };
     let report = table.get("report").map(|node| Table::whole_of(node, "report", setting)).transpose()?;
-    let report = report.unwrap_or_default();
+    let report: Report = report.unwrap_or_default();
+    for name in &report.series {
+        let Some(FlowColumn { group, flow: Some(n), .. }) = FlowColumn::parse(name, &groups) else { continue };
+        let of = flows.iter().find(|known| known.name == group);
+        if let Some(of) = of.filter(|of| of.kind.arrivals().is_none() && n >= of.count as usize) {
+            let series = table.get("report").and_then(|report| report.get("series"));
+            let place = &series.map_or(table.node("report", "")?, |series| series).place;
+            let accepts = format!("a number below {}, the count of {group}", of.count);
+            return Err(place.error("report.series", Found::text(name), accepts));
+        }
+    }
     Ok(Scenario { flows, compare, compared, report, ..scenario })
 }
 

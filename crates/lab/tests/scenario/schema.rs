@@ -171,6 +171,12 @@ fn the_reader_takes_every_key_of_the_schema() {
     present.extend(of_files.cloned());
     // The packets of a file are written inline.
     present.extend([".flows<trace>.file", ".flows<rtp>.file"].map(str::to_string));
+    // docs/claims.md has the keys of a figure.
+    let figure = "[[figure]]\nid = \"a\"\ntitle = \"b\"\nkind = \"cdf\"\nx = { label = \"c\" }\ny = { label = \"d\" }\n\
+         lines = [{ of = \"droptail\" }]\n";
+    let cases = load::parse("s.toml", &format!("{EXAMPLE}\n{figure}"), &Overrides::default()).unwrap();
+    assert_eq!(cases[0].scenario.figures.len(), 1);
+    present.insert(".figure".to_string());
     present.remove(".vary.duration");
     let differing: Vec<&String> = declared.symmetric_difference(&present).collect();
     assert!(differing.is_empty(), "declared or read, but not both: {differing:#?}");

@@ -6,3 +6,4 @@ pub mod histogram;
 pub mod meter;
 pub mod outcome;
 pub mod over_time;
+pub mod tracks;

@@ -33,7 +33,7 @@ impl Endpoints {
     /// Creates the flows, none of which has started. `route_start`: index of the first hop of each route.
     pub(super) fn new(net: &Network, seed: u64, route_start: &[u32], tracking: &Tracking) -> Self {
         let watched = |f: &FlowSpec| net.routes[f.forward].iter().any(|&link| net.links[link].lane.study);
-        let flow = |(id, f)| Flow::new(f, seed, route_start, (watched(f), tracking.has(id)));
+        let flow = |(id, f)| Flow::new(f, seed, route_start, (watched(f), tracking.tracks.has(id)));
         Self {
             flows: net.flows.iter().enumerate().map(flow).collect(),
             markers: net.markers.iter().map(|marker| TokenBucket::new(marker.cir, marker.cbs)).collect(),
@@ -114,7 +114,7 @@ impl World {
     fn round_trip(&mut self, id: usize, rtt: Span) {
         let flow = &self.ends.flows[id];
         if flow.tracked {
-            self.tracking.round_trip(id, self.now, rtt);
+            self.tracking.tracks.round_trip(id, self.now, rtt);
         }
         if flow.watched && self.now >= self.window.from {
             self.ends.delays.round_trip(flow.bundle, rtt);
@@ -149,7 +149,7 @@ impl World {
             self.ends.delays.note(segment.bundle, at.since(segment.sent()), &mut flow.last_delay);
         }
         if flow.tracked {
-            self.tracking.arrived(segment.flow as usize, at, segment.len, at.since(segment.sent()));
+            self.tracking.tracks.arrived(segment.flow as usize, at, segment.len, at.since(segment.sent()));
         }
         match &mut flow.body {
             Body::Tcp { receiver, .. } => {

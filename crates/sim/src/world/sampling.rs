@@ -84,7 +84,7 @@ impl World {
             bundles: self.ends.delays.of_bundles(),
             all: self.sampling.across.iter().map(|bundles| self.ends.delays.of_all(bundles)).collect(),
             completions: core::mem::take(&mut self.ends.completions),
-            tracks: self.tracking.finish(rows as usize),
+            tracks: self.tracking.tracks.finish(rows as usize, self.sampling.every),
             events: self.record.events,
             fingerprint: self.record.fingerprint,
         }
