@@ -39,8 +39,11 @@ fn list(args: &PlotArgs, ui: &Ui) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The conversion from SVG that the ending of the file selects.
-fn format(file: &Path) -> Result<fn(&str) -> Result<Vec<u8>, String>, InputError> {
+/// A conversion from SVG to the bytes of a file.
+type Conversion = fn(&str) -> Result<Vec<u8>, String>;
+
+/// The conversion that the ending of the file selects.
+fn format(file: &Path) -> Result<Conversion, InputError> {
     match file.extension().and_then(OsStr::to_str) {
         Some("svg") => Ok(|svg| Ok(svg.as_bytes().to_vec())),
         Some("pdf") => Ok(picture::pdf),

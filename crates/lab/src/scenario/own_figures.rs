@@ -111,7 +111,7 @@ fn strip(table: &mut toml::Table) {
         }
     }
     table.retain(|key, value| {
-        NEEDED.iter().any(|needed| *needed == key)
+        NEEDED.contains(&key)
             || match value {
                 toml::Value::Array(items) => !items.is_empty(),
                 toml::Value::Table(inner) => !inner.is_empty(),

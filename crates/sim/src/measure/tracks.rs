@@ -133,7 +133,7 @@ mod tests {
     fn reaching_the_maximum_doubles_the_interval() {
         let nanos = Span::from_nanos;
         let mut tracks = Tracks::new(&[vec![0]], 1, (nanos(10), Some(4)));
-        [5, 15, 25, 35].map(|time| tracks.arrived(0, at(time), 1, nanos(time)));
+        [5, 15, 25, 35].into_iter().for_each(|time| tracks.arrived(0, at(time), 1, nanos(time)));
         tracks.at(0, at(35)).senders = 3;
         tracks.arrived(0, at(41), 1, nanos(0));
         let rows = tracks.finish(3, nanos(20));
