@@ -4,8 +4,9 @@ use forebay_aqm::base::rng::Rng;
 
 use crate::base::tree::{File, Tree};
 
-/// Passages of each kind.
+/// Passages of each kind, and lines of context of one kind.
 const EACH: usize = 15;
+const NEAR: usize = 4;
 
 /// A passage: file, line, context, text.
 type Passage = (String, usize, Vec<String>, String);
@@ -27,8 +28,9 @@ pub(crate) fn run(seed: u64) -> Result<(), String> {
     for (kind, mut all) in kinds {
         for _ in 0..EACH.min(all.len()) {
             let (path, line, context, text) = all.swap_remove(rng.below(all.len() as u64) as usize);
-            let context: String = context.iter().map(|line| format!("  | {line}\n")).collect();
-            println!("{kind}  {path}:{line}\n{context}    {}\n", text.replace('\n', "\n    "));
+            println!("{kind}  {path}:{line}");
+            context.iter().for_each(|line| println!("  | {line}"));
+            println!("    {}\n", text.replace('\n', "\n    "));
         }
     }
     Ok(())
@@ -47,15 +49,10 @@ fn passages(tree: &Tree, of: impl Fn(&File) -> bool, find: fn(&str) -> Vec<(usiz
 /// The headings over line `at` of a page, and the paragraph or list item before it.
 fn above_in_page(lines: &[&str], at: usize) -> Vec<String> {
     let heading = |mark: &str| lines[..at].iter().rev().find(|line| line.starts_with(mark)).copied();
-    let before = lines[..at].iter().rev().skip_while(|line| line.is_empty());
-    let mut before: Vec<&str> = before.take_while(|line| !line.is_empty() && !line.starts_with('#')).copied().collect();
-    before.truncate(NEAR);
-    before.reverse();
-    [heading("# "), heading("## ")].into_iter().flatten().chain(before).map(str::to_string).collect()
+    let before = lines[..at].iter().rev().skip_while(|line| line.is_empty()).take(NEAR);
+    let before: Vec<&str> = before.take_while(|line| !line.is_empty() && !line.starts_with('#')).copied().collect();
+    [heading("# "), heading("## ")].into_iter().flatten().chain(before.into_iter().rev()).map(str::to_string).collect()
 }
-
-/// Most lines of context of one kind.
-const NEAR: usize = 4;
 
 /// The first paragraph of the file and the item around line `at`, with its doc comment; for a test also its own.
 fn above_in_code(lines: &[&str], at: usize) -> Vec<String> {
@@ -88,17 +85,9 @@ fn comments(text: &str) -> Vec<(usize, String)> {
 /// Paragraphs and top-level list items outside of code, tables and headings.
 fn paragraphs(text: &str) -> Vec<(usize, String)> {
     let mut is_code = false;
-    let prose: Vec<bool> = text
-        .lines()
-        .map(|line| {
-            is_code ^= line.starts_with("```");
-            !is_code && !line.trim().is_empty() && !line.starts_with(['#', '|', '<']) && !line.starts_with("```")
-        })
-        .collect();
-    let mut at = 0;
-    let is_prose = move |_: &str| {
-        at += 1;
-        prose[at - 1]
+    let is_prose = |line: &str| {
+        is_code ^= line.starts_with("```");
+        !is_code && !line.trim().is_empty() && !line.starts_with(['#', '|', '<']) && !line.starts_with("```")
     };
     let items = |(first, block): (usize, String)| {
         let mut items: Vec<(usize, String)> = Vec::new();
@@ -144,12 +133,10 @@ mod tests {
         assert_eq!(comments(code), [(1, "//! A.\n".to_string()), (3, "/// B\n/// c.\nfn d() {} // e".to_string())]);
         assert_eq!(super::tests(code), [(7, "f_g".to_string())]);
         assert_eq!(help("/// B.\npub(crate) a() {}\n\n/// C.\nD,\n"), [(4, "/// C.\nD,".to_string())]);
-        let items = [(1, "- a\n  b".to_string()), (3, "- c".to_string())];
-        assert_eq!(paragraphs("- a\n  b\n- c\n"), items);
-        let lines: Vec<&str> = "//! A.\n/// B.\nstruct C {\n    /// D.\n    d: u8,".lines().collect();
-        assert_eq!(above_in_code(&lines, 3), ["//! A.", "/// B.", "struct C {"]);
-        let lines: Vec<&str> = "# a\n## b\n\nc\nd\n\ne".lines().collect();
-        assert_eq!(above_in_page(&lines, 6), ["# a", "## b", "c", "d"]);
+        assert_eq!(paragraphs("- a\n  b\n- c\n"), [(1, "- a\n  b".to_string()), (3, "- c".to_string())]);
+        let code = ["//! A.", "/// B.", "struct C {", "    /// D.", "    d: u8,"];
+        assert_eq!(above_in_code(&code, 3), ["//! A.", "/// B.", "struct C {"]);
+        assert_eq!(above_in_page(&["# a", "## b", "", "c", "d", "", "e"], 6), ["# a", "## b", "c", "d"]);
         assert_eq!(paragraphs("# a\n\nb\nc\n```sh\nd\n```\n| e |\n"), [(3, "b\nc".to_string())]);
     }
 }
