@@ -1,5 +1,5 @@
-//! Records the arrivals at a link and their verdicts. The arrivals, the link's description and the seed determine the
-//! verdicts, so [`replay`] can compute them again.
+//! Records the packets that arrive at a link, and the verdict on each. Arrivals, description of the link and seed
+//! determine all verdicts. [`replay`] computes the verdicts again from these three.
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};

@@ -41,7 +41,7 @@ impl Tosses {
         Self { toss, count: 0.0 }
     }
 
-    /// These decisions, starting with the sum that `before` has accumulated.
+    /// Copy of `self` that continues with the count of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { count: before.count, ..self }
     }

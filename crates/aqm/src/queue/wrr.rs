@@ -56,7 +56,8 @@ params! {
     }
 }
 
-/// How many bytes of its class's quanta a packet uses: its length with `Turns::Drr`, `quantum` with `Turns::Wrr`.
+/// Computes how much a packet reduces the deficit of its class, in bytes: its length with `Turns::Drr`, `quantum` with
+/// `Turns::Wrr`.
 #[derive(Clone, Copy)]
 struct Price {
     turns: Turns,

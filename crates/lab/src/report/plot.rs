@@ -517,6 +517,18 @@ mod tests {
     }
 
     #[test]
+    fn colours_are_those_of_the_report() {
+        let [script, style] = [include_str!("../../assets/base.js"), include_str!("../../assets/report.css")];
+        let (_, table) = script.split_once("const DISCIPLINES = {").unwrap();
+        let (table, _) = table.split_once('}').unwrap();
+        let ours: Vec<String> = DISCIPLINES.iter().map(|(name, colour)| format!("{name}: {colour}")).collect();
+        assert_eq!(table.trim(), ours.join(", "));
+        for (n, colour) in COLOURS.iter().enumerate() {
+            assert!(style.contains(&format!("--c{n}: {colour};")), "{n}");
+        }
+    }
+
+    #[test]
     fn disciplines_keep_their_colours_in_any_order() {
         let look = |names: &[&str]| {
             let all: Vec<Series> = names.iter().map(|name| line(name, &[])).collect();

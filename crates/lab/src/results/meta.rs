@@ -20,11 +20,11 @@ pub enum Meta {
     Papers(Box<PapersMeta>),
 }
 
-/// Value of `kind` for the reproduction of one paper.
+/// `kind` in the `meta.json` of a directory with the results of one paper.
 const PAPER: &str = "reproduction";
-/// Value of `kind` for the reproductions of several papers.
+/// `kind` in the `meta.json` of a directory with the results of several papers.
 const PAPERS: &str = "reproductions";
-/// Value of `kind` for a command that ran behind an emulated link.
+/// `kind` in the `meta.json` of a directory with the results of `forebay link`.
 const LINK: &str = "link";
 
 /// Origin of results, as given by the caller.

@@ -62,7 +62,8 @@ fn flow_series_agree_with_counters_and_path() {
     within("ftp.1.delay", 15.0, 15.0 + 72.0 + 5.0);
     // 60 packets wait and 25 travel; slow start doubles the window before it learns of the first loss.
     within("ftp.1.cwnd", 1.0, 2.0 * 85.0);
-    // Without selective acknowledgements lost packets count as in flight, and recovery sends more meanwhile.
+    // Without selective acknowledgements lost packets count as in flight. In fast recovery a sender has at most half of
+    // its window (85) plus a packet for each duplicate acknowledgement (170) in flight.
     within("ftp.1.inflight", 0.0, 3.0 * 85.0);
     // Sums over the run.
     let sample = run.series.time_s[0];

@@ -143,8 +143,8 @@ fn impossible_rtt_or_flow_count_is_refused() {
     assert!(graph.contains("which belongs to topologies of kind dumbbell and parking-lot"), "{graph}");
 }
 
-/// Half of the flows have 22 to 40 ms, a quarter 40 to 100 ms, a quarter 100 ms. Of 2000 flows, the sd of these shares
-/// is at most 0.0112; four of them are allowed.
+/// Half of the flows have a round trip of 22 to 40 ms, a quarter 40 to 100 ms, a quarter 100 ms. With 2000 flows, the
+/// standard deviation of these shares is at most 0.0112. The test allows four standard deviations.
 #[test]
 fn quantiles_give_their_shares_of_flows() {
     let points = "[[0, \"22ms\"], [0.5, \"40ms\"], [0.75, \"100ms\"], [1, \"100ms\"]]";

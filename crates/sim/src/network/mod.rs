@@ -248,7 +248,7 @@ pub struct Network {
     pub sample: Span,
     /// Classes counted in the series of links under study.
     pub classes: Vec<u8>,
-    /// Sets of flows, by index, each of which is recorded over time.
+    /// Tracks: sets of flows that have one series together. Each has the indexes of its flows.
     pub tracks: Vec<Vec<usize>>,
     /// Links.
     pub links: Vec<LinkSpec>,

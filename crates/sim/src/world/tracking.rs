@@ -6,7 +6,7 @@ use super::flow::{Body, Flow};
 use crate::measure::tracks::Tracks;
 use crate::network::Network;
 
-/// The tracks of a network: each is a set of flows with a series.
+/// Records the series of chosen flows. A track is a set of flows that have one series together.
 pub(super) struct Tracking {
     pub(super) tracks: Tracks,
     /// The flows of each track.

@@ -122,7 +122,7 @@ pub struct Gateway<S> {
     average: Average,
     spacing: Spacing,
     steering: S,
-    /// ns-2: the max_p that applies above max_th, constant. `None`: the current max_p applies there too.
+    /// The constant max_p that ns-2 uses while the average is above max_th. `None`: the adapted max_p applies too.
     gentle_p: Option<f64>,
     p_b: f64,
     p: f64,
@@ -563,7 +563,7 @@ impl Design for Red {
 probes! { Red {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
-    /// Base probability p_b of the latest arrival, before the count since the last signal is applied.
+    /// Base probability p_b of the latest arrival. The final p also depends on the count since a signal.
     p ["1"] probability = |s| s.p();
     /// Packets since the last signal.
     count ["packets"] signed = |s| s.count();
