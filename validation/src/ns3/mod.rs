@@ -88,7 +88,7 @@ mod tests {
 
     /// The page is current, and exactly the listed rows are outside the tolerances.
     #[test]
-    fn forebay_differs_from_ns3_only_as_listed() {
+    fn committed_comparison_with_ns3_is_current() {
         let (closed, open) = compare().unwrap();
         assert_eq!(outside::faults(&closed, &open), [""; 0]);
         let committed = program::read(page::FILE).unwrap();

@@ -149,7 +149,7 @@ fn joined(thread: Option<JoinHandle<Tally>>) -> Tally {
 }
 
 /// Prefix of the tests that simulate cases of other simulators, for minutes.
-const PEERS: &str = "ours_agree_with_";
+const PEERS: &str = "committed_comparison_with_";
 
 /// Those tests, with idle priority.
 fn with_peers(tally: &mut Tally) {

@@ -58,7 +58,7 @@ impl Figures {
         for (n, (place, figure)) in self.0.iter().enumerate() {
             for (k, line) in figure.lines.iter().enumerate().filter(|(_, line)| line.model.is_none()) {
                 if !known.iter().any(|known| is_of(line, known)) {
-                    let near = did_you_mean(&line.of, known.iter().map(|(label, _)| label.as_str()));
+                    let near = did_you_mean(&line.of, known.iter().map(|(label, _)| *label));
                     let accepts = "a discipline of [compare] as written, with {axis} for the value of an axis";
                     let key = format!("figure[{n}].lines[{k}].of");
                     return Err(place.error(key, Found::text(&line.of), accepts).hint(near));
@@ -71,15 +71,14 @@ impl Figures {
     }
 }
 
-/// The contenders of the cases.
-fn contenders(cases: &[Case]) -> Vec<(String, &Case)> {
-    let of_case =
-        |case: &'_ Case| case.scenario.compare.iter().map(|contender| contender.label.clone()).collect::<Vec<_>>();
-    cases.iter().flat_map(|case| of_case(case).into_iter().map(move |label| (label, case))).collect()
+/// The label of each contender of each case.
+fn contenders(cases: &[Case]) -> Vec<(&str, &Case)> {
+    let all = cases.iter().flat_map(|case| case.scenario.compare.iter().map(move |contender| (contender, case)));
+    all.map(|(contender, case)| (contender.label.as_str(), case)).collect()
 }
 
 /// Whether a line shows this contender of this case.
-fn is_of(line: &Line, (label, case): &(String, &Case)) -> bool {
+fn is_of(line: &Line, (label, case): &(&str, &Case)) -> bool {
     let axes = case.axes.iter();
     axes.fold(line.of.clone(), |of, (axis, value)| of.replace(&format!("{{{axis}}}"), value)) == *label
 }

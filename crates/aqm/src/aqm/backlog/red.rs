@@ -563,7 +563,7 @@ impl Design for Red {
 probes! { Red {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
-    /// Base probability p_b of the latest arrival. The final p also depends on the count since a signal.
+    /// Base probability p_b of the latest arrival; p also depends on the count since a signal.
     p ["1"] probability = |s| s.p();
     /// Packets since the last signal.
     count ["packets"] signed = |s| s.count();
