@@ -50,6 +50,12 @@ fn top(rig: &Rig) -> Value {
     rig.document(&["top", DEVICE])["devices"][0].clone()
 }
 
+/// As [`top`], for the first of three seconds in which `holds` is true, otherwise for the third. One second can be
+/// spoiled: another virtual machine can take the processor for a large part of it.
+fn top_when(rig: &Rig, holds: impl Fn(&Value) -> bool) -> Value {
+    (0..2).map(|_| top(rig)).find(holds).unwrap_or_else(|| top(rig))
+}
+
 fn number(value: &Value, path: &str) -> u64 {
     value.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("no {path} in {value}"))
 }
@@ -153,8 +159,9 @@ fn outlives_its_daemon(actuator: &str) {
     let Some(pid) = attach(&rig, law, &["--actuator", actuator]) else { return };
     let load = rig.load(FLOWS, 12);
     sleep(Duration::from_secs(4));
-    let before = top(&rig);
-    assert!(before["served"] == true && real(&before, "/per_second/dropped_early") > 0.0, "{before}");
+    let drops = |now: &Value| now["served"] == true && real(now, "/per_second/dropped_early") > 0.0;
+    let before = top_when(&rig, drops);
+    assert!(drops(&before), "{before}");
     let killed = Instant::now();
     run(&format!("kill -9 {pid}")).unwrap();
     sleep(Duration::from_millis(1500).saturating_sub(killed.elapsed()));
@@ -162,7 +169,8 @@ fn outlives_its_daemon(actuator: &str) {
     println!("{actuator}: before {}, after {}", before["per_second"], after["per_second"]);
     assert_eq!(after["served"], false);
     assert_eq!(real(&after, "/per_second/dropped_early") + real(&after, "/p"), 0.0, "{after}");
-    assert!(real(&after, "/per_second/sent_bits") > 0.9 * BITS, "{after}");
+    let fills = |now: &Value| real(now, "/per_second/sent_bits") > 0.9 * BITS;
+    assert!(fills(&after) || fills(&top_when(&rig, fills)), "{after}");
     assert!(actuator == "nft" || number(&after, "/passed_without_daemon/pkts") > 0, "{after}");
     // The next attachment removes the remains of that one.
     attach_again(&rig, law, &["--actuator", actuator]);
