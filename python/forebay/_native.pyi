@@ -53,16 +53,21 @@ class Scenario:
         set: Sequence[str] = ...,
         vary: Sequence[str] = ...,
         aqm: Sequence[str] = ...,
+        both_directions: bool = False,
     ) -> Self: ...
     @staticmethod
     def load(path: _Path) -> Scenario:
         """Reads a scenario file."""
 
     def changed(
-        self, set: Sequence[str] = ..., vary: Sequence[str] = ..., aqm: Sequence[str] = ...
+        self,
+        set: Sequence[str] = ...,
+        vary: Sequence[str] = ...,
+        aqm: Sequence[str] = ...,
+        both_directions: bool = False,
     ) -> Scenario:
         """The scenario with more overrides: `PATH=VALUE` each, `PATH=VALUES` each, and disciplines that replace those
-        compared."""
+        compared. With ``both_directions`` they run on the opposite links too."""
 
     @property
     def title(self) -> str:
@@ -91,8 +96,8 @@ class Scenario:
     def to_toml(self, case: int = 0) -> str:
         """A case as TOML, with all defaults written out."""
 
-    def parts(self) -> tuple[str, str, list[str], list[str], list[str]]:
-        """Text, name, set, vary and aqm, as passed to the native code."""
+    def parts(self) -> tuple[str, str, list[str], list[str], list[str], bool]:
+        """Text, name, set, vary, aqm and ``both_directions``, as passed to the native code."""
 
     def __reduce__(self) -> tuple[Any, ...]: ...
 

@@ -49,7 +49,7 @@ def cdf(results: Results, ax: Axes | None = None) -> Axes:
         length, share = results.queue_cdf(label)
         ax.step(length, share, where="post", label=name)
     ax.set(xlabel="queue, packets", ylabel="fraction of time at or below", ylim=(0, 1.01))
-    ax.legend()
+    ax.legend(loc="lower right")
     return ax
 
 

@@ -46,6 +46,7 @@ def run(
     output: str | PathLike[str] | None = None,
     progress: bool | None = None,
     force: bool = False,
+    both_directions: bool = False,
 ) -> Results:
     """Simulates a scenario with every discipline and the same seeds.
 
@@ -62,6 +63,7 @@ def run(
         output: Output directory, as with ``forebay run -o``; default: results in memory only.
         progress: Show a progress bar, by tqdm if it is installed; default: on a terminal and in a notebook.
         force: Run even if it will use over half of the memory or take over a day.
+        both_directions: Run the compared disciplines on the opposite links too.
 
     Returns:
         The runs: cases x seeds x disciplines.
@@ -74,7 +76,7 @@ def run(
         >>> results = forebay.run("case-1.toml", aqm=["raqm q0=50", "droptail"], seeds=3)
         >>> results.summary["queue_pkts_mean"]
     """
-    found = read(scenario, aqm=aqm, set=set, vary=vary)
+    found = read(scenario, aqm=aqm, set=set, vary=vary, both_directions=both_directions)
     numbers = seeds_of(seeds)
     runs = len(found.axes) * len(found.aqm) * len(numbers)
     with _progress.Bar(found.duration_s * runs, progress) as bar:

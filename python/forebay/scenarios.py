@@ -163,24 +163,27 @@ def read(
     aqm: Sequence[str] | str | None = None,
     set: Mapping[str, Any] | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
+    both_directions: bool = False,
 ) -> Scenario:
-    """Reads a scenario and applies overrides, as ``--aqm``, ``--set`` and ``--vary`` do.
+    """Reads a scenario and applies overrides, as ``--aqm``, ``--set``, ``--vary`` and ``--both-directions`` do.
 
     Args:
         scenario: A path, or a scenario.
         aqm: Disciplines to use instead of the file's: strings or custom classes.
         set: Values by path, e.g. ``{"flows.ftp.count": 40}``.
         vary: Axes: lists of values by path; each combination is a case.
+        both_directions: Run the compared disciplines on the opposite links too.
     """
     found = scenario if isinstance(scenario, Scenario) else Scenario.load(fspath(scenario))
     one = isinstance(aqm, (str, type)) or isinstance(aqm, Discipline)
     disciplines = [aqm] if one else list(aqm or ())
-    if not (disciplines or set or vary):
+    if not (disciplines or set or vary or both_directions):
         return found
     return found.changed(
         [f"{path}={_toml.value(value)}" for path, value in (set or {}).items()],
         [f"{path}={','.join(_words(path, values))}" for path, values in (vary or {}).items()],
         [words_of(one) for one in disciplines],
+        both_directions,
     )
 
 

@@ -39,8 +39,8 @@ _AHEAD = 2
 @functools.lru_cache(maxsize=4)
 def _scenario(parts: tuple[Any, ...], codes: tuple[str, ...]) -> _native.Scenario:
     """Parses the scenario once per worker, and again if custom classes change."""
-    text, name, *changes = parts
-    return _native.Scenario(text, name, *(list(change) for change in changes))
+    text, name, *changes, both_directions = parts
+    return _native.Scenario(text, name, *(list(change) for change in changes), both_directions)
 
 
 def _chunk(
@@ -162,7 +162,7 @@ def _shared(
     """Lets the executor do the remaining runs, in chunks."""
     done = len(found.axes) * len(found.aqm) * len(seeds) - len(left)
     parts = found.parts()
-    key = (*parts[:2], *(tuple(change) for change in parts[2:]))
+    key = (*parts[:2], *(tuple(change) for change in parts[2:5]), parts[5])
     classes = _own_classes(found)
     token = secrets.token_hex(8)
     (Path(where) / _TOKEN).unlink(missing_ok=True)
@@ -212,7 +212,7 @@ def _is_broken(error: Exception) -> bool:
 
 def _own_classes(found: _native.Scenario) -> tuple[type[own._Own], ...]:
     """The custom classes that the scenario names; workers need them."""
-    text, _, *changes = found.parts()
+    text, _, *changes, _ = found.parts()
     named = set(re.findall(r"\w+", " ".join([text, *(word for words in changes for word in words)])))
     return tuple(one for name, one in own.KNOWN.items() if name in named)
 

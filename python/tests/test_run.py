@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -39,6 +40,18 @@ def test_it_is_what_the_program_does(tmp_path: Path, short: forebay.Scenario) ->
     assert here.compare["cases"][0]["contenders"][0]["mean"] == document["compare"]["cases"][0]["contenders"][0]["mean"]
     # The number of threads changes nothing.
     assert without_time(forebay.run(file, aqm=["raqm q0=50", "droptail"], seeds=2, jobs=1).runs) == without_time(here.runs)
+
+
+def test_both_directions_run_the_disciplines(tmp_path: Path, short: forebay.Scenario) -> None:
+    file = tmp_path / "case.toml"
+    file.write_text(short.to_toml())
+    words = ["run", str(file), "--aqm", "codel", "--both-directions", "--json"]
+    told = program(*words, cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    here = forebay.run(file, aqm="codel", both_directions=True)
+    assert without_time(here.runs) == without_time(json.loads(told.stdout)["runs"])
+    both = forebay.scenarios.read(short, aqm="codel", both_directions=True)
+    assert pickle.loads(pickle.dumps(both)).hash == both.hash != forebay.scenarios.read(short, aqm="codel").hash
 
 
 def test_results_are_tables(short: forebay.Scenario) -> None:

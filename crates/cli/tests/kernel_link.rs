@@ -539,9 +539,7 @@ fn link_records_rtt_rate_and_delay_of_flows() {
     let _ = fs::remove_dir_all(&dir);
     let words = ["--rate", "20mbit", "--delay", "10ms", "--queue", "40p", "--series", "queue,up.rtt,up.rate,up.delay"];
     let words = [&words[..], &["-o", dir.to_str().unwrap()], &ANY_TIME].concat();
-    if link(&words, "sink", "source").is_none() {
-        return;
-    }
+    let Some((document, _)) = link(&words, "sink", "source") else { return };
     let run = fs::read_dir(dir.join("runs")).unwrap().next().unwrap().unwrap().path();
     let run: Value = serde_json::from_str(&fs::read_to_string(run).unwrap()).unwrap();
     let series = [&run["series"], &run["record"]["series"]].into_iter().find(|series| !series.is_null()).unwrap();
@@ -562,6 +560,11 @@ fn link_records_rtt_rate_and_delay_of_flows() {
     }
     let page = fs::read_to_string(dir.join("report.html")).unwrap();
     assert!(page.contains("up: round-trip time against time"));
+    // One connection, from its SYN to the acknowledgement of its FIN.
+    let took = number(&document, "/runs/0/traffic/0/fct_s/p50");
+    let least_s = least * 8.0 / 20e6;
+    assert!((least_s..1.3 * least_s).contains(&took), "{took} s, at least {least_s}: {document}");
+    assert!(dir.join("completions.parquet").exists());
 }
 
 /// The link completes what the sender's offloads leave undone, and all data arrives.

@@ -48,7 +48,7 @@ fn a_run_prints_tables_and_writes_all_files() {
     assert_eq!((quiet.stdout, quiet.stderr.as_str()), (ended.stdout, ""));
 }
 
-/// The example's three bottlenecks: each has its table, the first one also differences and settling.
+/// The example's three bottlenecks: each has its tables, the first one also differences and settling.
 #[test]
 fn every_link_under_study_has_its_table() {
     let place = Place::new("links");
@@ -61,7 +61,10 @@ fn every_link_under_study_has_its_table() {
     assert_eq!((rows("droptail"), rows("codel"), rows("raqm_plus q0=20")), (3, 4, 4), "{printed}");
     let one = place.run(&["run", "short.toml", "--runs", "1", "-q"]).good().stdout;
     assert!(!one.contains("link "), "{one}");
-    let said = "classes and differences are for link west; the report has all links\n";
+    let classes = |name: &str| printed.lines().filter(|line| line.split("  ").next() == Some(name)).count();
+    // Classes: a table for each link, and the differences of the first.
+    assert_eq!(["through", "all", "west", "east"].map(classes), [4, 4, 2, 1], "{printed}");
+    let said = "differences are for link west; the report has those of all links\n";
     assert!(printed.contains(said), "{printed}");
 }
 

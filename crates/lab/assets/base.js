@@ -77,6 +77,7 @@
     const unit = [e ? power(e) : "", axis.unit || ""].filter(Boolean).join(" ");
     return unit ? `${axis.label || ""} (${unit})`.trim() : axis.label || "";
   };
+  const axisTitle = (axis, e) => withUnit(axis, e) + (axis.scale === "log" ? ", logarithmic" : "");
 
   // ---- Scales and ticks -------------------------------------------------------------------------
   function makeScale(lo, hi, from, to, log) {
@@ -272,11 +273,16 @@
     tip.style.left = `${clamp(x, 8, Math.max(8, root.clientWidth - w - 8))}px`;
     tip.style.top = `${clamp(y, 8, Math.max(8, innerHeight - t - 8))}px`;
   }
-  function swatch(series, kind) {
-    const line = s("path", { class: "stroke", d: "M1 6H25", "stroke-dasharray": series.dash || null });
+  /** The dashes of a series. In panels, only of one that shares the panel of another. */
+  const dashOf = (series, panels) => (panels ? null : series.dash) || (series.guest === null ? null : "6 3");
+  /** What a chart draws of a series: a block, a line, or a marker. */
+  function swatch(series, { kind, panels, fig }) {
+    const line = s("path", { class: "stroke", d: "M1 6H25", "stroke-dasharray": dashOf(series, panels) });
     const block = s("path", { class: "area solid", d: "M3 1H23V11H3Z" });
     const mark = s("path", { class: "mark", d: series.mark, transform: "translate(13 6)" });
-    const kids = kind === "stack" || kind === "columns" ? [block] : kind === "points" || series.dense ? [line, mark] : [line];
+    const isMarked = kind === "points" || (series.dense && !panels);
+    const kids = kind === "stack" || kind === "columns" ? [block]
+      : [kind === "points" && fig.join === false ? "" : line, isMarked ? mark : ""];
     return s("svg", { class: `swatch ${series.colour}`, viewBox: "0 0 26 12", "aria-hidden": "true" }, kids);
   }
 

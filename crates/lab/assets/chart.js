@@ -32,9 +32,9 @@
         const empty = !one.points.some((p) => p[1] !== null);
         const light = (on) => () => this.highlight(on ? one : null);
         return h("button", {
-          type: "button", class: "key", "aria-pressed": "true", click: (event) => this.toggle(one, event.currentTarget),
+          type: "button", class: "key", "aria-pressed": String(!this.hidden.has(one)), click: (event) => this.toggle(one, event.currentTarget),
           pointerenter: light(true), pointerleave: light(false), focus: light(true), blur: light(false),
-        }, swatch(one, this.kind), h("span", {}, one.name, empty ? " (no data)" : ""));
+        }, swatch(one, this), h("span", {}, one.name, empty ? " (no data)" : ""));
       }));
     }
     toggle(one, button) {
@@ -150,7 +150,7 @@
       const X = this.X = makeScale(...(this.zoom || this.fullX), left, width - right, this.xAxis.scale === "log");
       const xTicks = this.categories ? this.categoryTicks(X) : fittingTicks(X, narrow ? 56 : 80);
       const xRules = this.placeXRules(this.rules.filter((r) => r.axis === "x"), X);
-      const titles = { x: withUnit(this.xAxis, xTicks.e), y: withUnit(this.yAxis, yTicks.e) };
+      const titles = { x: axisTitle(this.xAxis, xTicks.e), y: axisTitle(this.yAxis, yTicks.e) };
 
       const start = (titles.y ? 28 : 10) + xRules.rows * 15;
       // A guest series shares the panel of its host, unless the host is hidden.
@@ -218,8 +218,7 @@
       return node;
     }
     drawLine(one, X, Y) {
-      const alone = one.guest === null ? null : "6 3"; // a panel's title already names its line
-      const dash = this.panels ? alone : one.dash || alone;
+      const dash = dashOf(one, this.panels);
       const band = one.low && one.high && this.style === "line";
       const xs = one.points.map((p) => p[0]);
       const layer = this.kind === "stack" && this.stack.layers.get(one);
@@ -417,7 +416,7 @@
         const y = layer ? layer.high[this.stack.xs.indexOf(x)] : value.y;
         return y >= Y.lo && y <= Y.hi ? s("circle", { class: one.colour, cx: px, cy: round1(Y.px(y)), r: 3.5 }) : "";
       });
-      const rows = read.map(({ one, value }) => h("tr", {}, h("td", {}, swatch(one, this.kind)),
+      const rows = read.map(({ one, value }) => h("tr", {}, h("td", {}, swatch(one, this)),
         h("th", { scope: "row" }, one.name), h("td", {}, value ? formatRange(value) : "–")));
       this.cursorGroup.replaceChildren(s("path", { d: `M${px} ${this.frames[0].top}V${this.bottom}` }), ...dots);
       tip.setAttribute("aria-live", live);
@@ -453,7 +452,7 @@
         const name = ellipsis(one.name, width - 34), wide = 34 + textWidth(name);
         if (x > 0 && x + wide > width) [x, y] = [0, y + 18];
         const key = s("g", { class: one.colour, transform: `translate(${x} ${y - 10})` },
-          [...swatch(one, this.kind).childNodes], s("text", { class: "export-key", x: 32, y: 10 }, name));
+          [...swatch(one, this).childNodes], s("text", { class: "export-key", x: 32, y: 10 }, name));
         x += wide + 18;
         return key;
       });

@@ -26,6 +26,7 @@
       const panels = button("Panels", "One panel per series", () => {
         chart.panels = !chart.panels;
         panels.setAttribute("aria-pressed", String(chart.panels));
+        chart.buildLegend();
         chart.hideCursor();
         chart.draw(chart.width);
       });
@@ -65,7 +66,12 @@
       const kind = (k) => (columns[k] && columns[k].numeric ? "num" : null);
       const head = columns.map((c, k) => h("th", { scope: "col", class: kind(k) },
         c.name, c.unit ? h("span", { class: "unit" }, ` ${c.unit}`) : ""));
-      const body = list(table.rows).map((row) => h("tr", {}, columns.map((c, k) =>
+      const rows = list(table.rows);
+      // Rows with the same word in front are a group, which a line separates from the next one.
+      const leads = rows.map((row) => (columns[0] && !columns[0].numeric && typeof row[0] === "string" ? row[0] : null));
+      const isGrouped = leads.some((lead, k) => k > 0 && lead !== null && lead === leads[k - 1]);
+      const group = (k) => (isGrouped && k > 0 && leads[k] !== leads[k - 1] ? "group" : null);
+      const body = rows.map((row, at) => h("tr", { class: group(at) }, columns.map((c, k) =>
         h("td", { class: [kind(k), isEmpty(row[k]) && "empty", row[k] && row[k].heat !== undefined && `heat heat${row[k].heat}`].filter(Boolean).join(" ") || null, "data-label": c.unit ? `${c.name}, ${c.unit}` : c.name }, cell(row[k])))));
       const title = `table-title-${slug(table.id)}`;
       const scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": title },

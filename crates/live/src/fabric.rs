@@ -18,6 +18,7 @@ use forebay_sim::outcome::{LinkOutcome, TrackRow};
 use forebay_sim::segment::Segment;
 use forebay_sim::tracks::Tracks;
 
+use crate::connections::Connections;
 use crate::frame;
 use crate::journal::{Arrival, Journal, Verdict};
 use crate::round_trips::{Owner, RoundTrips};
@@ -132,6 +133,9 @@ pub struct Fabric {
     last_delay: Vec<Option<Span>>,
     delays: Delays,
     round_trips: RoundTrips,
+    /// `None`: completion times are not measured.
+    connections: Option<Connections>,
+    completions: Vec<Completed>,
     /// The series of chosen flows.
     tracks: Tracks,
     /// Frames that reach the end of their route before this time are not counted in `flows`, `bundles` and `delays`.
@@ -141,6 +145,20 @@ pub struct Fabric {
     /// For each flow: do its data cross a link under study?
     watched: Vec<bool>,
 }
+
+/// A connection that is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completed {
+    /// The bundle of its data.
+    pub bundle: u8,
+    /// When it was complete.
+    pub at: Instant,
+    /// The time since its first packet.
+    pub took: Span,
+}
+
+/// Maximum number of completions that are kept one by one, 24 MiB. Further ones count only in the statistics.
+const MOST_COMPLETIONS: usize = 1 << 20;
 
 /// The results of a fabric.
 pub struct Report {
@@ -160,6 +178,8 @@ pub struct Report {
     pub entered: Vec<u64>,
     /// End-to-end statistics by bundle.
     pub delays: Delays,
+    /// Connections completed after the warm-up; empty without [`Fabric::with_completions`].
+    pub completions: Vec<Completed>,
     /// The rows of each of the network's tracks, as many as the series of the links have.
     pub tracks: Vec<Vec<TrackRow>>,
 }
@@ -195,6 +215,8 @@ impl Fabric {
             bundles: Vec::new(),
             delays: Delays::default(),
             round_trips: RoundTrips::default(),
+            connections: None,
+            completions: Vec::new(),
             tracks: Tracks::new(&net.tracks, net.flows.len(), (rows.every, rows.most)),
             warmup: Instant::ZERO + net.warmup,
             now: Instant::ZERO,
@@ -204,6 +226,12 @@ impl Fabric {
                 .map(|flow| net.routes[flow.forward].iter().any(|&l| net.links[l].lane.study))
                 .collect(),
         }
+    }
+
+    /// Measures the completion times of TCP connections too.
+    #[must_use]
+    pub fn with_completions(self) -> Self {
+        Self { connections: Some(Connections::default()), ..self }
     }
 
     /// Processes all events up to time `at`, and then a frame that arrived at this time. If `way` is given, the frame
@@ -221,13 +249,28 @@ impl Fabric {
         let Some(way) = way else { return self.ready[to].push_back((at, frame)) };
         if let Some(flow) = way.flow {
             self.entered[flow] += 1;
-            if let Some(seen) = frame::timestamps(bytes).filter(|_| self.watched[flow]) {
-                self.round_trips.sent(&seen, (1 - to, Owner { flow, bundle }), at);
+            if let Some(segment) = frame::tcp(bytes).filter(|_| self.watched[flow]) {
+                let from = (1 - to, Owner { flow, bundle });
+                self.round_trips.sent(&segment, from, at);
+                let completed = self.connections.as_mut().and_then(|all| all.sent(&segment, from, at));
+                if let Some((owner, took)) = completed {
+                    self.completed(owner.bundle, at, took);
+                }
             }
         }
         let segment =
             Arrival { at: at.nanos(), len: bytes.len().min(usize::from(u16::MAX)) as u16, about }.segment(frame);
         self.enter(Segment { hop: self.starts[way.route] as u32, at, bundle, ..segment });
+    }
+
+    /// A connection whose data belong to `bundle` is complete.
+    fn completed(&mut self, bundle: u8, at: Instant, took: Span) {
+        if at >= self.warmup {
+            self.delays.completed(bundle, took);
+            if self.completions.len() < MOST_COMPLETIONS {
+                self.completions.push(Completed { bundle, at, took });
+            }
+        }
     }
 
     /// Passes a segment to the next link of its route, or to [`Self::leave`] after the last one.
@@ -247,7 +290,7 @@ impl Fabric {
     fn leave(&mut self, segment: &Segment) {
         let Note { to, flow, came, bundle, .. } = self.frames.notes[segment.seq as usize];
         let bytes = &self.frames.buffers[segment.seq as usize];
-        let round_trip = frame::timestamps(bytes).and_then(|seen| self.round_trips.received(&seen, to, segment.at));
+        let round_trip = frame::tcp(bytes).and_then(|seen| self.round_trips.received(&seen, to, segment.at));
         if let Some(flow) = flow.filter(|flow| self.tracks.has(*flow)) {
             self.tracks.arrived(flow, segment.at, segment.len, segment.at.since(came));
         }
@@ -353,10 +396,10 @@ impl Fabric {
             links.push(element.link.finish(now));
             journals.push(element.journal);
         }
-        let Self { lateness, carried, flows, bundles, entered, delays, tracks, .. } = self;
+        let Self { lateness, carried, flows, bundles, entered, delays, completions, tracks, .. } = self;
         let times = links.first().map_or(&[][..], |link: &LinkOutcome| &link.series.time_s);
         let sample = times.first().map_or(Span::ZERO, |first| Span::from_secs(*first));
         let tracks = tracks.finish(times.len(), sample);
-        Report { links, journals, lateness, carried, flows, bundles, entered, delays, tracks }
+        Report { links, journals, lateness, carried, flows, bundles, entered, delays, completions, tracks }
     }
 }

@@ -108,45 +108,69 @@ pub fn payload(frame: &[u8]) -> usize {
     rest.len().saturating_sub(headers)
 }
 
-/// The timestamps option of a TCP segment (RFC 7323).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timestamps {
-    /// The connection, the same in both directions.
+/// The header of a TCP segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tcp {
+    /// Hash of the connection, the same in both directions.
     pub connection: u32,
-    /// TSval.
-    pub value: u32,
-    /// TSecr.
-    pub echo: u32,
-    /// Does the segment have payload?
-    pub has_data: bool,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number; `None` without the ACK flag.
+    pub acknowledged: Option<u32>,
+    /// The SYN flag.
+    pub is_syn: bool,
+    /// The FIN flag.
+    pub is_fin: bool,
+    /// The RST flag.
+    pub is_reset: bool,
+    /// Payload in bytes.
+    pub payload: u32,
+    /// TSval and TSecr of the timestamps option (RFC 7323).
+    pub timestamps: Option<[u32; 2]>,
 }
 
-/// The timestamps of a TCP segment; `None` for other frames and segments without the option.
-pub fn timestamps(frame: &[u8]) -> Option<Timestamps> {
+/// The TCP header of a frame; `None` for other frames, fragments other than the first, and cut headers.
+pub fn tcp(frame: &[u8]) -> Option<Tcp> {
     let (6, true, rest) = transport(frame)? else { return None };
-    let header = usize::from(*rest.get(12)? >> 4) * 4;
-    let mut options = rest.get(20..header)?;
-    let (value, echo) = loop {
-        match *options {
-            // End of the list; no operation.
-            [] | [0, ..] => return None,
-            [1, ref left @ ..] => options = left,
-            [8, 10, a, b, c, d, e, f, g, h, ..] => {
-                break (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
-            }
-            [_, length, ..] => options = options.get(usize::from(length.max(2))..)?,
-            [_] => return None,
-        }
-    };
+    let fixed: &[u8; 20] = rest.first_chunk()?;
+    let header = usize::from(fixed[12] >> 4) * 4;
+    let options = rest.get(20..header)?;
+    let word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+    let has = |flag: u8| fixed[13] & flag != 0;
     let ends = match ip(frame)? {
         Ip::V4(header) => &header[12..20],
         Ip::V6(header) => &header[8..40],
     };
     let (from, to) = ends.split_at(ends.len() / 2);
     let end = |address: &[u8], port: &[u8]| hash(&[address, port]);
-    // The sum does not depend on the direction.
-    let connection = end(from, &rest[..2]).wrapping_add(end(to, &rest[2..4]));
-    Some(Timestamps { connection, value, echo, has_data: rest.len() > header })
+    Some(Tcp {
+        // The sum does not depend on the direction.
+        connection: end(from, &fixed[..2]).wrapping_add(end(to, &fixed[2..4])),
+        sequence: word(4),
+        acknowledged: has(0x10).then(|| word(8)),
+        is_syn: has(0x02),
+        is_fin: has(0x01),
+        is_reset: has(0x04),
+        payload: (rest.len() - header) as u32,
+        timestamps: timestamps(options),
+    })
+}
+
+/// TSval and TSecr among the options of a TCP segment.
+fn timestamps(mut options: &[u8]) -> Option<[u32; 2]> {
+    loop {
+        match *options {
+            // End of the list.
+            [] | [0, ..] => return None,
+            // No operation.
+            [1, ref left @ ..] => options = left,
+            [8, 10, a, b, c, d, e, f, g, h, ..] => {
+                return Some([u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])]);
+            }
+            [_, length, ..] => options = options.get(usize::from(length.max(2))..)?,
+            [_] => return None,
+        }
+    }
 }
 
 /// The transport protocol's number; false for a fragment other than the first; the bytes after the IP header, without
@@ -239,27 +263,30 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_are_found_among_the_options() {
+    fn tcp_headers_are_read() {
         let segment = |options: &[u8], payload: &[u8], reversed: bool| {
             let length = (20 + 20 + options.len() + payload.len()) as u16;
             let [high, low] = length.to_be_bytes();
             let mut ip = [0x45, 0, high, low, 1, 2, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
-            let mut tcp = [0; 20];
-            (tcp[1], tcp[3], tcp[12]) = (80, 90, ((20 + options.len()) as u8 / 4) << 4);
+            let mut tcp = [0, 80, 0, 90, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x11, 0, 0, 0, 0, 0, 0];
+            tcp[12] = ((20 + options.len()) as u8 / 4) << 4;
             if reversed {
-                (ip[15], ip[19], tcp[1], tcp[3]) = (2, 1, 90, 80);
+                (ip[15], ip[19], tcp[1], tcp[3], tcp[13]) = (2, 1, 90, 80, 0x06);
             }
-            timestamps(&[&[0; 12][..], &IPV4, &ip, &tcp, options, payload].concat())
+            super::tcp(&[&[0; 12][..], &IPV4, &ip, &tcp, options, payload].concat())
         };
         let stamps = [1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 0, 9];
         let seen = segment(&stamps, &[5; 3], false).unwrap();
-        assert_eq!((seen.value, seen.echo, seen.has_data), (256, 9, true));
+        assert_eq!((seen.timestamps, seen.payload), (Some([256, 9]), 3));
+        assert_eq!((seen.sequence, seen.acknowledged), (0x0102_0304, Some(0x0506_0708)));
+        assert_eq!([seen.is_syn, seen.is_fin, seen.is_reset], [false, true, false]);
         let back = segment(&stamps, &[], true).unwrap();
-        assert_eq!((back.connection, back.has_data), (seen.connection, false));
+        assert_eq!((back.connection, back.payload, back.acknowledged), (seen.connection, 0, None));
+        assert_eq!([back.is_syn, back.is_fin, back.is_reset], [true, false, true]);
         let sack_first = [&[5, 10, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1][..], &stamps[2..], &[1, 0]].concat();
-        assert_eq!(segment(&sack_first, &[], false).map(|seen| seen.value), Some(256));
+        assert_eq!(segment(&sack_first, &[], false).unwrap().timestamps, Some([256, 9]));
         for malformed in [&[][..], &[1, 1, 1, 0], &[5, 0, 8, 10], &[8, 10, 0, 0], &[1, 1, 1, 8]] {
-            assert_eq!(segment(malformed, &[1], false), None);
+            assert_eq!(segment(malformed, &[1], false).unwrap().timestamps, None);
         }
     }
 
@@ -308,6 +335,7 @@ mod tests {
         for len in 0..whole.len() {
             let mut frame = whole[..len].to_vec();
             about(&frame);
+            tcp(&frame);
             mark(&mut frame);
         }
         let arp = [&[0; 12][..], &[8, 6], &[0; 28]].concat();

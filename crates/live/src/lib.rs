@@ -3,6 +3,7 @@
 //!
 //! - [`fabric`]: the simulator's links, carrying real [`frame`]s; optionally with a [`journal`].
 //! - `round_trips`: RTT samples of the connections.
+//! - `connections`: completion times of the connections.
 //! - [`emulator`]: moves frames between two interfaces in real time.
 //! - [`namespaces`]: the endpoints; connected through [`port`]s.
 //! - [`offload`]: completes what senders left to hardware.
@@ -13,6 +14,7 @@
 
 #[cfg(feature = "attach")]
 pub mod attach;
+mod connections;
 pub mod doctor;
 pub mod emulator;
 pub mod fabric;

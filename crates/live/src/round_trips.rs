@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use forebay_aqm::base::time::{Instant, Span};
 
-use crate::frame::Timestamps;
+use crate::frame::Tcp;
 
 /// Maximum number of entries, two per connection with data in both directions. When it is reached, all entries are
 /// deleted, so that memory is bounded; their pending samples are lost.
@@ -37,25 +37,23 @@ struct Direction {
 #[derive(Default)]
 pub(crate) struct RoundTrips(HashMap<(u32, usize), Direction>);
 
-/// Is `a` before `b`? Timestamp values wrap around.
-const fn before(a: u32, b: u32) -> bool {
+/// Is `a` before `b`? Timestamp values and sequence numbers wrap around.
+pub(crate) const fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) > 1 << 31
 }
 
 impl RoundTrips {
     /// The end `from` sent a segment of `owner`.
-    pub(crate) fn sent(&mut self, seen: &Timestamps, (from, owner): (usize, Owner), now: Instant) {
-        if !seen.has_data {
-            return;
-        }
+    pub(crate) fn sent(&mut self, segment: &Tcp, (from, owner): (usize, Owner), now: Instant) {
+        let Some([value, _]) = segment.timestamps.filter(|_| segment.payload > 0) else { return };
         if self.0.len() >= MOST {
             self.0.clear();
         }
-        let direction = self.0.entry((seen.connection, from)).or_default();
+        let direction = self.0.entry((segment.connection, from)).or_default();
         direction.owner = owner;
-        if direction.newest.is_none_or(|newest| before(newest, seen.value)) {
-            direction.newest = Some(seen.value);
-            direction.open.push_back((seen.value, now));
+        if direction.newest.is_none_or(|newest| before(newest, value)) {
+            direction.newest = Some(value);
+            direction.open.push_back((value, now));
         }
         if direction.open.len() > MOST_OPEN {
             direction.open.pop_front();
@@ -63,13 +61,14 @@ impl RoundTrips {
     }
 
     /// A segment reaches the end `to`. Returns the sample that it completes, with the owner of the data.
-    pub(crate) fn received(&mut self, seen: &Timestamps, to: usize, now: Instant) -> Option<(Owner, Span)> {
-        let Direction { open, owner, .. } = self.0.get_mut(&(seen.connection, to))?;
+    pub(crate) fn received(&mut self, segment: &Tcp, to: usize, now: Instant) -> Option<(Owner, Span)> {
+        let [_, echo] = segment.timestamps?;
+        let Direction { open, owner, .. } = self.0.get_mut(&(segment.connection, to))?;
         let mut last = None;
-        while let Some(first) = open.pop_front_if(|(value, _)| !before(seen.echo, *value)) {
+        while let Some(first) = open.pop_front_if(|(value, _)| !before(echo, *value)) {
             last = Some(first);
         }
-        last.filter(|(value, _)| *value == seen.echo).map(|(_, at)| (*owner, now.since(at)))
+        last.filter(|(value, _)| *value == echo).map(|(_, at)| (*owner, now.since(at)))
     }
 }
 
@@ -85,8 +84,8 @@ mod tests {
         Owner { flow: 5, bundle }
     }
 
-    fn segment(value: u32, echo: u32, has_data: bool) -> Timestamps {
-        Timestamps { connection: 7, value, echo, has_data }
+    fn segment(value: u32, echo: u32, has_data: bool) -> Tcp {
+        Tcp { connection: 7, timestamps: Some([value, echo]), payload: u32::from(has_data), ..Tcp::default() }
     }
 
     /// The samples in ms. Each of `data` is a timestamp value, and also the time in ms at which it is sent. Each of
@@ -133,7 +132,7 @@ mod tests {
     fn memory_is_bounded() {
         let mut trips = RoundTrips::default();
         for n in 0..3 * MOST as u32 {
-            trips.sent(&Timestamps { connection: n, ..segment(1, 0, true) }, (0, of(3)), ms(1));
+            trips.sent(&Tcp { connection: n, ..segment(1, 0, true) }, (0, of(3)), ms(1));
             trips.sent(&segment(n, 0, true), (1, of(3)), ms(1));
         }
         assert!(trips.0.len() <= MOST + 1);

@@ -29,8 +29,8 @@ fn absolute(name: &str) -> String {
     std::path::absolute(name).map_or_else(|_| name.to_string(), |path| path.display().to_string())
 }
 
-/// Text, name, and the overrides `set`, `vary` and `aqm`.
-type Parts = (String, String, Vec<String>, Vec<String>, Vec<String>);
+/// Text, name, and the overrides `set`, `vary`, `aqm` and `both_directions`.
+type Parts = (String, String, Vec<String>, Vec<String>, Vec<String>, bool);
 
 impl Scenario {
     fn read(py: Python<'_>, text: String, name: String, path: String, overrides: Overrides) -> PyResult<Self> {
@@ -61,7 +61,7 @@ impl Scenario {
 #[pymethods]
 impl Scenario {
     #[new]
-    #[pyo3(signature = (text, name = "scenario.toml", set = vec![], vary = vec![], aqm = vec![]))]
+    #[pyo3(signature = (text, name = "scenario.toml", set = vec![], vary = vec![], aqm = vec![], both_directions = false))]
     fn new(
         py: Python<'_>,
         text: String,
@@ -69,14 +69,10 @@ impl Scenario {
         set: Vec<String>,
         vary: Vec<String>,
         aqm: Vec<String>,
+        both_directions: bool,
     ) -> PyResult<Self> {
-        Self::read(
-            py,
-            text,
-            name.to_string(),
-            absolute(name),
-            Overrides { sets: set, vary, aqm, ..Overrides::default() },
-        )
+        let overrides = Overrides { sets: set, vary, aqm, both_directions };
+        Self::read(py, text, name.to_string(), absolute(name), overrides)
     }
 
     /// Reads a scenario file.
@@ -89,15 +85,23 @@ impl Scenario {
     }
 
     /// The scenario with more overrides. `set` has texts `PATH=VALUE` and `vary` texts `PATH=VALUES`. `aqm` replaces
-    /// the disciplines compared, unless it is empty.
-    #[pyo3(signature = (set = vec![], vary = vec![], aqm = vec![]))]
-    fn changed(&self, py: Python<'_>, set: Vec<String>, vary: Vec<String>, aqm: Vec<String>) -> PyResult<Self> {
+    /// the disciplines compared, unless it is empty. With `both_directions` they run on the opposite links too.
+    #[pyo3(signature = (set = vec![], vary = vec![], aqm = vec![], both_directions = false))]
+    fn changed(
+        &self,
+        py: Python<'_>,
+        set: Vec<String>,
+        vary: Vec<String>,
+        aqm: Vec<String>,
+        both_directions: bool,
+    ) -> PyResult<Self> {
         let mut overrides = self.overrides.clone();
         overrides.sets.extend(set);
         overrides.vary.extend(vary);
         if !aqm.is_empty() {
             overrides.aqm = aqm;
         }
+        overrides.both_directions |= both_directions;
         Self::read(py, self.text.clone(), self.name.clone(), self.path.clone(), overrides)
     }
 
@@ -151,10 +155,10 @@ impl Scenario {
         found.ok_or_else(|| errors::argument("case", &case.to_string(), &accepts()))
     }
 
-    /// Text, name, set, vary and aqm, as passed to the native code.
+    /// Text, name, set, vary, aqm and `both_directions`, as passed to the native code.
     fn parts(&self) -> Parts {
-        let Overrides { sets, vary, aqm, .. } = self.overrides.clone();
-        (self.text.clone(), self.path.clone(), sets, vary, aqm)
+        let Overrides { sets, vary, aqm, both_directions } = self.overrides.clone();
+        (self.text.clone(), self.path.clone(), sets, vary, aqm, both_directions)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, Parts) {

@@ -16,7 +16,7 @@ use forebay_lab::results::timing::{Seen, Timing, Timings};
 use forebay_lab::scenario::{Case, FlowKind};
 use forebay_lab::store::{self, Store, StoreError};
 use forebay_live::emulator::{self, Manner, Outcome, Times};
-use forebay_live::fabric::{Carried, FAR, Fabric, NEAR, Report, Way};
+use forebay_live::fabric::{Carried, Completed, FAR, Fabric, NEAR, Report, Way};
 use forebay_live::frame;
 use forebay_live::namespaces::{Site, Wishes};
 use forebay_live::sys::clock;
@@ -52,7 +52,7 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     let net = network(&case, args.seed);
     let site = Site::new(Wishes { ecn: args.ecn, quiet: ui.json(), port: args.port.kind() })
         .map_err(|failure| Failure::unavailable(failure.to_string()))?;
-    let fabric = Fabric::new(&net, args.seed, &bundles(), (rows, MAX_DURATION), args.record);
+    let fabric = Fabric::new(&net, args.seed, &bundles(), (rows, MAX_DURATION), args.record).with_completions();
     // Frames from the client side (end 0) take the flow `up`, the first.
     let router = |end: usize, bytes: &[u8]| {
         let (flow, about) = (end, frame::about(bytes));
@@ -250,7 +250,7 @@ fn kept(
             group: u32::from(bundle % 2),
             class: class_of.class(bundle),
             bundle,
-            // Connections are not tracked: a retransmission counts as goodput again.
+            // Sequence numbers are not compared: a retransmission counts as goodput again.
             goodput_bytes: carried.payload,
             received_bytes: carried.bytes,
             delivered_pkts: carried.packets,
@@ -263,6 +263,12 @@ fn kept(
         FlowSpec { class, bundle, ..net.flows[seen.group as usize].clone() }
     };
     net.flows = flows.iter().map(flow).collect();
+    let of_bundle = |bundle: u8| flows.iter().position(|flow| flow.bundle == bundle);
+    let completion = |done: &Completed| {
+        let (flow, Completed { at, took, .. }) = (of_bundle(done.bundle)? as u32, *done);
+        Some(outcome::Completion { flow, at, took })
+    };
+    let completions = fabric.completions.iter().filter_map(completion).collect();
     let delays = &fabric.delays;
     let seen = outcome::Outcome {
         links: fabric.links,
@@ -270,7 +276,7 @@ fn kept(
         classes: delays.of_classes(&class_of),
         bundles: delays.of_bundles(),
         all: net.bundles_across().iter().map(|bundles| delays.of_all(bundles)).collect(),
-        completions: Vec::new(),
+        completions,
         tracks: fabric.tracks,
         events: 0,
         fingerprint: 0,

@@ -13,23 +13,28 @@ const SAME: f64 = 0.01;
 /// A question about one metric.
 struct Question {
     metric: &'static str,
-    /// Verb and object: for one discipline ("has the lowest p99 queueing delay"), then for several ("have ...").
-    says: [&'static str; 2],
+    /// The metric in words.
+    object: &'static str,
     unit: &'static str,
 }
 
 const QUESTIONS: [Question; 2] = [
-    Question {
-        metric: "wait_ms.p99",
-        says: ["has the lowest p99 queueing delay", "have the lowest p99 queueing delay"],
-        unit: "ms",
-    },
-    Question {
-        metric: "fct_s.p95",
-        says: ["has the lowest p95 completion time", "have the lowest p95 completion time"],
-        unit: "s",
-    },
+    Question { metric: "wait_ms.p99", object: "p99 queueing delay", unit: "ms" },
+    Question { metric: "fct_s.p95", object: "p95 completion time", unit: "s" },
 ];
+
+/// A discipline that is best in one class is said to be worse in another if its value there exceeds this multiple.
+const WORSE: f64 = 1.1;
+
+/// Verb for this many disciplines.
+fn have(count: usize) -> &'static str {
+    if count > 1 { "have" } else { "has" }
+}
+
+/// Such as ` for web`, or empty for all traffic.
+fn place(class: &str) -> String {
+    if class == ALL { String::new() } else { format!(" for {class}") }
+}
 
 /// A contender by name, with its results.
 type Row<'a> = (&'a str, &'a ContenderComparison);
@@ -102,22 +107,46 @@ fn classes<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
 }
 
 /// A sentence for each question with a clear answer. The goodput cost is omitted if the previous sentence has the same.
+/// The last sentence says where the first sentence's discipline is worse than the one that it is compared with.
 fn of_case(rows: &[Row<'_>]) -> Vec<String> {
-    let (mut said, mut known) = (Vec::new(), String::new());
+    let (mut said, mut known, mut first, mut told) = (Vec::new(), String::new(), None, Vec::new());
+    let classes = classes(rows);
     for question in &QUESTIONS {
-        let Some(Found { class, best, worst }) = find(rows, &classes(rows), question.metric) else { continue };
+        let Some(Found { class, best, worst }) = find(rows, &classes, question.metric) else { continue };
         let names: Vec<&str> = best.iter().map(|((name, _), _)| *name).collect();
         let values: Vec<String> = best.iter().map(|(_, value)| significant(*value, 2)).collect();
-        let says = question.says[usize::from(names.len() > 1)];
-        let place = if class == ALL { String::new() } else { format!(" for {class}") };
-        let (unit, against, under) = (question.unit, significant(worst.1, 2), worst.0.0);
+        let (object, unit, have, place) = (question.object, question.unit, have(names.len()), place(class));
+        let (against, under) = (significant(worst.1, 2), worst.0.0);
         let cost = goodput(best[0].0, worst.0);
         let more = if cost == known { "" } else { &cost };
         let (names, values) = (listed(&names), listed(&values));
-        said.push(format!("{names} {says}{place}: {values} {unit} against {against} {unit} under {under}{more}."));
+        said.push(format!(
+            "{names} {have} the lowest {object}{place}: {values} {unit} against {against} {unit} under {under}{more}."
+        ));
         known = cost;
+        told.push((question.metric, class));
+        first.get_or_insert((best[0].0, worst.0));
     }
+    said.extend(first.and_then(|(own, other)| worse(own, other, &classes, &told)));
     said
+}
+
+/// Where `own` is clearly worse than `other`: the class and metric with the largest ratio, apart from those `told`.
+fn worse(own: Row<'_>, other: Row<'_>, classes: &[&str], told: &[(&str, &str)]) -> Option<String> {
+    let cells = QUESTIONS.iter().flat_map(|question| classes.iter().map(move |class| (question, *class)));
+    let untold = cells.filter(|(question, class)| !told.contains(&(question.metric, *class)));
+    let found = untold.filter_map(|(question, class)| {
+        let [high, low] = [own, other].map(|row| value(row, class, question.metric));
+        let (high, low) = (high?, low?);
+        // One seed has no interval: its mean counts.
+        let end = |half: f64| if half.is_finite() { half } else { 0.0 };
+        let is_clear = high.mean - end(high.half) > low.mean + end(low.half) && high.mean > WORSE * low.mean;
+        is_clear.then_some((high.mean / low.mean.max(f64::MIN_POSITIVE), question, class, [high, low]))
+    });
+    let (_, question, class, values) = found.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let [high, low] = values.map(|value| significant(value.mean, 2));
+    let (Question { object, unit, .. }, place) = (question, place(class));
+    Some(format!("But {} has a higher {object}{place}: {high} {unit} against {low} {unit} under {}.", own.0, other.0))
 }
 
 /// Goodput of all traffic under `best` relative to `worst`, such as `, with 2.1 % less goodput`; empty if unknown.
@@ -143,9 +172,9 @@ fn of_points(cases: &[Vec<Row<'_>>], question: &Question) -> Option<String> {
     }
     let most = counts.iter().map(|(_, count)| *count).max()?;
     let names: Vec<&str> = counts.iter().filter(|(_, count)| *count == most).map(|(name, _)| *name).collect();
-    let says = question.says[usize::from(names.len() > 1)];
     let each = if names.len() > 1 { " each" } else { "" };
-    Some(format!("{} {says} at {most} of {} points{each}.", listed(&names), cases.len()))
+    let (have, object) = (have(names.len()), question.object);
+    Some(format!("{} {have} the lowest {object} at {most} of {} points{each}.", listed(&names), cases.len()))
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -201,6 +230,18 @@ mod tests {
         let want = "fq_codel has the lowest p99 queueing delay for voip: 0.50 ms against 119 ms under droptail, \
                     with 2.1 % less total goodput.";
         assert_eq!(said, [want]);
+    }
+
+    #[test]
+    fn answer_says_where_the_best_is_worse() {
+        let fifo = [("voip", WAIT, 100.0, 1.0), ("bulk", WAIT, 100.0, 1.0)];
+        let said = |bulk| {
+            let fq = [("voip", WAIT, 1.0, 0.1), ("bulk", WAIT, bulk, 0.1)];
+            answer(&summary(vec![vec![contender("fifo", 5, &fifo), contender("fq", 5, &fq)]]))
+        };
+        assert_eq!(said(109.0).len(), 1, "9 % more: {:?}", said(109.0));
+        let want = "But fq has a higher p99 queueing delay for bulk: 130 ms against 100 ms under fifo.";
+        assert_eq!(said(130.0).last().unwrap(), want);
     }
 
     #[test]

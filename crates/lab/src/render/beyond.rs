@@ -1,16 +1,21 @@
 //! Tables of means for every link under study except the first.
 
 use crate::figures::stats::Interval;
-use crate::results::record::RunSummary;
+use crate::results::comparison::{CaseComparison, ContenderComparison};
+use crate::results::record::{self, RunSummary};
 use crate::results::summary::Summary;
+use crate::run::compare;
 
 use super::digits::interval;
 use super::look::{Look, Tone};
+use super::summary::QUEUE_TITLE;
 use super::text_table::Table;
+use super::verdict::{self, Case};
 
 /// A column: value of a run, heading, unit, factor.
 type Column = (fn(&RunSummary) -> f64, &'static str, &'static str, f64);
 
+/// The last two only if there are no classes of traffic, whose tables have them.
 const COLUMNS: [Column; 5] = [
     (|run| run.queue_pkts.mean, "queue", "packets", 1.0),
     (|run| run.queue_pkts.std, "sd", "packets", 1.0),
@@ -37,14 +42,49 @@ pub(super) fn first(look: Look, summary: &Summary) -> String {
 pub(super) fn tables(look: Look, summary: &Summary) -> String {
     let runs = runs(summary);
     let further = each(&runs, link).into_iter().skip(1).map(|link| Here::new(&runs, link));
-    further.map(|here| heading(look, &here) + &table(look, &here) + "\n").collect()
+    let of_link = |here: Here| {
+        let classes = classes(look, summary, &here);
+        let (title, columns) = match classes.as_str() {
+            "" => (String::new(), &COLUMNS[..]),
+            _ => (format!("\n{}\n", look.tone(Tone::Strong, QUEUE_TITLE)), &COLUMNS[..3]),
+        };
+        heading(look, &here) + &classes + &title + &table(look, &here, columns) + "\n"
+    };
+    further.map(of_link).collect()
+}
+
+/// The means of each class of traffic at a link, if its runs have classes.
+fn classes(look: Look, summary: &Summary, here: &Here) -> String {
+    let at_link = |case: &CaseComparison| -> Vec<ContenderComparison> {
+        let of_link = |it: &ContenderComparison| {
+            let runs: Vec<&RunSummary> = here.runs.iter().copied().filter(|run| run.label == it.label).collect();
+            let classes = compare::classes(&runs, None);
+            ContenderComparison { label: it.label.clone(), runs: runs.len(), classes, ..ContenderComparison::default() }
+        };
+        case.contenders.iter().map(of_link).collect()
+    };
+    let found: Vec<(&CaseComparison, Vec<ContenderComparison>)> =
+        summary.compare.cases.iter().map(|case| (case, at_link(case))).collect();
+    let name = |it: &ContenderComparison| {
+        let run = here.runs.iter().find(|run| run.label == it.label);
+        run.map_or_else(|| it.label.clone(), |run| here.row(run.contender(), run))
+    };
+    let cases: Vec<Case<'_>> = (found.iter())
+        .map(|(case, contenders)| Case {
+            axes: case.axes.words().map(|(_, value)| value.to_string()).collect(),
+            rows: contenders.iter().map(|it| (name(it), it)).collect(),
+        })
+        .collect();
+    let axes = summary.compare.cases.first().into_iter().flat_map(|case| case.axes.words());
+    let axes: Vec<String> = axes.map(|(axis, _)| record::axis_name(axis)).collect();
+    verdict::fitting_means(look, &summary.shown, &axes, &cases).0
 }
 
 /// For several links, a legend line with the name of the link that classes and differences refer to.
 pub(super) fn legend(summary: &Summary) -> Option<String> {
     match each(&runs(summary), link).as_slice() {
         [] | [_] => None,
-        [first, ..] => Some(format!("classes and differences are for link {first}; the report has all links")),
+        [first, ..] => Some(format!("differences are for link {first}; the report has those of all links")),
     }
 }
 
@@ -97,13 +137,13 @@ fn runs(summary: &Summary) -> Vec<&RunSummary> {
     summary.runs.iter().collect()
 }
 
-fn table(look: Look, here: &Here) -> String {
-    let heads: Vec<&str> = [""].into_iter().chain(COLUMNS.map(|c| c.1)).collect();
-    let units: Vec<&str> = [""].into_iter().chain(COLUMNS.map(|c| c.2)).collect();
+fn table(look: Look, here: &Here, columns: &[Column]) -> String {
+    let heads: Vec<&str> = [""].into_iter().chain(columns.iter().map(|c| c.1)).collect();
+    let units: Vec<&str> = [""].into_iter().chain(columns.iter().map(|c| c.2)).collect();
     let mut table = Table::new(&heads).units(&units).words(&[0]);
     for label in each(&here.runs, |run| &run.label) {
         let of_label: Vec<&RunSummary> = here.runs.iter().copied().filter(|run| run.label == label).collect();
-        let figures = COLUMNS.map(|(of, _, _, factor)| {
+        let figures = columns.iter().map(|(of, _, _, factor)| {
             let values: Vec<f64> = of_label.iter().map(|run| of(run) * factor).collect();
             let Interval { mean, half, .. } = Interval::of(&values);
             interval(Some(mean), Some(half))

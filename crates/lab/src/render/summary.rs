@@ -22,6 +22,8 @@ const QUEUE: [Column; 3] = [
     ("queue_pkts.std", "sd", "packets", 1.0),
     ("utilisation", "utilisation", "%", 100.0),
 ];
+/// Title of the table of the queue.
+pub(super) const QUEUE_TITLE: &str = "the queue at the link";
 const SETTLING: Column = ("settling_s", "settling", "s", 1.0);
 
 /// A row of a table: its first cells, and the contender.
@@ -62,7 +64,7 @@ pub fn by_case(look: Look, summary: &Summary) -> String {
         }
         let named = verdict::Case { axes: Vec::new(), rows: rows.iter().map(Row::named).collect() };
         let verdict = verdict::verdict(look, &summary.shown, &[], &[named]);
-        out += &format!("{}\n{}\n", verdict.text, look.tone(Tone::Strong, "the queue at the link"));
+        out += &format!("{}\n{}\n", verdict.text, look.tone(Tone::Strong, QUEUE_TITLE));
         out += &means(look, &runs, &[""], &rows);
         out.push('\n');
         if rows.len() > 1 {
@@ -109,7 +111,7 @@ fn points(look: Look, summary: &Summary, what: &str) -> String {
     let Verdict { text, legend: definitions } =
         verdict::verdict(look, &summary.shown, &axis_names, &cases.collect::<Vec<_>>());
     let mut out = answer(look, summary) + &beyond::first(look, summary);
-    out += &format!("{text}\n{}\n", look.tone(Tone::Strong, "the queue at the link"));
+    out += &format!("{text}\n{}\n", look.tone(Tone::Strong, QUEUE_TITLE));
     out += &(means(look, runs, &heads(what), &rows(0)) + "\n");
     let compared = rows(1);
     if !compared.is_empty() {
@@ -229,7 +231,7 @@ fn legend(look: Look, summary: &Summary, definitions: &[&str]) -> String {
     let first = summary.compare.cases.iter().filter_map(|case| case.contenders.first());
     let most = first.map(|contender| contender.runs).max().unwrap_or(0);
     let spread = match most {
-        0 | 1 => "one seed gives no confidence intervals; use --runs 5".to_string(),
+        0 | 1 => "one seed gives no confidence intervals; use several (--runs 5; in Python seeds=5)".to_string(),
         n => format!("±: 95 % confidence over {n} seeds; differences are paired by seed, * where 0 is outside"),
     };
     let queue = "queue: packets waiting, time-weighted; sd: its standard deviation over time".to_string();

@@ -27,30 +27,38 @@ pub(super) struct Verdict {
 /// contender of the same case. `axes`: headings of the axes. Results without classes have no tables.
 pub(super) fn verdict(look: Look, shown: &Shown, axes: &[String], cases: &[Case<'_>]) -> Verdict {
     let classes = classes(cases);
+    let (mut text, columns) = fitting_means(look, shown, axes, cases);
+    let mut legend: Vec<&str> = columns.iter().map(|column| column.about).collect();
+    legend.dedup();
+    if cases.iter().any(|case| case.rows.len() > 1) && !classes.is_empty() {
+        text += &format!("\n{}", differences(look, &Shape { classes: &classes, axes, columns: &columns }, cases));
+        legend.push("*: the best, if its interval overlaps no other");
+    }
+    Verdict { text, legend }
+}
+
+/// The table of means of these cases, and its columns: those of the scenario, or as many as fit into the terminal.
+/// Results without classes have an empty table.
+pub(super) fn fitting_means(
+    look: Look,
+    shown: &Shown,
+    axes: &[String],
+    cases: &[Case<'_>],
+) -> (String, Vec<&'static Metric>) {
+    let classes = classes(cases);
     if classes.is_empty() {
-        return Verdict::default();
+        return Default::default();
     }
     let mut columns = columns(shown, &classes, cases);
     let is_fixed = !shown.columns.is_empty();
-    let several = cases.iter().any(|case| case.rows.len() > 1);
     loop {
-        let shape = Shape { classes: &classes, axes, columns: &columns };
-        let mut text = means(look, &shape, cases);
+        let text = means(look, &Shape { classes: &classes, axes, columns: &columns }, cases);
         let is_wide = look.columns.is_some_and(|most| text.lines().any(|line| printed(line) > most));
         let last = columns.iter().enumerate().max_by_key(|(_, column)| column.rank).map(|(at, _)| at);
-        if let Some(at) = last.filter(|_| is_wide && !is_fixed && columns.len() > 1) {
-            columns.remove(at);
-            continue;
+        match last.filter(|_| is_wide && !is_fixed && columns.len() > 1) {
+            Some(at) => drop(columns.remove(at)),
+            None => return (text, columns),
         }
-        if several {
-            text += &format!("\n{}", differences(look, &shape, cases));
-        }
-        let mut legend: Vec<&str> = columns.iter().map(|column| column.about).collect();
-        legend.dedup();
-        if several {
-            legend.push("*: the best, if its interval overlaps no other");
-        }
-        return Verdict { text, legend };
     }
 }
 

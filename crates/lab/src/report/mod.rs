@@ -11,6 +11,7 @@ mod page;
 mod plot;
 mod printed;
 mod real;
+mod setting;
 mod shapes;
 mod summary_tables;
 mod traffic;
@@ -26,7 +27,7 @@ use crate::disk;
 use crate::disk::lock::{Wait, WriteLock};
 use crate::results::meta::{Meta, PaperMeta, RunMeta, SectionMeta, SeedCount};
 use crate::results::verdicts::Verdicts;
-use crate::run::store::StoreError;
+use crate::run::store::{self, StoreError};
 
 use each_run::Runs;
 use finds::Finds;
@@ -78,6 +79,10 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     let real = Real::read(dir, meta);
     let several = links.iter().any(Runs::are_several);
     let mut page = Page::new(&About::run(meta), real.as_ref(), several);
+    // A command behind an emulated link has no traffic of the scenario.
+    if let Some(case) = store::read_case(dir, 0).filter(|_| meta.link().is_none() && meta.subtitle.is_none()) {
+        page.setting(&setting::setting(&case.scenario), meta.cases);
+    }
     page.links(&links);
     let [id, title] = ["results", "Results"].map(str::to_string);
     // Results of earlier versions have no classes.

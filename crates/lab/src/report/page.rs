@@ -79,6 +79,12 @@ impl Page {
         page
     }
 
+    /// Adds the setting of the first of `points` points of the sweep to the subtitle.
+    pub(super) fn setting(&mut self, setting: &str, points: usize) {
+        let which = if points > 1 { format!("First of {points} points: ") } else { String::new() };
+        self.0.subtitle = format!("{which}{setting} {}", self.0.subtitle);
+    }
+
     /// Names the links of the figures, if there are several.
     pub(super) fn links(&mut self, links: &[Runs]) {
         let names: Vec<&str> = links.iter().filter_map(Runs::link).collect();

@@ -481,7 +481,8 @@ fn title(axis: &Axis, power: i32) -> String {
     let power = if power == 0 { String::new() } else { format!("10^{power}") };
     let unit =
         [power.as_str(), &axis.unit].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ");
-    if unit.is_empty() { axis.label.clone() } else { format!("{} ({unit})", axis.label) }
+    let label = if unit.is_empty() { axis.label.clone() } else { format!("{} ({unit})", axis.label) };
+    if axis.scale == Some("log") { label + ", logarithmic" } else { label }
 }
 
 #[cfg(test)]

@@ -412,8 +412,15 @@ fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
                 })
                 .collect();
             dots.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let end =
-                |of: fn(&Interval) -> f64, it: &Interval| if it.half.is_finite() { short(of(it)) } else { it.mean };
+            // An interval can exceed the range of the metric, a band does not.
+            let most = match (metric.unit, metric.name) {
+                ("%", _) => 100.0,
+                (_, "jain") => 1.0,
+                _ => f64::INFINITY,
+            };
+            let end = |of: fn(&Interval) -> f64, it: &Interval| {
+                if it.half.is_finite() { short(of(it).clamp(0.0, most)) } else { it.mean }
+            };
             Series {
                 name: runs
                     .entries

@@ -7,7 +7,7 @@ use crate::figures::stats::Interval;
 use crate::results::comparison::{CaseComparison, Comparison, ContenderComparison, TrafficComparison};
 use crate::results::named::{Axes, Named};
 use crate::results::quantity;
-use crate::results::record::{self, RunRecord};
+use crate::results::record::{self, RunRecord, RunSummary};
 use crate::results::traffic::ALL;
 use crate::run::plan::Plan;
 
@@ -36,6 +36,11 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
+    /// The results of its runs at the first link under study.
+    fn summaries(&self) -> Vec<&RunSummary> {
+        self.runs.iter().map(|run| &run.summary).collect()
+    }
+
     /// A quantity of every run, with its seed.
     pub fn samples(&self, quantity: &str) -> Result<Vec<(u64, f64)>, String> {
         let sample = |run: &&RunRecord| Ok((run.summary.seed, quantity::of(run, quantity)?));
@@ -96,12 +101,13 @@ pub fn of_groups<'a>(cases: impl Iterator<Item = (Axes, Vec<Group<'a>>)>) -> Com
 }
 
 fn contender(group: &Group, baseline: &Group) -> ContenderComparison {
+    let is_compared = group.contender != baseline.contender;
     let (mut mean, mut difference) = (Vec::new(), Vec::new());
     for (quantity, _) in QUANTITIES {
         let (Ok(own), Ok(base)) = (group.samples(quantity), baseline.samples(quantity)) else { continue };
         let values: Vec<f64> = own.iter().map(|(_, value)| *value).collect();
         mean.push((quantity, Interval::of(&values)));
-        if group.contender != baseline.contender {
+        if is_compared {
             difference.push((quantity, paired_by_seed(&own, &base)));
         }
     }
@@ -110,14 +116,15 @@ fn contender(group: &Group, baseline: &Group) -> ContenderComparison {
         runs: group.runs.len(),
         mean: mean.into_iter().collect(),
         difference: difference.into_iter().collect(),
-        classes: classes(group, baseline),
+        classes: classes(&group.summaries(), is_compared.then(|| baseline.summaries()).as_deref()),
     }
 }
 
-/// Metrics of each class of traffic.
-fn classes(group: &Group, baseline: &Group) -> Named<TrafficComparison> {
+/// Metrics of each class of traffic in these runs, and their differences from `baseline`, paired by seed. Without a
+/// baseline there are no differences.
+pub fn classes(own: &[&RunSummary], baseline: Option<&[&RunSummary]>) -> Named<TrafficComparison> {
     let mut names: Vec<&str> = Vec::new();
-    for traffic in group.runs.iter().flat_map(|run| &run.summary.traffic) {
+    for traffic in own.iter().flat_map(|run| &run.traffic) {
         if !names.contains(&traffic.name.as_str()) {
             names.push(&traffic.name);
         }
@@ -127,20 +134,20 @@ fn classes(group: &Group, baseline: &Group) -> Named<TrafficComparison> {
     let class = |name: &str| {
         let (mut mean, mut difference) = (Vec::new(), Vec::new());
         for metric in METRICS.map(|metric| metric.name) {
-            let samples = |group: &Group| -> Vec<(u64, f64)> {
-                let of_run = |run: &&RunRecord| {
-                    let traffic = run.summary.traffic.iter().find(|traffic| traffic.name == name)?;
-                    Some((run.summary.seed, traffic.metric(metric)?))
+            let samples = |runs: &[&RunSummary]| -> Vec<(u64, f64)> {
+                let of_run = |run: &&RunSummary| {
+                    let traffic = run.traffic.iter().find(|traffic| traffic.name == name)?;
+                    Some((run.seed, traffic.metric(metric)?))
                 };
-                group.runs.iter().filter_map(of_run).collect()
+                runs.iter().filter_map(of_run).collect()
             };
-            let own = samples(group);
-            if own.is_empty() {
+            let values = samples(own);
+            if values.is_empty() {
                 continue;
             }
-            mean.push((metric, Interval::of(&own.iter().map(|(_, value)| *value).collect::<Vec<_>>())));
-            if group.contender != baseline.contender {
-                difference.push((metric, paired_by_seed(&own, &samples(baseline))));
+            mean.push((metric, Interval::of(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>())));
+            if let Some(baseline) = baseline {
+                difference.push((metric, paired_by_seed(&values, &samples(baseline))));
             }
         }
         TrafficComparison { mean: mean.into_iter().collect(), difference: difference.into_iter().collect() }
