@@ -275,12 +275,14 @@
   }
   /** The dashes of a series. In panels, only of one that shares the panel of another. */
   const dashOf = (series, panels) => (panels ? null : series.dash) || (series.guest === null ? null : "6 3");
+  /** Has each point of a series a marker? The points of a short band are the values that were run. */
+  const hasMarks = (series, kind) => kind === "points" || (kind === "band" && series.points.length <= 40);
   /** What a chart draws of a series: a block, a line, or a marker. */
   function swatch(series, { kind, panels, fig }) {
     const line = s("path", { class: "stroke", d: "M1 6H25", "stroke-dasharray": dashOf(series, panels) });
     const block = s("path", { class: "area solid", d: "M3 1H23V11H3Z" });
     const mark = s("path", { class: "mark", d: series.mark, transform: "translate(13 6)" });
-    const isMarked = kind === "points" || (series.dense && !panels);
+    const isMarked = hasMarks(series, kind) || (series.dense && !panels);
     const kids = kind === "stack" || kind === "columns" ? [block]
       : [kind === "points" && fig.join === false ? "" : line, isMarked ? mark : ""];
     return s("svg", { class: `swatch ${series.colour}`, viewBox: "0 0 26 12", "aria-hidden": "true" }, kids);

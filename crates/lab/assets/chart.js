@@ -250,7 +250,7 @@
       return [s("path", { class: "area solid column", d: one.points.map(column).join("") }),
         whiskers ? s("path", { class: "bars", d: whiskers }) : ""];
     }
-    /** Markers, above all lines: every point of "points", single values between gaps, a few on dense lines. */
+    /** Markers, above all lines: every point of "points" and of short bands, single values between gaps, a few on dense lines. */
     drawMarks(one, X, Y) {
       if (this.kind === "stack" || this.categories) return null;
       const absent = (k) => !one.points[k] || one.points[k][1] === null;
@@ -261,8 +261,10 @@
         if (y === null || (Y.log && y <= 0) || (X.log && x <= 0)) return;
         const px = X.px(x), turn = named && px >= next;
         if (turn) next = px + 17 * COLOURS;
-        if (!turn && this.kind !== "points" && !(absent(k - 1) && absent(k + 1))) return;
-        const place = `translate(${round1(px)} ${round1(Y.px(y))})${turn ? " scale(1.3)" : ""}`;
+        const all = hasMarks(one, this.kind);
+        if (!turn && !all && !(absent(k - 1) && absent(k + 1))) return;
+        const size = turn ? " scale(1.3)" : all ? "" : " scale(0.5)";
+        const place = `translate(${round1(px)} ${round1(Y.px(y))})${size}`;
         marks.push(s("path", { class: "mark", d: one.mark, transform: place }));
       });
       return s("g", {}, marks);

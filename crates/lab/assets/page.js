@@ -72,7 +72,7 @@
       const isGrouped = leads.some((lead, k) => k > 0 && lead !== null && lead === leads[k - 1]);
       const group = (k) => (isGrouped && k > 0 && leads[k] !== leads[k - 1] ? "group" : null);
       const body = rows.map((row, at) => h("tr", { class: group(at) }, columns.map((c, k) =>
-        h("td", { class: [kind(k), isEmpty(row[k]) && "empty", row[k] && row[k].heat !== undefined && `heat heat${row[k].heat}`].filter(Boolean).join(" ") || null, "data-label": c.unit ? `${c.name}, ${c.unit}` : c.name }, cell(row[k])))));
+        h("td", { class: [kind(k), c.axis && "axis", isEmpty(row[k]) && "empty", row[k] && row[k].heat !== undefined && `heat heat${row[k].heat}`].filter(Boolean).join(" ") || null, "data-label": c.unit ? `${c.name}, ${c.unit}` : c.name }, cell(row[k])))));
       const title = `table-title-${slug(table.id)}`;
       const scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": title },
         h("table", { class: "data" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));
@@ -188,7 +188,8 @@
     const facts = list(data.facts);
     return h("section", { id: "origin" }, h("h2", {}, "Parameters and machine"),
       facts.length ? h("dl", { class: "facts" }, facts.map(([name, fact]) => h("div", {}, h("dt", {}, name), h("dd", {}, fact)))) : "",
-      data.command ? commandBox(data.command) : "");
+      data.command ? commandBox(data.command) : "",
+      data.scenario ? h("details", { class: "scenario" }, h("summary", {}, h("h3", {}, "Scenario with all defaults")), h("pre", {}, data.scenario)) : "");
   }
   /** Shows the rows of a table as cards if its columns do not fit. */
   function fitTables() {
@@ -303,7 +304,7 @@
     buildHeader(data);
     if (list(data.claims).length) main.append(buildClaims(data.claims, list(data.sections)));
     for (const section of [...list(data.sections), ...leftovers(data)]) main.append(buildSection(section, data));
-    if (list(data.facts).length || data.command) main.append(buildOrigin(data));
+    if (list(data.facts).length || data.command || data.scenario) main.append(buildOrigin(data));
     buildContents(main);
     fitTables();
     const maker = data.version ? `Made with ${data.version}. ` : "";

@@ -1,5 +1,9 @@
 //! The metrics of a class of traffic: their names in `summary.json`, and how tables show them.
 
+use forebay_sim::histogram::RESOLUTION;
+
+use super::stats::Interval;
+
 /// Which values are better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Better {
@@ -30,19 +34,26 @@ pub struct Metric {
     pub rank: Option<u8>,
     /// Definition, for legends. Metrics of one kind share it, such as all quantiles of the RTT.
     pub about: &'static str,
+    /// Largest error of a value, relative to it. Quantiles are those of histograms.
+    pub error: f64,
 }
 
 const THROUGHPUT: &str = "throughput: bytes that arrived for the first time, headers included / time";
 const GOODPUT: &str = "goodput: payload that arrived for the first time (RFC 2647) / time";
 const WAIT: &str = "wait: queueing delay at the link, without transmission and propagation";
-const RTT: &str = "RTT: round-trip time that TCP senders measure";
+const RTT: &str = "RTT: round-trip time that TCP senders measure, in a simulation of one packet per round trip";
 const DONE: &str = "done: completion time of files and pages, from the request or the first packet on";
 const LOSS: &str = "loss: packets dropped at the queue / packets offered; without losses on the wire";
 const MARKS: &str = "marks: packets marked CE at the queue / packets offered";
 const JAIN: &str = "Jain: fairness index of the goodput of flows that are active all the time; 1 is equal";
 
 const fn metric(name: &'static str, (head, unit): (&'static str, &'static str), about: &'static str) -> Metric {
-    Metric { name, head, unit, points: unit, factor: 1.0, better: Better::Low, rank: None, about }
+    Metric { name, head, unit, points: unit, factor: 1.0, better: Better::Low, rank: None, about, error: 0.0 }
+}
+
+/// A quantile of a histogram.
+const fn quantile(name: &'static str, heads: (&'static str, &'static str), about: &'static str) -> Metric {
+    Metric { error: RESOLUTION, ..metric(name, heads, about) }
 }
 
 impl Metric {
@@ -64,6 +75,12 @@ impl Metric {
         Self { factor: 100.0, points: "points", ..self }
     }
 
+    /// The mean of these values with its interval, which includes their error.
+    pub fn interval(&self, values: &[f64]) -> Interval {
+        let found = Interval::of(values);
+        Interval { half: found.half + self.error * found.mean.abs(), ..found }
+    }
+
     /// The metric with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)
@@ -75,16 +92,16 @@ pub const METRICS: [Metric; 17] = [
     metric("throughput_bps", ("throughput", "Mb/s"), THROUGHPUT).rate().ranked(10),
     metric("goodput_bps", ("goodput", "Mb/s"), GOODPUT).rate().ranked(1),
     metric("wait_ms.mean", ("wait mean", "ms"), WAIT),
-    metric("wait_ms.p50", ("wait p50", "ms"), WAIT).ranked(2),
-    metric("wait_ms.p95", ("wait p95", "ms"), WAIT),
-    metric("wait_ms.p99", ("wait p99", "ms"), WAIT).ranked(0),
+    quantile("wait_ms.p50", ("wait p50", "ms"), WAIT).ranked(2),
+    quantile("wait_ms.p95", ("wait p95", "ms"), WAIT),
+    quantile("wait_ms.p99", ("wait p99", "ms"), WAIT).ranked(0),
     metric("rtt_ms.mean", ("RTT mean", "ms"), RTT),
-    metric("rtt_ms.p50", ("RTT p50", "ms"), RTT).ranked(8),
-    metric("rtt_ms.p95", ("RTT p95", "ms"), RTT),
-    metric("rtt_ms.p99", ("RTT p99", "ms"), RTT).ranked(7),
-    metric("fct_s.p50", ("done p50", "s"), DONE).ranked(4),
-    metric("fct_s.p95", ("done p95", "s"), DONE).ranked(3),
-    metric("fct_s.p99", ("done p99", "s"), DONE),
+    quantile("rtt_ms.p50", ("RTT p50", "ms"), RTT).ranked(8),
+    quantile("rtt_ms.p95", ("RTT p95", "ms"), RTT),
+    quantile("rtt_ms.p99", ("RTT p99", "ms"), RTT).ranked(7),
+    quantile("fct_s.p50", ("done p50", "s"), DONE).ranked(4),
+    quantile("fct_s.p95", ("done p95", "s"), DONE).ranked(3),
+    quantile("fct_s.p99", ("done p99", "s"), DONE),
     metric("fct_s.n", ("done", "files"), DONE).better(Better::High),
     metric("loss_ratio", ("loss", "%"), LOSS).percent().ranked(5),
     metric("mark_ratio", ("marks", "%"), MARKS).percent().better(Better::Neither).ranked(9),

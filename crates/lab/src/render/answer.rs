@@ -46,21 +46,22 @@ struct Found<'a> {
     worst: (Row<'a>, f64),
 }
 
-/// Which discipline is best, in one or two sentences; none if there is nothing to compare.
+/// Which discipline is best, in a few sentences; none if there is nothing to compare.
 pub fn answer(summary: &Summary) -> Vec<String> {
     let cases: Vec<Vec<Row<'_>>> = summary.compare.cases.iter().map(|case| rows(summary, case)).collect();
     let is_compared = cases.iter().any(|rows| rows.len() > 1);
     let mut said: Vec<String> = match cases.as_slice() {
         _ if !is_compared => return Vec::new(),
         [rows] => of_case(rows),
-        _ => QUESTIONS.iter().filter_map(|question| of_points(&cases, question)).collect(),
+        _ => QUESTIONS.iter().filter_map(|question| of_points(&cases, question)).chain(worse_at(&cases)).collect(),
     };
     if said.is_empty() {
         said.push("No discipline is clearly better in p99 queueing delay or completion time.".to_string());
     }
-    let is_single = cases.iter().flatten().all(|(_, it)| it.runs < 2);
-    if is_single {
-        said.push("This is one seed; use several to separate differences from chance.".to_string());
+    match cases.iter().flatten().map(|(_, it)| it.runs).max() {
+        Some(2) => said.push("These are two seeds; use five or more for narrower intervals.".to_string()),
+        Some(3..) => {}
+        _ => said.push("This is one seed; use several to separate differences from chance.".to_string()),
     }
     said
 }
@@ -77,22 +78,36 @@ fn value(row: Row<'_>, class: &str, metric: &str) -> Option<Interval> {
     row.1.classes.get(class)?.mean.get(metric).copied()
 }
 
+/// The contenders that are best in a class, best value first, and the worst one. `None` if the intervals of best and
+/// worst overlap.
+fn find_in<'a>(rows: &[Row<'a>], class: &'a str, metric: &str) -> Option<Found<'a>> {
+    let all: Vec<(Row<'a>, Interval)> =
+        rows.iter().filter_map(|row| Some((*row, value(*row, class, metric)?))).collect();
+    let lowest = all.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?.1;
+    let worst = *all.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
+    let is_close = |it: &Interval| it.mean - end(it) <= lowest.mean + end(&lowest);
+    let mut best: Vec<(Row<'a>, f64)> =
+        all.iter().filter(|(_, it)| is_close(it)).map(|(row, it)| (*row, it.mean)).collect();
+    best.sort_by(|a, b| a.1.total_cmp(&b.1));
+    (!is_close(&worst.1)).then_some(Found { class, best, worst: (worst.0, worst.1.mean) })
+}
+
+/// Half-width of an interval. One seed has none: its mean counts.
+fn end(it: &Interval) -> f64 {
+    if it.half.is_finite() { it.half } else { 0.0 }
+}
+
+impl Found<'_> {
+    /// Worst value relative to the best.
+    fn ratio(&self) -> f64 {
+        self.worst.1 / self.best[0].1.max(f64::MIN_POSITIVE)
+    }
+}
+
 /// The class with the largest ratio of worst to best contender. Classes where their intervals overlap are ignored.
 fn find<'a>(rows: &[Row<'a>], classes: &[&'a str], metric: &str) -> Option<Found<'a>> {
-    let of_class = |class: &'a str| {
-        let all: Vec<(Row<'a>, Interval)> =
-            rows.iter().filter_map(|row| Some((*row, value(*row, class, metric)?))).collect();
-        let lowest = all.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?.1;
-        let worst = *all.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
-        // One seed has no interval: its mean counts.
-        let end = |half: f64| if half.is_finite() { half } else { 0.0 };
-        let is_close = |it: &Interval| it.mean - end(it.half) <= lowest.mean + end(lowest.half);
-        let best = all.iter().filter(|(_, it)| is_close(it)).map(|(row, it)| (*row, it.mean));
-        let found = Found { class, best: best.collect(), worst: (worst.0, worst.1.mean) };
-        (!is_close(&worst.1)).then_some((worst.1.mean / lowest.mean.max(f64::MIN_POSITIVE), found))
-    };
-    let found = classes.iter().filter_map(|class| of_class(class));
-    found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, found)| found)
+    let found = classes.iter().filter_map(|class| find_in(rows, class, metric));
+    found.max_by(|a, b| a.ratio().total_cmp(&b.ratio()))
 }
 
 /// The classes of a case. If it has fewer than two, only [`ALL`]: all traffic.
@@ -117,7 +132,7 @@ fn of_case(rows: &[Row<'_>]) -> Vec<String> {
         let values: Vec<String> = best.iter().map(|(_, value)| significant(*value, 2)).collect();
         let (object, unit, have, place) = (question.object, question.unit, have(names.len()), place(class));
         let (against, under) = (significant(worst.1, 2), worst.0.0);
-        let cost = goodput(best[0].0, worst.0);
+        let cost = shared_cost(&best, worst.0);
         let more = if cost == known { "" } else { &cost };
         let (names, values) = (listed(&names), listed(&values));
         said.push(format!(
@@ -136,45 +151,143 @@ fn worse(own: Row<'_>, other: Row<'_>, classes: &[&str], told: &[(&str, &str)]) 
     let cells = QUESTIONS.iter().flat_map(|question| classes.iter().map(move |class| (question, *class)));
     let untold = cells.filter(|(question, class)| !told.contains(&(question.metric, *class)));
     let found = untold.filter_map(|(question, class)| {
-        let [high, low] = [own, other].map(|row| value(row, class, question.metric));
-        let (high, low) = (high?, low?);
-        // One seed has no interval: its mean counts.
-        let end = |half: f64| if half.is_finite() { half } else { 0.0 };
-        let is_clear = high.mean - end(high.half) > low.mean + end(low.half) && high.mean > WORSE * low.mean;
-        is_clear.then_some((high.mean / low.mean.max(f64::MIN_POSITIVE), question, class, [high, low]))
+        let [high, low] = worse_values(own, other, class, question.metric)?;
+        Some((high / low.max(f64::MIN_POSITIVE), question, class, [high, low]))
     });
     let (_, question, class, values) = found.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let [high, low] = values.map(|value| significant(value.mean, 2));
+    let [high, low] = values.map(|value| significant(value, 2));
     let (Question { object, unit, .. }, place) = (question, place(class));
     Some(format!("But {} has a higher {object}{place}: {high} {unit} against {low} {unit} under {}.", own.0, other.0))
 }
 
-/// Goodput of all traffic under `best` relative to `worst`, such as `, with 2.1 % less goodput`; empty if unknown.
-fn goodput(best: Row<'_>, worst: Row<'_>) -> String {
+/// The values of `own` and `other`, if that of `own` is clearly worse.
+fn worse_values(own: Row<'_>, other: Row<'_>, class: &str, metric: &str) -> Option<[f64; 2]> {
+    let [high, low] = [own, other].map(|row| value(row, class, metric));
+    let (high, low) = (high?, low?);
+    let is_clear = high.mean - end(&high) > low.mean + end(&low) && high.mean > WORSE * low.mean;
+    is_clear.then_some([high.mean, low.mean])
+}
+
+/// At how many points of a sweep, and where, the contender of the first answer is clearly worse than another one: the
+/// metric, class and other contender with the most points.
+fn worse_at(cases: &[Vec<Row<'_>>]) -> Option<String> {
+    let all: Vec<Row<'_>> = cases.iter().flatten().copied().collect();
+    let names = QUESTIONS.iter().find_map(|question| winners(cases, question))?.1;
+    let [name] = names.as_slice() else { return None };
+    let mut others: Vec<&str> = all.iter().map(|row| row.0).filter(|other| other != name).collect();
+    others.dedup();
+    let mut best: Option<(usize, String)> = None;
+    for question in &QUESTIONS {
+        for class in classes(&all) {
+            for other in &others {
+                let row = |rows: &[Row<'_>], name: &str| rows.iter().position(|row| row.0 == name);
+                let pairs: Vec<(f64, f64)> = (cases.iter())
+                    .filter_map(|rows| {
+                        let (own, other) = (rows[row(rows, name)?], rows[row(rows, other)?]);
+                        worse_values(own, other, class, question.metric).map(|[own, other]| (own, other))
+                    })
+                    .collect();
+                if pairs.len() > best.as_ref().map_or(0, |(most, _)| *most) {
+                    let (Question { object, unit, .. }, place) = (question, place(class));
+                    let (own, against) = (range(&pairs, |pair| pair.0, unit), range(&pairs, |pair| pair.1, unit));
+                    let (n, of) = (pairs.len(), cases.len());
+                    let text = format!(
+                        "But {name} has a higher {object}{place} at {n} of {of} points: {own} against {against} under {other}."
+                    );
+                    best = Some((n, text));
+                }
+            }
+        }
+    }
+    best.map(|(_, text)| text)
+}
+
+/// The goodput cost of the best contenders, if it is the same for all.
+fn shared_cost(best: &[(Row<'_>, f64)], worst: Row<'_>) -> String {
+    let mut costs = best.iter().map(|(row, _)| cost(&change(*row, worst).into_iter().collect::<Vec<_>>()));
+    let first = costs.next().unwrap_or_default();
+    if costs.all(|cost| cost == first) { first } else { String::new() }
+}
+
+/// Goodput of all traffic under `own` relative to `other`, minus 1.
+fn change(own: Row<'_>, other: Row<'_>) -> Option<f64> {
     let mean = |row| value(row, ALL, "goodput_bps").map(|found| found.mean).filter(|mean| *mean > 0.0);
-    let Some((own, other)) = mean(best).zip(mean(worst)) else { return String::new() };
-    match own / other - 1.0 {
-        change if change.abs() < SAME => ", at the same total goodput".to_string(),
-        change if change < 0.0 => format!(", with {} % less total goodput", significant(-100.0 * change, 2)),
-        change => format!(", with {} % more total goodput", significant(100.0 * change, 2)),
+    Some(mean(own)? / mean(other)? - 1.0)
+}
+
+/// Changes of goodput in words, such as `, with 2.1 % less total goodput`; empty if there are none or they differ in
+/// sign.
+fn cost(changes: &[f64]) -> String {
+    let (less, more) = (changes.iter().all(|x| *x < SAME), changes.iter().all(|x| *x > -SAME));
+    match (less, more) {
+        _ if changes.is_empty() => String::new(),
+        (true, true) => ", at the same total goodput".to_string(),
+        (true, false) => format!(", with {} less total goodput", range(changes, |x| -100.0 * x, "%")),
+        (false, true) => format!(", with {} more total goodput", range(changes, |x| 100.0 * x, "%")),
+        (false, false) => String::new(),
     }
 }
 
-/// How many points of a sweep each contender wins.
-fn of_points(cases: &[Vec<Row<'_>>], question: &Question) -> Option<String> {
-    let found: Vec<Found<'_>> = cases.iter().filter_map(|rows| find(rows, &[ALL], question.metric)).collect();
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for (name, _) in found.iter().flat_map(|found| found.best.iter().map(|(row, _)| *row)) {
-        match counts.iter_mut().find(|(known, _)| known == &name) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((name, 1)),
+/// The clear results of the points of a sweep in one class, and the contenders with the most points. The class is the
+/// one with the most clear points, and of those the one with the largest ratios of worst to best.
+fn winners<'a>(cases: &[Vec<Row<'a>>], question: &Question) -> Option<(Vec<Found<'a>>, Vec<&'a str>)> {
+    let all: Vec<Row<'_>> = cases.iter().flatten().copied().collect();
+    let of_class = |class| cases.iter().filter_map(|rows| find_in(rows, class, question.metric)).collect::<Vec<_>>();
+    let weight = |found: &Vec<Found<'_>>| found.iter().map(|found| found.ratio().max(1.0).ln()).sum::<f64>();
+    let order = |a: &Vec<Found<'_>>, b: &Vec<Found<'_>>| a.len().cmp(&b.len()).then(weight(a).total_cmp(&weight(b)));
+    let found = classes(&all).into_iter().map(of_class).max_by(order)?;
+    let mut names: Vec<&str> = Vec::new();
+    for (row, _) in found.iter().flat_map(|found| &found.best) {
+        if !names.contains(&row.0) {
+            names.push(row.0);
         }
     }
-    let most = counts.iter().map(|(_, count)| *count).max()?;
-    let names: Vec<&str> = counts.iter().filter(|(_, count)| *count == most).map(|(name, _)| *name).collect();
+    let most = names.iter().map(|name| wins(&found, name)).max()?;
+    names.retain(|name| wins(&found, name) == most);
+    Some((found, names))
+}
+
+/// At how many points a contender is among the best.
+fn wins(found: &[Found<'_>], name: &str) -> usize {
+    found.iter().filter(|found| found.best.iter().any(|(row, _)| row.0 == name)).count()
+}
+
+/// How many points of a sweep the best contender wins.
+fn of_points(cases: &[Vec<Row<'_>>], question: &Question) -> Option<String> {
+    let (found, names) = winners(cases, question)?;
+    let most = wins(&found, names[0]);
     let each = if names.len() > 1 { " each" } else { "" };
-    let (have, object) = (have(names.len()), question.object);
-    Some(format!("{} {have} the lowest {object} at {most} of {} points{each}.", listed(&names), cases.len()))
+    let (have, place, object) = (have(names.len()), place(found[0].class), question.object);
+    let values = if let [name] = names.as_slice() { extent(&found, name, question.unit) } else { String::new() };
+    let open = match cases.len() - found.len() {
+        0 => String::new(),
+        1 => " At 1 point no discipline is clearly better.".to_string(),
+        n => format!(" At {n} points no discipline is clearly better."),
+    };
+    let (names, all) = (listed(&names), cases.len());
+    Some(format!("{names} {have} the lowest {object}{place} at {most} of {all} points{each}{values}.{open}"))
+}
+
+/// The values of a contender where it is best, and of the worst there: `: 0.20 to 0.22 ms against 105 to 119 ms`.
+fn extent(found: &[Found<'_>], name: &str, unit: &str) -> String {
+    let mut won: Vec<(&Found<'_>, (Row<'_>, f64))> = Vec::new();
+    for found in found {
+        won.extend(found.best.iter().find(|(row, _)| row.0 == name).map(|own| (found, *own)));
+    }
+    let pairs: Vec<(f64, f64)> = won.iter().map(|(found, (_, value))| (*value, found.worst.1)).collect();
+    let changes: Vec<f64> = won.iter().filter_map(|(found, (row, _))| change(*row, found.worst.0)).collect();
+    let worst: Vec<&str> = won.iter().map(|(found, _)| found.worst.0.0).collect();
+    let under = if worst.iter().all(|name| *name == worst[0]) { worst[0] } else { "the worst" };
+    let (own, against) = (range(&pairs, |pair| pair.0, unit), range(&pairs, |pair| pair.1, unit));
+    format!(": {own} against {against} under {under}{}", cost(&changes))
+}
+
+/// The least and the largest of these values, such as `0.20 to 0.22 ms`.
+fn range<T>(all: &[T], of: fn(&T) -> f64, unit: &str) -> String {
+    let least = all.iter().map(of).fold(f64::INFINITY, f64::min);
+    let most = all.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
+    let [least, most] = [least, most].map(|value| significant(value, 2));
+    if least == most { format!("{least} {unit}") } else { format!("{least} to {most} {unit}") }
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -274,6 +387,34 @@ mod tests {
         let case =
             |b: f64| [("a", 40.0), ("b", b)].map(|(name, mean)| contender(name, 5, &[(ALL, WAIT, mean, 1.0)])).to_vec();
         let said = answer(&summary(vec![case(10.0), case(20.0), case(60.0)]));
-        assert_eq!(said, ["b has the lowest p99 queueing delay at 2 of 3 points."]);
+        let want = "b has the lowest p99 queueing delay at 2 of 3 points: 10 to 20 ms against 40 ms under a.";
+        let but = "But b has a higher p99 queueing delay at 1 of 3 points: 60 ms against 40 ms under a.";
+        assert_eq!(said, [want, but]);
+    }
+
+    #[test]
+    fn sweep_says_where_the_best_is_worse() {
+        let case = |web: f64| {
+            let fifo = [("call", WAIT, 100.0, 1.0), ("web", WAIT, 100.0, 1.0)];
+            let fq = [("call", WAIT, 1.0, 0.1), ("web", WAIT, web, 5.0)];
+            vec![contender("fifo", 5, &fifo), contender("fq", 5, &fq)]
+        };
+        let said = answer(&summary(vec![case(150.0), case(105.0), case(180.0)]));
+        let want = "But fq has a higher p99 queueing delay for web at 2 of 3 points: 150 to 180 ms against 100 ms under \
+                    fifo.";
+        assert_eq!(said.last().unwrap(), want);
+    }
+
+    #[test]
+    fn sweep_names_the_class_with_most_clear_points() {
+        let case = |call: f64, web: f64| {
+            let fifo = [("call", WAIT, 100.0, 1.0), ("web", WAIT, 100.0, 1.0)];
+            let fq = [("call", WAIT, call, 0.1), ("web", WAIT, web, 5.0)];
+            vec![contender("fifo", 5, &fifo), contender("fq", 5, &fq)]
+        };
+        let said = answer(&summary(vec![case(1.0, 50.0), case(2.0, 98.0), case(100.5, 97.0)]));
+        let want = "fq has the lowest p99 queueing delay for call at 2 of 3 points: 1.0 to 2.0 ms against 100 ms under \
+                    fifo. At 1 point no discipline is clearly better.";
+        assert_eq!(said, [want]);
     }
 }

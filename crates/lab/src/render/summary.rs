@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use forebay_sim::histogram::RESOLUTION;
+
 use crate::figures::stats::Interval;
 use crate::results::comparison::ContenderComparison;
 use crate::results::record::{self, RunSummary};
@@ -232,15 +234,25 @@ fn legend(look: Look, summary: &Summary, definitions: &[&str]) -> String {
     let most = first.map(|contender| contender.runs).max().unwrap_or(0);
     let spread = match most {
         0 | 1 => "one seed gives no confidence intervals; use several (--runs 5; in Python seeds=5)".to_string(),
+        2 => "±: 95 % confidence over 2 seeds, which makes it wide; use more (--runs 5; in Python seeds=5)".to_string(),
         n => format!("±: 95 % confidence over {n} seeds; differences are paired by seed, * where 0 is outside"),
     };
+    let resolution =
+        format!("percentiles have a resolution of {} %, which ± includes", significant(100.0 * RESOLUTION, 2));
+    let resolution = (most > 1 && !definitions.is_empty()).then_some(resolution);
     let queue = "queue: packets waiting, time-weighted; sd: its standard deviation over time".to_string();
     let settling = [
         "settling: until the queue stays within 20 % of report.reference",
         "          runs that never settle count with their full duration; (k of n): k of n runs settle",
     ];
     let settling = settling.into_iter().filter(|_| summary.shown.reference).map(str::to_string);
-    let lines = definitions.iter().map(|line| (*line).to_string()).chain([spread, queue]).chain(settling);
+    let lines = definitions
+        .iter()
+        .map(|line| (*line).to_string())
+        .chain([spread])
+        .chain(resolution)
+        .chain([queue])
+        .chain(settling);
     let more = beyond::legend(summary).into_iter().chain(wire_losses(&summary.runs));
     lines.chain(more).map(|line| look.tone(Tone::Faint, &line) + "\n").collect()
 }

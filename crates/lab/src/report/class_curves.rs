@@ -67,8 +67,9 @@ impl Runs {
         let seed = self.of_case(case).next().map_or(0, |e| e.runs[0].summary.seed);
         let which = format!("seed {seed}, the warm-up is included");
         let averaged = format!("Averaged over {RATE_OVER_S} s, headers included; {which}.");
-        let wait =
-            format!("Mean of the packets sent in each sampling interval; {which}. A dot is an interval between gaps.");
+        let wait = format!(
+            "Mean of the packets sent in each sampling interval; {which}. A single dot: no packets were sent in the intervals before and after."
+        );
         let curves = [
             ("wait_ms", "Queueing delay", "queueing delay", "ms", wait, Shown::Plain),
             ("throughput_bps", "Throughput at the link", "throughput", "Mb/s", averaged, Shown::Rate),

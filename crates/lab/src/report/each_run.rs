@@ -16,6 +16,9 @@ use crate::theory::{mmpp, setting};
 /// With more cases than this, curves over time are shown only for the first, the middle and the last.
 pub(crate) const CASES_OVER_TIME: usize = 3;
 
+/// Most values of an axis that are listed one by one.
+const MOST_VALUES: usize = 8;
+
 /// Name of the first link of every dumbbell.
 const LINK_OF_A_DUMBBELL: &str = "bottleneck";
 
@@ -137,6 +140,34 @@ impl Runs {
         let mut cases: Vec<usize> = self.entries.iter().map(|e| e.case).collect();
         cases.dedup();
         cases
+    }
+
+    /// Which cases have curves over time and distributions; `None`: all.
+    pub(super) fn curves_of_some_cases(&self) -> Option<String> {
+        let all = self.cases().len();
+        (self.over_time.len() < all).then(|| {
+            format!("Curves against time and distributions are of the first, the middle and the last of {all} points.")
+        })
+    }
+
+    /// The axes of the sweep with their values: `a = 1, 2; b = 10mbit, 20mbit`. Empty without axes.
+    pub(super) fn sweep(&self) -> String {
+        let mut axes: Vec<(String, Vec<&str>)> = Vec::new();
+        for (axis, value) in self.entries.iter().flat_map(|entry| entry.runs[0].summary.axes.words()) {
+            let name = record::axis_name(axis);
+            let at = axes.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+                axes.push((name, Vec::new()));
+                axes.len() - 1
+            });
+            if !axes[at].1.contains(&value) {
+                axes[at].1.push(value);
+            }
+        }
+        let axis = |(name, values): (String, Vec<&str>)| match values.len() {
+            n if n > MOST_VALUES => format!("{name} = {} to {} ({n} values)", values[0], values[n - 1]),
+            _ => format!("{name} = {}", values.join(", ")),
+        };
+        axes.into_iter().map(axis).collect::<Vec<_>>().join("; ")
     }
 
     pub(super) fn of_case(&self, case: usize) -> impl Iterator<Item = &Entry> {

@@ -2,6 +2,7 @@
 
 use super::each_run::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{Axis, Figure, Layout, Points, Series};
+use super::traffic::{FEWEST_SEEDS, intervals};
 use crate::claims::exhibits::Rule;
 use crate::figures::class_column::ClassColumn;
 use crate::figures::flow_column::FlowColumn;
@@ -195,12 +196,16 @@ impl Runs {
                 Series { name, points, bars: Some(bars), ..Series::default() }
             })
             .collect();
-        let caption = "Means over the seeds with 95 % confidence intervals.";
+        // With two axes, neighbours in order of the queue are not neighbours in the sweep.
+        let axes = self.entries.first().map_or(0, |e| e.runs[0].summary.axes.words().count());
+        let is_line = axes == 1 && cases.len() > 1;
+        let caption = format!("{}.", intervals(self, "intervals"));
         Figure {
             id: id.to_string(),
             title: title.to_string(),
-            caption: self.are_several().then(|| caption.to_string()),
+            caption: Some(caption),
             kind: "points",
+            join: (!is_line).then_some(false),
             x: Axis::from_zero("mean queue", "packets"),
             y: Axis::new(label, ""),
             series,
@@ -249,8 +254,7 @@ fn which_x(entry: &Entry) -> Interval {
 }
 
 fn bar(x: &Interval, y: &Interval) -> Option<[Option<f64>; 4]> {
-    let known = x.half.is_finite() && y.half.is_finite();
-    known.then(|| [x.lo(), x.hi(), y.lo(), y.hi()].map(|end| Some(short(end))))
+    (x.n >= FEWEST_SEEDS && y.n >= FEWEST_SEEDS).then(|| [x.lo(), x.hi(), y.lo(), y.hi()].map(|end| Some(short(end))))
 }
 
 /// Six significant digits, to keep the page small.

@@ -81,7 +81,8 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     let mut page = Page::new(&About::run(meta), real.as_ref(), several);
     // A command behind an emulated link has no traffic of the scenario.
     if let Some(case) = store::read_case(dir, 0).filter(|_| meta.link().is_none() && meta.subtitle.is_none()) {
-        page.setting(&setting::setting(&case.scenario), meta.cases);
+        page.setting(&setting::setting(&case.scenario), &links.first().map_or_else(String::new, Runs::sweep));
+        page.scenario(case.scenario.to_toml());
     }
     page.links(&links);
     let [id, title] = ["results", "Results"].map(str::to_string);

@@ -79,10 +79,15 @@ impl Page {
         page
     }
 
-    /// Adds the setting of the first of `points` points of the sweep to the subtitle.
-    pub(super) fn setting(&mut self, setting: &str, points: usize) {
-        let which = if points > 1 { format!("First of {points} points: ") } else { String::new() };
-        self.0.subtitle = format!("{which}{setting} {}", self.0.subtitle);
+    /// Adds the axes of the sweep, if there are any, and the setting of its first point to the subtitle.
+    pub(super) fn setting(&mut self, setting: &str, sweep: &str) {
+        let sweep = if sweep.is_empty() { String::new() } else { format!("Sweep: {sweep}. At its first point: ") };
+        self.0.subtitle = format!("{sweep}{setting} {}", self.0.subtitle);
+    }
+
+    /// Adds the scenario, with all defaults.
+    pub(super) fn scenario(&mut self, text: String) {
+        self.0.scenario = Some(text);
     }
 
     /// Names the links of the figures, if there are several.
@@ -130,7 +135,8 @@ impl Page {
             );
         }
         let (figures, tables) = (first.figures(&format!("{id}-queue")), summary_tables::tables(first, id));
-        self.add(&format!("{id}-queue"), &format!("The queue{}", first.place()), None, figures, tables);
+        let text = first.curves_of_some_cases();
+        self.add(&format!("{id}-queue"), &format!("The queue{}", first.place()), text.as_deref(), figures, tables);
         for (i, link) in links.iter().enumerate().skip(1) {
             let id = format!("{id}-link{}", i + 1);
             let mut tables = traffic::tables_of_link(link, &summary.shown, &id);

@@ -10,6 +10,9 @@ use crate::claims::exhibits::Rule;
 pub(super) struct PageData {
     pub(super) title: String,
     pub(super) subtitle: String,
+    /// The scenario of the first case as TOML, with all defaults; only of a scenario's own runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) scenario: Option<String>,
     pub(super) version: String,
     /// The command that produced it.
     pub(super) command: Option<String>,
@@ -98,7 +101,7 @@ pub(super) struct Figure {
     pub(super) claims: Option<Vec<String>>,
     /// `line`, `points`, `columns`, `cdf`, `step` or `band`.
     pub(super) kind: &'static str,
-    /// Whether points are joined; set only for figures of a paper.
+    /// Whether points are joined; `None`: the usual of the kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) join: Option<bool>,
     /// Arrangement in panels. With a single panel it is `null` in figures of a paper, and absent in others.
@@ -245,6 +248,9 @@ pub(super) struct Column {
     /// Whether it has numbers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) numeric: bool,
+    /// Whether it has the values of an axis. On a narrow page each value has the name of the axis.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) axis: bool,
 }
 
 impl Column {
@@ -255,7 +261,12 @@ impl Column {
 
     /// A column of numbers.
     pub(super) fn numbers(name: &str, unit: &str) -> Self {
-        Self { name: name.to_string(), unit: Some(unit.to_string()), numeric: true }
+        Self { name: name.to_string(), unit: Some(unit.to_string()), numeric: true, axis: false }
+    }
+
+    /// A column with the values of an axis.
+    pub(super) fn axis(name: &str) -> Self {
+        Self { name: name.to_string(), axis: true, ..Self::default() }
     }
 }
 

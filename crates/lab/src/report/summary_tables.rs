@@ -4,7 +4,7 @@ use super::each_run::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{self, Cell, Table};
 use crate::figures::stats::Interval;
 use crate::results::quantity;
-use crate::results::record::{Reference, RunRecord};
+use crate::results::record::{self, Reference, RunRecord};
 use crate::run::compare::paired_by_seed;
 
 /// Column heading, unit, quantity.
@@ -58,20 +58,24 @@ fn headings(columns: &[Column]) -> Vec<shapes::Column> {
     all
 }
 
-/// Two tables per case: means and differences.
+const MEANS: &str = "Means with 95 % confidence intervals";
+
+/// Two tables of means and differences: for each case, or of all cases if they are many.
 pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Table> {
     let mut tables = Vec::new();
     let (columns, several) = (&columns(runs), runs.are_several());
     let paired = if several { ", paired by seed" } else { "" };
+    if runs.cases().len() > CASES_OVER_TIME {
+        return of_all_cases(runs, prefix, columns);
+    }
     for case in runs.cases() {
         let entries: Vec<&Entry> = runs.of_case(case).collect();
         let suffix = runs.suffix(case);
         tables.push(Table {
             id: format!("{prefix}-means-{case}"),
-            title: format!("{}{suffix}", if several { "Means with 95 % confidence intervals" } else { "Figures" }),
+            title: format!("{}{suffix}", if several { MEANS } else { "Figures" }),
             columns: headings(columns),
             rows: entries.iter().map(|e| means(e, columns)).collect(),
-            folded: runs.cases().len() > CASES_OVER_TIME,
             caption: has_reference(runs).then(|| SETTLING.to_string()),
             ..Table::default()
         });
@@ -87,6 +91,42 @@ pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Table> {
                 ..Table::default()
             });
         }
+    }
+    tables
+}
+
+/// A table of means and one of differences, each with a row per case and contender.
+fn of_all_cases(runs: &Runs, prefix: &str, columns: &[Column]) -> Vec<Table> {
+    let axes = |entry: &Entry| -> Vec<Cell> {
+        entry.runs[0].summary.axes.words().map(|(_, value)| Cell::from(value.to_string())).collect()
+    };
+    let names = runs.entries.first().into_iter().flat_map(|entry| entry.runs[0].summary.axes.words());
+    let names: Vec<shapes::Column> = names.map(|(axis, _)| shapes::Column::axis(&record::axis_name(axis))).collect();
+    let (mut all, mut compared) = (Vec::new(), Vec::new());
+    for case in runs.cases() {
+        let mut entries = runs.of_case(case);
+        let Some(first) = entries.next() else { continue };
+        all.push([axes(first), means(first, columns)].concat());
+        for entry in entries {
+            all.push([axes(entry), means(entry, columns)].concat());
+            compared.push([axes(entry), differences(entry, first, columns)].concat());
+        }
+    }
+    let table = |id: &str, title: &str, rows: Vec<Vec<Cell>>| Table {
+        id: format!("{prefix}-{id}"),
+        title: format!("{title}{}", runs.place()),
+        columns: [names.clone(), headings(columns)].concat(),
+        rows,
+        folded: true,
+        caption: has_reference(runs).then(|| SETTLING.to_string()),
+        ..Table::default()
+    };
+    let several = runs.are_several();
+    let mut tables = vec![table("means", if several { MEANS } else { "Figures" }, all)];
+    if !compared.is_empty() {
+        let paired = if several { ", paired by seed" } else { "" };
+        let title = format!("Differences from the first discipline of the same point{paired}");
+        tables.push(table("differences", &title, compared));
     }
     tables
 }

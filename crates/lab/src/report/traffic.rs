@@ -23,9 +23,11 @@ const OUTLINE: usize = 48;
 const MOST_POINTS: usize = 400;
 /// A longer table is folded.
 const MOST_ROWS: usize = 40;
+/// With fewer seeds, charts have no intervals: those of two seeds are wider than the charts.
+pub(super) const FEWEST_SEEDS: usize = 3;
 /// Metrics that are shown over the axes of a sweep.
 const OVER_AXIS: [&str; 6] = ["goodput_bps", "wait_ms.p50", "wait_ms.p99", "fct_s.p95", "loss_ratio", "jain"];
-/// The metric whose heat map is not folded.
+/// The metric whose heat maps are not folded.
 const FIRST_MAP: &str = "wait_ms.p99";
 
 /// A table of means of each class and, with several contenders, a folded table of differences from the first contender.
@@ -50,7 +52,7 @@ pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<
     let columns = verdict::columns(&summary.shown, &classes, &cases);
     let lead = |title: &str| {
         let class = (classes.len() > 1).then(|| Column::words("traffic"));
-        let axes = axes.iter().map(|axis| Column::words(axis));
+        let axes = axes.iter().map(|axis| Column::axis(axis));
         class.into_iter().chain(axes).chain([Column::words(title)]).collect::<Vec<_>>()
     };
     let row = |class: &str, case: &Case<'_>, name: &str, cells: Vec<Cell>| {
@@ -170,24 +172,26 @@ fn heat_maps(summary: &Summary, classes: &[&str], prefix: &str) -> Vec<Table> {
         };
         shades.is_known().then(|| Table {
             id: format!("{prefix}-heat-{n}-{}", metric.name.replace('.', "-")),
-            title: format!("Heat map: {}{} in {}", metric.head, place(class), metric.unit)
+            title: format!("Heat map: {} of {} in {}", metric.head, named(class), metric.unit)
                 .trim_end_matches(" in ")
                 .to_string(),
-            caption: Some(format!("Darker is more; {better}.")),
-            columns: [Column::words("discipline"), Column::words(&record::axis_name(down))]
+            caption: Some(format!("A stronger colour is more; {better}.")),
+            columns: [Column::words("discipline"), Column::axis(&record::axis_name(down))]
                 .into_iter()
                 .chain(heads)
                 .collect(),
             rows: places().map(row).collect(),
-            // The first one is open: it shows that there are maps.
-            folded: n > 0 || metric.name != FIRST_MAP,
+            folded: metric.name != FIRST_MAP,
             ..Table::default()
         })
     };
     let metrics: Vec<&'static Metric> = OVER_AXIS.iter().filter_map(|name| Metric::named(name)).collect();
     let all =
         classes.iter().enumerate().flat_map(|(n, class)| metrics.iter().map(move |metric| ((n, *class), *metric)));
-    all.filter_map(|(class, metric)| map(class, metric)).collect()
+    let mut maps: Vec<Table> = all.filter_map(|(class, metric)| map(class, metric)).collect();
+    // The open ones first.
+    maps.sort_by_key(|map| map.folded);
+    maps
 }
 
 /// The name of a run's contender, with the names of axes in place of their values.
@@ -250,6 +254,11 @@ fn of_class<'a>(run: &'a RunRecord, class: &str) -> Option<&'a TrafficSummary> {
     run.summary.traffic.iter().find(|traffic| traffic.name == class)
 }
 
+/// The class in a title.
+fn named(class: &str) -> &str {
+    if class == ALL { "all traffic" } else { class }
+}
+
 /// Such as ` of web`, or empty for all traffic.
 fn place(class: &str) -> String {
     if class == ALL { String::new() } else { format!(" of {class}") }
@@ -294,13 +303,12 @@ fn delay_goodput(runs: &Runs, case: usize, class: &str, id: String) -> Option<Fi
     };
     let series: Vec<Series> =
         runs.of_case(case).map(series).filter(|series| !series.points.places().is_empty()).collect();
+    let has_ellipses = series.iter().any(|series| series.outline.is_some());
+    let ellipses = if has_ellipses { "; ellipses: 1-sigma contours (RFC 7928 section 2.7)" } else { "" };
     (series.len() > 1).then(|| Figure {
         id,
         title: format!("Goodput against queueing delay{}{}", place(class), runs.suffix(case)),
-        caption: Some(
-            "One point for each seed; ellipses: 1-sigma contours (RFC 7928 section 2.7). Up and left is better."
-                .to_string(),
-        ),
+        caption: Some(format!("One point for each seed{ellipses}. Up and left is better.")),
         kind: "points",
         join: Some(false),
         x: Axis::from_zero("mean queueing delay", "ms"),
@@ -387,6 +395,20 @@ fn completions(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figu
     })
 }
 
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// What a chart of means shows: intervals as `form`, unless there are too few seeds.
+pub(super) fn intervals(runs: &Runs, form: &str) -> String {
+    match runs.entries.iter().map(|entry| entry.runs.len()).max().unwrap_or(0) {
+        0 | 1 => "One seed".to_string(),
+        n if n < FEWEST_SEEDS => format!("Means over {n} seeds, too few for intervals"),
+        n => format!("Means over {n} seeds with 95 % confidence {form}"),
+    }
+}
+
 /// The metrics of [`OVER_AXIS`] over the axis of a sweep. There are figures only if the sweep has exactly one axis and
 /// all its values are numbers.
 fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
@@ -408,7 +430,7 @@ fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
                 .filter_map(|entry| {
                     let values = entry.runs.iter().filter_map(|run| of_class(run, class)?.metric(metric.name));
                     let values: Vec<f64> = values.map(|value| value * metric.factor).collect();
-                    (!values.is_empty()).then(|| (value(entry).unwrap_or_default(), Interval::of(&values)))
+                    (!values.is_empty()).then(|| (value(entry).unwrap_or_default(), metric.interval(&values)))
                 })
                 .collect();
             dots.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -419,7 +441,7 @@ fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
                 _ => f64::INFINITY,
             };
             let end = |of: fn(&Interval) -> f64, it: &Interval| {
-                if it.half.is_finite() { short(of(it).clamp(0.0, most)) } else { it.mean }
+                if it.n >= FEWEST_SEEDS { short(of(it).clamp(0.0, most)) } else { it.mean }
             };
             Series {
                 name: runs
@@ -442,8 +464,8 @@ fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
         };
         (!series.is_empty()).then(|| Figure {
             id: format!("{prefix}-axis-{n}-{}", metric.name.replace('.', "-")),
-            title: format!("{}{} over {}", metric.head, place(class), record::axis_name(axis)),
-            caption: Some(format!("Means over the seeds with 95 % confidence bands{better}.")),
+            title: capitalised(&format!("{}{} against {}", metric.head, place(class), record::axis_name(axis))),
+            caption: Some(format!("{}{better}.", intervals(runs, "bands"))),
             kind: "band",
             x: Axis::new(&record::axis_name(axis), ""),
             y: Axis::new(metric.head, metric.unit),

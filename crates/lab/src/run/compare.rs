@@ -133,11 +133,11 @@ pub fn classes(own: &[&RunSummary], baseline: Option<&[&RunSummary]>) -> Named<T
     names.sort_by_key(|name| *name == ALL);
     let class = |name: &str| {
         let (mut mean, mut difference) = (Vec::new(), Vec::new());
-        for metric in METRICS.map(|metric| metric.name) {
+        for metric in &METRICS {
             let samples = |runs: &[&RunSummary]| -> Vec<(u64, f64)> {
                 let of_run = |run: &&RunSummary| {
                     let traffic = run.traffic.iter().find(|traffic| traffic.name == name)?;
-                    Some((run.seed, traffic.metric(metric)?))
+                    Some((run.seed, traffic.metric(metric.name)?))
                 };
                 runs.iter().filter_map(of_run).collect()
             };
@@ -145,9 +145,15 @@ pub fn classes(own: &[&RunSummary], baseline: Option<&[&RunSummary]>) -> Named<T
             if values.is_empty() {
                 continue;
             }
-            mean.push((metric, Interval::of(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>())));
+            let of =
+                |values: &[(u64, f64)]| metric.interval(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+            mean.push((metric.name, of(&values)));
             if let Some(baseline) = baseline {
-                difference.push((metric, paired_by_seed(&values, &samples(baseline))));
+                let base = samples(baseline);
+                // Both values have an error.
+                let error = metric.error * (of(&values).mean.abs() + of(&base).mean.abs());
+                let paired = paired_by_seed(&values, &base).map(|found| Interval { half: found.half + error, ..found });
+                difference.push((metric.name, paired));
             }
         }
         TrafficComparison { mean: mean.into_iter().collect(), difference: difference.into_iter().collect() }

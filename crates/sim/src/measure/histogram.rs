@@ -6,6 +6,9 @@ use forebay_aqm::base::time::Span;
 const SUB_BITS: u32 = 6;
 const SUB: usize = 1 << SUB_BITS;
 
+/// Largest error of a quantile, relative to it: half of the widest bucket.
+pub const RESOLUTION: f64 = 0.5 / SUB as f64;
+
 /// Probabilities of the quantiles that outcomes store. Distribution curves are drawn from these quantiles.
 pub const SHARES: [f64; 27] = [
     0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9,
