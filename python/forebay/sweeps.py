@@ -39,8 +39,8 @@ _AHEAD = 2
 @functools.lru_cache(maxsize=4)
 def _scenario(parts: tuple[Any, ...], codes: tuple[str, ...]) -> _native.Scenario:
     """Parses the scenario once per worker, and again if custom classes change."""
-    text, name, *changes, both_directions = parts
-    return _native.Scenario(text, name, *(list(change) for change in changes), both_directions)
+    text, name, sets, vary, aqm, both_directions = parts
+    return _native.Scenario(text, name, list(sets), list(vary), list(aqm), both_directions)
 
 
 def _chunk(

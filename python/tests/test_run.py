@@ -45,7 +45,7 @@ def test_it_is_what_the_program_does(tmp_path: Path, short: forebay.Scenario) ->
 def test_both_directions_run_the_disciplines(tmp_path: Path, short: forebay.Scenario) -> None:
     file = tmp_path / "case.toml"
     file.write_text(short.to_toml())
-    words = ["run", str(file), "--aqm", "codel", "--both-directions", "--json"]
+    words = ["run", str(file), "--aqm", "codel", "--both-directions", "--runs", "1", "--json"]
     told = program(*words, cwd=tmp_path)
     assert told.returncode == 0, told.stderr
     here = forebay.run(file, aqm="codel", both_directions=True)

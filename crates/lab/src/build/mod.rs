@@ -2,6 +2,7 @@
 
 pub(crate) mod backlog;
 pub(crate) mod buffers;
+pub(crate) mod description;
 pub(crate) mod layout;
 pub(crate) mod limits;
 pub mod lower;

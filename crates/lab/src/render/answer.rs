@@ -26,6 +26,9 @@ const QUESTIONS: [Question; 2] = [
 /// A discipline that is best in one class is said to be worse in another if its value there exceeds this multiple.
 const WORSE: f64 = 1.1;
 
+/// Tolerance of the value of one seed, relative to it.
+const ONE_SEED: f64 = 0.05;
+
 /// Verb for this many disciplines.
 fn have(count: usize) -> &'static str {
     if count > 1 { "have" } else { "has" }
@@ -92,9 +95,9 @@ fn find_in<'a>(rows: &[Row<'a>], class: &'a str, metric: &str) -> Option<Found<'
     (!is_close(&worst.1)).then_some(Found { class, best, worst: (worst.0, worst.1.mean) })
 }
 
-/// Half-width of an interval. One seed has none: its mean counts.
+/// Half-width of an interval. One seed has none: its value counts with a tolerance.
 fn end(it: &Interval) -> f64 {
-    if it.half.is_finite() { it.half } else { 0.0 }
+    if it.half.is_finite() { it.half } else { ONE_SEED * it.mean.abs() }
 }
 
 impl Found<'_> {
@@ -379,6 +382,8 @@ mod tests {
         let all = [("a", 40.0), ("b", 10.0)].map(|(name, mean)| contender(name, 1, &infinite(mean)));
         let said = answer(&summary(vec![all.to_vec()]));
         assert!(said[0].starts_with("b has the lowest") && said[1].starts_with("This is one seed"), "{said:?}");
+        let close = [("a", 40.0), ("b", 38.0)].map(|(name, mean)| contender(name, 1, &infinite(mean)));
+        assert!(answer(&summary(vec![close.to_vec()]))[0].starts_with("No discipline is clearly better"), "5 % less");
         assert!(answer(&summary(vec![vec![all[0].clone()]])).is_empty());
     }
 

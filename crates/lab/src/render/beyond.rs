@@ -1,10 +1,9 @@
 //! Tables of means for every link under study except the first.
 
 use crate::figures::stats::Interval;
-use crate::results::comparison::{CaseComparison, ContenderComparison};
+use crate::results::comparison::{self, CaseComparison, ContenderComparison};
 use crate::results::record::{self, RunSummary};
 use crate::results::summary::Summary;
-use crate::run::compare;
 
 use super::digits::interval;
 use super::look::{Look, Tone};
@@ -58,7 +57,7 @@ fn classes(look: Look, summary: &Summary, here: &Here) -> String {
     let at_link = |case: &CaseComparison| -> Vec<ContenderComparison> {
         let of_link = |it: &ContenderComparison| {
             let runs: Vec<&RunSummary> = here.runs.iter().copied().filter(|run| run.label == it.label).collect();
-            let classes = compare::classes(&runs, None);
+            let classes = comparison::classes(&runs, None);
             ContenderComparison { label: it.label.clone(), runs: runs.len(), classes, ..ContenderComparison::default() }
         };
         case.contenders.iter().map(of_link).collect()

@@ -11,7 +11,6 @@ mod page;
 mod plot;
 mod printed;
 mod real;
-mod setting;
 mod shapes;
 mod summary_tables;
 mod traffic;
@@ -22,6 +21,7 @@ use base64::Engine;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::build::description::description;
 use crate::claims::exhibits::{Figure, Table};
 use crate::disk;
 use crate::disk::lock::{Wait, WriteLock};
@@ -81,7 +81,7 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     let mut page = Page::new(&About::run(meta), real.as_ref(), several);
     // A command behind an emulated link has no traffic of the scenario.
     if let Some(case) = store::read_case(dir, 0).filter(|_| meta.link().is_none() && meta.subtitle.is_none()) {
-        page.setting(&setting::setting(&case.scenario), &links.first().map_or_else(String::new, Runs::sweep));
+        page.setting(&description(&case.scenario), &links.first().map_or_else(String::new, Runs::sweep));
         page.scenario(case.scenario.to_toml());
     }
     page.links(&links);

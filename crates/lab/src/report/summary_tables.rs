@@ -3,9 +3,9 @@
 use super::each_run::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{self, Cell, Table};
 use crate::figures::stats::Interval;
+use crate::results::comparison::paired_by_seed;
 use crate::results::quantity;
 use crate::results::record::{self, Reference, RunRecord};
-use crate::run::compare::paired_by_seed;
 
 /// Column heading, unit, quantity.
 type Column = (&'static str, &'static str, &'static str);

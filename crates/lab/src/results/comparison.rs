@@ -1,8 +1,13 @@
 //! The `compare` part of `summary.json`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::named::{Axes, Named};
+use super::record::RunSummary;
+use super::traffic::ALL;
+use crate::figures::metric::METRICS;
 use crate::figures::stats::Interval;
 
 /// Comparison of contenders.
@@ -51,4 +56,67 @@ pub struct TrafficComparison {
     /// Differences from the baseline, paired by seed. Empty for the baseline.
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub difference: Named<Option<Interval>>,
+}
+
+/// Mean of `a - b` over the seeds that both have, with its confidence interval; `None` without a common seed. After an
+/// interruption the contenders may have different seeds.
+pub fn paired_by_seed(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<Interval> {
+    let partners: BTreeMap<u64, f64> = b.iter().copied().collect();
+    let differences: Vec<f64> = a.iter().filter_map(|(seed, x)| Some(x - partners.get(seed)?)).collect();
+    (!differences.is_empty()).then(|| Interval::of(&differences))
+}
+
+/// Metrics of each class of traffic in these runs, and their differences from `baseline`, paired by seed. Without a
+/// baseline there are no differences.
+pub fn classes(own: &[&RunSummary], baseline: Option<&[&RunSummary]>) -> Named<TrafficComparison> {
+    let mut names: Vec<&str> = Vec::new();
+    for traffic in own.iter().flat_map(|run| &run.traffic) {
+        if !names.contains(&traffic.name.as_str()) {
+            names.push(&traffic.name);
+        }
+    }
+    // All together is the last.
+    names.sort_by_key(|name| *name == ALL);
+    let class = |name: &str| {
+        let (mut mean, mut difference) = (Vec::new(), Vec::new());
+        for metric in &METRICS {
+            let samples = |runs: &[&RunSummary]| -> Vec<(u64, f64)> {
+                let of_run = |run: &&RunSummary| {
+                    let traffic = run.traffic.iter().find(|traffic| traffic.name == name)?;
+                    Some((run.seed, traffic.metric(metric.name)?))
+                };
+                runs.iter().filter_map(of_run).collect()
+            };
+            let values = samples(own);
+            if values.is_empty() {
+                continue;
+            }
+            let of =
+                |values: &[(u64, f64)]| metric.interval(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+            mean.push((metric.name, of(&values)));
+            if let Some(baseline) = baseline {
+                let base = samples(baseline);
+                // Both values have an error.
+                let error = metric.error * (of(&values).mean.abs() + of(&base).mean.abs());
+                let paired = paired_by_seed(&values, &base).map(|found| Interval { half: found.half + error, ..found });
+                difference.push((metric.name, paired));
+            }
+        }
+        TrafficComparison { mean: mean.into_iter().collect(), difference: difference.into_iter().collect() }
+    };
+    names.into_iter().map(|name| (name, class(name))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_paired_by_seed() {
+        let a = [(1, 10.0), (3, 31.0), (4, 40.0)];
+        let b = [(2, 200.0), (3, 1.0), (4, 12.0)];
+        let joined = paired_by_seed(&a, &b).unwrap();
+        assert_eq!((joined.n, joined.mean), (2, 29.0), "30 at seed 3, 28 at seed 4");
+        assert_eq!(paired_by_seed(&a[..1], &b), None);
+    }
 }

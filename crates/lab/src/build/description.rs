@@ -1,17 +1,17 @@
-//! The setting of the runs in a few sentences: links under study, traffic, duration.
+//! A scenario in a few sentences: links under study, traffic, duration.
 
 use forebay_aqm::base::text::{show_limit, show_rate, show_span};
 use forebay_aqm::base::time::Span;
 use forebay_sim::network::LinkSpec;
 
-use crate::build::lower;
+use super::lower;
 use crate::scenario::{FlowGroup, Scenario};
 
 /// More links or groups of flows are not listed one by one.
 const MOST: usize = 6;
 
 /// Such as `Link: 10mbit, buffer 250p. Traffic: 2 ftp, 1 cbr (voip). Each run 60s, measured after 10s.`
-pub(super) fn setting(scenario: &Scenario) -> String {
+pub(crate) fn description(scenario: &Scenario) -> String {
     // Links do not depend on the traffic.
     let idle = Scenario { flows: Vec::new(), ..scenario.clone() };
     let links = lower::network(&idle, &scenario.compare[0].spec, 1).links;
@@ -51,11 +51,11 @@ mod tests {
     use crate::scenario::Overrides;
 
     fn of(text: &str) -> String {
-        setting(&crate::load::parse("s.toml", text, &Overrides::default()).unwrap()[0].scenario)
+        description(&crate::load::parse("s.toml", text, &Overrides::default()).unwrap()[0].scenario)
     }
 
     #[test]
-    fn setting_names_link_traffic_and_duration() {
+    fn description_names_link_traffic_and_duration() {
         let text = "version = 1\nduration = \"60s\"\nwarmup = \"10s\"\n\
             [topology]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10mbit\", delay = \"5ms\", queue = \"250p\" }\n\
             access = { hosts = 3, rate = \"1gbit\", delays = [\"5ms\"] }\negress = { rate = \"1gbit\", delay = \"1ms\" }\n\
