@@ -225,10 +225,18 @@ fn cost(changes: &[f64]) -> String {
     match (less, more) {
         _ if changes.is_empty() => String::new(),
         (true, true) => ", at the same total goodput".to_string(),
-        (true, false) => format!(", with {} less total goodput", range(changes, |x| -100.0 * x, "%")),
-        (false, true) => format!(", with {} more total goodput", range(changes, |x| 100.0 * x, "%")),
+        (true, false) => format!(", with {} less total goodput", percent(changes.iter().map(|x| -x))),
+        (false, true) => format!(", with {} more total goodput", percent(changes.iter().copied())),
         (false, false) => String::new(),
     }
+}
+
+/// Changes in percent, such as `1.6 to 14 %`, or `up to 14 %` if the least is called the same.
+fn percent(changes: impl Iterator<Item = f64>) -> String {
+    let all: Vec<f64> = changes.map(|x| 100.0 * x).collect();
+    let most = all.iter().copied().fold(0.0, f64::max);
+    let is_open = all.iter().any(|x| *x < 100.0 * SAME);
+    if is_open { format!("up to {} %", significant(most, 2)) } else { range(&all, |x| *x, "%") }
 }
 
 /// The clear results of the points of a sweep in one class, and the contenders with the most points. The class is the
@@ -408,6 +416,17 @@ mod tests {
         let want = "But fq has a higher p99 queueing delay for web at 2 of 3 points: 150 to 180 ms against 100 ms under \
                     fifo.";
         assert_eq!(said.last().unwrap(), want);
+    }
+
+    #[test]
+    fn goodput_cost_of_several_points_is_a_range() {
+        assert_eq!(cost(&[-0.02, -0.14]), ", with 2.0 to 14 % less total goodput");
+        assert_eq!(cost(&[-0.001, -0.14, 0.002]), ", with up to 14 % less total goodput");
+        assert_eq!(cost(&[0.02, 0.002]), ", with up to 2.0 % more total goodput");
+        assert_eq!(
+            (cost(&[0.009, -0.009]), cost(&[0.5, -0.5])),
+            (", at the same total goodput".to_string(), String::new())
+        );
     }
 
     #[test]
