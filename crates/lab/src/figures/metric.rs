@@ -40,12 +40,13 @@ pub struct Metric {
 
 const THROUGHPUT: &str = "throughput: bytes that arrived for the first time, headers included / time";
 const GOODPUT: &str = "goodput: payload that arrived for the first time (RFC 2647) / time";
-const WAIT: &str = "wait: queueing delay at the link, without transmission and propagation";
-const RTT: &str = "RTT: round-trip time that TCP senders measure, in a simulation of one packet per round trip";
+const WAIT: &str = "wait: queueing delay of every packet at the link, without transmission and propagation";
+const RTT: &str =
+    "RTT: round-trip time that TCP senders measure; fewer samples than packets, so wait can have a higher percentile";
 const DONE: &str = "done: completion time of files and pages, from the request or the first packet on";
 const LOSS: &str = "loss: packets dropped at the queue / packets offered; without losses on the wire";
 const MARKS: &str = "marks: packets marked CE at the queue / packets offered";
-const JAIN: &str = "Jain: fairness index of the goodput of flows that are active all the time; 1 is equal";
+const JAIN: &str = "Jain: fairness index of the goodput of flows that may send all the time; 1 is equal goodput";
 
 const fn metric(name: &'static str, (head, unit): (&'static str, &'static str), about: &'static str) -> Metric {
     Metric { name, head, unit, points: unit, factor: 1.0, better: Better::Low, rank: None, about, error: 0.0 }

@@ -125,39 +125,46 @@ fn classes<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
 }
 
 /// A sentence for each question with a clear answer. The goodput cost is omitted if the previous sentence has the same.
-/// The last sentence says where the first sentence's discipline is worse than the one that it is compared with.
+/// The last sentence says where the first sentence's discipline is worse than another one.
 fn of_case(rows: &[Row<'_>]) -> Vec<String> {
     let (mut said, mut known, mut first, mut told) = (Vec::new(), String::new(), None, Vec::new());
     let classes = classes(rows);
     for question in &QUESTIONS {
         let Some(Found { class, best, worst }) = find(rows, &classes, question.metric) else { continue };
-        let names: Vec<&str> = best.iter().map(|((name, _), _)| *name).collect();
-        let values: Vec<String> = best.iter().map(|(_, value)| significant(*value, 2)).collect();
-        let (object, unit, have, place) = (question.object, question.unit, have(names.len()), place(class));
-        let (against, under) = (significant(worst.1, 2), worst.0.0);
-        let cost = shared_cost(&best, worst.0);
+        let (Question { object, unit, .. }, place) = (question, place(class));
+        let ((own, value), close) = (best[0], &best[1..]);
+        let cost = cost(&change(own, worst.0).into_iter().collect::<Vec<_>>());
         let more = if cost == known { "" } else { &cost };
-        let (names, values) = (listed(&names), listed(&values));
+        let [value, against] = [value, worst.1].map(|value| significant(value, 2));
         said.push(format!(
-            "{names} {have} the lowest {object}{place}: {values} {unit} against {against} {unit} under {under}{more}."
+            "{} has the lowest {object}{place}: {value} {unit} against {against} {unit} under {}{more}.",
+            own.0, worst.0.0
         ));
+        if !close.is_empty() {
+            let close: Vec<String> =
+                close.iter().map(|(row, value)| format!("{} ({} {unit})", row.0, significant(*value, 2))).collect();
+            let are = if close.len() > 1 { "are" } else { "is" };
+            said.push(format!("{} {are} not clearly higher.", listed(&close)));
+        }
         known = cost;
         told.push((question.metric, class));
-        first.get_or_insert((best[0].0, worst.0));
+        first.get_or_insert(own);
     }
-    said.extend(first.and_then(|(own, other)| worse(own, other, &classes, &told)));
+    said.extend(first.and_then(|own| worse(own, rows, &classes, &told)));
     said
 }
 
-/// Where `own` is clearly worse than `other`: the class and metric with the largest ratio, apart from those `told`.
-fn worse(own: Row<'_>, other: Row<'_>, classes: &[&str], told: &[(&str, &str)]) -> Option<String> {
+/// Where `own` is clearly worse than another one: the class, metric and other one with the largest ratio, apart from
+/// those `told`.
+fn worse(own: Row<'_>, rows: &[Row<'_>], classes: &[&str], told: &[(&str, &str)]) -> Option<String> {
     let cells = QUESTIONS.iter().flat_map(|question| classes.iter().map(move |class| (question, *class)));
     let untold = cells.filter(|(question, class)| !told.contains(&(question.metric, *class)));
-    let found = untold.filter_map(|(question, class)| {
+    let all = untold.flat_map(|(question, class)| rows.iter().map(move |other| (question, class, *other)));
+    let found = all.filter_map(|(question, class, other)| {
         let [high, low] = worse_values(own, other, class, question.metric)?;
-        Some((high / low.max(f64::MIN_POSITIVE), question, class, [high, low]))
+        Some((high / low.max(f64::MIN_POSITIVE), question, class, other, [high, low]))
     });
-    let (_, question, class, values) = found.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (_, question, class, other, values) = found.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let [high, low] = values.map(|value| significant(value, 2));
     let (Question { object, unit, .. }, place) = (question, place(class));
     Some(format!("But {} has a higher {object}{place}: {high} {unit} against {low} {unit} under {}.", own.0, other.0))
@@ -205,13 +212,6 @@ fn worse_at(cases: &[Vec<Row<'_>>]) -> Option<String> {
     best.map(|(_, text)| text)
 }
 
-/// The goodput cost of the best contenders, if it is the same for all.
-fn shared_cost(best: &[(Row<'_>, f64)], worst: Row<'_>) -> String {
-    let mut costs = best.iter().map(|(row, _)| cost(&change(*row, worst).into_iter().collect::<Vec<_>>()));
-    let first = costs.next().unwrap_or_default();
-    if costs.all(|cost| cost == first) { first } else { String::new() }
-}
-
 /// Goodput of all traffic under `own` relative to `other`, minus 1.
 fn change(own: Row<'_>, other: Row<'_>) -> Option<f64> {
     let mean = |row| value(row, ALL, "goodput_bps").map(|found| found.mean).filter(|mean| *mean > 0.0);
@@ -248,9 +248,9 @@ fn winners<'a>(cases: &[Vec<Row<'a>>], question: &Question) -> Option<(Vec<Found
     let order = |a: &Vec<Found<'_>>, b: &Vec<Found<'_>>| a.len().cmp(&b.len()).then(weight(a).total_cmp(&weight(b)));
     let found = classes(&all).into_iter().map(of_class).max_by(order)?;
     let mut names: Vec<&str> = Vec::new();
-    for (row, _) in found.iter().flat_map(|found| &found.best) {
-        if !names.contains(&row.0) {
-            names.push(row.0);
+    for name in found.iter().map(|found| found.best[0].0.0) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     let most = names.iter().map(|name| wins(&found, name)).max()?;
@@ -258,9 +258,9 @@ fn winners<'a>(cases: &[Vec<Row<'a>>], question: &Question) -> Option<(Vec<Found
     Some((found, names))
 }
 
-/// At how many points a contender is among the best.
+/// At how many points a contender has the best value.
 fn wins(found: &[Found<'_>], name: &str) -> usize {
-    found.iter().filter(|found| found.best.iter().any(|(row, _)| row.0 == name)).count()
+    found.iter().filter(|found| found.best[0].0.0 == name).count()
 }
 
 /// How many points of a sweep the best contender wins.
@@ -283,7 +283,7 @@ fn of_points(cases: &[Vec<Row<'_>>], question: &Question) -> Option<String> {
 fn extent(found: &[Found<'_>], name: &str, unit: &str) -> String {
     let mut won: Vec<(&Found<'_>, (Row<'_>, f64))> = Vec::new();
     for found in found {
-        won.extend(found.best.iter().find(|(row, _)| row.0 == name).map(|own| (found, *own)));
+        won.extend(Some((found, found.best[0])).filter(|(_, own)| own.0.0 == name));
     }
     let pairs: Vec<(f64, f64)> = won.iter().map(|(found, (_, value))| (*value, found.worst.1)).collect();
     let changes: Vec<f64> = won.iter().filter_map(|(found, (row, _))| change(*row, found.worst.0)).collect();
@@ -369,12 +369,12 @@ mod tests {
     }
 
     #[test]
-    fn disciplines_with_overlapping_intervals_are_both_named() {
+    fn disciplines_with_overlapping_intervals_are_named() {
         let of = |mean| vec![(ALL, WAIT, mean, 2.0), (ALL, GOODPUT, 1e7, 0.0)];
         let all = [("a", 40.0), ("b", 10.0), ("c", 12.0)].map(|(name, mean)| contender(name, 5, &of(mean)));
         let said = answer(&summary(vec![all.to_vec()]));
-        let want = "b and c have the lowest p99 queueing delay: 10 and 12 ms against 40 ms under a, at the same total goodput.";
-        assert_eq!(said, [want]);
+        let want = "b has the lowest p99 queueing delay: 10 ms against 40 ms under a, at the same total goodput.";
+        assert_eq!(said, [want, "c (12 ms) is not clearly higher."]);
     }
 
     #[test]

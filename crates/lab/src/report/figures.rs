@@ -199,7 +199,8 @@ impl Runs {
         // With two axes, neighbours in order of the queue are not neighbours in the sweep.
         let axes = self.entries.first().map_or(0, |e| e.runs[0].summary.axes.words().count());
         let is_line = axes == 1 && cases.len() > 1;
-        let caption = format!("{}.", intervals(self, "intervals"));
+        let points = if cases.len() > 1 { "; one mark for each point of the sweep" } else { "" };
+        let caption = format!("{}{points}.", intervals(self, "intervals"));
         Figure {
             id: id.to_string(),
             title: title.to_string(),

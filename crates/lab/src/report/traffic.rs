@@ -10,6 +10,7 @@ use super::figures::{short, with_axis};
 use super::shapes::{Axis, Cell, Column, Figure, HEATS, Points, Series, Table};
 use crate::figures::metric::{Better, Metric};
 use crate::figures::stats::Interval;
+use crate::render::digits::significant;
 use crate::render::verdict::{self, Case};
 use crate::results::comparison::{CaseComparison, ContenderComparison};
 use crate::results::record::{self, RunRecord, RunSummary};
@@ -25,6 +26,9 @@ const MOST_POINTS: usize = 400;
 const MOST_ROWS: usize = 40;
 /// With fewer seeds, charts have no intervals: those of two seeds are wider than the charts.
 pub(super) const FEWEST_SEEDS: usize = 3;
+/// What an interval in a table has besides the confidence interval.
+const PERCENTILES: &str = " ±: 95 % confidence interval, symmetric, so it can pass 0 or a capacity; that of a percentile \
+                           also has the resolution of the histogram, 0.8 %.";
 /// Metrics that are shown over the axes of a sweep.
 const OVER_AXIS: [&str; 6] = ["goodput_bps", "wait_ms.p50", "wait_ms.p99", "fct_s.p95", "loss_ratio", "jain"];
 /// The metric whose heat maps are not folded.
@@ -83,7 +87,7 @@ pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<
     let mut tables = vec![Table {
         id: format!("{prefix}-traffic"),
         title: "Each class of traffic".to_string(),
-        caption: Some(format!("{}.{best}", legend.join("; "))),
+        caption: Some(format!("{}.{best}{}", legend.join("; "), if is_repeated { PERCENTILES } else { "" })),
         columns: [lead("discipline"), numbers(|metric| metric.unit)].concat(),
         folded: means.len() > MOST_ROWS,
         rows: means,
@@ -175,7 +179,7 @@ fn heat_maps(summary: &Summary, classes: &[&str], prefix: &str) -> Vec<Table> {
             title: format!("Heat map: {} of {} in {}", metric.head, named(class), metric.unit)
                 .trim_end_matches(" in ")
                 .to_string(),
-            caption: Some(format!("A stronger colour is more; {better}.")),
+            caption: Some(format!("{}; {better}.", shades.words(metric.factor))),
             columns: [Column::words("discipline"), Column::axis(&record::axis_name(down))]
                 .into_iter()
                 .chain(heads)
@@ -216,10 +220,20 @@ impl Shades {
         self.lo <= self.hi
     }
 
-    /// Logarithmic if the values are positive and differ by more than a factor of 20.
+    /// Whether the scale is logarithmic: the values are positive and differ by more than a factor of 20.
+    fn is_logarithmic(&self) -> bool {
+        self.lo > 0.0 && self.hi > 20.0 * self.lo
+    }
+
+    /// The scale in words; values are shown times `factor`.
+    fn words(&self, factor: f64) -> String {
+        let scale = if self.is_logarithmic() { "logarithmic" } else { "linear" };
+        let [lo, hi] = [self.lo, self.hi].map(|x| significant(x * factor, 2));
+        format!("Colour: {lo} to {hi}, {scale}")
+    }
+
     fn at(&self, value: f64) -> usize {
-        let is_log = self.lo > 0.0 && self.hi > 20.0 * self.lo;
-        let place = |x: f64| if is_log { x.ln() } else { x };
+        let place = |x: f64| if self.is_logarithmic() { x.ln() } else { x };
         let share = (place(value) - place(self.lo)) / (place(self.hi) - place(self.lo));
         if share.is_finite() { ((share * (HEATS - 1) as f64).round() as usize).min(HEATS - 1) } else { 0 }
     }
