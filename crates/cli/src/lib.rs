@@ -13,7 +13,7 @@ mod theory;
 use args::{Cli, Command};
 #[cfg(target_os = "linux")]
 use commands::doctor;
-use commands::{bench, compare, explain, list, plot, report, reproduce, run, shell, sweep, tune};
+use commands::{bench, compare, explain, list, plot, readings, report, reproduce, run, shell, sweep, tune};
 use failure::{Exit, Failure};
 #[cfg(target_os = "linux")]
 use live::link;
@@ -42,6 +42,7 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Run(args) => run::command(args, ui),
         Command::Sweep(args) => sweep::command(args, ui),
         Command::Reproduce(args) => reproduce::command(args, ui),
+        Command::Readings(args) => readings::command(args, ui),
         Command::Theory(args) => theory::command(args, ui),
         Command::Tune(args) => tune::command(args, ui),
         Command::Report(args) => report::command(args, ui),

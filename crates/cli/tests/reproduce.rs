@@ -66,3 +66,19 @@ fn several_papers_refuse_a_directory_with_other_files() {
     }
     assert_eq!(fs::read_to_string(place.dir.join("mine/index.html")).unwrap(), "mine");
 }
+
+#[test]
+fn readings_are_kept_and_summarised() {
+    let place = Place::new("readings");
+    let words = ["readings", "raqm", "--readings", "1", "--confirm", "0", "-o", "out"];
+    let printed = place.run(&words).good().stdout;
+    assert!(printed.starts_with("raqm: ") && printed.contains("claims hold under the first reading"), "{printed}");
+    assert!(printed.contains("1. the first reading. Holds: "), "{printed}");
+    let again = place.run(&[&words[..], &["--json"]].concat()).good();
+    assert!(again.stderr.contains("1 of them already known"), "{}", again.stderr);
+    let document = again.json();
+    assert_eq!((&document["tried"], document["claims"].as_array().unwrap().len()), (&1.into(), 11));
+    assert!(place.dir.join("out/readings.jsonl").is_file() && place.dir.join("out/readings.json").is_file());
+    let unknown = place.run(&["readings", "raqn"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("did you mean raqm?"), "{}", unknown.stderr);
+}

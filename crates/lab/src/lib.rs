@@ -18,6 +18,7 @@ pub mod figures;
 pub mod input;
 pub mod load;
 pub mod own;
+pub mod readings;
 pub mod render;
 pub mod report;
 pub mod reproduce;

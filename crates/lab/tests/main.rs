@@ -2,6 +2,7 @@
 
 mod dumbbell;
 mod own;
+mod readings;
 mod results;
 mod scenario;
 mod theory;

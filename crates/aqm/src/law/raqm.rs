@@ -111,6 +111,8 @@ params! {
         kappa: f64 = 0.0, in 0.0 ..= 1e3, "kappa", "ours: not in the paper";
         /// Which bytes count in the input rate.
         rate_basis: RateBasis = RateBasis::Offered, in 0.0 ..= 1.0, "", "Fig. 1 counts every arrival";
+        /// Whether a period continues from p q/q0 of the previous one instead of from p.
+        carry: bool = false, in 0.0 ..= 1.0, "", "Fig. 1 continues from p; section 2 can be read otherwise";
     }
 }
 
@@ -171,6 +173,7 @@ impl Design for Raqm {
         summary: "rate-based: p changes exponentially with the input rate, scaled by the queue",
         source: "Wang, Li, Hou, Sohraby, Tang: Design and Analysis of a Rate-based Algorithm for AQM",
         rule: "every period:  r = (1-f) I/T + f r;  p = clamp(p exp(alpha (r - r0)), p_min, 1);  I = 0\n\
+               carry=on:      p q/q0 in place of p on the right\n\
                arrival:       I += size;  if u < p (q/q0 in the queue-dependent mode): mark or drop\n\
                alpha:         m/r0, or eps c(r/r0)/r0 with c(x) = 2 ln((2-x)/x)/(1-x)",
         deviations: &[
@@ -184,6 +187,9 @@ impl Design for Raqm {
              0.9) oscillates",
             "kappa is ours; raqm_plus sets it",
             "rate_basis other than offered is ours; raqm_plus uses post_drop",
+            "carry=on differs from the listing: the p of eq. (12), scaled by the queue at the end of a period, is the \
+             p_(k-1) of eq. (3); section 2 says that the queue refines p 'more each time'. With p_min=0 an empty queue \
+             makes p 0 for ever",
             "r_init=sample is ours: it starts the filter with the first sample; the listing's r = 0 makes r too low by \
              the fraction f in the first period, which lowers p",
             "rate_basis=offered is the listing: once p has saturated at 1, the queue settles at q0 times the drop \
@@ -194,7 +200,7 @@ impl Design for Raqm {
         Preset {
             name: "paper",
             settings: "ecn=off q0=50 mode=queue-dependent alpha=adaptive eps=0.9 period=1s f=0.1 r_init=zero r0=auto \
-                       gamma=1 p_init=0.0002 p_min=0 c_max=8 kappa=0 rate_basis=offered",
+                       gamma=1 p_init=0.0002 p_min=0 c_max=8 kappa=0 rate_basis=offered carry=off",
             source: "section 3 and Fig. 1; the paper says eps is 'smaller than 1 but close to 1'; c_max is ours",
         },
         Preset {
@@ -232,7 +238,7 @@ impl Law for Raqm {
     }
 
     fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
-        let Params { f, alpha, eps, c_max, p_min, kappa, q0, .. } = self.params;
+        let Params { f, alpha, eps, c_max, p_min, kappa, q0, mode, carry, .. } = self.params;
         let measured = self.bytes(&sample.period) / sample.dt.secs();
         if !self.measured && self.params.r_init == FilterStart::Sample {
             self.r = measured;
@@ -251,7 +257,8 @@ impl Law for Raqm {
             Depth::Bytes(_) => 1.0,
         };
         let pull = kappa * (q0.value() - sample.backlog(q0)) / (self.r0 / unit);
-        self.p = step(self.p, self.m, x - pull, p_min);
+        let scale = if carry && mode == Mode::QueueDependent { sample.backlog(q0) / q0.value() } else { 1.0 };
+        self.p = step((self.p * scale).min(1.0), self.m, x - pull, p_min);
         self.actuation()
     }
 }
@@ -314,6 +321,33 @@ mod tests {
         assert!(near(after("r_init=sample", [1_000_000, 2_000_000]), (1_900_000.0, 1e6)));
         assert!(near(after("r_init=sample gamma=0.75", [1_000_000, 1_000_000]), (1_000_000.0, 7.5e5)));
         assert!(near(after("r0=4mbit gamma=0.75 f=0", [1_000_000, 8]), (8.0, 5e5)));
+    }
+
+    #[test]
+    fn carried_p_is_scaled_by_the_queue_each_period() {
+        use crate::base::port::Count;
+        use crate::base::time::Instant;
+        use crate::base::units::{Bytes, Limit};
+        let link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
+        let after = |settings: &str, queues: [f64; 2]| {
+            let mut params = Params::default();
+            for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
+                crate::base::params::ParamSet::set(&mut params, key, value).unwrap().unwrap();
+            }
+            let mut raqm = Raqm::build(&params, &link);
+            for backlog_pkts in queues {
+                // The rate is r0 exactly, so that eq. (3) leaves p as it is.
+                let period = Tally { offered: Count { pkts: 1, bytes: 1_000_000 }, ..Tally::default() };
+                let (now, dt) = (Instant::ZERO, Span::from_millis(1000));
+                raqm.update(0, &Sample { now, dt, link, backlog_pkts, backlog_bytes: 0.0, period });
+            }
+            raqm.p
+        };
+        // 0.0002 x 75/50 x 25/50, and the listing's 0.0002.
+        assert!((after("q0=50 f=0 alpha=2 carry=on", [75.0, 25.0]) - 1.5e-4).abs() < 1e-12);
+        assert!((after("q0=50 f=0 alpha=2", [75.0, 25.0]) - 2e-4).abs() < 1e-12);
+        assert!((after("f=0 alpha=2 carry=on mode=queue-independent", [75.0, 25.0]) - 2e-4).abs() < 1e-12);
+        assert_eq!(after("f=0 alpha=2 carry=on p_min=0", [0.0, 90.0]), 0.0, "p stays 0");
     }
 
     #[test]

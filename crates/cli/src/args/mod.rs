@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, value_parser};
 use forebay_aqm::base::nearest::nearest;
 use forebay_lab::bench;
 use forebay_lab::commands::list::Topic;
@@ -65,6 +65,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Reproduce a paper's experiments and check its claims.
     Reproduce(ReproduceArgs),
+    /// Search the settings that a paper leaves open: under which of them its claims hold.
+    Readings(ReadingsArgs),
     /// Evaluate analytical models of a scenario (no packets are simulated).
     Theory(TheoryArgs),
     /// Search for parameters that meet an aim in the model, then check them in simulation.
@@ -201,6 +203,39 @@ pub(crate) struct ReproduceArgs {
     /// Exit with 3 if a claim does not hold.
     #[arg(long)]
     pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+}
+
+/// Arguments of `readings`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay readings raqm
+  forebay readings raqm --readings 200 --confirm 0
+  forebay readings msc --budget 3600 --json
+
+papers/PAPER/readings.toml has the open settings and their candidates. Tried readings are kept: repeat the command to \
+resume, or with more readings.")]
+pub(crate) struct ReadingsArgs {
+    /// Paper.
+    #[arg(value_name = "PAPER")]
+    pub(crate) paper: String,
+    /// Number of readings to try.
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) readings: u64,
+    /// Seeds of each reading.
+    #[arg(long, visible_alias = "runs", value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: u64,
+    /// Fresh seeds with which the best readings are run again; 0: they are not.
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = value_parser!(u64).range(0..=10_000))]
+    pub(crate) confirm: u64,
+    /// Stop the search after this many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) budget: Option<u64>,
+    /// Output directory (default: runs/readings-PAPER).
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
 }

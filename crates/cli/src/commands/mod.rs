@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod list;
 pub(crate) mod plot;
+pub(crate) mod readings;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;

@@ -200,6 +200,9 @@ pub struct CheckResult {
     pub outcome: Outcome,
     /// Further remark.
     pub note: Option<String>,
+    /// How far the mean is outside the bound, relative to the values compared, 0 to 1. Not stored.
+    #[serde(skip)]
+    pub miss: f64,
 }
 
 /// Result of a check of one exact number: the confidence interval has width 0 and `n` is 1.
@@ -215,6 +218,7 @@ pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckR
         bound: bound.into(),
         outcome,
         note: None,
+        miss: if holds { 0.0 } else { 1.0 },
     }
 }
 

@@ -11,6 +11,8 @@ pub struct Paper {
     pub claims: &'static str,
     /// Scenario files by name, without `.toml`.
     pub scenarios: &'static [(&'static str, &'static str)],
+    /// `readings.toml`: the settings that the paper leaves open.
+    pub readings: &'static str,
 }
 
 /// The paper in the folder `papers/$name`, with the listed scenario files. Each `$part` is a further file of the
@@ -28,6 +30,7 @@ macro_rules! paper {
                 $scenario,
                 include_str!(concat!("../../../../papers/", $name, "/", $scenario, ".toml")),
             )),*],
+            readings: include_str!(concat!("../../../../papers/", $name, "/readings.toml")),
         }
     };
 }

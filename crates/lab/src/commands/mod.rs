@@ -10,6 +10,7 @@ pub mod host;
 pub mod list;
 pub mod map;
 pub mod plot;
+pub mod readings;
 pub mod report;
 pub mod reproduce;
 pub mod run;

@@ -40,6 +40,14 @@ impl Bound {
             Outcome::Straddles
         }
     }
+
+    /// How far `value` is outside, relative to the largest of `scale`, the value and the ends; 0 to 1.
+    fn miss(&self, value: f64, scale: f64) -> f64 {
+        let outside = (self.lo - value).max(value - self.hi).max(0.0);
+        let ends = [self.lo, self.hi, value, scale].into_iter().filter(|x| x.is_finite()).map(f64::abs);
+        let miss = outside / ends.fold(f64::MIN_POSITIVE, f64::max);
+        if miss.is_finite() { miss.min(1.0) } else { 1.0 }
+    }
 }
 
 impl Check {
@@ -110,9 +118,13 @@ impl<'a> Runs<'a> {
         other: Option<&str>,
     ) -> Result<CheckResult, String> {
         let mut samples = self.group(case, own)?.values(&check.quantity)?;
+        let mut scale = 0.0;
         if let Some(other) = other {
             let there = if check.there.is_empty() { case } else { self.cases(&check.there)?[0] };
             let values = self.group(there, other)?.values(&check.quantity)?;
+            if check.relative_to.is_none() {
+                scale = mean(&samples).abs().max(mean(&values).abs());
+            }
             samples = if check.relative_to.is_some() {
                 samples.iter().zip(&values).map(|(a, b)| a / b).collect()
             } else {
@@ -120,7 +132,9 @@ impl<'a> Runs<'a> {
             };
         }
         let axes = self.plan.cases[case].axes.iter().map(|(k, v)| (k.as_str(), v.as_str()));
-        Ok(self.result(check, &record::point_name(axes), bound, samples, "no run finished"))
+        let result = self.result(check, &record::point_name(axes), bound, samples, "no run finished");
+        let miss = result.value.map_or(1.0, |value| bound.miss(value, scale));
+        Ok(CheckResult { miss, ..result })
     }
 
     fn result(&self, check: &Check, at: &str, bound: &Bound, samples: Vec<f64>, if_empty: &str) -> CheckResult {
@@ -145,6 +159,7 @@ impl<'a> Runs<'a> {
             bound: bound.words.clone(),
             outcome,
             note,
+            miss: known(interval.mean).map_or(1.0, |value| bound.miss(value, 0.0)),
         }
     }
 
@@ -298,6 +313,14 @@ mod tests {
     }
 
     #[test]
+    fn miss_is_relative_to_the_values_compared() {
+        let within = Check { within: Some([40.0, 60.0]), ..Check::default() }.bound().unwrap();
+        assert_eq!([50.0, 30.0, 120.0].map(|x| within.miss(x, 0.0)), [0.0, 10.0 / 60.0, 0.5]);
+        let less = Check { less_than: Some("pi".into()), ..Check::default() }.bound().unwrap();
+        assert_eq!((less.miss(2.0, 10.0), less.miss(-2.0, 10.0)), (0.2, 0.0), "12 and 10 packets");
+    }
+
+    #[test]
     fn curves_are_compared_on_their_common_range() {
         let a = [(0.0, 1.0), (10.0, 2.0)];
         let b = [(5.0, 0.0), (20.0, 0.0)];
@@ -316,6 +339,7 @@ mod tests {
             bound: String::new(),
             outcome,
             note: None,
+            miss: 0.0,
         };
         use Outcome::{Fails, Holds, Straddles};
         assert_eq!(verdict(&[result(Holds)]), Verdict::Reproduced);

@@ -1,0 +1,109 @@
+//! `forebay readings`: searches the settings that a paper leaves open.
+
+use std::time::Duration;
+
+use forebay_lab::claims::Verdict;
+use forebay_lab::commands::readings::{self, Asked};
+use forebay_lab::readings::summary::{BestReading, ReadingsSummary};
+use forebay_lab::render::digits::significant;
+use forebay_lab::render::text_table::Table;
+
+use crate::args::ReadingsArgs;
+use crate::failure::{Exit, Failure};
+use crate::render::output::Ui;
+
+/// Dimensions that are named as the ones that matter.
+const MOST_DIMENSIONS: usize = 4;
+/// Dimensions with a smaller index are not named.
+const LEAST_INDEX: f64 = 0.02;
+
+/// Searches the readings of a paper and prints what they say.
+pub(crate) fn command(args: &ReadingsArgs, ui: &Ui) -> Result<Exit, Failure> {
+    let asked = Asked {
+        paper: &args.paper,
+        output: args.output.as_deref(),
+        readings: args.readings as usize,
+        seeds: args.seeds,
+        confirm: args.confirm,
+        budget: args.budget.map(Duration::from_secs),
+        jobs: args.jobs.jobs,
+    };
+    let (summary, file) = ui.host(|host| readings::readings(&asked, host))?;
+    if ui.json() {
+        ui.print_json(&summary)?;
+    } else {
+        ui.print(&text(ui, &summary))?;
+        ui.print(&format!("results  {}", file.display()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn text(ui: &Ui, summary: &ReadingsSummary) -> String {
+    let ReadingsSummary { paper, size, tried, sampled, seeds, claims, .. } = summary;
+    let possible = claims.iter().filter(|claim| claim.found > 0).count();
+    let best = summary.best.first().map_or(0, |best| best.claims.len());
+    let first = claims.iter().filter(|claim| claim.first).count();
+    let mut out = format!(
+        "{paper}: {first} of {} claims hold under the first reading, {best} under the best of {tried} readings, and \
+         {possible} under some reading.\n\n",
+        claims.len()
+    );
+    let heads = ["claim", "first", "holds in", "of readings", "best", "holds if (holds otherwise)"];
+    let mut table = Table::new(&heads).units(&["", "", "%", "95 %", "checks", ""]).words(&[1, 5]);
+    for claim in claims {
+        let [held, asked] = claim.checks;
+        let percent = |x: f64| significant(100.0 * x, 2);
+        let [low, high] = claim.interval;
+        let rule = claim.rule.as_ref().map_or_else(String::new, |rule| {
+            format!("{}: {} % ({} %)", rule.text, percent(rule.holds), percent(rule.otherwise))
+        });
+        table.row(vec![
+            claim.id.clone(),
+            if claim.first { "yes" } else { "no" }.to_string(),
+            percent(claim.share),
+            format!("{} to {}", percent(low), percent(high)),
+            format!("{held} of {asked}"),
+            rule,
+        ]);
+    }
+    out += &table.render(ui.look(), "");
+    out += "\nThe best readings, as changes of the first one:\n";
+    for (number, best) in summary.best.iter().enumerate() {
+        out += &ui.look().wrap(&format!("{}. ", number + 1), &described(best));
+    }
+    for conflict in &summary.conflicts {
+        out += &ui.look().wrap("", &format!("Never together: {}.", conflict.join(", ")));
+    }
+    let matter = summary.sensitivity.iter().filter(|it| it.index >= LEAST_INDEX).take(MOST_DIMENSIONS);
+    let matter: Vec<String> = matter.map(|it| format!("{} {}", it.dimension, significant(it.index, 2))).collect();
+    if !matter.is_empty() {
+        out += &ui.look().wrap("", &format!("What matters most (first-order index): {}.", matter.join(", ")));
+    }
+    let seeds = if *seeds == 1 { "one seed".to_string() } else { format!("{seeds} seeds") };
+    out += &ui.look().wrap(
+        "",
+        &format!(
+            "{tried} of {size} readings were tried with {seeds} each, {sampled} of them a sample by plausibility, from \
+             which the percentages are. They were found after the paper: the verdicts of `reproduce` do not change."
+        ),
+    );
+    out
+}
+
+fn described(best: &BestReading) -> String {
+    let BestReading { reading, claims, checks, distance, confirmed } = best;
+    let claims = if claims.is_empty() { "none".to_string() } else { claims.join(", ") };
+    let fresh = confirmed.as_ref().map_or_else(String::new, |confirmed| {
+        let of = |verdict: Verdict| -> Vec<&str> {
+            confirmed.verdicts.iter().filter(|it| it.verdict == verdict).map(|it| it.id.as_str()).collect()
+        };
+        let list = |ids: Vec<&str>| if ids.is_empty() { "none".to_string() } else { ids.join(", ") };
+        format!(
+            " With {} fresh seeds and intervals: reproduced {}; inconclusive {}.",
+            confirmed.seeds,
+            list(of(Verdict::Reproduced)),
+            list(of(Verdict::Inconclusive))
+        )
+    });
+    format!("{reading}. Holds: {claims}; {checks} checks; distance {}.{fresh}", significant(*distance, 2))
+}

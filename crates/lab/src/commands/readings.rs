@@ -1,0 +1,125 @@
+//! `forebay readings`: searches the settings that a paper leaves open.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use forebay_aqm::base::nearest::{nearest, one_of};
+
+use super::failure::Failure;
+use super::host::Host;
+use super::run;
+use crate::claims::papers::{PAPERS, Paper};
+use crate::disk;
+use crate::disk::lock::WriteLock;
+use crate::input::{Found, InputError};
+use crate::readings::bench::Bench;
+use crate::readings::search::{self, Log, SearchError, Settings};
+use crate::readings::summary::{self, Confirmed, ReadingsSummary};
+use crate::run::plan::{engine, hex_hash};
+
+/// Best readings that are confirmed.
+const CONFIRMED: usize = 3;
+/// First seed of a confirmation. Searches use seeds below.
+const FRESH: u64 = 1001;
+
+/// Arguments of a search.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Name of the paper.
+    pub paper: &'a str,
+    /// Output directory.
+    pub output: Option<&'a Path>,
+    /// Number of readings.
+    pub readings: usize,
+    /// Seeds of each reading.
+    pub seeds: u64,
+    /// Fresh seeds with which the best readings are confirmed.
+    pub confirm: u64,
+    /// Time limit of the search.
+    pub budget: Option<Duration>,
+    /// Concurrent readings; default one per core.
+    pub jobs: Option<u16>,
+}
+
+/// Searches the readings of a paper. Returns the summary and its file.
+///
+/// # Errors
+/// The paper is unknown, results cannot be stored, or the command was interrupted.
+pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, PathBuf), Failure> {
+    let paper = find(asked.paper)?;
+    let bench = Bench::new(paper.claims, paper.scenarios, paper.readings).map_err(Failure::Run)?;
+    let dir =
+        asked.output.map_or_else(|| Path::new("runs").join(format!("readings-{}", paper.name)), Path::to_path_buf);
+    let lock = host.waiting(|wait| WriteLock::take(&dir, wait))?;
+    let about = about(paper, asked.seeds, &engine(&(host.build)()));
+    let path = lock.dir().join("readings.jsonl");
+    let mut log = Log::open(&path, &about, &bench).map_err(|error| Failure::Run(error.to_string()))?;
+    let each_s = bench.simulated_s().map_err(Failure::Run)? * asked.seeds as f64;
+    let size = bench.space.size();
+    host.note(&format!(
+        "{}: {} readings of {size}, {} of them already known; {each_s} simulated seconds each",
+        paper.name,
+        asked.readings,
+        log.len().min(asked.readings)
+    ));
+    let pool = run::pool(asked.jobs)?;
+    let begun = Instant::now();
+    let settings = Settings {
+        seed: 1,
+        readings: asked.readings,
+        seeds: asked.seeds,
+        until: asked.budget.map(|budget| begun + budget),
+    };
+    let left = asked.readings.saturating_sub(log.len());
+    let progress = (host.progress)(left as f64 * each_s);
+    let tried = || progress.advance(each_s);
+    let found = pool.install(|| search::search(&bench, &settings, &mut log, host.stop, &tried));
+    drop(progress);
+    let trials = found.map_err(|error| match error {
+        SearchError::Interrupted => Failure::Interrupted { dir: dir.clone(), done: log.len(), total: asked.readings },
+        error => Failure::Run(error.to_string()),
+    })?;
+    let mut summary = summary::summary(&bench, paper.name, asked.seeds, &trials);
+    summary.seconds = begun.elapsed().as_secs_f64();
+    if asked.confirm > 0 {
+        let best = summary::best(&trials);
+        host.note(&format!(
+            "{}: the best {} readings with {} fresh seeds",
+            paper.name,
+            CONFIRMED.min(best.len()),
+            asked.confirm
+        ));
+        let progress =
+            (host.progress)(CONFIRMED.min(best.len()) as f64 * each_s / asked.seeds as f64 * asked.confirm as f64);
+        for (trial, described) in best.iter().zip(&mut summary.best).take(CONFIRMED) {
+            let advance = |seconds: f64| progress.advance(seconds);
+            let verdicts = pool.install(|| bench.confirm(&trial.reading, FRESH, asked.confirm, host.stop, &advance));
+            let Some(verdicts) = verdicts.map_err(Failure::Run)? else {
+                return Err(Failure::Interrupted { dir, done: trials.len(), total: asked.readings });
+            };
+            described.confirmed = Some(Confirmed { seeds: asked.confirm, from: FRESH, verdicts });
+        }
+    }
+    let file = lock.dir().join("readings.json");
+    disk::write_json(&file, &summary)?;
+    Ok((summary, file))
+}
+
+/// The paper of this name.
+fn find(name: &str) -> Result<&'static Paper, InputError> {
+    let found = PAPERS.iter().find(|paper| paper.name.eq_ignore_ascii_case(name));
+    found.ok_or_else(|| {
+        let names: Vec<&str> = PAPERS.iter().map(|paper| paper.name).collect();
+        let error = InputError::new("readings", "PAPER", Found::text(name), one_of(name, &names));
+        error.hint(nearest(name, names.iter().copied()).map(|near| format!("did you mean {near}?")))
+    })
+}
+
+/// Identifies what the results depend on: program, files of the paper, seeds.
+fn about(paper: &Paper, seeds: u64, engine: &str) -> String {
+    let mut text = format!("{}\n{}", paper.claims, paper.readings);
+    for (name, scenario) in paper.scenarios {
+        text += &format!("\n{name}\n{scenario}");
+    }
+    format!("{} {}, {seeds} seeds, forebay {engine}", paper.name, hex_hash(text))
+}

@@ -1,0 +1,336 @@
+//! Scores readings: simulates the experiments of a paper under a reading and applies the checks of its claims.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::claims::{CheckResult, Claim, Outcome, Section, Verdict};
+use crate::load;
+use crate::readings::space::{AS_IS, Reading, Space};
+use crate::reproduce::claim_file::{self, ClaimFile};
+use crate::reproduce::judge::{self, Runs};
+use crate::results::record::RunRecord;
+use crate::run::plan::{Job, Plan};
+use crate::scenario::Overrides;
+
+/// The result of a claim under a reading.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct ClaimScore {
+    /// Number of checks that hold.
+    pub held: usize,
+    /// Number of checks.
+    pub asked: usize,
+    /// Mean over the checks: 0 if one holds, otherwise 0.5 to 1, the more the further the value is from its bound.
+    pub miss: f64,
+}
+
+impl ClaimScore {
+    fn of(results: &[CheckResult]) -> Self {
+        let holds = |result: &CheckResult| result.outcome == Outcome::Holds;
+        let miss = |result: &CheckResult| if holds(result) { 0.0 } else { 0.5 + 0.5 * result.miss };
+        let miss = results.iter().map(miss).sum::<f64>() / results.len().max(1) as f64;
+        Self { held: results.iter().filter(|result| holds(result)).count(), asked: results.len(), miss }
+    }
+
+    /// Whether every check holds.
+    pub const fn holds(&self) -> bool {
+        self.held == self.asked
+    }
+}
+
+/// The verdict on a claim under a reading.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ClaimVerdict {
+    /// Id of the claim.
+    pub id: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Number of checks that hold.
+    pub held: usize,
+    /// Number of checks.
+    pub asked: usize,
+}
+
+/// A scenario with the sections that use it.
+struct Experiment {
+    name: String,
+    text: String,
+    /// For each section: itself and the numbers of its claims.
+    sections: Vec<(Section, Vec<usize>)>,
+    /// The contenders that checks refer to: label, and the discipline as the scenario writes it.
+    contenders: Vec<(String, String)>,
+    /// For each dimension, the paths that this scenario has.
+    paths: Vec<Vec<String>>,
+}
+
+/// The experiments of a paper.
+pub struct Bench {
+    /// The open settings.
+    pub space: Space,
+    /// The claims with checks of runs.
+    pub claims: Vec<Claim>,
+    experiments: Vec<Experiment>,
+}
+
+impl Bench {
+    /// Reads the files of a paper: claims, scenarios by name, readings.
+    ///
+    /// # Errors
+    /// A file is invalid, or a dimension turns nothing in any scenario.
+    pub fn new(claims: &str, scenarios: &[(&str, &str)], readings: &str) -> Result<Self, String> {
+        let space = Space::parse(readings)?;
+        let ClaimFile { sections, claims, .. } = claim_file::parse(claims)?;
+        let claims: Vec<Claim> = claims.into_iter().filter(|claim| !claim.checks.is_empty()).collect();
+        let mut experiments: Vec<Experiment> = Vec::new();
+        for section in sections {
+            let numbers: Vec<usize> = (0..claims.len()).filter(|claim| claims[*claim].section == section.id).collect();
+            let Some(name) = section.scenario.clone().filter(|_| !numbers.is_empty()) else { continue };
+            let named = contenders(&section, numbers.iter().map(|claim| &claims[*claim]));
+            let at = match experiments.iter().position(|experiment| experiment.name == name) {
+                Some(at) => at,
+                None => {
+                    let text = scenarios.iter().find(|(known, _)| *known == name);
+                    let text = text.ok_or_else(|| format!("there is no scenario '{name}'"))?.1.to_string();
+                    let (sections, contenders, paths) = (Vec::new(), Vec::new(), Vec::new());
+                    experiments.push(Experiment { name, text, sections, contenders, paths });
+                    experiments.len() - 1
+                }
+            };
+            let experiment = &mut experiments[at];
+            experiment.sections.push((section, numbers));
+            for label in named {
+                if experiment.contenders.iter().all(|(known, _)| *known != label) {
+                    let discipline = discipline(&experiment.text, &label)?;
+                    experiment.contenders.push((label, discipline));
+                }
+            }
+        }
+        find_paths(&space, &mut experiments)?;
+        Ok(Self { space, claims, experiments })
+    }
+
+    /// Simulated seconds of one seed of a reading.
+    pub fn simulated_s(&self) -> Result<f64, String> {
+        let first = self.space.first();
+        self.experiments.iter().map(|experiment| Ok(self.plan(experiment, &first, 1, 1)?.simulated_s())).sum()
+    }
+
+    /// The claims under a reading with `seeds` seeds from number `from` on, in the order of [`Bench::claims`]. A claim
+    /// counts as held if the means do.
+    ///
+    /// # Errors
+    /// The reading makes a scenario invalid.
+    pub fn score(&self, reading: &Reading, from: u64, seeds: u64) -> Result<Vec<ClaimScore>, String> {
+        let mut scores = vec![ClaimScore::default(); self.claims.len()];
+        for experiment in &self.experiments {
+            let plan = self.plan(experiment, reading, from, seeds)?;
+            let mut records: Vec<RunRecord> = Vec::new();
+            for job in plan.jobs() {
+                let record = plan.run(job, &mut ()).map_err(|error| format!("{}: {error}", experiment.name))?;
+                records.extend(record);
+            }
+            for (claim, results) in self.of_experiment(experiment, reading, &plan, &records, true)? {
+                scores[claim] = ClaimScore::of(&results);
+            }
+        }
+        Ok(scores)
+    }
+
+    /// The verdict on each claim under a reading with `seeds` seeds from number `from` on, decided by confidence
+    /// intervals. `None` if `stop` was set. `progress` gets simulated seconds.
+    ///
+    /// # Errors
+    /// The reading makes a scenario invalid.
+    pub fn confirm(
+        &self,
+        reading: &Reading,
+        from: u64,
+        seeds: u64,
+        stop: &AtomicBool,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<Option<Vec<ClaimVerdict>>, String> {
+        let mut verdicts: Vec<Option<ClaimVerdict>> = vec![None; self.claims.len()];
+        for experiment in &self.experiments {
+            let plan = self.plan(experiment, reading, from, seeds)?;
+            let one = |job: &Job| {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+                let record = plan.run(*job, &mut ()).map_err(|error| format!("{}: {error}", experiment.name))?;
+                progress(plan.cases[job.case].scenario.duration.secs());
+                Ok(record)
+            };
+            let records: Result<Option<Vec<RunRecord>>, String> =
+                plan.jobs().par_iter().map(one).collect::<Result<Vec<_>, _>>().map(|all| all.into_iter().collect());
+            let Some(records) = records? else { return Ok(None) };
+            for (claim, results) in self.of_experiment(experiment, reading, &plan, &records, false)? {
+                let ClaimScore { held, asked, .. } = ClaimScore::of(&results);
+                let (id, verdict) = (self.claims[claim].id.clone(), judge::verdict(&results));
+                verdicts[claim] = Some(ClaimVerdict { id, verdict, held, asked });
+            }
+        }
+        Ok(Some(verdicts.into_iter().flatten().collect()))
+    }
+
+    /// The results of the checks of each claim of an experiment.
+    fn of_experiment(
+        &self,
+        experiment: &Experiment,
+        reading: &Reading,
+        plan: &Plan,
+        records: &[RunRecord],
+        provisional: bool,
+    ) -> Result<Vec<(usize, Vec<CheckResult>)>, String> {
+        let mut all = Vec::new();
+        for (section, claims) in &experiment.sections {
+            let runs = Runs::new(plan, records, provisional).at(&section.point);
+            for claim in claims {
+                all.push((*claim, self.of_claim(&runs, section, &self.claims[*claim], reading)?));
+            }
+        }
+        Ok(all)
+    }
+
+    fn of_claim(
+        &self,
+        runs: &Runs,
+        section: &Section,
+        claim: &Claim,
+        reading: &Reading,
+    ) -> Result<Vec<CheckResult>, String> {
+        let mut results = Vec::new();
+        for check in &claim.checks {
+            let mut check = check.clone();
+            for (dimension, at) in self.space.dimensions.iter().zip(&reading.0) {
+                let value = &dimension.values[*at];
+                let Some(window) = dimension.window.as_ref().filter(|_| value != AS_IS) else { continue };
+                let (from, to) = (format!("@{window}"), format!("@{value}"));
+                check.quantity = check.quantity.replace(&from, &to);
+                check.against = check.against.map(|against| against.replace(&from, &to));
+            }
+            results.extend(runs.answer(&check, &section.subject).map_err(|error| format!("{}: {error}", claim.id))?);
+        }
+        Ok(results)
+    }
+
+    /// The runs of an experiment under a reading.
+    fn plan(&self, experiment: &Experiment, reading: &Reading, from: u64, seeds: u64) -> Result<Plan, String> {
+        let mut sets = Vec::new();
+        let mut parameters: Vec<(&str, &str)> = Vec::new();
+        for ((dimension, at), paths) in self.space.dimensions.iter().zip(&reading.0).zip(&experiment.paths) {
+            let value = dimension.values[*at].as_str();
+            if value == AS_IS {
+                continue;
+            }
+            if let Some(means) = dimension.means.get(value) {
+                for change in means {
+                    match change.strip_prefix("aqm ").and_then(|rest| rest.split_once('=')) {
+                        Some(parameter) => parameters.push(parameter),
+                        None => sets.extend(paths.iter().filter(|path| *path == change).cloned()),
+                    }
+                }
+                continue;
+            }
+            sets.extend(paths.iter().filter(|path| !path.contains('=')).map(|path| format!("{path}={value}")));
+            parameters.extend(dimension.parameter.iter().map(|parameter| (parameter.as_str(), value)));
+        }
+        let written = |(_, contender): &(String, String)| {
+            let of = parameters.iter().filter_map(|(name, value)| {
+                let (discipline, key) = name.split_once('.')?;
+                (contender.split(' ').next() == Some(discipline)).then_some((key, *value))
+            });
+            of.fold(contender.clone(), |text, (key, value)| with_parameter(&text, key, value))
+        };
+        let listed = |words: Vec<String>| serde_json::to_string(&words).unwrap_or_default();
+        let labels = experiment.contenders.iter().map(|(label, _)| label.clone());
+        sets.push(format!("compare.aqm={}", listed(experiment.contenders.iter().map(written).collect())));
+        sets.push(format!("compare.labels={}", listed(labels.collect())));
+        Ok(Plan::new(parsed(experiment, sets)?, from, seeds))
+    }
+}
+
+fn parsed(experiment: &Experiment, sets: Vec<String>) -> Result<Vec<crate::scenario::Case>, String> {
+    let overrides = Overrides { sets, ..Overrides::default() };
+    load::parse(&experiment.name, &experiment.text, &overrides).map_err(|error| format!("{}: {error}", experiment.name))
+}
+
+/// The discipline with this label, as the scenario writes it.
+fn discipline(scenario: &str, label: &str) -> Result<String, String> {
+    let table: toml::Table = toml::from_str(scenario).map_err(|error| error.to_string())?;
+    let words = |key: &str| -> Vec<String> {
+        let list = table.get("compare").and_then(|compare| compare.get(key)).and_then(toml::Value::as_array);
+        list.into_iter().flatten().filter_map(toml::Value::as_str).map(str::to_string).collect()
+    };
+    let (disciplines, mut labels) = (words("aqm"), words("labels"));
+    if disciplines.is_empty() {
+        // The label is the discipline of the bottleneck.
+        return Ok(label.to_string());
+    }
+    if labels.is_empty() {
+        labels.clone_from(&disciplines);
+    }
+    let at = labels.iter().position(|known| known == label);
+    let found = at.and_then(|at| disciplines.get(at)).cloned();
+    found.ok_or_else(|| format!("the scenario does not compare '{label}'"))
+}
+
+/// A discipline with this parameter in place of any other value of it.
+fn with_parameter(contender: &str, key: &str, value: &str) -> String {
+    let is_other = |word: &&str| word.split_once('=').is_none_or(|(known, _)| known != key);
+    let words: Vec<&str> = contender.split(' ').filter(is_other).collect();
+    format!("{} {key}={value}", words.join(" "))
+}
+
+/// The contenders that the claims of a section refer to, as the scenario writes them.
+fn contenders<'a>(section: &Section, claims: impl Iterator<Item = &'a Claim>) -> BTreeSet<String> {
+    let checks = claims.flat_map(|claim| &claim.checks);
+    let named = checks.flat_map(|check| [check.of.as_deref(), check.other()]).flatten();
+    named.filter(|name| *name != "subject").chain([section.subject.as_str()]).map(str::to_string).collect()
+}
+
+/// Finds which scenarios have the paths of each dimension.
+fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), String> {
+    for dimension in &space.dimensions {
+        let mut fault = None;
+        let mut is_used = !dimension.parameter.is_empty() || dimension.window.is_some();
+        let value = dimension.values.iter().find(|value| **value != AS_IS && !dimension.means.contains_key(*value));
+        let changes: Vec<String> = (dimension.means.values().flatten())
+            .filter(|change| !change.starts_with("aqm "))
+            .cloned()
+            .chain(dimension.set.iter().cloned())
+            .collect();
+        is_used |= dimension.means.values().flatten().any(|change| change.starts_with("aqm "));
+        for experiment in experiments.iter_mut() {
+            let mut found = Vec::new();
+            for change in &changes {
+                for change in expanded(experiment, change)? {
+                    let set = match (change.contains('='), value) {
+                        (true, _) => change.clone(),
+                        (false, Some(value)) => format!("{change}={value}"),
+                        (false, None) => continue,
+                    };
+                    match parsed(experiment, vec![set]) {
+                        Ok(_) => found.push(change),
+                        Err(error) => fault = Some(error),
+                    }
+                }
+            }
+            is_used |= !found.is_empty();
+            experiment.paths.push(found);
+        }
+        if !is_used {
+            return Err(format!("dimension {}: no scenario takes it: {}", dimension.name, fault.unwrap_or_default()));
+        }
+    }
+    Ok(())
+}
+
+/// A path for each group of flows in place of `flows.*`.
+fn expanded(experiment: &Experiment, path: &str) -> Result<Vec<String>, String> {
+    let Some(key) = path.strip_prefix("flows.*.") else { return Ok(vec![path.to_string()]) };
+    let cases = parsed(experiment, Vec::new())?;
+    let groups = cases.first().into_iter().flat_map(|case| &case.scenario.flows);
+    Ok(groups.map(|group| format!("flows.{}.{key}", group.name)).collect())
+}

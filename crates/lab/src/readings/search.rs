@@ -1,0 +1,279 @@
+//! Searches the readings of a paper.
+//!
+//! 1. A Latin hypercube sample of all readings, by plausibility. Shares of readings are taken from it alone.
+//! 2. Generations around what does best, as in ABC-SMC (Toni, Welch, Strelkowa, Ipsen and Stumpf 2009): parents are the
+//!    readings within a tolerance, the best tenth of all so far; a child differs from its parent in few dimensions. A
+//!    generation begins with the readings that differ from one of the best three in one dimension (coordinate search).
+//!    Gradients need dimensions with an order, which most lack, and a full grid has millions of readings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use forebay_aqm::base::rng::Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::bench::{Bench, ClaimScore};
+use super::space::Reading;
+
+/// Share of the readings in the sample of the first step.
+const SAMPLE: f64 = 0.6;
+/// Readings of a generation.
+const GENERATION: usize = 64;
+/// Readings whose neighbours are all tried.
+const LEADERS: usize = 3;
+/// Parents: this part of all readings so far.
+const PARENTS: f64 = 0.1;
+/// Mean number of dimensions that a child draws again, apart from the certain one.
+const CHANGES: f64 = 1.0;
+
+/// Settings of a search.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Seed of the search.
+    pub seed: u64,
+    /// Number of readings.
+    pub readings: usize,
+    /// Simulated seeds of each reading, from number 1 on.
+    pub seeds: u64,
+    /// No reading is begun after this time.
+    pub until: Option<Instant>,
+}
+
+impl Settings {
+    fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+/// A reading with its results.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Trial {
+    /// The reading.
+    pub reading: Reading,
+    /// Whether it belongs to the sample of the first step.
+    pub is_sampled: bool,
+    /// Results in the order of [`Bench::claims`]; empty if a scenario is invalid under the reading.
+    pub scores: Vec<ClaimScore>,
+}
+
+impl Trial {
+    /// Distance from the paper, 0 to 1: the mean over the claims.
+    pub fn distance(&self) -> f64 {
+        if self.scores.is_empty() {
+            return 1.0;
+        }
+        self.scores.iter().map(|score| score.miss).sum::<f64>() / self.scores.len() as f64
+    }
+
+    /// Number of claims that hold.
+    pub fn held(&self) -> usize {
+        self.scores.iter().filter(|score| score.holds()).count()
+    }
+
+    /// Number of checks that hold.
+    pub fn checks(&self) -> usize {
+        self.scores.iter().map(|score| score.held).sum()
+    }
+}
+
+/// A line of the log.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    reading: BTreeMap<String, String>,
+    /// Checks that hold, of how many, and the miss, for each claim.
+    claims: BTreeMap<String, (usize, usize, f64)>,
+}
+
+/// Why a search ended before all readings were tried.
+#[derive(Debug)]
+pub enum SearchError {
+    /// The log cannot be read or written.
+    Log(io::Error),
+    /// The log has results of other files, another build or another number of seeds.
+    Foreign(String),
+    /// It was interrupted. The log has what was tried.
+    Interrupted,
+}
+
+impl std::fmt::Display for SearchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Log(error) => write!(f, "the log of the search: {error}"),
+            Self::Foreign(what) => write!(f, "the log of the search has results of {what}"),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+/// The results of earlier searches, and the file that takes further ones.
+pub struct Log {
+    known: BTreeMap<Reading, Vec<ClaimScore>>,
+    file: Option<Mutex<File>>,
+}
+
+impl Log {
+    /// A log in memory.
+    pub const fn none() -> Self {
+        Self { known: BTreeMap::new(), file: None }
+    }
+
+    /// Opens or creates a log. `about` identifies the program, the files of the paper and the number of seeds; results
+    /// are reused only if it is the same. A line that was cut off by a crash is ignored.
+    pub fn open(path: &Path, about: &str, bench: &Bench) -> Result<Self, SearchError> {
+        let mut known = BTreeMap::new();
+        let is_new = !path.exists();
+        let mut file = OpenOptions::new().create(true).append(true).read(true).open(path).map_err(SearchError::Log)?;
+        if is_new {
+            writeln!(file, "{}", serde_json::json!({ "version": 1, "about": about })).map_err(SearchError::Log)?;
+        } else {
+            let mut lines = BufReader::new(File::open(path).map_err(SearchError::Log)?).lines();
+            let head = lines.next().and_then(Result::ok).unwrap_or_default();
+            let head: serde_json::Value = serde_json::from_str(&head).unwrap_or_default();
+            if head["about"] != about {
+                return Err(SearchError::Foreign(format!("{}, not {about}", head["about"])));
+            }
+            for line in lines.map_while(Result::ok) {
+                let Ok(Line { reading, claims }) = serde_json::from_str(&line) else { continue };
+                let Some(reading) = bench.space.reading(&reading) else { continue };
+                let of = |id: &String| claims.get(id).map(|&(held, asked, miss)| ClaimScore { held, asked, miss });
+                let scores: Option<Vec<ClaimScore>> = bench.claims.iter().map(|claim| of(&claim.id)).collect();
+                known.insert(reading, scores.unwrap_or_default());
+            }
+        }
+        Ok(Self { known, file: Some(Mutex::new(file)) })
+    }
+
+    /// Number of readings that are known.
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Whether no reading is known.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    fn write(&self, bench: &Bench, reading: &Reading, scores: &[ClaimScore]) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let words = bench.space.words(reading).map(|(name, value)| (name.to_string(), value.to_string()));
+        let claims = bench.claims.iter().zip(scores).map(|(claim, s)| (claim.id.clone(), (s.held, s.asked, s.miss)));
+        let line = Line { reading: words.collect(), claims: claims.collect() };
+        let mut text = serde_json::to_string(&line).unwrap_or_default();
+        text.push('\n');
+        // One call, so that a crash cuts off one line at most.
+        file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes())
+    }
+}
+
+/// A search in progress.
+struct Search<'a> {
+    bench: &'a Bench,
+    settings: &'a Settings,
+    log: &'a mut Log,
+    stop: &'a AtomicBool,
+    tried: &'a (dyn Fn() + Sync),
+    trials: Vec<Trial>,
+}
+
+/// Tries readings; the first is that of the scenario files. The result depends only on the files, the seed and the
+/// numbers of readings and seeds, not on interruptions or the number of threads. With a time limit it has fewer
+/// readings. `tried` is called after each new reading.
+///
+/// # Errors
+/// The log cannot be written, or `stop` was set.
+pub fn search(
+    bench: &Bench,
+    settings: &Settings,
+    log: &mut Log,
+    stop: &AtomicBool,
+    tried: &(dyn Fn() + Sync),
+) -> Result<Vec<Trial>, SearchError> {
+    let mut rng = Rng::stream(settings.seed, "readings");
+    let sampled = (settings.readings.saturating_sub(1) as f64 * SAMPLE).ceil() as usize;
+    let mut search = Search { bench, settings, log, stop, tried, trials: Vec::new() };
+    search.try_all(vec![bench.space.first()], false)?;
+    search.try_all(bench.space.latin(sampled, &mut rng), true)?;
+    while search.trials.len() < settings.readings && !settings.is_late() {
+        let children = search.children(&mut rng);
+        if children.is_empty() {
+            break;
+        }
+        search.try_all(children, false)?;
+    }
+    Ok(search.trials)
+}
+
+impl Search<'_> {
+    /// The next generation; empty if there are no further readings.
+    fn children(&self, rng: &mut Rng) -> Vec<Reading> {
+        let mut order: Vec<&Trial> = self.trials.iter().filter(|trial| !trial.scores.is_empty()).collect();
+        order.sort_by(|a, b| a.distance().total_cmp(&b.distance()));
+        let space = &self.bench.space;
+        let parents = ((self.trials.len() as f64 * PARENTS).ceil() as usize).min(order.len());
+        let rate = CHANGES / space.dimensions.len() as f64;
+        let near = order.iter().take(LEADERS).flat_map(|trial| space.neighbours(&trial.reading));
+        // A space with few readings can be exhausted.
+        let draws = if parents == 0 { 0 } else { GENERATION * 20 };
+        let drawn = (0..draws).map(|_| {
+            let parent = order[rng.below(parents as u64) as usize];
+            space.neighbour(&parent.reading, rate, rng)
+        });
+        let known: BTreeSet<&Reading> = self.trials.iter().map(|trial| &trial.reading).collect();
+        let most = GENERATION.min(self.settings.readings - self.trials.len());
+        let mut children: Vec<Reading> = Vec::new();
+        for child in near.chain(drawn) {
+            if children.len() == most {
+                break;
+            }
+            if !known.contains(&child) && !children.contains(&child) {
+                children.push(child);
+            }
+        }
+        children
+    }
+
+    /// Scores those of `readings` that the log does not have, and adds all to the trials.
+    fn try_all(&mut self, readings: Vec<Reading>, is_sampled: bool) -> Result<(), SearchError> {
+        let mut new: Vec<Reading> = Vec::new();
+        for reading in &readings {
+            if !self.log.known.contains_key(reading) && !new.contains(reading) {
+                new.push(reading.clone());
+            }
+        }
+        let Self { bench, settings, log, stop, tried, .. } = &*self;
+        let failed: Mutex<Option<io::Error>> = Mutex::new(None);
+        let score = |reading: Reading| {
+            if stop.load(Ordering::Relaxed) || settings.is_late() {
+                return None;
+            }
+            // An invalid combination of values is a reading under which nothing holds.
+            let scores = bench.score(&reading, 1, settings.seeds).unwrap_or_default();
+            if let Err(error) = log.write(bench, &reading, &scores) {
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                return None;
+            }
+            tried();
+            Some((reading, scores))
+        };
+        let done: Vec<(Reading, Vec<ClaimScore>)> = new.into_par_iter().filter_map(score).collect();
+        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(SearchError::Log(error));
+        }
+        self.log.known.extend(done);
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(SearchError::Interrupted);
+        }
+        let known = |reading: Reading| {
+            let scores = self.log.known.get(&reading)?.clone();
+            Some(Trial { reading, is_sampled, scores })
+        };
+        self.trials.extend(readings.into_iter().filter_map(known));
+        Ok(())
+    }
+}

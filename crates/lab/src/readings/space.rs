@@ -1,0 +1,295 @@
+//! The settings that a paper leaves open, and the readings that they span.
+
+use std::collections::BTreeMap;
+
+use forebay_aqm::base::rng::Rng;
+use serde::{Deserialize, Serialize};
+
+/// A value with this name leaves the scenario as it is.
+pub const AS_IS: &str = "as is";
+
+/// Why a value is a candidate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Source {
+    /// The paper prints candidates or a range.
+    #[serde(rename = "printed")]
+    Printed,
+    /// The paper's text and its listing differ.
+    #[serde(rename = "text against listing")]
+    TextAgainstListing,
+    /// The value is a default of ns-2 when the paper was written.
+    #[serde(rename = "default of ns-2 at the time")]
+    DefaultOfNs2,
+    /// Our own choice.
+    #[serde(rename = "ours")]
+    Ours,
+}
+
+impl Source {
+    /// The word in the file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Printed => "printed",
+            Self::TextAgainstListing => "text against listing",
+            Self::DefaultOfNs2 => "default of ns-2 at the time",
+            Self::Ours => "ours",
+        }
+    }
+}
+
+/// A setting that a paper leaves open.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dimension {
+    /// Unique name.
+    pub name: String,
+    /// The paper's words, or what it does not say.
+    pub words: String,
+    /// Where the values are from.
+    pub source: Source,
+    /// Candidates. [`AS_IS`] leaves the scenarios as they are.
+    pub values: Vec<String>,
+    /// Plausibility of each value, relative to the others; default equal.
+    #[serde(default)]
+    pub weights: Vec<f64>,
+    /// The value of the first reading: that of the scenario files.
+    pub first: String,
+    /// Dotted paths of scenarios that take the value. A scenario without the path is left as it is. `flows.*.KEY` is
+    /// the key of every group of flows that has it.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Parameters of disciplines that take the value, such as `raqm.eps`.
+    #[serde(default)]
+    pub parameter: Vec<String>,
+    /// Checks with this window of time, such as `20..200`, use the value as their window.
+    #[serde(default)]
+    pub window: Option<String>,
+    /// Several changes for one value: `PATH=VALUE`, or `aqm NAME.KEY=VALUE` for a parameter of a discipline.
+    #[serde(default)]
+    pub means: BTreeMap<String, Vec<String>>,
+}
+
+impl Dimension {
+    /// Plausibility of value number `at`, relative to the others.
+    fn weight(&self, at: usize) -> f64 {
+        self.weights.get(at).copied().unwrap_or(1.0)
+    }
+
+    /// The value at this fraction of the plausibility, 0 to 1.
+    fn at(&self, fraction: f64) -> usize {
+        let total: f64 = (0..self.values.len()).map(|at| self.weight(at)).sum();
+        let mut left = fraction * total;
+        for at in 0..self.values.len() {
+            left -= self.weight(at);
+            if left < 0.0 {
+                return at;
+            }
+        }
+        self.values.len() - 1
+    }
+}
+
+/// `readings.toml` of a paper.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Space {
+    /// Format version, 1.
+    pub version: u32,
+    /// Name of the paper on the command line.
+    pub paper: String,
+    /// The open settings.
+    #[serde(rename = "dimension")]
+    pub dimensions: Vec<Dimension>,
+}
+
+/// A value of each dimension, by number.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct Reading(pub Vec<usize>);
+
+impl Space {
+    /// Reads and checks `readings.toml`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let space: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        if space.version != 1 {
+            return Err(format!("version {} of readings.toml is not 1", space.version));
+        }
+        for (at, dimension) in space.dimensions.iter().enumerate() {
+            let Dimension { name, values, weights, first, set, parameter, window, means, .. } = dimension;
+            let fault = if space.dimensions[..at].iter().any(|other| other.name == *name) {
+                "there are two of this name"
+            } else if values.len() < 2 || (1..values.len()).any(|at| values[..at].contains(&values[at])) {
+                "needs two different values or more"
+            } else if !values.contains(first) {
+                "first is not one of the values"
+            } else if !weights.is_empty()
+                && (weights.len() != values.len() || weights.iter().any(|w| *w <= 0.0 || !w.is_finite()))
+            {
+                "needs a weight above 0 for each value"
+            } else if set.is_empty() && parameter.is_empty() && window.is_none() && means.is_empty() {
+                "turns nothing: set, parameter, window or means"
+            } else if means.keys().any(|value| !values.contains(value)) {
+                "means has a value that is not one of the values"
+            } else {
+                continue;
+            };
+            return Err(format!("dimension {name}: {fault}"));
+        }
+        if space.dimensions.is_empty() { Err("there is no dimension".to_string()) } else { Ok(space) }
+    }
+
+    /// The reading of the scenario files.
+    pub fn first(&self) -> Reading {
+        let of = |dimension: &Dimension| dimension.values.iter().position(|value| *value == dimension.first);
+        Reading(self.dimensions.iter().map(|dimension| of(dimension).unwrap_or(0)).collect())
+    }
+
+    /// Number of readings; saturates.
+    pub fn size(&self) -> u64 {
+        self.dimensions.iter().fold(1, |size: u64, dimension| size.saturating_mul(dimension.values.len() as u64))
+    }
+
+    /// A Latin hypercube sample (McKay, Beckman and Conover 1979) of `n` readings: each dimension takes its values in
+    /// proportion to their plausibility, in an independent random order.
+    pub fn latin(&self, n: usize, rng: &mut Rng) -> Vec<Reading> {
+        let mut readings = vec![Reading(Vec::new()); n];
+        for dimension in &self.dimensions {
+            let mut order: Vec<usize> = (0..n).collect();
+            for at in (1..n).rev() {
+                order.swap(at, rng.below(at as u64 + 1) as usize);
+            }
+            for (reading, stratum) in readings.iter_mut().zip(order) {
+                reading.0.push(dimension.at((stratum as f64 + rng.uniform()) / n as f64));
+            }
+        }
+        readings
+    }
+
+    /// A neighbour of `parent`: each dimension is drawn again with probability `rate`, and at least one is.
+    pub fn neighbour(&self, parent: &Reading, rate: f64, rng: &mut Rng) -> Reading {
+        let certain = rng.below(self.dimensions.len() as u64) as usize;
+        let mut child = parent.clone();
+        for (at, dimension) in self.dimensions.iter().enumerate() {
+            if rng.uniform() < rate || at == certain {
+                child.0[at] = dimension.at(rng.uniform());
+            }
+        }
+        child
+    }
+
+    /// The readings that differ from `reading` in one dimension.
+    pub fn neighbours(&self, reading: &Reading) -> Vec<Reading> {
+        let mut all = Vec::new();
+        for (at, dimension) in self.dimensions.iter().enumerate() {
+            for value in (0..dimension.values.len()).filter(|value| *value != reading.0[at]) {
+                let mut other = reading.clone();
+                other.0[at] = value;
+                all.push(other);
+            }
+        }
+        all
+    }
+
+    /// Names and values of a reading.
+    pub fn words<'a>(&'a self, reading: &'a Reading) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.dimensions
+            .iter()
+            .zip(&reading.0)
+            .map(|(dimension, at)| (dimension.name.as_str(), dimension.values[*at].as_str()))
+    }
+
+    /// The reading with these names and values; `None` if one is unknown.
+    pub fn reading(&self, words: &BTreeMap<String, String>) -> Option<Reading> {
+        let of = |dimension: &Dimension| {
+            let value = words.get(&dimension.name)?;
+            dimension.values.iter().position(|known| known == value)
+        };
+        let found: Option<Vec<usize>> = self.dimensions.iter().map(of).collect();
+        found.filter(|found| found.len() == words.len()).map(Reading)
+    }
+
+    /// The reading in words: the values that differ from the first reading.
+    pub fn short(&self, reading: &Reading) -> String {
+        let first = self.first();
+        let changed = self.words(reading).zip(reading.0.iter().zip(&first.0)).filter(|(_, (own, first))| own != first);
+        let words: Vec<String> = changed.map(|((name, value), _)| format!("{name} = {value}")).collect();
+        if words.is_empty() { "the first reading".to_string() } else { words.join(", ") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+        version = 1
+        paper = "p"
+        [[dimension]]
+        name = "tcp"
+        words = "not named"
+        source = "default of ns-2 at the time"
+        values = ["newreno", "sack"]
+        weights = [3, 1]
+        first = "newreno"
+        set = ["flows.*.tcp"]
+        [[dimension]]
+        name = "eps"
+        words = "'close to 1'"
+        source = "printed"
+        values = ["0.5", "0.9", "0.99"]
+        first = "0.9"
+        parameter = ["raqm.eps"]
+    "#;
+
+    #[test]
+    fn sample_has_the_declared_plausibility() {
+        let space = Space::parse(TEXT).unwrap();
+        let readings = space.latin(400, &mut Rng::stream(1, "test"));
+        let count = |dimension: usize, value: usize| readings.iter().filter(|r| r.0[dimension] == value).count();
+        assert_eq!([count(0, 0), count(0, 1)], [300, 100]);
+        assert!((0..3).all(|value| count(1, value).abs_diff(133) <= 1));
+        let both = readings.iter().filter(|r| r.0 == [1, 2]).count();
+        assert!((20..50).contains(&both), "the dimensions are independent: {both} of 400, 33 expected");
+    }
+
+    #[test]
+    fn neighbours_differ_in_few_dimensions() {
+        let space = Space::parse(TEXT).unwrap();
+        let mut rng = Rng::stream(2, "test");
+        let children: Vec<Reading> = (0..200).map(|_| space.neighbour(&space.first(), 0.0, &mut rng)).collect();
+        let changed = |r: &Reading| r.0.iter().zip(&space.first().0).filter(|(a, b)| a != b).count();
+        assert!(children.iter().all(|r| changed(r) <= 1) && children.iter().any(|r| changed(r) == 1));
+        let all = space.neighbours(&space.first());
+        assert!(all.len() == 3 && all.iter().all(|r| changed(r) == 1), "{all:?}");
+    }
+
+    #[test]
+    fn readings_have_words() {
+        let space = Space::parse(TEXT).unwrap();
+        assert_eq!((space.first(), space.size()), (Reading(vec![0, 1]), 6));
+        let other = Reading(vec![1, 1]);
+        assert_eq!(
+            (space.short(&other).as_str(), space.short(&space.first()).as_str()),
+            ("tcp = sack", "the first reading")
+        );
+        let words: BTreeMap<String, String> =
+            space.words(&other).map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        assert_eq!(space.reading(&words), Some(other));
+        assert_eq!(space.reading(&BTreeMap::new()), None);
+    }
+
+    #[test]
+    fn faulty_files_are_refused() {
+        for (from, to, fault) in [
+            ("name = \"eps\"", "name = \"tcp\"", "two of this name"),
+            ("first = \"0.9\"", "first = \"0.8\"", "first is not one"),
+            ("weights = [3, 1]", "weights = [3]", "a weight above 0"),
+            ("parameter = [\"raqm.eps\"]", "", "turns nothing"),
+            ("\"0.9\", ", "\"0.5\", ", "two different values"),
+            ("version = 1", "version = 2", "version 2"),
+            ("source = \"printed\"", "source = \"guess\"", "unknown variant"),
+        ] {
+            let error = Space::parse(&TEXT.replace(from, to)).unwrap_err();
+            assert!(error.contains(fault), "{error}");
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! What the tried readings say: the best ones, how often each claim holds, what decides it, and which claims exclude
+//! each other.
+
+use serde::{Deserialize, Serialize};
+
+use super::bench::{Bench, ClaimScore, ClaimVerdict};
+use super::search::Trial;
+use super::space::{Reading, Space};
+
+/// Most readings that are listed as the best.
+const BEST: usize = 5;
+/// Levels of a rule.
+const DEPTH: usize = 2;
+/// A leaf of a rule has at least this part of the sampled readings.
+const LEAF: f64 = 0.02;
+/// Readings that should hold a set of claims by chance before the set is said to be impossible.
+const EXPECTED: f64 = 5.0;
+/// 97.5 % point of the normal distribution.
+const Z: f64 = 1.959_964;
+
+/// Results of a search: an entry of `forebay readings --json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReadingsSummary {
+    /// Format version, 1.
+    pub version: u32,
+    /// Name of the paper.
+    pub paper: String,
+    /// Readings that can be formed.
+    pub size: u64,
+    /// Readings tried.
+    pub tried: usize,
+    /// Readings of the sample by plausibility.
+    pub sampled: usize,
+    /// Simulated seeds of each reading.
+    pub seeds: u64,
+    /// Seconds that the search took.
+    pub seconds: f64,
+    /// The best readings, the best first.
+    pub best: Vec<BestReading>,
+    /// Each claim.
+    pub claims: Vec<ClaimReadings>,
+    /// Sets of claims of which each holds under some reading, but no reading has all.
+    pub conflicts: Vec<Vec<String>>,
+    /// How much each dimension matters for the distance from the paper, the largest first.
+    pub sensitivity: Vec<Sensitivity>,
+}
+
+/// A reading with its results.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BestReading {
+    /// The values that differ from the first reading.
+    pub reading: String,
+    /// Claims that hold.
+    pub claims: Vec<String>,
+    /// Checks that hold.
+    pub checks: usize,
+    /// Distance from the paper, 0 to 1.
+    pub distance: f64,
+    /// Results with seeds that the search did not use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<Confirmed>,
+}
+
+/// Verdicts of a reading with fresh seeds, with confidence intervals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Confirmed {
+    /// Number of seeds.
+    pub seeds: u64,
+    /// The first of them.
+    pub from: u64,
+    /// The verdict on each claim.
+    pub verdicts: Vec<ClaimVerdict>,
+}
+
+/// How a claim fares under the sampled readings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClaimReadings {
+    /// Id of the claim.
+    pub id: String,
+    /// Whether it holds under the first reading.
+    pub first: bool,
+    /// Sampled readings under which it holds, as a part of all.
+    pub share: f64,
+    /// 95 % interval of the share (Wilson).
+    pub interval: [f64; 2],
+    /// Readings under which it holds, of all that were tried.
+    pub found: usize,
+    /// The checks that hold under the best reading for this claim, and all of them.
+    pub checks: [usize; 2],
+    /// The simplest rule that separates the readings under which it holds, if it separates any.
+    pub rule: Option<Rule>,
+    /// How much each dimension matters for the checks that hold, the largest first.
+    pub sensitivity: Vec<Sensitivity>,
+}
+
+/// Conditions under which a claim holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    /// Such as `min_rto in {1s, 2s} and ecn = on`.
+    pub text: String,
+    /// Part of the readings with these conditions under which the claim holds.
+    pub holds: f64,
+    /// Part of the readings without these conditions under which it holds.
+    pub otherwise: f64,
+    /// Sampled readings with these conditions.
+    pub readings: usize,
+}
+
+/// The first-order index of a dimension (Sobol 1993): the part of the variance that its value alone explains.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sensitivity {
+    /// Name of the dimension.
+    pub dimension: String,
+    /// The index, 0 to 1, without the part that chance gives.
+    pub index: f64,
+}
+
+/// The summary of these trials, of which the first is the first reading.
+pub fn summary(bench: &Bench, paper: &str, seeds: u64, trials: &[Trial]) -> ReadingsSummary {
+    let sampled: Vec<&Trial> = trials.iter().filter(|trial| trial.is_sampled).collect();
+    let miss = |trial: &Trial| trial.distance();
+    let claims = (0..bench.claims.len()).map(|claim| of_claim(bench, claim, trials, &sampled)).collect();
+    ReadingsSummary {
+        version: 1,
+        paper: paper.to_string(),
+        size: bench.space.size(),
+        tried: trials.len(),
+        sampled: sampled.len(),
+        seeds,
+        seconds: 0.0,
+        best: best(trials).into_iter().map(|trial| described(bench, trial)).collect(),
+        claims,
+        conflicts: conflicts(bench, trials),
+        sensitivity: sensitivity(&bench.space, &sampled, miss),
+    }
+}
+
+/// The best readings, each in another way: no two hold the same claims.
+pub fn best(trials: &[Trial]) -> Vec<&Trial> {
+    let mut order: Vec<&Trial> = trials.iter().filter(|trial| !trial.scores.is_empty()).collect();
+    order.sort_by(|a, b| b.held().cmp(&a.held()).then(a.distance().total_cmp(&b.distance())));
+    let held = |trial: &Trial| trial.scores.iter().map(ClaimScore::holds).collect::<Vec<bool>>();
+    let mut chosen: Vec<&Trial> = Vec::new();
+    for trial in order {
+        if chosen.len() < BEST && chosen.iter().all(|known| held(known) != held(trial)) {
+            chosen.push(trial);
+        }
+    }
+    chosen
+}
+
+fn described(bench: &Bench, trial: &Trial) -> BestReading {
+    let held = bench.claims.iter().zip(&trial.scores).filter(|(_, score)| score.holds());
+    BestReading {
+        reading: bench.space.short(&trial.reading),
+        claims: held.map(|(claim, _)| claim.id.clone()).collect(),
+        checks: trial.checks(),
+        distance: trial.distance(),
+        confirmed: None,
+    }
+}
+
+fn holds(trial: &Trial, claim: usize) -> bool {
+    trial.scores.get(claim).is_some_and(ClaimScore::holds)
+}
+
+fn of_claim(bench: &Bench, claim: usize, trials: &[Trial], sampled: &[&Trial]) -> ClaimReadings {
+    let held = sampled.iter().filter(|trial| holds(trial, claim)).count();
+    let checks = trials.iter().filter_map(|trial| trial.scores.get(claim)).map(|score| [score.held, score.asked]);
+    let part =
+        |trial: &Trial| trial.scores.get(claim).map_or(0.0, |score| score.held as f64 / score.asked.max(1) as f64);
+    ClaimReadings {
+        id: bench.claims[claim].id.clone(),
+        first: trials.first().is_some_and(|trial| holds(trial, claim)),
+        share: held as f64 / sampled.len().max(1) as f64,
+        interval: wilson(held, sampled.len()),
+        found: trials.iter().filter(|trial| holds(trial, claim)).count(),
+        checks: checks.max_by_key(|[held, _]| *held).unwrap_or_default(),
+        rule: rule(&bench.space, sampled, |trial| holds(trial, claim)),
+        sensitivity: sensitivity(&bench.space, sampled, part),
+    }
+}
+
+/// The 95 % interval of a share (Wilson 1927).
+pub fn wilson(held: usize, n: usize) -> [f64; 2] {
+    if n == 0 {
+        return [0.0, 1.0];
+    }
+    let (n, p) = (n as f64, held as f64 / n as f64);
+    let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+    let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+    [(centre - half).max(0.0), (centre + half).min(1.0)]
+}
+
+/// A condition on one dimension: its values that are accepted.
+#[derive(Clone, PartialEq, Debug)]
+struct Condition {
+    dimension: usize,
+    accepted: Vec<usize>,
+}
+
+impl Condition {
+    fn accepts(&self, reading: &Reading) -> bool {
+        self.accepted.contains(&reading.0[self.dimension])
+    }
+
+    fn words(&self, space: &Space) -> String {
+        let dimension = &space.dimensions[self.dimension];
+        let values: Vec<&str> = self.accepted.iter().map(|at| dimension.values[*at].as_str()).collect();
+        match values.as_slice() {
+            [only] => format!("{} = {only}", dimension.name),
+            several => format!("{} in {{{}}}", dimension.name, several.join(", ")),
+        }
+    }
+}
+
+/// The simplest conditions under which a claim holds: the branch of a decision tree (CART, Breiman and others 1984) with
+/// up to [`DEPTH`] conditions that has the largest gain of Youden's index. `None` if the claim holds always or never, or if
+/// no condition separates.
+fn rule(space: &Space, sampled: &[&Trial], holds: impl Fn(&Trial) -> bool) -> Option<Rule> {
+    let outcomes: Vec<bool> = sampled.iter().map(|trial| holds(trial)).collect();
+    let all = outcomes.iter().filter(|held| **held).count();
+    if all == 0 || all == sampled.len() {
+        return None;
+    }
+    let least = ((sampled.len() as f64 * LEAF).ceil() as usize).max(2);
+    let mut conditions: Vec<Condition> = Vec::new();
+    let mut quality = 0.0;
+    for _ in 0..DEPTH {
+        let inside: Vec<usize> = (0..sampled.len())
+            .filter(|at| conditions.iter().all(|condition| condition.accepts(&sampled[*at].reading)))
+            .collect();
+        let mut better: Option<(f64, Condition)> = None;
+        for dimension in (0..space.dimensions.len()).filter(|d| conditions.iter().all(|c| c.dimension != *d)) {
+            // Values by the share of readings that hold: for two classes the best subset is a prefix of this order.
+            let count = space.dimensions[dimension].values.len();
+            let mut shares: Vec<(usize, f64)> = (0..count)
+                .filter_map(|value| {
+                    let here: Vec<usize> =
+                        inside.iter().copied().filter(|at| sampled[*at].reading.0[dimension] == value).collect();
+                    let held = here.iter().filter(|at| outcomes[**at]).count();
+                    (!here.is_empty()).then(|| (value, held as f64 / here.len() as f64))
+                })
+                .collect();
+            shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+            for prefix in 1..shares.len() {
+                let mut accepted: Vec<usize> = shares[..prefix].iter().map(|(value, _)| *value).collect();
+                accepted.sort_unstable();
+                let condition = Condition { dimension, accepted };
+                let chosen: Vec<usize> =
+                    inside.iter().copied().filter(|at| condition.accepts(&sampled[*at].reading)).collect();
+                if chosen.len() < least {
+                    continue;
+                }
+                let held = chosen.iter().filter(|at| outcomes[**at]).count();
+                let found = held as f64 / all as f64;
+                let wrong = (chosen.len() - held) as f64 / (sampled.len() - all) as f64;
+                let youden = found - wrong;
+                if better.as_ref().is_none_or(|(known, _)| youden > *known) {
+                    better = Some((youden, condition));
+                }
+            }
+        }
+        match better {
+            // A further condition has to separate clearly better.
+            Some((youden, condition)) if youden > quality + 0.05 => {
+                quality = youden;
+                conditions.push(condition);
+            }
+            _ => break,
+        }
+    }
+    if conditions.is_empty() {
+        return None;
+    }
+    let is_inside = |trial: &Trial| conditions.iter().all(|condition| condition.accepts(&trial.reading));
+    let of = |wanted: bool| {
+        let here: Vec<usize> = (0..sampled.len()).filter(|at| is_inside(sampled[*at]) == wanted).collect();
+        let held = here.iter().filter(|at| outcomes[**at]).count();
+        (held as f64 / here.len().max(1) as f64, here.len())
+    };
+    let ((holds, readings), (otherwise, _)) = (of(true), of(false));
+    let words: Vec<String> = conditions.iter().map(|condition| condition.words(space)).collect();
+    Some(Rule { text: words.join(" and "), holds, otherwise, readings })
+}
+
+/// First-order indices of all dimensions, the largest first.
+fn sensitivity(space: &Space, sampled: &[&Trial], value: impl Fn(&Trial) -> f64) -> Vec<Sensitivity> {
+    let values: Vec<f64> = sampled.iter().map(|trial| value(trial)).collect();
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let total = values.iter().map(|y| (y - mean).powi(2)).sum::<f64>();
+    let index = |dimension: usize| {
+        let (mut between, mut groups) = (0.0, 0.0);
+        for level in 0..space.dimensions[dimension].values.len() {
+            let here = sampled.iter().zip(&values).filter(|(trial, _)| trial.reading.0[dimension] == level);
+            let (count, sum) = here.fold((0.0, 0.0), |(count, sum), (_, y)| (count + 1.0, sum + y));
+            if count > 0.0 {
+                between += count * (sum / count - mean).powi(2);
+                groups += 1.0;
+            }
+        }
+        // Omega squared: without what groups of equal values would have by chance.
+        let within = (total - between) / (n - groups).max(1.0);
+        let index = (between - (groups - 1.0) * within) / (total + within);
+        if index.is_finite() { index.max(0.0) } else { 0.0 }
+    };
+    let mut all: Vec<Sensitivity> = (0..space.dimensions.len())
+        .map(|at| Sensitivity { dimension: space.dimensions[at].name.clone(), index: index(at) })
+        .collect();
+    all.sort_by(|a, b| b.index.total_cmp(&a.index));
+    all
+}
+
+/// Pairs of claims, and triples without such a pair, that hold one by one but never together, although at least
+/// [`EXPECTED`] readings would have all if the claims were independent.
+fn conflicts(bench: &Bench, trials: &[Trial]) -> Vec<Vec<String>> {
+    let count =
+        |claims: &[usize]| trials.iter().filter(|trial| claims.iter().all(|claim| holds(trial, *claim))).count();
+    let n = trials.len() as f64;
+    let alone: Vec<f64> = (0..bench.claims.len()).map(|claim| count(&[claim]) as f64 / n).collect();
+    let excludes = |claims: &[usize]| {
+        let expected = claims.iter().map(|claim| alone[*claim]).product::<f64>() * n;
+        expected >= EXPECTED && count(claims) == 0
+    };
+    let all = bench.claims.len();
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    let pairs = (0..all).flat_map(|a| (a + 1..all).map(move |b| vec![a, b]));
+    found.extend(pairs.filter(|pair| excludes(pair)));
+    let triples = (0..all).flat_map(|a| (a + 1..all).flat_map(move |b| (b + 1..all).map(move |c| vec![a, b, c])));
+    let has_pair =
+        |triple: &[usize], pairs: &[Vec<usize>]| pairs.iter().any(|pair| pair.iter().all(|it| triple.contains(it)));
+    let known = found.clone();
+    found.extend(triples.filter(|triple| !has_pair(triple, &known) && excludes(triple)));
+    let ids = |set: Vec<usize>| set.into_iter().map(|claim| bench.claims[claim].id.clone()).collect();
+    found.into_iter().map(ids).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPACE: &str = r#"
+        version = 1
+        paper = "p"
+        [[dimension]]
+        name = "tcp"
+        words = "not named"
+        source = "ours"
+        values = ["reno", "newreno", "sack"]
+        first = "reno"
+        set = ["flows.*.tcp"]
+        [[dimension]]
+        name = "ecn"
+        words = "not named"
+        source = "ours"
+        values = ["off", "on"]
+        first = "off"
+        set = ["flows.*.ecn"]
+        [[dimension]]
+        name = "other"
+        words = "not named"
+        source = "ours"
+        values = ["a", "b", "c"]
+        first = "a"
+        set = ["x"]
+    "#;
+
+    /// All 18 readings, ten times each; a claim holds where `holds` says so.
+    fn trials(holds: impl Fn(&[usize]) -> bool) -> Vec<Trial> {
+        let readings = (0..180).map(|n| vec![n % 3, n / 3 % 2, n / 6 % 3]);
+        let score = |held: bool| ClaimScore { held: usize::from(held), asked: 1, miss: f64::from(u8::from(!held)) };
+        readings.map(|at| Trial { is_sampled: true, scores: vec![score(holds(&at))], reading: Reading(at) }).collect()
+    }
+
+    fn found(holds: impl Fn(&[usize]) -> bool) -> (Option<Rule>, Vec<Sensitivity>) {
+        let (space, trials) = (Space::parse(SPACE).unwrap(), trials(holds));
+        let sampled: Vec<&Trial> = trials.iter().collect();
+        let holds = |trial: &Trial| trial.scores[0].holds();
+        (rule(&space, &sampled, holds), sensitivity(&space, &sampled, |trial| f64::from(u8::from(holds(trial)))))
+    }
+
+    #[test]
+    fn rule_has_the_conditions_that_decide() {
+        let (rule, indices) = found(|at| at[0] > 0 && at[1] == 1);
+        let rule = rule.unwrap();
+        assert_eq!(rule.text, "ecn = on and tcp in {newreno, sack}");
+        assert_eq!((rule.holds, rule.otherwise, rule.readings), (1.0, 0.0, 60));
+        assert_eq!([&indices[0].dimension, &indices[1].dimension], ["ecn", "tcp"]);
+        assert!(indices[2].index < 0.02, "{indices:?}");
+        let (rule, indices) = found(|at| at[0] == 2);
+        assert_eq!(rule.unwrap().text, "tcp = sack");
+        assert!(indices[0].index > 0.99 && indices[1].index < 0.01, "{indices:?}");
+        assert_eq!(found(|_| false).0, None);
+    }
+
+    #[test]
+    fn wilson_interval_matches_published_values() {
+        // Brown, Cai and DasGupta (2001): 0 of 10 gives 0 to 0.2775, 5 of 10 gives 0.2366 to 0.7634.
+        let [lo, hi] = wilson(0, 10);
+        assert!(lo == 0.0 && (hi - 0.2775).abs() < 1e-4, "{lo} {hi}");
+        let [lo, hi] = wilson(5, 10);
+        assert!((lo - 0.2366).abs() < 1e-4 && (hi - 0.7634).abs() < 1e-4, "{lo} {hi}");
+    }
+}

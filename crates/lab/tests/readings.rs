@@ -1,0 +1,174 @@
+//! The search of readings on synthetic papers, of which the reading is known.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use forebay_lab::load;
+use forebay_lab::plan::Plan;
+use forebay_lab::quantity;
+use forebay_lab::readings::bench::Bench;
+use forebay_lab::readings::search::{Log, SearchError, Settings, Trial, search};
+use forebay_lab::readings::summary;
+use forebay_lab::scenario::Overrides;
+
+const SCENARIO: &str = r#"
+version = 1
+duration = "10s"
+warmup = "2s"
+packet = 1000
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "5mbit", delay = "10ms", queue = "60p" }
+access = { hosts = 4, rate = "10mbit", delays = ["10ms"] }
+egress = { rate = "10mbit", delay = "5ms" }
+[[flows]]
+kind = "ftp"
+count = 4
+tcp = "newreno"
+[[flows]]
+kind = "cbr"
+rate = "200kbit"
+[compare]
+aqm = ["pi preset=ns2 q_ref={q}", "droptail", "red"]
+[vary]
+q = [10, 20]
+"#;
+
+const READINGS: &str = r#"
+version = 1
+paper = "synthetic"
+[[dimension]]
+name = "tcp"
+words = "The paper names no TCP."
+source = "default of ns-2 at the time"
+values = ["tahoe", "reno", "newreno", "sack"]
+first = "newreno"
+set = ["flows.*.tcp"]
+[[dimension]]
+name = "buffer"
+words = "'a large buffer'"
+source = "printed"
+values = ["30p", "60p", "120p", "240p"]
+first = "60p"
+set = ["topology.bottleneck.queue"]
+[[dimension]]
+name = "packet"
+words = "The paper prints no size."
+source = "default of ns-2 at the time"
+values = ["500", "1000", "1500"]
+first = "1000"
+set = ["packet"]
+[[dimension]]
+name = "gain"
+words = "'a small gain'"
+source = "printed"
+values = ["as is", "0.00002", "0.0005", "0.005"]
+first = "as is"
+parameter = ["pi.a"]
+[[dimension]]
+name = "window"
+words = "Figure 1 shows the run."
+source = "ours"
+values = ["2..10", "0..10", "5..10"]
+first = "2..10"
+window = "2..10"
+"#;
+
+/// Claims whose checks have these ranges: mean queue of PI at q = 10 and 20, and of drop-tail.
+fn claims(ranges: [[f64; 2]; 3]) -> String {
+    let mut text = "version = 1\npaper = \"synthetic\"\ntitle = \"t\"\nauthors = \"a\"\n\
+        [[section]]\nid = \"s\"\ntitle = \"\"\ntext = \"\"\nscenario = \"own\"\nsubject = \"pi preset=ns2 q_ref={q}\"\n"
+        .to_string();
+    let checks = [("", "10"), ("", "20"), ("of = \"droptail\"\n", "10")];
+    for (number, (([lo, hi], (of, q)), id)) in ranges.into_iter().zip(checks).zip(["A", "B", "C"]).enumerate() {
+        text += &format!(
+            "[[claim]]\nid = \"{id}\"\nsection = \"s\"\nclaim = \"claim {number}\"\nprinted = \"\"\n\
+             [[claim.check]]\nwhat = \"mean queue\"\nquantity = \"mean_pkts@2..10\"\n{of}where = {{ q = \"{q}\" }}\n\
+             within = [{lo}, {hi}]\n"
+        );
+    }
+    text
+}
+
+/// The mean queues under the planted reading: SACK, a buffer of 120 packets of 500 bytes, gain 0.0005, the whole run.
+fn planted() -> [f64; 3] {
+    let sets = ["flows.ftp.tcp=sack", "topology.bottleneck.queue=120p", "packet=500"].map(str::to_string);
+    let text = SCENARIO.replace("pi preset=ns2 q_ref={q}", "pi preset=ns2 q_ref={q} a=0.0005");
+    let cases = load::parse("own", &text, &Overrides { sets: sets.to_vec(), ..Overrides::default() }).unwrap();
+    let plan = Plan::new(cases, 1, 1);
+    let value = |case: usize, contender: usize| {
+        let job = plan.jobs().into_iter().find(|job| (job.case, job.contender) == (case, contender)).unwrap();
+        quantity::of(&plan.run(job, &mut ()).unwrap().unwrap(), "mean_pkts@0..10").unwrap()
+    };
+    [value(0, 0), value(1, 0), value(0, 1)]
+}
+
+fn bench(ranges: [[f64; 2]; 3]) -> Bench {
+    Bench::new(&claims(ranges), &[("own", SCENARIO)], READINGS).unwrap()
+}
+
+fn searched(bench: &Bench, readings: usize, log: &mut Log) -> Result<Vec<Trial>, SearchError> {
+    let settings = Settings { seed: 1, readings, seeds: 1, until: None };
+    search(bench, &settings, log, &AtomicBool::new(false), &|| ())
+}
+
+#[test]
+fn planted_reading_is_found() {
+    let near = planted().map(|mean| [0.98 * mean, 1.02 * mean]);
+    let bench = bench(near);
+    // A third of the 576 readings.
+    let trials = searched(&bench, 192, &mut Log::none()).unwrap();
+    let found = summary::summary(&bench, "synthetic", 1, &trials);
+    assert_eq!(found.best[0].claims, ["A", "B", "C"], "{:?}", found.best);
+    let want = "tcp = sack, buffer = 120p, packet = 500, gain = 0.0005, window = 0..10";
+    assert_eq!(found.best[0].reading, want);
+    assert!(found.claims.iter().all(|claim| claim.found > 0 && claim.share < 0.2), "{:?}", found.claims);
+    assert_eq!((found.size, found.conflicts.len()), (576, 0));
+}
+
+#[test]
+fn impossible_claims_have_no_reading() {
+    // No queue exceeds a buffer of 240 packets, and no queue is below and above 20 packets.
+    let bench = bench([[250.0, 300.0], [0.0, 20.0], [0.0, 240.0]]);
+    let trials = searched(&bench, 96, &mut Log::none()).unwrap();
+    let found = summary::summary(&bench, "synthetic", 1, &trials);
+    let [impossible, _, certain] = found.claims.as_slice() else { panic!("{found:?}") };
+    assert_eq!((impossible.found, impossible.share, impossible.rule.clone()), (0, 0.0, None));
+    assert!(impossible.interval[1] < 0.07, "{impossible:?}");
+    assert_eq!((certain.share, certain.first), (1.0, true));
+    assert!(found.best.iter().all(|best| !best.claims.contains(&"A".to_string())), "{:?}", found.best);
+}
+
+#[test]
+fn search_continues_after_an_interruption() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("readings.jsonl");
+    let _ = std::fs::remove_file(&path);
+    let bench = bench([[20.0, 30.0], [20.0, 30.0], [50.0, 60.0]]);
+    let whole = searched(&bench, 80, &mut Log::none()).unwrap();
+    searched(&bench, 30, &mut Log::open(&path, "this build", &bench).unwrap()).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    // A crash cuts off the last line.
+    std::fs::write(&path, &text[..text.len() - 20]).unwrap();
+    let mut log = Log::open(&path, "this build", &bench).unwrap();
+    let known = log.len();
+    assert!((20..30).contains(&known), "{known}");
+    assert_eq!(searched(&bench, 80, &mut log).unwrap(), whole);
+    assert!(matches!(Log::open(&path, "another build", &bench), Err(SearchError::Foreign(_))));
+}
+
+#[test]
+fn dimension_that_turns_nothing_is_refused() {
+    let lost = READINGS.replace("topology.bottleneck.queue", "topology.middle.queue");
+    let error = Bench::new(&claims([[0.0, 1.0]; 3]), &[("own", SCENARIO)], &lost).err().unwrap();
+    assert!(error.starts_with("dimension buffer: no scenario takes it: own: "), "{error}");
+}
+
+#[test]
+fn dimensions_of_every_paper_turn_something() {
+    for paper in forebay_lab::papers::PAPERS {
+        let bench = Bench::new(paper.claims, paper.scenarios, paper.readings);
+        let bench = bench.unwrap_or_else(|error| panic!("{}: {error}", paper.name));
+        assert_eq!(bench.space.paper, paper.name);
+        assert!(bench.simulated_s().unwrap() > 0.0, "{}", paper.name);
+    }
+}
