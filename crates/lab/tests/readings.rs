@@ -170,5 +170,10 @@ fn dimensions_of_every_paper_turn_something() {
         let bench = bench.unwrap_or_else(|error| panic!("{}: {error}", paper.name));
         assert_eq!(bench.space.paper, paper.name);
         assert!(bench.simulated_s().unwrap() > 0.0, "{}", paper.name);
+        // The first reading is that of the scenario files.
+        assert_eq!(bench.differences_of_first().unwrap(), [""; 0], "{}", paper.name);
+        for reading in bench.space.neighbours(&bench.space.first()) {
+            bench.check(&reading).unwrap_or_else(|error| panic!("{}: {error}", bench.space.short(&reading)));
+        }
     }
 }

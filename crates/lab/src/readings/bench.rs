@@ -1,8 +1,10 @@
 //! Scores readings: simulates the experiments of a paper under a reading and applies the checks of its claims.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use forebay_sim::network::BadNetwork;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +14,8 @@ use crate::readings::space::{AS_IS, Reading, Space};
 use crate::reproduce::claim_file::{self, ClaimFile};
 use crate::reproduce::judge::{self, Runs};
 use crate::results::record::RunRecord;
-use crate::run::plan::{Job, Plan};
-use crate::scenario::Overrides;
+use crate::run::plan::{Job, Plan, hex_hash};
+use crate::scenario::{Overrides, Scenario};
 
 /// The result of a claim under a reading.
 #[derive(Clone, Default, PartialEq, Debug)]
@@ -61,8 +63,11 @@ struct Experiment {
     sections: Vec<(Section, Vec<usize>)>,
     /// The contenders that checks refer to: label, and the discipline as the scenario writes it.
     contenders: Vec<(String, String)>,
-    /// For each dimension, the paths that this scenario has.
-    paths: Vec<Vec<String>>,
+    /// For each dimension, the changes that this scenario accepts: as declared, and with the name of a group of flows in
+    /// place of `*`.
+    paths: Vec<Vec<(String, String)>>,
+    /// Overrides that leave out the values of axes that no check uses.
+    fixed: Vec<String>,
 }
 
 /// The experiments of a paper.
@@ -72,7 +77,12 @@ pub struct Bench {
     /// The claims with checks of runs.
     pub claims: Vec<Claim>,
     experiments: Vec<Experiment>,
+    /// Runs by [`Bench::key`]. Readings that differ in the settings of one discipline share the runs of the others.
+    known: Mutex<BTreeMap<String, RunRecord>>,
 }
+
+/// Runs that are kept, about 0.2 GB; when there are more, all are deleted.
+const MOST_RUNS: usize = 4000;
 
 impl Bench {
     /// Reads the files of a paper: claims, scenarios by name, readings.
@@ -93,8 +103,8 @@ impl Bench {
                 None => {
                     let text = scenarios.iter().find(|(known, _)| *known == name);
                     let text = text.ok_or_else(|| format!("there is no scenario '{name}'"))?.1.to_string();
-                    let (sections, contenders, paths) = (Vec::new(), Vec::new(), Vec::new());
-                    experiments.push(Experiment { name, text, sections, contenders, paths });
+                    let (sections, contenders, paths, fixed) = Default::default();
+                    experiments.push(Experiment { name, text, sections, contenders, paths, fixed });
                     experiments.len() - 1
                 }
             };
@@ -107,14 +117,46 @@ impl Bench {
                 }
             }
         }
+        for experiment in &mut experiments {
+            experiment.fixed = fixed(&experiment.sections, &claims);
+        }
         find_paths(&space, &mut experiments)?;
-        Ok(Self { space, claims, experiments })
+        Ok(Self { space, claims, experiments, known: Mutex::default() })
     }
 
     /// Simulated seconds of one seed of a reading.
     pub fn simulated_s(&self) -> Result<f64, String> {
         let first = self.space.first();
         self.experiments.iter().map(|experiment| Ok(self.plan(experiment, &first, 1, 1)?.simulated_s())).sum()
+    }
+
+    /// Checks that every scenario is valid under a reading.
+    ///
+    /// # Errors
+    /// The reading makes a scenario invalid.
+    pub fn check(&self, reading: &Reading) -> Result<(), String> {
+        self.experiments.iter().try_for_each(|experiment| self.plan(experiment, reading, 1, 1).map(|_| ()))
+    }
+
+    /// Where the first reading differs from the scenario files: experiment, then their lines. Empty if `first` of every
+    /// dimension is what the files have.
+    pub fn differences_of_first(&self) -> Result<Vec<String>, String> {
+        let mut found = Vec::new();
+        for experiment in &self.experiments {
+            let listed = |words: Vec<&String>| serde_json::to_string(&words).unwrap_or_default();
+            let (labels, disciplines) = experiment.contenders.iter().map(|(label, written)| (label, written)).unzip();
+            let compare =
+                [format!("compare.aqm={}", listed(disciplines)), format!("compare.labels={}", listed(labels))];
+            let sets = experiment.fixed.iter().cloned().chain(compare).collect();
+            let plain = Plan::new(parsed(experiment, sets)?, 1, 1);
+            let first = self.plan(experiment, &self.space.first(), 1, 1)?;
+            for (a, b) in plain.cases.iter().zip(&first.cases) {
+                let (a, b) = (a.scenario.to_toml(), b.scenario.to_toml());
+                let other = a.lines().zip(b.lines()).find(|(a, b)| a != b);
+                found.extend(other.map(|(a, b)| format!("{}: {a} / {b}", experiment.name)));
+            }
+        }
+        Ok(found)
     }
 
     /// The claims under a reading with `seeds` seeds from number `from` on, in the order of [`Bench::claims`]. A claim
@@ -128,7 +170,7 @@ impl Bench {
             let plan = self.plan(experiment, reading, from, seeds)?;
             let mut records: Vec<RunRecord> = Vec::new();
             for job in plan.jobs() {
-                let record = plan.run(job, &mut ()).map_err(|error| format!("{}: {error}", experiment.name))?;
+                let record = self.run(&plan, job).map_err(|error| format!("{}: {error}", experiment.name))?;
                 records.extend(record);
             }
             for (claim, results) in self.of_experiment(experiment, reading, &plan, &records, true)? {
@@ -136,6 +178,22 @@ impl Bench {
             }
         }
         Ok(scores)
+    }
+
+    /// Runs a job, unless it is known.
+    fn run(&self, plan: &Plan, job: Job) -> Result<Option<RunRecord>, BadNetwork> {
+        let key = key(plan, job);
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(record) = known().get(&key) {
+            return Ok(Some(record.clone()));
+        }
+        let record = plan.run(job, &mut ())?;
+        let mut known = known();
+        if known.len() >= MOST_RUNS {
+            known.clear();
+        }
+        known.extend(record.clone().map(|record| (key, record)));
+        Ok(record)
     }
 
     /// The verdict on each claim under a reading with `seeds` seeds from number `from` on, decided by confidence
@@ -217,7 +275,7 @@ impl Bench {
 
     /// The runs of an experiment under a reading.
     fn plan(&self, experiment: &Experiment, reading: &Reading, from: u64, seeds: u64) -> Result<Plan, String> {
-        let mut sets = Vec::new();
+        let mut sets = experiment.fixed.clone();
         let mut parameters: Vec<(&str, &str)> = Vec::new();
         for ((dimension, at), paths) in self.space.dimensions.iter().zip(&reading.0).zip(&experiment.paths) {
             let value = dimension.values[*at].as_str();
@@ -228,15 +286,19 @@ impl Bench {
                 for change in means {
                     match change.strip_prefix("aqm ").and_then(|rest| rest.split_once('=')) {
                         Some(parameter) => parameters.push(parameter),
-                        None => sets.extend(paths.iter().filter(|path| *path == change).cloned()),
+                        None => sets.extend(paths.iter().filter(|it| it.0 == *change).map(|it| it.1.clone())),
                     }
                 }
                 continue;
             }
-            sets.extend(paths.iter().filter(|path| !path.contains('=')).map(|path| format!("{path}={value}")));
+            sets.extend(paths.iter().filter(|it| !it.0.contains('=')).map(|it| format!("{}={value}", it.1)));
             parameters.extend(dimension.parameter.iter().map(|parameter| (parameter.as_str(), value)));
         }
         let written = |(_, contender): &(String, String)| {
+            // An axis of the scenario has whole parameters here.
+            if contender.split(' ').any(|word| word.starts_with('{')) {
+                return contender.clone();
+            }
             let of = parameters.iter().filter_map(|(name, value)| {
                 let (discipline, key) = name.split_once('.')?;
                 (contender.split(' ').next() == Some(discipline)).then_some((key, *value))
@@ -249,6 +311,14 @@ impl Bench {
         sets.push(format!("compare.labels={}", listed(labels.collect())));
         Ok(Plan::new(parsed(experiment, sets)?, from, seeds))
     }
+}
+
+/// Identifies a run: scenario without contenders, contender, seed.
+fn key(plan: &Plan, job: Job) -> String {
+    let case = &plan.cases[job.case];
+    let contender = &case.scenario.compare[job.contender];
+    let alone = Scenario { compare: vec![contender.clone()], ..case.scenario.clone() };
+    hex_hash(format!("{}\n{:?}\n{}", alone.runs_to_toml(), case.axes, job.seed))
 }
 
 fn parsed(experiment: &Experiment, sets: Vec<String>) -> Result<Vec<crate::scenario::Case>, String> {
@@ -290,6 +360,30 @@ fn contenders<'a>(section: &Section, claims: impl Iterator<Item = &'a Claim>) ->
     named.filter(|name| *name != "subject").chain([section.subject.as_str()]).map(str::to_string).collect()
 }
 
+/// For each axis that all sections fix, an override with the values that their checks use.
+fn fixed(sections: &[(Section, Vec<usize>)], claims: &[Claim]) -> Vec<String> {
+    let Some((first, _)) = sections.first() else { return Vec::new() };
+    let is_fixed = |axis: &&String| sections.iter().all(|(section, _)| section.point.contains_key(*axis));
+    let of_axis = |axis: &String| {
+        let mut values: Vec<&String> = Vec::new();
+        for (section, numbers) in sections {
+            let checks = numbers.iter().flat_map(|claim| &claims[*claim].checks);
+            let elsewhere = checks.flat_map(|check| [check.at_points.get(axis), check.there.get(axis)]).flatten();
+            for value in section.point.get(axis).into_iter().chain(elsewhere) {
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+        }
+        let literal = |value: &&String| match value.parse::<f64>() {
+            Ok(_) => value.to_string(),
+            Err(_) => format!("{value:?}"),
+        };
+        format!("vary.{axis}=[{}]", values.iter().map(literal).collect::<Vec<_>>().join(", "))
+    };
+    first.point.keys().filter(is_fixed).map(of_axis).collect()
+}
+
 /// Finds which scenarios have the paths of each dimension.
 fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), String> {
     for dimension in &space.dimensions {
@@ -304,18 +398,26 @@ fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), Strin
         is_used |= dimension.means.values().flatten().any(|change| change.starts_with("aqm "));
         for experiment in experiments.iter_mut() {
             let mut found = Vec::new();
-            for change in &changes {
-                for change in expanded(experiment, change)? {
+            for declared in &changes {
+                for change in expanded(experiment, declared)? {
                     let set = match (change.contains('='), value) {
                         (true, _) => change.clone(),
                         (false, Some(value)) => format!("{change}={value}"),
                         (false, None) => continue,
                     };
-                    match parsed(experiment, vec![set]) {
-                        Ok(_) => found.push(change),
+                    let sets = experiment.fixed.iter().cloned().chain([set]).collect();
+                    match parsed(experiment, sets) {
+                        Ok(_) => found.push((declared.clone(), change)),
                         Err(error) => fault = Some(error),
                     }
                 }
+            }
+            // Together they can remove the last place of an axis. Then the axis stays.
+            let together = found.iter().filter(|it| !it.0.contains('=')).zip(value.iter().cycle());
+            let together = together.map(|((_, path), value)| format!("{path}={value}"));
+            if let Err(error) = parsed(experiment, experiment.fixed.iter().cloned().chain(together).collect()) {
+                fault = Some(error);
+                found.retain(|it| it.0.contains('='));
             }
             is_used |= !found.is_empty();
             experiment.paths.push(found);
