@@ -296,23 +296,25 @@ mod tests {
         assert!(after(23) < 0.01 && after(24) > 0.01);
     }
 
-    #[test]
-    fn filter_starts_at_zero_or_first_rate() {
+    /// RAQM at 1 MB/s after periods of 1 s, each with its bytes and its queue in packets.
+    fn after(settings: &str, periods: [(u64, f64); 2]) -> Raqm {
         use crate::base::port::Count;
         use crate::base::time::Instant;
         use crate::base::units::{Bytes, Limit};
         let link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
+        let mut raqm = Raqm::build(&crate::testing::by_hand::params(settings), &link);
+        for (bytes, backlog_pkts) in periods {
+            let period = Tally { offered: Count { pkts: 1, bytes }, ..Tally::default() };
+            let (now, dt) = (Instant::ZERO, Span::from_millis(1000));
+            raqm.update(0, &Sample { now, dt, link, backlog_pkts, backlog_bytes: 0.0, period });
+        }
+        raqm
+    }
+
+    #[test]
+    fn filter_starts_at_zero_or_first_rate() {
         let after = |settings: &str, bytes: [u64; 2]| {
-            let mut params = Params::default();
-            for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-                crate::base::params::ParamSet::set(&mut params, key, value).unwrap().unwrap();
-            }
-            let mut raqm = Raqm::build(&params, &link);
-            for bytes in bytes {
-                let period = Tally { offered: Count { pkts: 1, bytes }, ..Tally::default() };
-                let (now, dt) = (Instant::ZERO, Span::from_millis(1000));
-                raqm.update(0, &Sample { now, dt, link, backlog_pkts: 0.0, backlog_bytes: 0.0, period });
-            }
+            let raqm = after(settings, bytes.map(|bytes| (bytes, 0.0)));
             (raqm.r, raqm.r0)
         };
         // f = 0.1: 0.9 x 1 MB/s, then 0.9 x 2 + 0.1 x 0.9; with r_init=sample 1, then 0.9 x 2 + 0.1 x 1.
@@ -325,24 +327,8 @@ mod tests {
 
     #[test]
     fn carried_p_is_scaled_by_the_queue_each_period() {
-        use crate::base::port::Count;
-        use crate::base::time::Instant;
-        use crate::base::units::{Bytes, Limit};
-        let link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
-        let after = |settings: &str, queues: [f64; 2]| {
-            let mut params = Params::default();
-            for (key, value) in settings.split_whitespace().filter_map(|word| word.split_once('=')) {
-                crate::base::params::ParamSet::set(&mut params, key, value).unwrap().unwrap();
-            }
-            let mut raqm = Raqm::build(&params, &link);
-            for backlog_pkts in queues {
-                // The rate is r0 exactly, so that eq. (3) leaves p as it is.
-                let period = Tally { offered: Count { pkts: 1, bytes: 1_000_000 }, ..Tally::default() };
-                let (now, dt) = (Instant::ZERO, Span::from_millis(1000));
-                raqm.update(0, &Sample { now, dt, link, backlog_pkts, backlog_bytes: 0.0, period });
-            }
-            raqm.p
-        };
+        // The rate is r0 exactly, so that eq. (3) leaves p as it is.
+        let after = |settings: &str, queues: [f64; 2]| after(settings, queues.map(|queue| (1_000_000, queue))).p;
         // 0.0002 x 75/50 x 25/50, and the listing's 0.0002.
         assert!((after("q0=50 f=0 alpha=2 carry=on", [75.0, 25.0]) - 1.5e-4).abs() < 1e-12);
         assert!((after("q0=50 f=0 alpha=2", [75.0, 25.0]) - 2e-4).abs() < 1e-12);

@@ -12,7 +12,7 @@ const MOST: usize = 6;
 
 /// Such as `Link: 10mbit, buffer 250p. Traffic: 2 ftp, 1 cbr (voip). Each run 60s, measured after 10s.`
 pub(crate) fn description(scenario: &Scenario) -> String {
-    // Links do not depend on the traffic.
+    // The links are the same without flows, and a network without flows is built faster.
     let idle = Scenario { flows: Vec::new(), ..scenario.clone() };
     let links = lower::network(&idle, &scenario.compare[0].spec, 1).links;
     let studied: Vec<&LinkSpec> = links.iter().filter(|link| link.lane.study).collect();

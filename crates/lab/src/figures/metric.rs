@@ -34,7 +34,7 @@ pub struct Metric {
     pub rank: Option<u8>,
     /// Definition, for legends. Metrics of one kind share it, such as all quantiles of the RTT.
     pub about: &'static str,
-    /// Largest error of a value, relative to it. Quantiles are those of histograms.
+    /// Largest error of a value, as a fraction of it: 0 for exact values, [`RESOLUTION`] for quantiles of histograms.
     pub error: f64,
 }
 
@@ -76,7 +76,7 @@ impl Metric {
         Self { factor: 100.0, points: "points", ..self }
     }
 
-    /// The mean of these values with its interval, which includes their error.
+    /// The mean of these values. The half-width is that of the 95 % confidence interval plus the error of the values.
     pub fn interval(&self, values: &[f64]) -> Interval {
         let found = Interval::of(values);
         Interval { half: found.half + self.error * found.mean.abs(), ..found }

@@ -88,7 +88,7 @@ impl Bench {
     /// Reads the files of a paper: claims, scenarios by name, readings.
     ///
     /// # Errors
-    /// A file is invalid, or a dimension turns nothing in any scenario.
+    /// A file is invalid, or a dimension changes nothing in any scenario.
     pub fn new(claims: &str, scenarios: &[(&str, &str)], readings: &str) -> Result<Self, String> {
         let space = Space::parse(readings)?;
         let ClaimFile { sections, claims, .. } = claim_file::parse(claims)?;
@@ -124,7 +124,7 @@ impl Bench {
         Ok(Self { space, claims, experiments, known: Mutex::default() })
     }
 
-    /// Simulated seconds of one seed of a reading.
+    /// Simulated seconds of all runs of one reading with one seed.
     pub fn simulated_s(&self) -> Result<f64, String> {
         let first = self.space.first();
         self.experiments.iter().map(|experiment| Ok(self.plan(experiment, &first, 1, 1)?.simulated_s())).sum()
@@ -412,7 +412,8 @@ fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), Strin
                     }
                 }
             }
-            // Together they can remove the last place of an axis. Then the axis stays.
+            // If the scenario varies this key itself, setting it in every group makes the axis useless, which is an error.
+            // The scenario then keeps its axis.
             let together = found.iter().filter(|it| !it.0.contains('=')).zip(value.iter().cycle());
             let together = together.map(|((_, path), value)| format!("{path}={value}"));
             if let Err(error) = parsed(experiment, experiment.fixed.iter().cloned().chain(together).collect()) {

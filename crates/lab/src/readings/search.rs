@@ -37,9 +37,9 @@ const CHANGES: f64 = 1.0;
 pub struct Settings {
     /// Seed of the search.
     pub seed: u64,
-    /// Number of readings.
+    /// How many readings are tried, the first one included.
     pub readings: usize,
-    /// Simulated seeds of each reading, from number 1 on.
+    /// Seeds with which each reading is simulated: numbers 1 to this.
     pub seeds: u64,
     /// No reading is begun after this time.
     pub until: Option<Instant>,

@@ -126,7 +126,7 @@ impl Space {
             {
                 "needs a weight above 0 for each value"
             } else if set.is_empty() && parameter.is_empty() && window.is_none() && means.is_empty() {
-                "turns nothing: set, parameter, window or means"
+                "changes nothing: needs set, parameter, window or means"
             } else if means.keys().any(|value| !values.contains(value)) {
                 "means has a value that is not one of the values"
             } else {
@@ -283,7 +283,7 @@ mod tests {
             ("name = \"eps\"", "name = \"tcp\"", "two of this name"),
             ("first = \"0.9\"", "first = \"0.8\"", "first is not one"),
             ("weights = [3, 1]", "weights = [3]", "a weight above 0"),
-            ("parameter = [\"raqm.eps\"]", "", "turns nothing"),
+            ("parameter = [\"raqm.eps\"]", "", "changes nothing"),
             ("\"0.9\", ", "\"0.5\", ", "two different values"),
             ("version = 1", "version = 2", "version 2"),
             ("source = \"printed\"", "source = \"guess\"", "unknown variant"),

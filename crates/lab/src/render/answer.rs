@@ -231,7 +231,7 @@ fn cost(changes: &[f64]) -> String {
     }
 }
 
-/// Changes in percent, such as `1.6 to 14 %`, or `up to 14 %` if the least is called the same.
+/// Changes in percent: `1.6 to 14 %`, or `up to 14 %` if the smallest is below [`SAME`].
 fn percent(changes: impl Iterator<Item = f64>) -> String {
     let all: Vec<f64> = changes.map(|x| 100.0 * x).collect();
     let most = all.iter().copied().fold(0.0, f64::max);
