@@ -47,7 +47,7 @@ pub(crate) fn run() -> Result<(), String> {
     println!("quick verdicts");
     let scratch = program::scratch("bless")?;
     for paper in verdicts::papers()? {
-        verdicts::record(&paper, &verdicts::reproduce(&paper, "release", &scratch.join(&paper))?)?;
+        verdicts::record(&paper, &verdicts::reproduce(&paper, &scratch.join(&paper))?)?;
     }
     program::at(&scratch, std::fs::remove_dir_all(&scratch))?;
     let mut diff = program::at_root("git");

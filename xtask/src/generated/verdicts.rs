@@ -1,7 +1,6 @@
 //! The papers' quick reproductions, and their recorded verdicts.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -23,35 +22,25 @@ pub(crate) fn papers() -> Result<Vec<String>, String> {
     Ok(tree::paths()?.iter().filter_map(paper).collect())
 }
 
-/// The verdicts of the quick reproduction of `paper` by the program of this profile. Results go to `dir`.
-pub(crate) fn reproduce(paper: &str, profile: &str, dir: &Path) -> Result<Verdicts, String> {
-    let mut command =
-        program::cargo(&["run", "--profile", profile, "--", "reproduce", paper, "--quick", "--json", "-o"]);
+/// The verdicts of the quick reproduction of `paper` by the program of the tests. Results go to `dir`.
+pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
+    let mut command = program::cargo(&["run", "--quiet", "--", "reproduce", paper, "--quick", "--json", "-o"]);
     command.arg(dir);
     // It runs at the same time as the tests of Python, some of which measure time.
     parse(&program::said(program::idle(command))?)
 }
 
-/// Builds the program for the reproductions; they report an error of the build.
-pub(crate) fn prepare() {
-    let build = program::cargo(&["build", "--release", "--quiet"]);
-    let _ = program::output_within(program::idle(build), LONGEST_BUILD);
-}
-
-/// Enough for a slow machine.
-const LONGEST_BUILD: Duration = Duration::from_secs(1200);
-
 /// Reproduces every paper in its folder below `dir`, and compares with the recorded verdicts.
 pub(crate) fn check(dir: &Path, tally: &mut Tally) {
     match papers() {
         Err(what) => tally.fail(what),
-        Ok(papers) => papers.iter().for_each(|paper| check_one(paper, "release", &dir.join(paper), tally)),
+        Ok(papers) => papers.iter().for_each(|paper| check_one(paper, &dir.join(paper), tally)),
     }
 }
 
 /// Reproduces one paper, and compares with the recorded verdicts.
-pub(crate) fn check_one(paper: &str, profile: &str, dir: &Path, tally: &mut Tally) {
-    match reproduce(paper, profile, dir) {
+pub(crate) fn check_one(paper: &str, dir: &Path, tally: &mut Tally) {
+    match reproduce(paper, dir) {
         Ok(found) => compare(paper, &found, tally),
         Err(what) => tally.fail(what),
     }

@@ -53,7 +53,9 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         Err(what) => return tally.fail(what),
     };
     let results = scratch.join("papers");
-    let mut preparing = wanted("python").then(|| prepare(wanted("reproduce")));
+    // The Python package is built at idle priority. This must end before tests that measure time: a compiler is in the
+    // kernel for milliseconds, which not every kernel interrupts.
+    let mut preparing = wanted("python").then(|| std::thread::spawn(python::prepare));
     let mut ready = || match preparing.take().map(JoinHandle::join) {
         Some(Ok(ready)) => ready,
         Some(Err(_)) | None => Err("its preparation stopped early".to_string()),
@@ -75,15 +77,15 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage("engine", "the same fingerprints in release, and with every instruction this processor has", &|tally| {
         const TEST: [&str; 5] = ["test", "--release", "-p", "forebay-sim", "--test=all"];
         const MODULES: [&str; 3] = ["--", "engine::", "fingerprints::"];
-        let mut release = program::cargo(&TEST);
-        release.args(MODULES);
-        cargo_tests::run(release, tally);
-        let mut native = program::cargo(&TEST);
-        native.args(["--target-dir", "target/native"]).args(MODULES);
-        native.env("RUSTFLAGS", "-C target-cpu=native");
-        // It runs once: without link-time optimisation it builds in two thirds of the time.
-        native.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-        cargo_tests::run(native, tally);
+        let mut with = |words: &[&str], flags: &str| {
+            let mut tests = program::cargo(&TEST);
+            tests.args(words).args(MODULES).env("RUSTFLAGS", flags);
+            // They run once: without link-time optimisation they build in two thirds of the time.
+            tests.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+            cargo_tests::run(tests, tally);
+        };
+        with(&[], "");
+        with(&["--target-dir", "target/native"], "-C target-cpu=native");
     });
     stage("oracles", "what SciPy and python-control say now", &oracles::check);
     stage("fuzz", "a minute of inputs that nobody would write", &fuzz::check);
@@ -110,18 +112,6 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         readme::chapters(&scratch, tally);
     });
     clean(&scratch, tally.failed());
-}
-
-/// Builds the Python package, and then the program if wanted, with idle priority. This must end before tests that
-/// measure time: a compiler is in the kernel for milliseconds, which not every kernel interrupts.
-fn prepare(program: bool) -> JoinHandle<Result<python::Ready, String>> {
-    std::thread::spawn(move || {
-        let ready = python::prepare();
-        if program {
-            verdicts::prepare();
-        }
-        ready
-    })
 }
 
 /// Stages with packets of the kernel, and one that runs at the same time.

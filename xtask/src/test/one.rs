@@ -17,7 +17,7 @@ pub(super) fn paper(name: &str, tally: &mut Tally) {
     cargo_tests::run(program::cargo(&["test", "-p", "forebay-lab", "--lib", "--test=all", "--", "claims"]), tally);
     match program::scratch("paper") {
         Ok(dir) => {
-            verdicts::check_one(name, "dev", &dir, tally);
+            verdicts::check_one(name, &dir, tally);
             let _ = std::fs::remove_dir_all(dir);
         }
         Err(what) => tally.fail(what),
