@@ -85,7 +85,7 @@ pub(crate) struct LinkArgs {
     /// Packet I/O: AF_PACKET ring, or tun (needs /dev/net/tun).
     #[arg(long, value_enum, default_value_t = PortWord::Ring)]
     pub(crate) port: PortWord,
-    /// Busy-wait for the last 80 us before a deadline (needs a dedicated core).
+    /// Busy-wait for the last 80 us before a packet is due to leave (needs a dedicated core).
     #[arg(long)]
     pub(crate) spin: bool,
     /// Command to run in the client namespace, with arguments (default: $SHELL).

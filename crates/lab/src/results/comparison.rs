@@ -10,7 +10,7 @@ use super::traffic::ALL;
 use crate::figures::metric::METRICS;
 use crate::figures::stats::Interval;
 
-/// Comparison of contenders.
+/// Comparison of contenders: the disciplines that a scenario compares.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Confidence of the intervals: 0.95.

@@ -59,11 +59,11 @@ pub struct Actuation {
     /// The mean packet length in bytes in byte mode: the probability is multiplied by packet length / mean. `None` in
     /// packet mode.
     pub per_byte: Option<f64>,
-    /// When ECT packets are signalled. Other packets are always signalled at arrival.
+    /// The moment at which ECT packets are marked. Other packets are always dropped at arrival.
     pub act_on: ActOn,
 }
 
-/// When the actuation is applied to an ECN-capable packet.
+/// The moment at which an ECN-capable packet is marked: when it arrives or when it leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ActOn {
     /// At arrival.
