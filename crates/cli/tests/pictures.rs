@@ -34,7 +34,7 @@ fn plot_writes_svg_pdf_and_png() {
 }
 
 #[test]
-fn plot_errors_name_the_figure_the_format_and_the_length() {
+fn plot_errors_name_wrong_figure_format_and_width() {
     let place = Place::new("plot-errors");
     place.run(&["run", "short.toml", "--runs", "1", "-o", "out", "-q"]).good();
     for (words, want) in [

@@ -112,7 +112,8 @@
   function checksTable(checks) {
     if (!checks.length) return h("p", { class: "quiet" }, "No checks recorded.");
     const columns = [["outcome", (c) => outcome(c.outcome)], ["quantity", (c) => orDash(c.what)],
-      ["measured", (c) => orDash(c.value)], ["interval", (c) => orDash(c.interval)], ["required", (c) => orDash(c.bound)]];
+      ["measured", (c) => orDash(c.value)], ["interval", (c) => orDash(c.interval)], ["required", (c) => orDash(c.bound)],
+      ["by", (c) => orDash(c.by)]];
     const row = (c) => h("tr", {}, columns.map(([name, content]) => h("td", { "data-label": name }, content(c))));
     return h("table", { class: "checks stacking" }, headRow(columns.map(([name]) => name)), h("tbody", {}, checks.map(row)));
   }
@@ -125,7 +126,7 @@
     return [h("p", { class: "what" }, orDash(lead.what)),
       h("p", {}, h("strong", {}, orDash(lead.value)), lead.interval ? ` (${lead.interval})` : "",
         lead.bound ? [h("span", { class: "quiet" }, " required "), lead.bound] : ""),
-      checks.length > 1 ? h("p", { class: "quiet" }, `${held} of ${checks.length} checks hold`) : ""];
+      checks.length > 1 ? h("p", { class: "quiet" }, `checks held: ${claim.counts || `${held} of ${checks.length}`}`) : ""];
   }
   const counted = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   function claimDetails(claim, sections) {
@@ -135,6 +136,7 @@
     const shown = list(claim.shown).map((one) => [" · ", h("a", { href: `#${one.kind}-${slug(one.id)}` }, one.id)]);
     const summary = counted(checks.length, "check") + (variants.length ? `, ${counted(variants.length, "variant")}` : "");
     return h("details", {}, h("summary", {}, summary),
+      claim.sentence ? h("blockquote", {}, claim.sentence) : "",
       claim.printed ? h("p", {}, h("span", { class: "quiet" }, "The paper's value: "), claim.printed) : "",
       checksTable(checks), paragraphs(claim.note),
       variants.map((v) => h("div", { class: "variant" },
@@ -148,8 +150,11 @@
       h("tr", {},
         h("th", { scope: "row" }, h("a", { href: `#${id}` }, claim.id)),
         h("td", {}, claim.claim),
-        h("td", {}, badge(claim.verdict), claim.provisional ? h("span", { class: "provisional" }, "provisional") : ""),
-        h("td", { class: "evidence" }, evidence(claim), claim.why ? h("p", { class: "why" }, h("span", { class: "quiet" }, "Why: "), claim.why) : "")),
+        h("td", {}, badge(claim.verdict), claim.provisional ? h("span", { class: "provisional" }, "provisional") : "",
+          claim.grade ? h("span", { class: "provisional" }, `grade: ${claim.grade.replaceAll("-", " ")}`) : ""),
+        h("td", { class: "evidence" }, evidence(claim),
+          claim.reason && claim.reason !== claim.why ? h("p", { class: "why" }, h("span", { class: "quiet" }, "Grade: "), claim.reason) : "",
+          claim.why ? h("p", { class: "why" }, h("span", { class: "quiet" }, "Why: "), claim.why) : "")),
       details && h("tr", { class: "more" }, h("td", { colspan: "4" }, details)));
   }
   function buildClaims(claims, sections) {

@@ -19,7 +19,7 @@ pub(crate) struct BatchArgs {
     /// compare.links: by default on every bottleneck, in the forward direction only (graph: on every link under study).
     #[arg(long = "aqm", value_name = "DISCIPLINE")]
     pub(crate) aqm: Vec<String>,
-    /// Run the disciplines on both directions of these links.
+    /// Run the disciplines on both directions of the links of compare.links.
     #[arg(long = "both-directions")]
     pub(crate) both_directions: bool,
     /// First seed.

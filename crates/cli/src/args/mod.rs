@@ -227,7 +227,7 @@ pub(crate) struct ReadingsArgs {
     #[arg(long, visible_alias = "runs", value_name = "N", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: u64,
-    /// Fresh seeds with which the best readings are run again; 0: they are not.
+    /// Number of fresh seeds for a second run of the best settings found; 0: no second run.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = value_parser!(u64).range(0..=10_000))]
     pub(crate) confirm: u64,
     /// Stop the search after this many seconds.

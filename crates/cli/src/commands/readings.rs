@@ -14,6 +14,8 @@ use crate::render::output::Ui;
 
 /// Dimensions that are named as the ones that matter.
 const MOST_DIMENSIONS: usize = 4;
+/// Readings that are printed; the file has all.
+const MOST_READINGS: usize = 5;
 /// Dimensions with a smaller index are not named.
 const LEAST_INDEX: f64 = 0.02;
 
@@ -68,7 +70,7 @@ fn text(ui: &Ui, summary: &ReadingsSummary) -> String {
     }
     out += &table.render(ui.look(), "");
     out += "\nThe best readings, as changes of the first one:\n";
-    for (number, best) in summary.best.iter().enumerate() {
+    for (number, best) in summary.best.iter().take(MOST_READINGS).enumerate() {
         out += &ui.look().wrap(&format!("{}. ", number + 1), &described(best));
     }
     for conflict in &summary.conflicts {
@@ -91,8 +93,12 @@ fn text(ui: &Ui, summary: &ReadingsSummary) -> String {
 }
 
 fn described(best: &BestReading) -> String {
-    let BestReading { reading, claims, checks, distance, confirmed } = best;
+    let BestReading { reading, claims, directions, checks, distance, confirmed, .. } = best;
     let claims = if claims.is_empty() { "none".to_string() } else { claims.join(", ") };
+    let directions = match directions.as_slice() {
+        [] => String::new(),
+        some => format!("; what the paper prints of {}", some.join(", ")),
+    };
     let fresh = confirmed.as_ref().map_or_else(String::new, |confirmed| {
         let of = |verdict: Verdict| -> Vec<&str> {
             confirmed.verdicts.iter().filter(|it| it.verdict == verdict).map(|it| it.id.as_str()).collect()
@@ -105,5 +111,5 @@ fn described(best: &BestReading) -> String {
             list(of(Verdict::Inconclusive))
         )
     });
-    format!("{reading}. Holds: {claims}; {checks} checks; distance {}.{fresh}", significant(*distance, 2))
+    format!("{reading}. Holds: {claims}{directions}; {checks} checks; distance {}.{fresh}", significant(*distance, 2))
 }

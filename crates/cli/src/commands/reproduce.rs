@@ -1,5 +1,6 @@
 //! `forebay reproduce`: runs a paper's experiments and gives a verdict on each claim.
 
+use forebay_lab::claims::grade::{Checks, Grade};
 use forebay_lab::claims::{CheckResult, ClaimResult, Outcome, Verdict};
 use forebay_lab::commands::reproduce::{self, Asked, Reproduced};
 use forebay_lab::level::Level;
@@ -38,24 +39,24 @@ pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
 }
 
 fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
-    let mut table = Table::new(&["claim", "verdict", "checks", "decided by"]).words(&[1, 2, 3]);
+    let mut table = Table::new(&["claim", "grade", "verdict", "checks", "decided by"]).words(&[1, 2, 3, 4]);
     for result in results {
         let checks = &result.evidence.checks;
-        let held = checks.iter().filter(|c| c.outcome == Outcome::Holds).count();
         let provisional = if result.provisional { " *" } else { "" };
         table.row(vec![
             result.id.clone(),
+            result.grade.map_or("", Grade::word).to_string(),
             format!("{}{provisional}", result.verdict.word()),
-            format!("{held} of {}", checks.len()),
+            if checks.is_empty() { String::new() } else { result.checks.text() },
             deciding(checks).map_or_else(|| why_not(result), describe),
         ]);
         for variant in &result.evidence.variants {
-            let held = variant.checks.iter().filter(|c| c.outcome == Outcome::Holds).count();
             let decided = deciding(&variant.checks).map_or_else(String::new, describe);
             table.row(vec![
                 format!("  {}", variant.name),
+                String::new(),
                 format!("  {}", variant.verdict.word()),
-                format!("  {held} of {}", variant.checks.len()),
+                format!("  {}", Checks::of(&variant.checks).text()),
                 format!("  {decided}"),
             ]);
         }
@@ -64,12 +65,22 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
     out.push('\n');
     for result in results {
         out.push_str(&ui.look().titled(&format!("{:<8}", result.id), &result.claim));
+        let why = result.why.iter().filter(|why| **why != result.reason).map(String::as_str);
+        let said: Vec<&str> = [result.reason.as_str()].into_iter().chain(why).filter(|text| !text.is_empty()).collect();
+        if !said.is_empty() {
+            let grade = result.grade.map_or("", Grade::word);
+            out.push_str(&ui.look().wrap(&" ".repeat(10), &format!("{grade}: {}", said.join(". "))));
+        }
     }
-    let counts = Verdict::ALL.iter().filter_map(|v| {
-        let n = results.iter().filter(|r| r.verdict == *v).count();
-        (n > 0).then(|| format!("{n} {}", v.word()))
+    let count = |word: &str, n: usize| (n > 0).then(|| format!("{n} {word}"));
+    let grades = Grade::ALL
+        .iter()
+        .filter_map(|grade| count(grade.word(), results.iter().filter(|result| result.grade == Some(*grade)).count()));
+    let verdicts = Verdict::ALL.iter().filter_map(|verdict| {
+        count(verdict.word(), results.iter().filter(|result| result.verdict == *verdict).count())
     });
-    out.push_str(&format!("\n{}", counts.collect::<Vec<_>>().join(", ")));
+    let [grades, verdicts] = [grades.collect::<Vec<_>>(), verdicts.collect()].map(|words| words.join(", "));
+    out.push_str(&format!("\ngrades: {grades}\nverdicts of the first reading: {verdicts}"));
     if results.iter().any(|r| r.provisional) {
         out.push_str("   (* provisional: few seeds)");
     }

@@ -1,6 +1,8 @@
 //! Claims of papers as data, and the checks that decide them.
 
 pub mod exhibits;
+pub mod found;
+pub mod grade;
 pub mod models;
 pub mod papers;
 pub mod theorems;
@@ -13,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::figures::level::Seeds;
+use grade::{Checks, Grade, ReadingFound};
 
 /// Values of some or all axes of a scenario.
 pub type Point = BTreeMap<String, String>;
@@ -64,17 +67,37 @@ pub struct Claim {
     pub section: String,
     /// The claim in our words.
     pub claim: String,
-    /// Text in the paper.
+    /// Place in the paper, and the numbers that are printed there.
     pub printed: String,
+    /// The paper's sentence.
+    #[serde(default)]
+    pub sentence: String,
     /// The theorem that decides it, in place of checks.
     pub theorem: Option<String>,
     /// Why it cannot be tested here.
     pub not_run: Option<String>,
     /// Why it does not hold, as far as known; shown only if it does not.
     pub why: Option<String>,
+    /// Why the paper's own numbers contradict it.
+    pub contradicted: Option<String>,
+    /// What is lost, if it cannot be decided.
+    pub undecidable: Option<String>,
+    /// Why any rule would pass, drop-tail included.
+    pub vacuous: Option<String>,
     /// Checks; all must hold.
     #[serde(default, rename = "check")]
     pub checks: Vec<Check>,
+}
+
+/// Who says what a check requires.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// The paper, bound included.
+    Printed,
+    /// Our choice of a bound for a word of the paper, or a comparison that the paper does not state.
+    #[default]
+    Ours,
 }
 
 /// A check of runs; see `docs/claims.md`.
@@ -83,6 +106,16 @@ pub struct Claim {
 pub struct Check {
     /// Description.
     pub what: String,
+    /// Who says what it requires.
+    #[serde(default)]
+    pub by: By,
+    /// Whether it was added after the first run. It then counts for the grade and not for the verdict.
+    #[serde(default)]
+    pub added: bool,
+    /// Whether an added check replaces it, because it says more than the paper. It then counts for the verdict and not
+    /// for the grade.
+    #[serde(default)]
+    pub replaced: bool,
     /// The quantity.
     pub quantity: String,
     /// Contender; default the subject of the section.
@@ -94,6 +127,8 @@ pub struct Check {
     pub against: Option<String>,
     /// Position on the curve.
     pub at: Option<f64>,
+    /// Least common x range of two curves, as a part of the shorter range.
+    pub overlap: Option<f64>,
     /// The quantity must be smaller than that of this contender.
     pub less_than: Option<String>,
     /// The quantity must be larger than that of this contender.
@@ -198,6 +233,15 @@ pub struct CheckResult {
     pub bound: String,
     /// Outcome.
     pub outcome: Outcome,
+    /// Who says what it requires.
+    #[serde(default)]
+    pub by: By,
+    /// Whether it was added after the first run and counts only for the grade.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub added: bool,
+    /// Whether an added check replaces it, so that it counts only for the verdict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaced: bool,
     /// Further remark.
     pub note: Option<String>,
     /// How far the mean is outside the bound, relative to the values compared, 0 to 1. Not stored.
@@ -217,6 +261,9 @@ pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckR
         n: 1,
         bound: bound.into(),
         outcome,
+        by: By::Printed,
+        added: false,
+        replaced: false,
         note: None,
         miss: if holds { 0.0 } else { 1.0 },
     }
@@ -252,8 +299,11 @@ pub struct Evidence {
     /// Results of variants. They do not affect the verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<VariantResult>,
-    /// Text in the paper.
+    /// Place in the paper, and the numbers that are printed there.
     pub printed: String,
+    /// The paper's sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sentence: String,
     /// Further facts, such as orbits of a theorem.
     #[serde(default, skip_serializing_if = "Detail::is_empty")]
     pub detail: Detail,
@@ -275,8 +325,20 @@ pub struct ClaimResult {
     pub paper: String,
     /// The claim.
     pub claim: String,
-    /// The verdict.
+    /// The verdict: that of the first reading.
     pub verdict: Verdict,
+    /// How much of it holds, other readings included. `None` in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
+    /// Reason of the grade; empty if the claim holds under the first reading.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Numbers of checks that count for the grade.
+    #[serde(default)]
+    pub checks: Checks,
+    /// The reading that the grade depends on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<ReadingFound>,
     /// Why it does not hold, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

@@ -17,8 +17,6 @@ use crate::readings::search::{self, Log, SearchError, Settings};
 use crate::readings::summary::{self, Confirmed, ReadingsSummary};
 use crate::run::plan::{engine, hex_hash};
 
-/// Best readings that are confirmed.
-const CONFIRMED: usize = 3;
 /// First seed of a confirmation. Searches use seeds below.
 const FRESH: u64 = 1001;
 
@@ -83,15 +81,9 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
     summary.seconds = begun.elapsed().as_secs_f64();
     if asked.confirm > 0 {
         let best = summary::best(&trials);
-        host.note(&format!(
-            "{}: the best {} readings with {} fresh seeds",
-            paper.name,
-            CONFIRMED.min(best.len()),
-            asked.confirm
-        ));
-        let progress =
-            (host.progress)(CONFIRMED.min(best.len()) as f64 * each_s / asked.seeds as f64 * asked.confirm as f64);
-        for (trial, described) in best.iter().zip(&mut summary.best).take(CONFIRMED) {
+        host.note(&format!("{}: the best {} readings with {} fresh seeds", paper.name, best.len(), asked.confirm));
+        let progress = (host.progress)(best.len() as f64 * each_s / asked.seeds as f64 * asked.confirm as f64);
+        for (trial, described) in best.iter().zip(&mut summary.best) {
             let advance = |seconds: f64| progress.advance(seconds);
             let verdicts = pool.install(|| bench.confirm(&trial.reading, FRESH, asked.confirm, host.stop, &advance));
             let Some(verdicts) = verdicts.map_err(Failure::Run)? else {

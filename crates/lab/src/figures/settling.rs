@@ -33,14 +33,33 @@ fn smoothed(seconds: &[f64]) -> Vec<f64> {
         .collect()
 }
 
+/// The band around a reference, in packets.
+fn is_within(reference: f64) -> impl Fn(f64) -> bool {
+    let band = (BAND * reference).max(MIN_BAND_PKTS);
+    move |q| (q - reference).abs() <= band
+}
+
+/// Seconds until the smoothed queue first enters the band around `reference`; `None` if it never does. A second without
+/// a value is outside the band.
+pub fn entry(seconds: &[f64], reference: f64) -> Option<f64> {
+    let within = is_within(reference);
+    smoothed(seconds).iter().position(|q| within(*q)).map(|at| at as f64)
+}
+
+/// Share of the time in which the smoothed queue is within the band around `reference`; 0 without data.
+pub fn in_band(seconds: &[f64], reference: f64) -> f64 {
+    let within = is_within(reference);
+    let inside = smoothed(seconds).iter().filter(|q| within(**q)).count();
+    inside as f64 / seconds.len().max(1) as f64
+}
+
 /// Seconds until the smoothed queue stays within the band around `reference`; `None` if it never does or there
 /// is no data. A second without a value is outside the band.
 pub fn settling(seconds: &[f64], reference: f64) -> Option<f64> {
     if seconds.iter().all(|q| q.is_nan()) {
         return None;
     }
-    let band = (BAND * reference).max(MIN_BAND_PKTS);
-    let within = |q: f64| (q - reference).abs() <= band;
+    let within = is_within(reference);
     let outside = smoothed(seconds).iter().rposition(|q| !within(*q));
     match outside {
         None => Some(0.0),
@@ -95,6 +114,18 @@ mod tests {
         assert_eq!(settling(&[50.0; 20], 50.0), Some(0.0));
         queue.extend([100.0; 4]);
         assert_eq!(settling(&queue, 50.0), None, "it ends outside");
+    }
+
+    #[test]
+    fn one_excursion_leaves_entry_and_share_in_band() {
+        let mut queue = vec![100.0; 10];
+        queue.extend(vec![50.0; 85]);
+        queue.extend([100.0; 5]);
+        // The 5 s mean is within 50 +- 10 from second 11 to second 93: (4 x 50 + 100)/5 = 60.
+        assert_eq!(entry(&queue, 50.0), Some(11.0));
+        assert_eq!(in_band(&queue, 50.0), 0.83);
+        assert_eq!(settling(&queue, 50.0), None);
+        assert_eq!((entry(&[90.0; 9], 50.0), in_band(&[], 50.0)), (None, 0.0));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use forebay_sim::network::BadNetwork;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::claims::grade::Checks;
 use crate::claims::{CheckResult, Claim, Outcome, Section, Verdict};
 use crate::load;
 use crate::readings::space::{AS_IS, Reading, Space};
@@ -18,12 +19,10 @@ use crate::run::plan::{Job, Plan, hex_hash};
 use crate::scenario::{Overrides, Scenario};
 
 /// The result of a claim under a reading.
-#[derive(Clone, Default, PartialEq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClaimScore {
-    /// Number of checks that hold.
-    pub held: usize,
-    /// Number of checks.
-    pub asked: usize,
+    /// Numbers of checks.
+    pub checks: Checks,
     /// Mean over the checks: 0 if one holds, otherwise 0.5 to 1, the more the further the value is from its bound.
     pub miss: f64,
 }
@@ -33,12 +32,12 @@ impl ClaimScore {
         let holds = |result: &CheckResult| result.outcome == Outcome::Holds;
         let miss = |result: &CheckResult| if holds(result) { 0.0 } else { 0.5 + 0.5 * result.miss };
         let miss = results.iter().map(miss).sum::<f64>() / results.len().max(1) as f64;
-        Self { held: results.iter().filter(|result| holds(result)).count(), asked: results.len(), miss }
+        Self { checks: Checks::of(results), miss }
     }
 
     /// Whether every check holds.
     pub const fn holds(&self) -> bool {
-        self.held == self.asked
+        self.checks.all_hold()
     }
 }
 
@@ -49,10 +48,8 @@ pub struct ClaimVerdict {
     pub id: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Number of checks that hold.
-    pub held: usize,
-    /// Number of checks.
-    pub asked: usize,
+    /// Numbers of checks.
+    pub checks: Checks,
 }
 
 /// A scenario with the sections that use it.
@@ -74,7 +71,7 @@ struct Experiment {
 pub struct Bench {
     /// The open settings.
     pub space: Space,
-    /// The claims with checks of runs.
+    /// The claims with checks of runs. They have the checks that count for grades.
     pub claims: Vec<Claim>,
     experiments: Vec<Experiment>,
     /// Runs by [`Bench::key`]. Readings that differ in the settings of one discipline share the runs of the others.
@@ -92,7 +89,11 @@ impl Bench {
     pub fn new(claims: &str, scenarios: &[(&str, &str)], readings: &str) -> Result<Self, String> {
         let space = Space::parse(readings)?;
         let ClaimFile { sections, claims, .. } = claim_file::parse(claims)?;
-        let claims: Vec<Claim> = claims.into_iter().filter(|claim| !claim.checks.is_empty()).collect();
+        let mut claims: Vec<Claim> = claims.into_iter().filter(|claim| !claim.checks.is_empty()).collect();
+        for claim in &mut claims {
+            claim.checks.retain(|check| !check.replaced);
+            claim.checks.iter_mut().for_each(|check| check.added = false);
+        }
         let mut experiments: Vec<Experiment> = Vec::new();
         for section in sections {
             let numbers: Vec<usize> = (0..claims.len()).filter(|claim| claims[*claim].section == section.id).collect();
@@ -224,9 +225,8 @@ impl Bench {
                 plan.jobs().par_iter().map(one).collect::<Result<Vec<_>, _>>().map(|all| all.into_iter().collect());
             let Some(records) = records? else { return Ok(None) };
             for (claim, results) in self.of_experiment(experiment, reading, &plan, &records, false)? {
-                let ClaimScore { held, asked, .. } = ClaimScore::of(&results);
                 let (id, verdict) = (self.claims[claim].id.clone(), judge::verdict(&results));
-                verdicts[claim] = Some(ClaimVerdict { id, verdict, held, asked });
+                verdicts[claim] = Some(ClaimVerdict { id, verdict, checks: Checks::of(&results) });
             }
         }
         Ok(Some(verdicts.into_iter().flatten().collect()))

@@ -78,7 +78,7 @@ impl Trial {
 
     /// Number of checks that hold.
     pub fn checks(&self) -> usize {
-        self.scores.iter().map(|score| score.held).sum()
+        self.scores.iter().map(|score| score.checks.held).sum()
     }
 }
 
@@ -86,8 +86,7 @@ impl Trial {
 #[derive(Serialize, Deserialize)]
 struct Line {
     reading: BTreeMap<String, String>,
-    /// Checks that hold, of how many, and the miss, for each claim.
-    claims: BTreeMap<String, (usize, usize, f64)>,
+    claims: BTreeMap<String, ClaimScore>,
 }
 
 /// Why a search ended before all readings were tried.
@@ -141,8 +140,8 @@ impl Log {
             for line in lines.map_while(Result::ok) {
                 let Ok(Line { reading, claims }) = serde_json::from_str(&line) else { continue };
                 let Some(reading) = bench.space.reading(&reading) else { continue };
-                let of = |id: &String| claims.get(id).map(|&(held, asked, miss)| ClaimScore { held, asked, miss });
-                let scores: Option<Vec<ClaimScore>> = bench.claims.iter().map(|claim| of(&claim.id)).collect();
+                let scores: Option<Vec<ClaimScore>> =
+                    bench.claims.iter().map(|claim| claims.get(&claim.id).copied()).collect();
                 known.insert(reading, scores.unwrap_or_default());
             }
         }
@@ -162,7 +161,7 @@ impl Log {
     fn write(&self, bench: &Bench, reading: &Reading, scores: &[ClaimScore]) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let words = bench.space.words(reading).map(|(name, value)| (name.to_string(), value.to_string()));
-        let claims = bench.claims.iter().zip(scores).map(|(claim, s)| (claim.id.clone(), (s.held, s.asked, s.miss)));
+        let claims = bench.claims.iter().zip(scores).map(|(claim, score)| (claim.id.clone(), *score));
         let line = Line { reading: words.collect(), claims: claims.collect() };
         let mut text = serde_json::to_string(&line).unwrap_or_default();
         text.push('\n');

@@ -207,11 +207,20 @@ impl Space {
         found.filter(|found| found.len() == words.len()).map(Reading)
     }
 
+    fn changes<'a>(&'a self, reading: &'a Reading) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let changed = self.words(reading).zip(reading.0.iter().zip(self.first().0));
+        changed.filter(|(_, (own, first))| *own != first).map(|(words, _)| words).collect::<Vec<_>>().into_iter()
+    }
+
+    /// The values that differ from the first reading, by dimension.
+    pub fn changed(&self, reading: &Reading) -> BTreeMap<String, String> {
+        self.changes(reading).map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
     /// The reading in words: the values that differ from the first reading.
     pub fn short(&self, reading: &Reading) -> String {
-        let first = self.first();
-        let changed = self.words(reading).zip(reading.0.iter().zip(&first.0)).filter(|(_, (own, first))| own != first);
-        let words: Vec<String> = changed.map(|((name, value), _)| format!("{name} = {value}")).collect();
+        let words = self.changes(reading).map(|(name, value)| format!("{name} = {value}"));
+        let words: Vec<String> = words.collect();
         if words.is_empty() { "the first reading".to_string() } else { words.join(", ") }
     }
 }

@@ -1,13 +1,15 @@
 //! What the tried readings say: the best ones, how often each claim holds, what decides it, and which claims exclude
 //! each other.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::bench::{Bench, ClaimScore, ClaimVerdict};
 use super::search::Trial;
 use super::space::{Reading, Space};
 
-/// Most readings that are listed as the best.
+/// Readings that are listed as the best, apart from those that further claims need.
 const BEST: usize = 5;
 /// Levels of a rule.
 const DEPTH: usize = 2;
@@ -50,8 +52,12 @@ pub struct ReadingsSummary {
 pub struct BestReading {
     /// The values that differ from the first reading.
     pub reading: String,
+    /// The same by dimension.
+    pub settings: BTreeMap<String, String>,
     /// Claims that hold.
     pub claims: Vec<String>,
+    /// Further claims of which every printed check holds.
+    pub directions: Vec<String>,
     /// Checks that hold.
     pub checks: usize,
     /// Distance from the paper, 0 to 1.
@@ -85,6 +91,8 @@ pub struct ClaimReadings {
     pub interval: [f64; 2],
     /// Readings under which it holds, of all that were tried.
     pub found: usize,
+    /// Readings under which every printed check holds, of all that were tried.
+    pub found_printed: usize,
     /// The checks that hold under the best reading for this claim, and all of them.
     pub checks: [usize; 2],
     /// The simplest rule that separates the readings under which it holds, if it separates any.
@@ -135,29 +143,47 @@ pub fn summary(bench: &Bench, paper: &str, seeds: u64, trials: &[Trial]) -> Read
     }
 }
 
-/// The best readings, each in another way: no two hold the same claims.
+/// The best readings, each in another way: no two hold the same claims. They are followed by further readings, such that
+/// every claim that holds under some reading, in full or in its printed checks, does so under one of the list.
 pub fn best(trials: &[Trial]) -> Vec<&Trial> {
     let mut order: Vec<&Trial> = trials.iter().filter(|trial| !trial.scores.is_empty()).collect();
     order.sort_by(|a, b| b.held().cmp(&a.held()).then(a.distance().total_cmp(&b.distance())));
     let held = |trial: &Trial| trial.scores.iter().map(ClaimScore::holds).collect::<Vec<bool>>();
     let mut chosen: Vec<&Trial> = Vec::new();
-    for trial in order {
+    for trial in &order {
         if chosen.len() < BEST && chosen.iter().all(|known| held(known) != held(trial)) {
             chosen.push(trial);
+        }
+    }
+    let claims = order.first().map_or(0, |trial| trial.scores.len());
+    for serves in [holds, printed_hold] {
+        for claim in 0..claims {
+            if chosen.iter().all(|trial| !serves(trial, claim)) {
+                chosen.extend(order.iter().find(|trial| serves(trial, claim)));
+            }
         }
     }
     chosen
 }
 
 fn described(bench: &Bench, trial: &Trial) -> BestReading {
-    let held = bench.claims.iter().zip(&trial.scores).filter(|(_, score)| score.holds());
+    let which = |serves: &dyn Fn(&ClaimScore) -> bool| {
+        let all = bench.claims.iter().zip(&trial.scores).filter(|(_, score)| serves(score));
+        all.map(|(claim, _)| claim.id.clone()).collect()
+    };
     BestReading {
         reading: bench.space.short(&trial.reading),
-        claims: held.map(|(claim, _)| claim.id.clone()).collect(),
+        settings: bench.space.changed(&trial.reading),
+        claims: which(&ClaimScore::holds),
+        directions: which(&|score| !score.holds() && score.checks.printed_hold()),
         checks: trial.checks(),
         distance: trial.distance(),
         confirmed: None,
     }
+}
+
+fn printed_hold(trial: &Trial, claim: usize) -> bool {
+    trial.scores.get(claim).is_some_and(|score| score.checks.printed_hold())
 }
 
 fn holds(trial: &Trial, claim: usize) -> bool {
@@ -166,15 +192,18 @@ fn holds(trial: &Trial, claim: usize) -> bool {
 
 fn of_claim(bench: &Bench, claim: usize, trials: &[Trial], sampled: &[&Trial]) -> ClaimReadings {
     let held = sampled.iter().filter(|trial| holds(trial, claim)).count();
-    let checks = trials.iter().filter_map(|trial| trial.scores.get(claim)).map(|score| [score.held, score.asked]);
-    let part =
-        |trial: &Trial| trial.scores.get(claim).map_or(0.0, |score| score.held as f64 / score.asked.max(1) as f64);
+    let checks = trials.iter().filter_map(|trial| trial.scores.get(claim)).map(|score| score.checks);
+    let checks = checks.map(|checks| [checks.held, checks.asked]);
+    let part = |trial: &Trial| {
+        trial.scores.get(claim).map_or(0.0, |score| score.checks.held as f64 / score.checks.asked.max(1) as f64)
+    };
     ClaimReadings {
         id: bench.claims[claim].id.clone(),
         first: trials.first().is_some_and(|trial| holds(trial, claim)),
         share: held as f64 / sampled.len().max(1) as f64,
         interval: wilson(held, sampled.len()),
         found: trials.iter().filter(|trial| holds(trial, claim)).count(),
+        found_printed: trials.iter().filter(|trial| printed_hold(trial, claim)).count(),
         checks: checks.max_by_key(|[held, _]| *held).unwrap_or_default(),
         rule: rule(&bench.space, sampled, |trial| holds(trial, claim)),
         sensitivity: sensitivity(&bench.space, sampled, part),
@@ -339,6 +368,7 @@ fn conflicts(bench: &Bench, trials: &[Trial]) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claims::grade::Checks;
 
     const SPACE: &str = r#"
         version = 1
@@ -369,7 +399,10 @@ mod tests {
     /// All 18 readings, ten times each; a claim holds where `holds` says so.
     fn trials(holds: impl Fn(&[usize]) -> bool) -> Vec<Trial> {
         let readings = (0..180).map(|n| vec![n % 3, n / 3 % 2, n / 6 % 3]);
-        let score = |held: bool| ClaimScore { held: usize::from(held), asked: 1, miss: f64::from(u8::from(!held)) };
+        let score = |held: bool| ClaimScore {
+            checks: Checks { held: usize::from(held), asked: 1, ..Checks::default() },
+            miss: f64::from(u8::from(!held)),
+        };
         readings.map(|at| Trial { is_sampled: true, scores: vec![score(holds(&at))], reading: Reading(at) }).collect()
     }
 

@@ -8,7 +8,8 @@ use super::real::Real;
 use super::shapes::{Check, Claim, Figure, PageData, Section, Shown, Table, Variant};
 use super::summary_tables::{self, significant};
 use super::traffic;
-use crate::claims::{CheckResult, ClaimResult};
+use crate::claims::grade::Grade;
+use crate::claims::{By, CheckResult, ClaimResult};
 use crate::render::answer;
 use crate::results::meta::{PaperMeta, Provenance, RunMeta, SectionMeta};
 use crate::results::summary::Summary;
@@ -242,9 +243,13 @@ fn claim(c: &ClaimResult, shown: Vec<Shown>) -> Claim {
         id: c.id.clone(),
         claim: c.claim.clone(),
         verdict: c.verdict.word(),
+        grade: c.grade.map(Grade::word),
+        reason: c.reason.clone(),
+        counts: if c.checks.asked > 0 { c.checks.text() } else { String::new() },
         provisional: c.provisional,
         why: c.why.clone(),
         printed: c.evidence.printed.clone(),
+        sentence: c.evidence.sentence.clone(),
         checks: checks(&c.evidence.checks),
         variants: variants.collect(),
         note: note(c),
@@ -282,6 +287,13 @@ fn checks(checks: &[CheckResult]) -> Vec<Check> {
             what: match &c.note {
                 None => c.what.clone(),
                 Some(note) => format!("{}: {note}", c.what),
+            },
+            by: match (c.by, c.added, c.replaced) {
+                (_, _, true) => "verdict only",
+                (By::Printed, false, _) => "printed",
+                (By::Ours, false, _) => "ours",
+                (By::Printed, true, _) => "printed, added",
+                (By::Ours, true, _) => "ours, added",
             },
             value: c.value.map_or_else(|| "none".to_string(), significant),
             interval,

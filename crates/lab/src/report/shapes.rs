@@ -53,9 +53,14 @@ pub(super) struct Claim {
     pub(super) id: String,
     pub(super) claim: String,
     pub(super) verdict: &'static str,
+    /// Name of the grade, its reason, and the numbers of checks.
+    pub(super) grade: Option<&'static str>,
+    pub(super) reason: String,
+    pub(super) counts: String,
     pub(super) provisional: bool,
     pub(super) why: Option<String>,
     pub(super) printed: String,
+    pub(super) sentence: String,
     pub(super) checks: Vec<Check>,
     pub(super) variants: Vec<Variant>,
     pub(super) note: Option<String>,
@@ -68,6 +73,8 @@ pub(super) struct Claim {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Check {
     pub(super) what: String,
+    /// Who says what it requires, and whether it counts for the grade only or for the verdict only.
+    pub(super) by: &'static str,
     pub(super) value: String,
     pub(super) interval: Option<String>,
     pub(super) bound: String,

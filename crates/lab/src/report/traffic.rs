@@ -26,7 +26,7 @@ const MOST_POINTS: usize = 400;
 const MOST_ROWS: usize = 40;
 /// With fewer seeds, charts have no intervals: those of two seeds are wider than the charts.
 pub(super) const FEWEST_SEEDS: usize = 3;
-/// What an interval in a table has besides the confidence interval.
+/// Explanation of ± below a table.
 const PERCENTILES: &str = " ±: 95 % confidence interval, symmetric, so it can pass 0 or a capacity; that of a percentile \
                            also has the resolution of the histogram, 0.8 %.";
 /// Metrics that are shown over the axes of a sweep.

@@ -56,6 +56,16 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
             return Err(format!("{}: why needs text and a claim that is tested", claim.id));
         }
         for check in &claim.checks {
+            if check.added && check.replaced {
+                return Err(format!("{}: the check '{}' is added and replaced", claim.id, check.what));
+            }
+            let is_part = |part: f64| part > 0.0 && part <= 1.0 && check.against.is_some() && check.other().is_some();
+            if !check.overlap.is_none_or(is_part) {
+                return Err(format!(
+                    "{}: the check '{}' has an overlap that is not above 0 and at most 1, or does not compare curves",
+                    claim.id, check.what
+                ));
+            }
             let compared = check.other().is_some() && check.against.is_none();
             if check.times.is_some_and(|times| !compared || !times.is_finite() || times <= 0.0) {
                 return Err(format!(

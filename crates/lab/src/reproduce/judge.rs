@@ -70,9 +70,9 @@ impl Check {
     }
 }
 
-/// The verdict from the results of all checks.
+/// The verdict from the results of all checks but those that were added later.
 pub fn verdict(results: &[CheckResult]) -> Verdict {
-    let any = |outcome| results.iter().any(|r| r.outcome == outcome);
+    let any = |outcome| results.iter().any(|r| r.outcome == outcome && !r.added);
     if any(Outcome::Fails) {
         Verdict::NotReproduced
     } else if any(Outcome::Straddles) {
@@ -158,6 +158,9 @@ impl<'a> Runs<'a> {
             n: samples.len(),
             bound: bound.words.clone(),
             outcome,
+            by: check.by,
+            added: check.added,
+            replaced: check.replaced,
             note,
             miss: known(interval.mean).map_or(1.0, |value| bound.miss(value, 0.0)),
         }
@@ -178,7 +181,8 @@ impl<'a> Runs<'a> {
         let samples: Vec<Option<f64>> = if let Some(other) = other {
             reach = format!("{reach}; the other's: {}", self.reach(check, against, other)?);
             let others = self.curves(check, against, other)?;
-            curves.iter().zip(&others).map(|(a, b)| distance(a, b)).collect()
+            let overlap = check.overlap.unwrap_or(0.0);
+            curves.iter().zip(&others).map(|(a, b)| distance(a, b, overlap)).collect()
         } else {
             let at = check.at.ok_or_else(|| format!("the check '{}' needs at or another contender", check.what))?;
             curves.iter().map(|curve| interpolate(curve, at)).collect()
@@ -250,15 +254,16 @@ fn differences(a: &[f64], b: &[f64], times: f64) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - times * b).collect()
 }
 
-/// Mean of a(x) - b(x) over the x that both curves reach.
-fn distance(a: &[(f64, f64)], b: &[(f64, f64)]) -> Option<f64> {
+/// Mean of a(x) - b(x) over the x that both curves reach. `None` if this range is shorter than `overlap` times the range
+/// of either curve.
+fn distance(a: &[(f64, f64)], b: &[(f64, f64)], overlap: f64) -> Option<f64> {
     let range = |curve: &[(f64, f64)]| {
         let xs = curve.iter().map(|p| p.0);
         (xs.clone().fold(f64::INFINITY, f64::min), xs.fold(f64::NEG_INFINITY, f64::max))
     };
     let ((a_lo, a_hi), (b_lo, b_hi)) = (range(a), range(b));
     let (lo, hi) = (a_lo.max(b_lo), a_hi.min(b_hi));
-    if lo >= hi {
+    if lo >= hi || hi - lo < overlap * (a_hi - a_lo).min(b_hi - b_lo) {
         return None;
     }
     let step = (hi - lo) / (CURVE_POINTS - 1) as f64;
@@ -271,6 +276,7 @@ fn distance(a: &[(f64, f64)], b: &[(f64, f64)]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claims::By;
 
     fn outcome(bound: &Check, samples: &[f64]) -> Outcome {
         bound.bound().unwrap().outcome(&Interval::of(samples))
@@ -324,8 +330,10 @@ mod tests {
     fn curves_are_compared_on_their_common_range() {
         let a = [(0.0, 1.0), (10.0, 2.0)];
         let b = [(5.0, 0.0), (20.0, 0.0)];
-        assert!((distance(&a, &b).unwrap() - 1.75).abs() < 1e-12);
-        assert_eq!(distance(&a, &[(11.0, 0.0), (12.0, 0.0)]), None);
+        assert!((distance(&a, &b, 0.0).unwrap() - 1.75).abs() < 1e-12);
+        assert_eq!(distance(&a, &[(11.0, 0.0), (12.0, 0.0)], 0.0), None);
+        // Both reach 5 to 10: half of the shorter range.
+        assert!(distance(&a, &b, 0.5).is_some() && distance(&a, &b, 0.51).is_none());
     }
 
     #[test]
@@ -338,6 +346,9 @@ mod tests {
             n: 0,
             bound: String::new(),
             outcome,
+            by: By::Printed,
+            added: false,
+            replaced: false,
             note: None,
             miss: 0.0,
         };
@@ -345,5 +356,7 @@ mod tests {
         assert_eq!(verdict(&[result(Holds)]), Verdict::Reproduced);
         assert_eq!(verdict(&[result(Holds), result(Straddles)]), Verdict::Inconclusive);
         assert_eq!(verdict(&[result(Straddles), result(Fails)]), Verdict::NotReproduced);
+        let added = CheckResult { added: true, ..result(Fails) };
+        assert_eq!(verdict(&[result(Holds), added]), Verdict::Reproduced, "the first reading does not have it");
     }
 }

@@ -4,8 +4,11 @@ pub mod claim_file;
 pub mod judge;
 pub mod trial;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::claims::found;
+use crate::claims::grade::{self, Checks, Graded, Searched};
 use crate::claims::papers::Paper;
 use crate::claims::theorems;
 use crate::claims::{Claim, ClaimResult, Evidence, Section, Verdict};
@@ -33,6 +36,8 @@ pub struct Reproduction {
     plans: Vec<(String, Plan)>,
     /// Build of the program that runs them.
     revision: String,
+    /// What the search of readings found, by claim.
+    searched: BTreeMap<String, Searched>,
 }
 
 /// Why a reproduction did not finish.
@@ -70,7 +75,8 @@ impl Reproduction {
                 plans.push((name.clone(), plan(paper, name, seeds(&file, name, level))?));
             }
         }
-        Ok(Self { paper, file, chosen, level, plans, revision: String::new() })
+        let searched = found::searched(paper.found).map_err(ReproduceError::Files)?;
+        Ok(Self { paper, file, chosen, level, plans, revision: String::new(), searched })
     }
 
     /// Sets the build of the program.
@@ -225,6 +231,10 @@ impl Reproduction {
             paper: self.paper.name.to_string(),
             claim: claim.claim.clone(),
             verdict: Verdict::NotRun,
+            grade: None,
+            reason: String::new(),
+            checks: Checks::default(),
+            reading: None,
             why: None,
             provisional: provisional && !claim.checks.is_empty(),
             evidence: Evidence::default(),
@@ -247,6 +257,11 @@ impl Reproduction {
             }
         }
         result.evidence.printed.clone_from(&claim.printed);
+        result.evidence.sentence.clone_from(&claim.sentence);
+        let Graded { grade, reason, reading } =
+            grade::grade(claim, result.verdict, &result.evidence.checks, self.searched.get(&claim.id));
+        (result.grade, result.reason, result.reading) = (Some(grade), reason, reading);
+        result.checks = Checks::of(&result.evidence.checks);
         result.why = claim.why.clone().filter(|_| result.verdict.asks_why());
         Ok(result)
     }

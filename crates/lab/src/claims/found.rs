@@ -1,0 +1,102 @@
+//! What the search of readings found for the claims of a paper: `papers/PAPER/found.json`, written by `forebay readings`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::Verdict;
+use super::grade::{Checks, ReadingFound, Searched};
+
+/// The part of the file that grades use.
+#[derive(Deserialize)]
+struct Found {
+    version: u32,
+    tried: usize,
+    best: Vec<Best>,
+    claims: Vec<Claim>,
+}
+
+#[derive(Deserialize)]
+struct Best {
+    settings: BTreeMap<String, String>,
+    confirmed: Option<Confirmed>,
+}
+
+#[derive(Deserialize)]
+struct Confirmed {
+    seeds: u64,
+    verdicts: Vec<Confirmation>,
+}
+
+#[derive(Deserialize)]
+struct Confirmation {
+    id: String,
+    verdict: Verdict,
+    checks: Checks,
+}
+
+#[derive(Deserialize)]
+struct Claim {
+    id: String,
+    share: f64,
+    found: usize,
+}
+
+/// The result of the search for each claim, by id. A text without a search, `{}`, gives none.
+///
+/// # Errors
+/// The text is not a result of `forebay readings`.
+pub fn searched(text: &str) -> Result<BTreeMap<String, Searched>, String> {
+    if text.trim() == "{}" {
+        return Ok(BTreeMap::new());
+    }
+    let file: Found = serde_json::from_str(text).map_err(|error| format!("found.json: {error}"))?;
+    if file.version != 1 {
+        return Err(format!("version {} of found.json is not 1", file.version));
+    }
+    let of = |claim: &Claim| {
+        // The readings are in the order of what holds under them: the first one that serves.
+        let first = |serves: &dyn Fn(&Confirmation) -> bool| {
+            file.best.iter().find_map(|best| {
+                let confirmed = best.confirmed.as_ref()?;
+                let own = confirmed.verdicts.iter().find(|own| own.id == claim.id)?;
+                serves(own).then(|| ReadingFound {
+                    settings: best.settings.clone(),
+                    found_with: file.tried,
+                    confirmed_with_seeds: confirmed.seeds,
+                    share_of_plausible: claim.share,
+                })
+            })
+        };
+        let holds = first(&|own| own.verdict == Verdict::Reproduced);
+        let direction = first(&|own| own.checks.printed_hold());
+        (claim.id.clone(), Searched { tried: file.tried, found: claim.found, holds, direction })
+    };
+    Ok(file.claims.iter().map(of).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_confirmed_reading_is_taken() {
+        let verdict = |verdict: &str, printed_held: usize| {
+            let checks = serde_json::json!({
+                "held": printed_held, "asked": 3, "printed": 2, "ours": 1, "printed_held": printed_held, "ours_held": 0
+            });
+            serde_json::json!({ "seeds": 30, "from": 1001,
+                "verdicts": [{ "id": "A", "verdict": verdict, "checks": checks }] })
+        };
+        let best = |tcp: &str, confirmed| serde_json::json!({ "settings": { "tcp": tcp }, "confirmed": confirmed });
+        let text = serde_json::json!({
+            "version": 1, "tried": 2000,
+            "best": [best("sack", verdict("not-reproduced", 2)), best("reno", verdict("reproduced", 2))],
+            "claims": [{ "id": "A", "share": 0.1, "found": 200 }],
+        });
+        let found = searched(&text.to_string()).unwrap();
+        let tcp = |reading: &Option<ReadingFound>| reading.as_ref().unwrap().settings["tcp"].clone();
+        assert_eq!((tcp(&found["A"].holds), tcp(&found["A"].direction)), ("reno".to_string(), "sack".to_string()));
+        assert!(searched("{}").unwrap().is_empty() && searched("[]").is_err());
+    }
+}

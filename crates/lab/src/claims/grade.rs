@@ -1,0 +1,240 @@
+//! Grades of claims: how much of a claim holds, and under which reading of the paper.
+//!
+//! The verdict of a claim belongs to the first reading, which was fixed before the first run. The grade uses what was
+//! found later as well: checks that say only what the paper says, and the search of other readings.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{By, CheckResult, Claim, Outcome, Verdict};
+
+/// How much of a claim holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grade {
+    /// Every check holds under the first reading.
+    Holds,
+    /// Every check holds under another plausible reading, confirmed with fresh seeds.
+    HoldsUnderReading,
+    /// What the paper prints holds; a bound that we chose for its words does not.
+    DirectionHolds,
+    /// The paper's own numbers contradict the claim.
+    ContradictedByPaper,
+    /// It holds neither under the first reading nor under another one that was confirmed.
+    DoesNotHold,
+    /// It cannot be decided from what is left of the paper.
+    Undecidable,
+    /// Any rule would pass, drop-tail included.
+    Vacuous,
+}
+
+impl Grade {
+    /// All grades, in the order of summaries.
+    pub const ALL: [Self; 7] = [
+        Self::Holds,
+        Self::HoldsUnderReading,
+        Self::DirectionHolds,
+        Self::ContradictedByPaper,
+        Self::DoesNotHold,
+        Self::Undecidable,
+        Self::Vacuous,
+    ];
+
+    /// Fixed name.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::HoldsUnderReading => "holds-under-reading",
+            Self::DirectionHolds => "direction-holds",
+            Self::ContradictedByPaper => "contradicted-by-paper",
+            Self::DoesNotHold => "does-not-hold",
+            Self::Undecidable => "undecidable",
+            Self::Vacuous => "vacuous",
+        }
+    }
+}
+
+/// Numbers of checks that count for the grade: all, and those that hold.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Checks {
+    /// Checks that hold.
+    pub held: usize,
+    /// All checks.
+    pub asked: usize,
+    /// Checks that the paper prints.
+    pub printed: usize,
+    /// Checks with a bound or a comparison of ours.
+    pub ours: usize,
+    /// Printed checks that hold.
+    pub printed_held: usize,
+    /// Checks of ours that hold.
+    pub ours_held: usize,
+}
+
+impl Checks {
+    /// Counts the results that count for the grade.
+    pub fn of(results: &[CheckResult]) -> Self {
+        let mut counts = Self::default();
+        for result in results.iter().filter(|result| !result.replaced) {
+            let held = usize::from(result.outcome == Outcome::Holds);
+            counts.asked += 1;
+            counts.held += held;
+            let (all, holding) = match result.by {
+                By::Printed => (&mut counts.printed, &mut counts.printed_held),
+                By::Ours => (&mut counts.ours, &mut counts.ours_held),
+            };
+            *all += 1;
+            *holding += held;
+        }
+        counts
+    }
+
+    /// Whether every check holds.
+    pub const fn all_hold(&self) -> bool {
+        self.asked > 0 && self.held == self.asked
+    }
+
+    /// Whether the paper prints checks, and all of them hold.
+    pub const fn printed_hold(&self) -> bool {
+        self.printed > 0 && self.printed_held == self.printed
+    }
+
+    /// Such as `27 of 34`, and the part of the printed ones if there are both kinds.
+    pub fn text(&self) -> String {
+        let Self { held, asked, printed, ours, printed_held, .. } = *self;
+        let all = format!("{held} of {asked}");
+        if printed > 0 && ours > 0 { format!("{all} (printed {printed_held} of {printed})") } else { all }
+    }
+}
+
+/// A reading that was found after the fact, and under which a claim holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReadingFound {
+    /// The settings that differ from the first reading.
+    pub settings: BTreeMap<String, String>,
+    /// Number of readings that the search tried.
+    pub found_with: usize,
+    /// Fresh seeds with which it was confirmed.
+    pub confirmed_with_seeds: u64,
+    /// Share of the plausible readings under which the claim holds, 0 to 1; from the sample of the search.
+    pub share_of_plausible: f64,
+}
+
+/// What a search of readings says about a claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Searched {
+    /// Readings tried.
+    pub tried: usize,
+    /// Readings under which every check held.
+    pub found: usize,
+    /// A reading under which every check holds with fresh seeds.
+    pub holds: Option<ReadingFound>,
+    /// A reading under which every printed check holds with fresh seeds.
+    pub direction: Option<ReadingFound>,
+}
+
+/// A grade with its reason.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graded {
+    /// The grade.
+    pub grade: Grade,
+    /// Why, in one sentence; empty if the claim holds under the first reading.
+    pub reason: String,
+    /// The reading that it depends on.
+    pub reading: Option<ReadingFound>,
+}
+
+/// The grade of a claim with this verdict and these results of checks.
+pub fn grade(claim: &Claim, verdict: Verdict, results: &[CheckResult], searched: Option<&Searched>) -> Graded {
+    let of = |grade, reason: String| Graded { grade, reason, reading: None };
+    if let Some(reason) = &claim.contradicted {
+        return of(Grade::ContradictedByPaper, reason.clone());
+    }
+    if let Some(reason) = claim.undecidable.as_ref().or(claim.not_run.as_ref()) {
+        return of(Grade::Undecidable, reason.clone());
+    }
+    if let Some(reason) = &claim.vacuous {
+        return of(Grade::Vacuous, reason.clone());
+    }
+    let checks = Checks::of(results);
+    let is_theorem = results.is_empty() && verdict == Verdict::Reproduced;
+    if is_theorem || checks.all_hold() {
+        return of(Grade::Holds, String::new());
+    }
+    if let Some(reading) = searched.and_then(|searched| searched.holds.clone()) {
+        let reason = format!("found after the fact: {}", words(&reading));
+        return Graded { grade: Grade::HoldsUnderReading, reason, reading: Some(reading) };
+    }
+    if checks.printed_hold() {
+        return of(Grade::DirectionHolds, "what the paper prints holds; a bound of ours does not".to_string());
+    }
+    if let Some(reading) = searched.and_then(|searched| searched.direction.clone()) {
+        let reason = format!("what the paper prints holds under a reading found after the fact: {}", words(&reading));
+        return Graded { grade: Grade::DirectionHolds, reason, reading: Some(reading) };
+    }
+    let reason = match searched {
+        Some(Searched { tried, found: 0, .. }) => format!("in none of {tried} plausible readings"),
+        Some(Searched { tried, found, .. }) => {
+            format!("in {found} of {tried} plausible readings, but not with fresh seeds")
+        }
+        None => claim.why.clone().unwrap_or_default(),
+    };
+    of(Grade::DoesNotHold, reason)
+}
+
+fn words(reading: &ReadingFound) -> String {
+    let settings = reading.settings.iter().map(|(name, value)| format!("{name} = {value}"));
+    let settings: Vec<String> = settings.collect();
+    if settings.is_empty() { "the first reading, with fresh seeds".to_string() } else { settings.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::yes_no;
+    use super::*;
+
+    fn result(by: By, holds: bool) -> CheckResult {
+        CheckResult { by, ..yes_no("x", 1.0, "at least 1", holds) }
+    }
+
+    fn graded(results: &[CheckResult], searched: Option<&Searched>) -> Grade {
+        grade(&Claim::default(), Verdict::NotReproduced, results, searched).grade
+    }
+
+    #[test]
+    fn checks_of_ours_decide_only_full_grade() {
+        let results = [result(By::Printed, true), result(By::Ours, false)];
+        assert_eq!(graded(&results, None), Grade::DirectionHolds);
+        assert_eq!(graded(&[result(By::Printed, false), result(By::Ours, true)], None), Grade::DoesNotHold);
+        assert_eq!(graded(&[result(By::Ours, false)], None), Grade::DoesNotHold, "nothing is printed");
+        let counts = Checks::of(&results);
+        assert_eq!((counts.held, counts.asked, counts.printed, counts.ours), (1, 2, 1, 1));
+        assert_eq!(counts.text(), "1 of 2 (printed 1 of 1)");
+    }
+
+    #[test]
+    fn replaced_checks_do_not_count_for_grade() {
+        let old = CheckResult { replaced: true, ..result(By::Ours, false) };
+        assert_eq!(graded(&[result(By::Printed, true), old], None), Grade::Holds);
+    }
+
+    #[test]
+    fn found_readings_raise_the_grade() {
+        let reading = ReadingFound {
+            settings: [("ecn".to_string(), "on".to_string())].into(),
+            found_with: 2000,
+            confirmed_with_seeds: 30,
+            share_of_plausible: 0.2,
+        };
+        let none = Searched { tried: 2000, found: 0, holds: None, direction: None };
+        let failed = [result(By::Printed, false)];
+        assert_eq!(graded(&failed, Some(&none)), Grade::DoesNotHold);
+        let direction = Searched { direction: Some(reading.clone()), ..none.clone() };
+        assert_eq!(graded(&failed, Some(&direction)), Grade::DirectionHolds);
+        let holds = Searched { holds: Some(reading), ..none };
+        assert_eq!(graded(&failed, Some(&holds)), Grade::HoldsUnderReading);
+        let claim = Claim { contradicted: Some("Table I".into()), ..Claim::default() };
+        assert_eq!(grade(&claim, Verdict::Reproduced, &failed, Some(&holds)).grade, Grade::ContradictedByPaper);
+    }
+}
