@@ -242,7 +242,7 @@ impl Bench {
         provisional: bool,
     ) -> Result<Vec<(usize, Vec<CheckResult>)>, String> {
         let mut all = Vec::new();
-        for (section, claims) in &experiment.sections {
+        for (section, claims) in &self.sections(experiment, reading) {
             let runs = Runs::new(plan, records, provisional).at(&section.point);
             for claim in claims {
                 all.push((*claim, self.of_claim(&runs, section, &self.claims[*claim], reading)?));
@@ -273,9 +273,21 @@ impl Bench {
         Ok(results)
     }
 
+    /// The sections of an experiment, with their points of the axes under a reading.
+    fn sections(&self, experiment: &Experiment, reading: &Reading) -> Vec<(Section, Vec<usize>)> {
+        let mut sections = experiment.sections.clone();
+        for (dimension, at) in self.space.dimensions.iter().zip(&reading.0) {
+            let Some(points) = dimension.point.get(&dimension.values[*at]) else { continue };
+            for (section, _) in &mut sections {
+                section.point.extend(points.get(&section.id).cloned().unwrap_or_default());
+            }
+        }
+        sections
+    }
+
     /// The runs of an experiment under a reading.
     fn plan(&self, experiment: &Experiment, reading: &Reading, from: u64, seeds: u64) -> Result<Plan, String> {
-        let mut sets = experiment.fixed.clone();
+        let mut sets = fixed(&self.sections(experiment, reading), &self.claims);
         let mut parameters: Vec<(&str, &str)> = Vec::new();
         for ((dimension, at), paths) in self.space.dimensions.iter().zip(&reading.0).zip(&experiment.paths) {
             let value = dimension.values[*at].as_str();
@@ -395,6 +407,8 @@ fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), Strin
             .cloned()
             .chain(dimension.set.iter().cloned())
             .collect();
+        let of = |section: &Section| dimension.point.values().any(|points| points.contains_key(&section.id));
+        is_used |= experiments.iter().any(|it| it.sections.iter().any(|(section, _)| of(section)));
         is_used |= dimension.means.values().flatten().any(|change| change.starts_with("aqm "));
         for experiment in experiments.iter_mut() {
             let mut found = Vec::new();

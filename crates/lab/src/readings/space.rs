@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use forebay_aqm::base::rng::Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::claims::Point;
+
 /// A value with this name leaves the scenario as it is.
 pub const AS_IS: &str = "as is";
 
@@ -67,6 +69,9 @@ pub struct Dimension {
     /// Several changes for one value: `PATH=VALUE`, or `aqm NAME.KEY=VALUE` for a parameter of a discipline.
     #[serde(default)]
     pub means: BTreeMap<String, Vec<String>>,
+    /// For one value: the point of the axes at which the claims of a section are decided, by section.
+    #[serde(default)]
+    pub point: BTreeMap<String, BTreeMap<String, Point>>,
 }
 
 impl Dimension {
@@ -114,7 +119,7 @@ impl Space {
             return Err(format!("version {} of readings.toml is not 1", space.version));
         }
         for (at, dimension) in space.dimensions.iter().enumerate() {
-            let Dimension { name, values, weights, first, set, parameter, window, means, .. } = dimension;
+            let Dimension { name, values, weights, first, set, parameter, window, means, point, .. } = dimension;
             let fault = if space.dimensions[..at].iter().any(|other| other.name == *name) {
                 "there are two of this name"
             } else if values.len() < 2 || (1..values.len()).any(|at| values[..at].contains(&values[at])) {
@@ -125,10 +130,11 @@ impl Space {
                 && (weights.len() != values.len() || weights.iter().any(|w| *w <= 0.0 || !w.is_finite()))
             {
                 "needs a weight above 0 for each value"
-            } else if set.is_empty() && parameter.is_empty() && window.is_none() && means.is_empty() {
-                "changes nothing: needs set, parameter, window or means"
-            } else if means.keys().any(|value| !values.contains(value)) {
-                "means has a value that is not one of the values"
+            } else if set.is_empty() && parameter.is_empty() && window.is_none() && means.is_empty() && point.is_empty()
+            {
+                "changes nothing: needs set, parameter, window, means or point"
+            } else if means.keys().chain(point.keys()).any(|value| !values.contains(value)) {
+                "means or point has a value that is not one of the values"
             } else {
                 continue;
             };

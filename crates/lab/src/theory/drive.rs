@@ -101,15 +101,15 @@ impl<'a> Driven<'a> {
             self.offered += (until - part) * offered;
             self.dropped += (until - part) * dropped;
             part = until;
-            self.look(next, due_s, from_q + until * (q - from_q));
+            self.update(next, due_s, from_q + until * (q - from_q));
         }
         self.offered += (1.0 - part) * offered;
         self.dropped += (1.0 - part) * dropped;
         (self.now_s, self.q) = (now_s, q);
     }
 
-    /// Runs clock `i`.
-    fn look(&mut self, i: usize, now_s: f64, q: f64) {
+    /// Calls the periodic update of the discipline whose number is `i`.
+    fn update(&mut self, i: usize, now_s: f64, q: f64) {
         let tally = self.tally();
         let clock = &mut self.clocks[i];
         let sample = Sample {
