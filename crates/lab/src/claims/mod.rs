@@ -127,7 +127,7 @@ pub struct Check {
     pub against: Option<String>,
     /// Position on the curve.
     pub at: Option<f64>,
-    /// Least common x range of two curves, as a part of the shorter range.
+    /// Least common x range of two curves, as a part of the longer range.
     pub overlap: Option<f64>,
     /// The quantity must be smaller than that of this contender.
     pub less_than: Option<String>,

@@ -93,6 +93,11 @@ impl<'a> Runs<'a> {
         Self { point: point.clone(), ..self }
     }
 
+    /// Whether the scenario has the points of the axes that the check names.
+    pub fn has_points_of(&self, check: &Check) -> bool {
+        [&check.at_points, &check.there].into_iter().all(|point| self.cases(point).is_ok())
+    }
+
     /// Results of a check for `subject`, one per combination of axes that the check covers.
     pub fn answer(&self, check: &Check, subject: &str) -> Result<Vec<CheckResult>, String> {
         let bound = check.bound()?;
@@ -254,8 +259,8 @@ fn differences(a: &[f64], b: &[f64], times: f64) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - times * b).collect()
 }
 
-/// Mean of a(x) - b(x) over the x that both curves reach. `None` if this range is shorter than `overlap` times the range
-/// of either curve.
+/// Mean of a(x) - b(x) over the x that both curves reach. `None` if this range is shorter than `overlap` times the longer
+/// range of both.
 fn distance(a: &[(f64, f64)], b: &[(f64, f64)], overlap: f64) -> Option<f64> {
     let range = |curve: &[(f64, f64)]| {
         let xs = curve.iter().map(|p| p.0);
@@ -263,7 +268,7 @@ fn distance(a: &[(f64, f64)], b: &[(f64, f64)], overlap: f64) -> Option<f64> {
     };
     let ((a_lo, a_hi), (b_lo, b_hi)) = (range(a), range(b));
     let (lo, hi) = (a_lo.max(b_lo), a_hi.min(b_hi));
-    if lo >= hi || hi - lo < overlap * (a_hi - a_lo).min(b_hi - b_lo) {
+    if lo >= hi || hi - lo < overlap * (a_hi - a_lo).max(b_hi - b_lo) {
         return None;
     }
     let step = (hi - lo) / (CURVE_POINTS - 1) as f64;
@@ -332,8 +337,8 @@ mod tests {
         let b = [(5.0, 0.0), (20.0, 0.0)];
         assert!((distance(&a, &b, 0.0).unwrap() - 1.75).abs() < 1e-12);
         assert_eq!(distance(&a, &[(11.0, 0.0), (12.0, 0.0)], 0.0), None);
-        // Both reach 5 to 10: half of the shorter range.
-        assert!(distance(&a, &b, 0.5).is_some() && distance(&a, &b, 0.51).is_none());
+        // Both reach 5 to 10: a third of the longer range.
+        assert!(distance(&a, &b, 0.33).is_some() && distance(&a, &b, 0.34).is_none());
     }
 
     #[test]

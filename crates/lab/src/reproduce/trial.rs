@@ -38,7 +38,9 @@ pub fn on_runs(
     for scenario in &section.also {
         let Some(other) = find(scenario) else { continue };
         let there = runs(other, &known(other.1, &section.point), provisional);
-        let answers = answer_all(&there, claim, &section.subject)?;
+        // This scenario can have fewer points.
+        let checks = claim.checks.iter().filter(|check| there.has_points_of(check)).cloned().collect();
+        let answers = answer_all(&there, &Claim { checks, ..claim.clone() }, &section.subject)?;
         variants.push(variant(format!("{}, scenario {scenario}", section.subject), answers));
     }
     Ok(Some((judge::verdict(&checks), Evidence { checks, variants, ..Evidence::default() })))
