@@ -71,7 +71,7 @@ pub struct Contender {
 const COMPARE: &[Key] = &[
     need("aqm", texts, "Disciplines, such as raqm q0=50."),
     may("labels", texts, "Labels in reports, one per discipline; default the disciplines as written."),
-    may("links", texts, "Links on which they run; default every bottleneck (graph: every link under study)."),
+    may("links", texts, "Links with these disciplines; default every bottleneck (graph: every link under study)."),
 ];
 
 fn figures() -> Json {

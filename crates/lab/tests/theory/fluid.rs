@@ -105,10 +105,11 @@ This page compares the queue of the fluid model (`forebay theory fluid`) with th
 bytes, a round trip of 100 ms without queueing, a buffer of 400 packets.
 
 The last three columns have **fluid / packets ± half-width of the 95 % interval**, over 6 seeds of the simulation. Model
-and simulation use the discipline's code. RED and SVB decide about single packets; for them the model uses functions for
-a fluid, which their source files declare. *Linear* is the verdict of `forebay theory stability` with its delay margin,
-*W* the equilibrium window in packets. The period of an oscillation is the lag of the first peak of the queue's
-autocorrelation, if there is a peak. In parentheses: the number of seeds whose queue has such a peak.
+and simulation use the discipline's code. RED and SVB decide about single packets; for them the model uses functions in
+their source files that compute the signal probability for a continuous flow of packets. *Linear* is the verdict of
+`forebay theory stability` with its delay margin, *W* the equilibrium window in packets. The period of an oscillation is
+the lag of the first peak of the queue's autocorrelation, if there is a peak. In parentheses: the number of seeds whose
+queue has such a peak.
 
 | discipline | flows | W | linear | mean queue, packets | standard deviation of the queue | period, s |
 |---|---|---|---|---|---|---|
@@ -132,7 +133,7 @@ Where the fluid model fails:
 - If the loop is unstable, the queue of the model oscillates more regularly than the simulated queue, mostly with a
   larger amplitude, and more slowly. It is slower because in the model a window decreases gradually, by the fraction
   p W/2 in a round trip. In the simulator a signal halves it at once.
-- Under a discipline that does not integrate the error of the queue (RED, MSC, SVB), every error of the TCP model
+- Under a discipline that does not integrate the error of the queue (RED, MSC, SVB), every error of the model of TCP
   changes the mean queue. The model assumes a window of sqrt(2/p) and no timeouts.
 - With small windows (120 flows and more) timeouts repair lost packets. Flows then send less than in the model, and
   queues are shorter. RED with 120 flows oscillates only in the model.

@@ -42,7 +42,7 @@ table! {
         direction: Direction = DIRECTION, or Direction::Forward;
         /// Traffic class of the packets; default 0.
         class: Class = CLASS, or Class::Fixed(0);
-        /// Windows in which the flows may send; default the complete run.
+        /// Time windows in which the flows may send; default the complete run.
         active: Vec<(Span, Option<Span>)> = WINDOWS, or vec![(Span::ZERO, None)];
         + HOSTS;
         + ENTER;

@@ -25,7 +25,7 @@ table! {
         delays: Vec<Span> = DELAYS;
         /// Buffer of each link, with the units of a bottleneck; default 10000p.
         queue: Limit = BUFFER, or Limit::Packets(10_000);
-        /// Processing time of a packet, uniform from 0 to this; default 10us.
+        /// Random processing time of a packet at its host, uniform from 0 to this; default 10us.
         jitter: Span = TIME, or JITTER;
         /// Losses and rate changes of each link, independent in each direction.
         ..wire: Conditions;

@@ -92,19 +92,20 @@ per acknowledgement. A formula should agree with the simulation if two condition
   T0, must be at most 5 % of the time between losses. In the formulas this time is W b/2 round trips.
 
 The rule that the test checks is: where both conditions hold (figures in bold), **the formula is within 10 % of the
-measured mean rate**. Everywhere the half-width is at most 2 % of the mean.
+measured mean rate**. In every row the half-width of the interval is at most 2 % of the mean rate.
 
 The cause of 7 % of these 10 % is known. At a loss the square of the window decreases to a quarter, and each packet adds
 2/b to it, so E[W^2] = 8 / 3bp. The formulas use the root of this for E[W]. This is 6.9 % too large if the number of
-packets between losses has a geometric distribution. The real rate is 1/p packets in b E[W]/2 round trips, so it is
-higher than in the formulas by as much. Its constant is then 1.31, as in Mathis, Semke, Mahdavi and Ott for random
-losses, while the square-root law has 1.22.
+packets between losses has a geometric distribution. The real rate is 1/p packets in b E[W]/2 round trips, so it is 6.9
+% higher than in the formulas. The constant of the square-root law would then be 1.31, as in Mathis, Semke, Mahdavi and
+Ott for random losses, instead of 1.22.
 ";
 
 const FOUND: &str = "
 ## Results
 
-- The rule holds for all figures in bold. Among these, NewReno and SACK exceed PFTK by 3 to 8 %, as predicted above.
+- The formula is within 10 % of the simulation for all figures in bold. Among these, NewReno and SACK exceed PFTK by 3
+  to 8 %, as predicted above.
 - No figure above 1 % loss is bold. There the assumptions of the formulas do not hold; the figures are for comparison
   only.
 - Reno is within 3 % of PFTK's full model up to 2 % loss, although the assumptions of the model do not hold there. Reno

@@ -152,7 +152,8 @@ The rule, fixed before the first comparison:
   **jointly** with a probability of 95 % (Bonferroni).
 - D/D/1 agrees to 0.01 %.
 
-Drop-tail computed by arithmetic and drop-tail run as a discipline give the same packets in each of these systems.
+The simulator computes a plain drop-tail link without events. In each of these systems this link gives the same packets
+as a link with the discipline `droptail`.
 
 | system | load | packets waiting | wait | loss | busy | distribution |
 |---|---|---|---|---|---|---|
