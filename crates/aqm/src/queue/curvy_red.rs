@@ -60,15 +60,15 @@ params! {
 /// State of Curvy RED.
 pub type CurvyRed = Dual<Smoothed>;
 
-/// A RED that uses the average delay, and the coupled signals.
+/// A RED that uses the average Classic delay, and the coupled signals for both queues.
 pub struct Smoothed {
     params: Params,
     gamma: f64,
-    /// In seconds.
+    /// The parameter min_th in seconds.
     min_th: f64,
-    /// In seconds.
+    /// The parameter range in seconds.
     range: f64,
-    /// T.
+    /// The parameter t: the sojourn time above which L packets are marked.
     step: Span,
     /// Average Classic delay in seconds.
     average: f64,
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn step_and_ramp_start_at_t() {
+    fn l_packets_are_marked_above_sojourn_time_t() {
         let marks = |settings: &str, us| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn l_delay_enters_average_only_with_overload_on() {
+    fn delay_of_l_queue_enters_average_only_with_overload() {
         let average = |settings: &str| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));
