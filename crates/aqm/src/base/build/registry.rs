@@ -278,8 +278,8 @@ macro_rules! registry {
                 self.common.ecn
             }
 
-            /// The discipline's guarantees, which the conformance suite checks. For a custom discipline only the order and
-            /// ECN are known.
+            /// The discipline's guarantees, which the conformance suite checks. For a custom discipline only the order
+            /// and ECN are known.
             pub fn promises(&self) -> $crate::base::design::Promises {
                 use $crate::base::design::Design;
                 let (spares_empty, marks) = match &self.params {
