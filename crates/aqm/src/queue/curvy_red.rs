@@ -34,7 +34,7 @@ params! {
         u: u32 = 1, in 1.0 ..= 8.0, "U", "RFC 9332 Appendix B.1";
         /// Sojourn time above which L packets are marked; auto: five mean packets at the link's rate.
         t: Auto<Span> = Auto::Auto, in 0.0 ..= 1e3, "T", "RFC 9332 Appendix B.1; Figure 9: 1 ms, for 60 Mb/s";
-        /// Width of the ramp from t to certain marking of L packets; 0: the listing's step.
+        /// Width of the ramp from t to certain marking of L packets; 0: a step, as in RFC 9332.
         t_range: Span = Span::ZERO, in 0.0 ..= 1e3, "", "RFC 9332 Appendix B.1, Note 3: a ramp is recommended";
         /// Drops ECN-capable packets in overload, and includes the L queue in the average.
         overload: bool = true, in 0.0 ..= 1.0, "", "RFC 9332 section 2.5.1.1; not in Figure 10";
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn delay_of_l_queue_enters_average_only_with_overload() {
+    fn l_queue_delay_enters_average_only_with_overload() {
         let average = |settings: &str| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));

@@ -155,7 +155,7 @@ impl Aimd {
         self.clock != Clock::Timer && now.since(self.at) > self.interval
     }
 
-    /// Adapts max_p to the average `avg`, and records the time if the clock needs it.
+    /// Adapts max_p to the average `avg`. Records the time: with Clock::Arrival always, else only if max_p was adapted.
     pub fn step(&mut self, curve: &mut Curve, avg: f64, now: Instant) {
         let max_p = self.adapted(curve, avg);
         curve.max_p = max_p.unwrap_or(curve.max_p);

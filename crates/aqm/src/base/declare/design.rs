@@ -14,7 +14,7 @@ use crate::base::units::Link;
 pub struct About {
     /// What the discipline does, in one line.
     pub summary: &'static str,
-    /// Publication or source code of the rule.
+    /// Publication or source code that defines the discipline.
     pub source: &'static str,
     /// The rule in pseudocode.
     pub rule: &'static str,

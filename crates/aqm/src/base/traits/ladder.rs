@@ -112,7 +112,7 @@ pub enum Trigger {
     Arrival,
 }
 
-/// Largest number of clocks (periodic updates) of a law.
+/// Largest number of clocks (periodic updates) that a law may have.
 pub const MAX_CLOCKS: usize = 2;
 
 /// A control law: reads counters, not packets.
