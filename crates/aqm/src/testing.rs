@@ -159,7 +159,7 @@ impl<D: Discipline> Bench<'_, D> {
         Ok(())
     }
 
-    /// Records the drops since the last call; `fitted` is the slot of an arrival that did fit.
+    /// Records the drops since the last call; `fitted` is the slot of an arrival that fitted into the buffer.
     fn collect_drops(&mut self, fitted: Option<u32>) -> Result<(), String> {
         for (packet, reason) in core::mem::take(self.queue.port.discarded()) {
             self.settle(&packet)?;

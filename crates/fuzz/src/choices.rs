@@ -1,4 +1,4 @@
-//! Choices read from input bytes.
+//! The choices that a fuzz target makes, read from the bytes of its input.
 
 /// The remaining input; reads zeros after its end.
 pub(crate) struct Choices<'a>(pub(crate) &'a [u8]);

@@ -13,7 +13,7 @@ mod words;
 
 /// A fuzz target.
 pub struct Target {
-    /// Its name, and that of its corpus directory.
+    /// Name of the target and of its corpus directory.
     pub name: &'static str,
     /// The function; a panic is a finding.
     pub run: fn(&[u8]),

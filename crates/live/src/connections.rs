@@ -27,7 +27,7 @@ struct Direction {
 
 struct Connection {
     begun: Instant,
-    /// By sending end.
+    /// Both directions, by the end that sends.
     directions: [Direction; 2],
 }
 
@@ -125,12 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn completes_when_the_fin_is_acknowledged() {
+    fn connection_completes_when_its_fin_is_acknowledged() {
         assert_eq!(completions(&exchange()), [(70, SERVER, 60)], "the acknowledgement at 60 ms lacks the FIN");
     }
 
     #[test]
-    fn direction_with_more_payload_decides() {
+    fn completion_is_that_of_direction_with_more_payload() {
         let mut upload = vec![
             (0, CLIENT, syn(0)),
             (1, CLIENT, data(1, 0, 900)),
@@ -145,13 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn repeated_syn_keeps_the_begin() {
+    fn completion_time_counts_from_the_first_syn() {
         let again = [vec![(4, CLIENT, syn(50))], exchange()].concat();
         assert_eq!(completions(&again), [(70, SERVER, 66)]);
     }
 
     #[test]
-    fn same_ports_serve_further_connections() {
+    fn later_connections_may_use_the_same_ports() {
         let again: Vec<_> = exchange().into_iter().map(|(ms, from, segment)| (ms + 100, from, segment)).collect();
         assert_eq!(completions(&[exchange(), again].concat()), [(70, SERVER, 60), (170, SERVER, 60)]);
     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn number_of_open_connections_is_bounded() {
         let mut connections = Connections::default();
         for connection in 0..3 * MOST as u32 {
             connections.sent(&Tcp { connection, ..syn(0) }, (CLIENT, owner(CLIENT)), at(1));

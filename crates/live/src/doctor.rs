@@ -15,7 +15,7 @@ use crate::traffic;
 pub struct Finding {
     /// Name of the trial.
     pub name: &'static str,
-    /// The commands that need it.
+    /// The forebay commands that need what the trial checks.
     pub serves: &'static str,
     /// What was found, or what is missing.
     pub found: Result<String, String>,

@@ -52,14 +52,14 @@ struct Frames {
 /// Properties of a frame.
 #[derive(Clone, Copy, Default)]
 struct Note {
-    /// The end at which it leaves.
+    /// The end at which the frame leaves.
     to: usize,
     about: frame::About,
     flow: Option<usize>,
     bundle: u8,
     /// Arrival time.
     came: Instant,
-    /// Its index in the journal of the present link.
+    /// The frame's index in the journal of the link that it is at.
     entry: usize,
 }
 

@@ -173,8 +173,8 @@ fn timestamps(mut options: &[u8]) -> Option<[u32; 2]> {
     }
 }
 
-/// The transport protocol's number; false for a fragment other than the first; the bytes after the IP header, without
-/// Ethernet padding.
+/// The number of the transport protocol; whether the packet begins with the transport header (false for a fragment
+/// other than the first); and the bytes after the IP header, without Ethernet padding.
 fn transport(frame: &[u8]) -> Option<(u8, bool, &[u8])> {
     Some(match ip(frame)? {
         Ip::V4(header) => {

@@ -95,7 +95,7 @@ pub struct Site {
     near: Arc<File>,
     /// The server namespace.
     far: Arc<File>,
-    /// Ports in the middle, to the client and the server namespace.
+    /// The emulator's ports in the middle namespace: to the client and to the server namespace.
     pub ports: [Port; 2],
     /// Addresses of both ends.
     pub addresses: Addresses,
@@ -107,7 +107,7 @@ pub struct Site {
 pub struct Wishes {
     /// Enable ECN for TCP at both ends?
     pub ecn: bool,
-    /// How the middle is connected to both ends.
+    /// Kind of device that connects the middle namespace to both ends.
     pub port: Kind,
     /// Redirect the commands' stdout to stderr?
     pub quiet: bool,
@@ -182,7 +182,7 @@ impl Site {
         trying("start a process", process::fork(|| both().map_or(CANNOT, process::Ended::code)))
     }
 
-    /// The work of the first process of the PID namespace.
+    /// The first process of the PID namespace: starts the servers, then runs the command and returns its exit code.
     fn first(&self, words: &[std::ffi::OsString], servers: &[String]) -> i32 {
         // Without this mount ps shows the outer processes, which does no harm.
         let _ = process::mount_proc();
@@ -201,7 +201,7 @@ impl Site {
         }
     }
 
-    /// Sets the environment: depth and addresses.
+    /// Sets the environment variables with depth and addresses, and redirects stdout if the link is quiet.
     fn told<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let Addresses { depth } = self.addresses;
         if self.quiet {

@@ -115,7 +115,7 @@ impl Headers {
         fits.then_some(Self { is_tcp, is_v4, network, transport, data: transport + data })
     }
 
-    /// Gives frames with `size` data bytes each.
+    /// Passes frames with `size` data bytes each (the last may have fewer) to `give`.
     fn cut(&self, frame: &[u8], size: usize, give: &mut dyn FnMut(&[u8])) -> Option<()> {
         let (headers, data) = frame.split_at(self.data);
         let count = data.len().div_ceil(size.max(1));

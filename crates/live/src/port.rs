@@ -21,9 +21,9 @@ pub enum Kind {
 
 /// The device of a port.
 pub enum Way {
-    /// See [`Kind::Ring`].
+    /// A packet socket with a ring: [`Kind::Ring`].
     Ring(RingSocket),
-    /// See [`Kind::Tun`].
+    /// A tun device: [`Kind::Tun`].
     Tun(Tunnel),
 }
 
@@ -38,7 +38,7 @@ pub struct Odd {
     pub unknown: u64,
 }
 
-/// A port.
+/// A port: the emulator's device at one end, and the counters of what it lost.
 pub struct Port {
     way: Way,
     odd: Odd,

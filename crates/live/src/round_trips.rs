@@ -100,18 +100,18 @@ mod tests {
     }
 
     #[test]
-    fn sample_runs_from_first_data_to_first_echo() {
+    fn round_trip_ends_at_the_first_echo() {
         assert_eq!(samples(&[10, 20, 20, 30], &[(50, 10), (55, 10), (70, 20)]), [Some(40), None, Some(50)]);
     }
 
     #[test]
-    fn skipped_values_give_no_sample() {
+    fn timestamp_values_without_echo_give_no_sample() {
         assert_eq!(samples(&[10, 20, 30], &[(60, 20), (61, 10), (70, 30)]), [Some(40), None, Some(40)]);
         assert_eq!(samples(&[10, 20], &[(60, 15), (61, 20)]), [None, Some(41)]);
     }
 
     #[test]
-    fn values_wrap_around() {
+    fn timestamp_values_wrap_around() {
         let mut trips = RoundTrips::default();
         trips.sent(&segment(u32::MAX, 0, true), (0, of(3)), ms(1));
         trips.sent(&segment(3, 0, true), (0, of(3)), ms(5));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn number_of_pending_samples_is_bounded() {
         let mut trips = RoundTrips::default();
         for n in 0..3 * MOST as u32 {
             trips.sent(&Tcp { connection: n, ..segment(1, 0, true) }, (0, of(3)), ms(1));

@@ -151,7 +151,7 @@ fn decay(short: f64, long: f64, ratio: f64) -> Result<f64, NoFit> {
 }
 
 impl TwoStates {
-    /// Its exact moments.
+    /// The exact moments of the counts of this source's arrivals, in windows of `short` and `long` seconds.
     pub fn counts(&self, short: f64, long: f64) -> Counts {
         let [up, down] = self.mean_s.map(|mean| 1.0 / mean);
         let (d, p) = (up + down, down / (up + down));

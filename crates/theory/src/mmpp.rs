@@ -171,7 +171,7 @@ pub fn threshold(n: usize, limit: usize, th: f64) -> f64 {
 pub struct Solution {
     /// Probability by packets in the system, then by state of the arrivals.
     levels: Vec<Vec<f64>>,
-    /// Rates by class and state.
+    /// Arrivals per second, by class and by state of the arrivals.
     rates: Vec<Vec<f64>>,
     /// By class, then by packets in the system: the probability of admission.
     admits: Vec<Vec<f64>>,

@@ -11,7 +11,8 @@ pub struct Margins {
     pub growing: u32,
     /// Highest frequency at which the gain crosses 1; `None` if it never does.
     pub crossover: Option<f64>,
-    /// Phase margin in degrees, the minimum over all crossovers; negative if the phase is below -180 degrees there.
+    /// Phase margin in degrees, the minimum over all crossovers; negative if the phase at a crossover is below -180
+    /// degrees.
     pub phase_deg: Option<f64>,
     /// Delay margin in seconds: additional delay at which a mode becomes unstable; 0 if one already is.
     pub delay_s: Option<f64>,

@@ -1,7 +1,7 @@
 //! Fluid model of TCP on one link, after Misra, Gong and Towsley. It computes transients, with fixed time steps.
 //!
 //! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = sum of N W/R - C within 0..L, R = T + q/C. W: window; R: round-trip
-//! time; q: queue; p: signal probability. Losses at a full buffer are signals too. The rule that sets p receives a
+//! time; q: queue; p: signal probability. Losses at a full buffer are signals too. The AQM, which sets p, receives a
 //! [`Step`]. Units: packets and seconds.
 
 use std::collections::VecDeque;
@@ -35,13 +35,13 @@ pub struct Point {
     pub t_s: f64,
     /// Waiting packets.
     pub q: f64,
-    /// Signal probability set by the rule.
+    /// Signal probability, as set by the rule (the AQM).
     pub p: f64,
     /// Mean window in packets.
     pub window: f64,
 }
 
-/// One step, passed to the rule.
+/// One time step of the model, passed to the rule that sets the signal probability.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Step {
     /// End of the step, in seconds since the start.
@@ -50,7 +50,7 @@ pub struct Step {
     pub q: f64,
     /// Packets offered in the step.
     pub offered: f64,
-    /// How many of the offered packets the rule dropped; 0 if signals are marks.
+    /// How many of the offered packets the rule (the AQM) dropped; 0 if signals are marks.
     pub dropped: f64,
 }
 
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn queue_without_rule_signals_reaches_the_buffer_limit() {
+    fn without_signals_the_queue_reaches_the_buffer_limit() {
         let points = fluid(60.0).run(100.0, &mut |_| 0.0).unwrap();
         let tail: Vec<f64> = points.iter().filter(|x| x.t_s > 50.0).map(|x| x.q).collect();
         let mean = tail.iter().sum::<f64>() / tail.len() as f64;

@@ -18,7 +18,7 @@ pub struct Flows {
 /// Flows of one or several kinds on one link, at a given equilibrium.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpLoop {
-    /// C: throughput at equilibrium in packets per second; the link rate, unless a rule keeps the link below full
+    /// C: throughput at equilibrium in packets per second; the link rate, unless the AQM keeps the link below full
     /// load.
     pub capacity: f64,
     /// Are signals drops? Then signalled packets do not enter the queue.
@@ -96,14 +96,14 @@ pub struct Near<'a> {
 }
 
 impl Near<'_> {
-    /// The response at `w` rad/s, with exact delays.
+    /// The response of queue and load to the signal probability at `w` rad/s, with exact delays.
     pub fn answer(&self, w: f64) -> Answer {
         let load = self.load(w);
         let queue = load.to_signals / (Complex64::new(0.0, w) + load.to_queue);
         Answer { queue, load_alone: load.to_signals }
     }
 
-    /// The response of the load at `w` rad/s.
+    /// The response of the load to the signal probability and to the queue at `w` rad/s.
     pub fn load(&self, w: f64) -> classes::Answer {
         let Self { at, link, window, enters, at_once } = *self;
         let s = Complex64::new(0.0, w);
@@ -134,8 +134,8 @@ mod tests {
         TcpLoop { capacity: 3750.0, drops: false, flows: vec![Flows { count, rtt_s: 0.246 }] }
     }
 
-    /// Response of their PI controller, p += a (q - ref) - b (before - ref) every 1/160 s, where `before` is the
-    /// previous queue. The output is held between updates (zero-order hold).
+    /// Response of the PI controller of Hollot et al.: p += a (q - ref) - b (before - ref) every 1/160 s, where
+    /// `before` is the previous queue. The output is held between updates (zero-order hold).
     fn pi(w: f64) -> Complex64 {
         const PERIOD: f64 = 1.0 / 160.0;
         let late = Complex64::from_polar(1.0, -w * PERIOD);

@@ -32,10 +32,11 @@ params! {
     }
 }
 
-/// Index of the queue clock. It runs before the rate clock, as in the listing.
+/// Index of the update every ts_s, which uses the queue. If the update every ts_l, which measures the rate, is due at
+/// the same time, it comes second, as in the paper's listing.
 const QUEUE_CLOCK: usize = 0;
 
-/// Eq. (3): the share of load rho in excess of gamma; `p_floor` if there is no excess.
+/// Eq. (3): the fraction of the load rho that exceeds gamma, 1 - gamma/rho; `p_floor` if there is no excess.
 fn rate_term(rho: f64, gamma: f64, p_floor: f64, smooth: bool) -> f64 {
     if rho <= gamma {
         return p_floor;
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn new_rate_applies_at_next_queue_clock() {
+    fn new_rate_applies_at_next_queue_sample() {
         let mut msc = Msc::build(&Params::default(), &LINK);
         // 1.875 MB/s is capacity; 1.125 MB in 0.2 s is 3 C; half weight on A = C gives rho = 2.
         assert_eq!(msc.update(1, &sample(40.0, 1_125_000)), Actuation::bernoulli(0.0));

@@ -45,7 +45,7 @@ fn gains(n: f64, rtt: f64, c: f64, w_g: f64, ts: f64) -> (f64, f64) {
     (k * (1.0 / z + ts / 2.0), k * (1.0 / z - ts / 2.0))
 }
 
-/// The gains for `link`: the given ones; designed ones where `auto`.
+/// The gains a and b: as given, or designed for `link` where the parameter is auto.
 fn designed(params: &Params, link: &Link) -> (f64, f64) {
     let (n, rtt, c) = (f64::from(params.n), params.rtt.secs(), link.pkts_per_sec());
     let w_g = params.w_g.or(zero(n, rtt, c).min(MOST_W_G_R / rtt));
@@ -68,7 +68,7 @@ pub struct Pi {
     error_old: f64,
 }
 
-/// One step: p + a (q - q_ref) - b (q_old - q_ref), clamped to 0..1.
+/// The new p after one update: p + a (q - q_ref) - b (q_old - q_ref), clamped to 0..1.
 fn step(p: f64, error: f64, error_old: f64, (a, b): (f64, f64)) -> f64 {
     (a * error - b * error_old + p).clamp(0.0, 1.0)
 }
@@ -170,7 +170,7 @@ mod tests {
     use crate::base::units::{Bytes, Limit, Rate};
     use crate::testing::by_hand::params;
 
-    /// The defaults.
+    /// The default gains a and b, which are those of ns-2.
     const NS2: (f64, f64) = (1.822e-5, 1.816e-5);
     /// 15 Mb/s of 500-byte packets: C = 3750 packets a second.
     const LINK: Link = Link { rate: Rate(15_000_000), limit: Limit::Packets(800), mean_packet: Bytes(500) };

@@ -143,7 +143,7 @@ mod tests {
     use crate::base::units::{Limit, Rate};
     use crate::testing::by_hand::params;
 
-    /// This link sends five 500-byte packets in 2 ms.
+    /// A link that sends five 500-byte packets in 2 ms, the default time between price updates.
     const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
 
     fn rem(settings: &str) -> Rem {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_mode_scales_p_and_acts_at_departure() {
+    fn signals_at_departure_and_byte_mode_scales_p() {
         let of = |settings| rem(settings).initial();
         assert_eq!((of("").per_byte, of("bytes=on").per_byte), (None, Some(500.0)));
         assert_eq!(of("bytes=on mean_packet=1000").per_byte, Some(1000.0));

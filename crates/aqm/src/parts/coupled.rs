@@ -36,7 +36,7 @@ pub struct Tosses {
 }
 
 impl Tosses {
-    /// New decisions with nothing accumulated.
+    /// Decisions of the kind `toss`, with no probability accumulated yet.
     pub const fn new(toss: Toss) -> Self {
         Self { toss, count: 0.0 }
     }
@@ -67,7 +67,7 @@ impl Tosses {
         }
     }
 
-    /// The accumulated amount; 0 if decisions are random.
+    /// The accumulated sum of probabilities, minus 1 for each signal; 0 if decisions are random.
     pub const fn count(&self) -> f64 {
         self.count
     }
@@ -76,7 +76,7 @@ impl Tosses {
 /// The relation between Classic and scalable probability, and the reaction to overload.
 #[derive(Clone, Copy, Debug)]
 pub struct Coupling {
-    /// The coupling factor.
+    /// The coupling factor between the Classic and the scalable probability.
     pub k: f64,
     /// Exponent: p'^(2 curve) for Classic packets, (k p')^curve for scalable packets; 1, or Curvy RED's U.
     pub curve: u32,
@@ -92,7 +92,7 @@ impl Coupling {
         (1.0 / power(k, 2 * curve)).min(1.0)
     }
 
-    /// The largest p'.
+    /// The largest base probability p' that the reaction to overload permits.
     pub fn most(&self) -> f64 {
         match self.overload {
             Overload::Drop => 1.0,
@@ -100,17 +100,17 @@ impl Coupling {
         }
     }
 
-    /// The coupled probability, k p'.
+    /// The probability of scalable packets that is coupled to the base probability `p`: k p', at most 1.
     pub fn linear(&self, p: f64) -> f64 {
         (self.k * p).min(1.0)
     }
 
-    /// Whether scalable packets are dropped too.
+    /// Whether the base probability `p` means overload, in which scalable packets are dropped too.
     pub fn is_saturated(&self, p: f64) -> bool {
         self.overload == Overload::Drop && self.k * p >= 1.0
     }
 
-    /// Whether Classic packets are dropped even if ECN-capable.
+    /// Whether at the base probability `p` signals drop ECN-capable Classic packets instead of marking them.
     pub fn disables_ecn(&self, p: f64) -> bool {
         self.overload == Overload::Drop && power(p, 2 * self.curve) >= self.p_cmax
     }

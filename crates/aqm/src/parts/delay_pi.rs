@@ -35,7 +35,7 @@ pub struct Base {
 }
 
 impl Base {
-    /// p' = 0, with the upper bound `most`.
+    /// A controller with p' = 0; p' never exceeds `most`.
     pub const fn new(gains: Gains, most: f64) -> Self {
         Self { gains, most, p: 0.0, before: 0.0 }
     }
@@ -51,7 +51,7 @@ impl Base {
         self.before = delay;
     }
 
-    /// p'.
+    /// The base probability p'.
     #[inline]
     pub const fn p(&self) -> f64 {
         self.p

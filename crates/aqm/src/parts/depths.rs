@@ -20,7 +20,7 @@ impl PartialEq for Depths {
 }
 
 impl Depths {
-    /// The values as written.
+    /// The depths as the user gave them: a single one for all classes, or one per class.
     pub fn values(&self) -> &[Depth] {
         &self.values[..usize::from(self.len)]
     }
@@ -54,7 +54,8 @@ impl Value for Depths {
         out
     }
 
-    /// The largest depth. The lower bound needs no check: a depth is at least 0.
+    /// The largest depth, to be compared with the parameter's upper bound. The lower bound needs no check: a depth is
+    /// at least 0.
     fn number(&self) -> Option<f64> {
         self.values().iter().map(|depth| depth.value()).reduce(f64::max)
     }

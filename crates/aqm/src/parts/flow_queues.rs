@@ -17,13 +17,13 @@ fn id(number: u32) -> Option<ListId> {
     (number != NONE).then_some(ListId(number as u16))
 }
 
-/// The successor of each queue in its chain. A queue is in at most one chain.
+/// For each queue, the next queue in its chain (a linked list of queues). A queue is in at most one chain.
 #[derive(Clone)]
 pub struct Links {
     next: Vec<u32>,
 }
 
-/// A chain of queues.
+/// A chain: a linked list of queues, given by its first and its last one.
 #[derive(Clone, Copy)]
 pub struct Chain {
     head: u32,
@@ -34,7 +34,7 @@ impl Chain {
     /// The empty chain.
     pub const EMPTY: Self = Self { head: NONE, tail: NONE };
 
-    /// The first queue.
+    /// The first queue of the chain.
     #[inline]
     pub fn first(self) -> Option<ListId> {
         id(self.head)
@@ -53,7 +53,7 @@ impl Links {
         Self { next: alloc::vec![NONE; count] }
     }
 
-    /// Appends a queue that is in no chain.
+    /// Appends `queue`, which is in no chain, to `chain`.
     #[inline]
     pub fn push(&mut self, chain: &mut Chain, queue: ListId) {
         let number = u32::from(queue.0);
@@ -66,7 +66,7 @@ impl Links {
         chain.tail = number;
     }
 
-    /// Removes the first queue and returns it.
+    /// Removes the first queue of `chain` and returns it.
     #[inline]
     pub fn pop(&self, chain: &mut Chain) -> Option<ListId> {
         let first = chain.first()?;
@@ -148,8 +148,8 @@ pub struct FlowQueues {
     new: Chain,
     old: Chain,
     quantum: i32,
-    /// A new queue that becomes empty always joins the old queues (RFC 8290); otherwise it becomes idle if there are
-    /// none (Linux).
+    /// True: a new queue that becomes empty always joins the old queues (RFC 8290). False: it joins them only if there
+    /// is an old queue, otherwise it becomes idle (Linux).
     always_old: bool,
 }
 
@@ -199,14 +199,14 @@ impl FlowQueues {
         }
     }
 
-    /// The queue at its turn sent `len` bytes.
+    /// Records that `queue`, which has the turn, sent `len` bytes.
     #[inline]
     pub fn sent(&mut self, queue: ListId, len: u32) {
         let credit = &mut self.flows[usize::from(queue.0)].credit;
         *credit = credit.saturating_sub_unsigned(len);
     }
 
-    /// The queue at its turn is empty. A new queue joins the old queues first, so that it cannot become new again
+    /// Ends the turn of `queue`, which is empty. A new queue joins the old queues, so that it cannot become new again
     /// before each of them had its turn.
     #[inline]
     pub fn empty(&mut self, queue: ListId) {

@@ -26,14 +26,14 @@ pub const WORDS: Words = &[
 
 /// tc's default probability.
 const MAX_P: f64 = 0.02;
-/// Number of powers of 2 that tc tries.
+/// The weights of the average that tc tries are 2^-n, with n from 1 to one below this.
 const LOGS: i32 = 32;
 
-/// RED's values in bytes.
+/// tc's arguments min, max and avpkt in bytes, and burst in packets.
 struct Red {
     min: u32,
     max: u32,
-    /// Burst in packets.
+    /// Burst size in packets, by which tc computes the weight.
     burst: u32,
     avpkt: u32,
 }

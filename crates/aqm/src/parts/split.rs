@@ -24,7 +24,7 @@ const ROUND: f64 = 2.0;
 #[derive(Clone)]
 pub struct Split {
     scheduler: Scheduler,
-    /// In bytes per second.
+    /// Rates of the two queues in bytes per second.
     rates: [f64; 2],
     /// Clocks: bytes of the head that the rate of its queue has not yet covered. DRR: the deficit counter.
     owed: [f64; 2],
@@ -48,7 +48,7 @@ impl Split {
         Self { scheduler, rates: [0.0, 1.0], owed: [0.0; 2], at: Instant::ZERO, turn: 0, round }
     }
 
-    /// Advances time at the current rates.
+    /// Advances the virtual clocks to `now` at the current rates.
     pub fn advance(&mut self, now: Instant) {
         // Arrivals and departures often coincide.
         if self.scheduler == Scheduler::Clocks && now > self.at {

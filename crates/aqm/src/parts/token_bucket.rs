@@ -60,7 +60,7 @@ mod tests {
     use crate::base::time::Span;
     use crate::testing::by_hand::us as at;
 
-    /// 1 Mb/s and eight packets of 1000 bytes: one packet's tokens in 8 ms.
+    /// A rate of 1 Mb/s and a burst of eight packets of 1000 bytes; the tokens of one packet accumulate in 8 ms.
     fn bucket() -> TokenBucket {
         TokenBucket::new(Rate(1_000_000), Bytes(8000))
     }

@@ -226,7 +226,7 @@ impl Threshold {
         Self { kappa, rest, ..self }
     }
 
-    /// The value at `now` without traffic and bounds.
+    /// The threshold B at `now` if there was no traffic, before it is limited to its bounds.
     #[inline]
     fn unbounded(&self, now: Instant) -> f64 {
         let dt = now.since(self.at);
@@ -237,14 +237,14 @@ impl Threshold {
         }
     }
 
-    /// Advances B to `now` without traffic.
+    /// Advances the threshold B to `now`, without traffic.
     #[inline]
     fn advance(&mut self, now: Instant) {
         self.b = self.unbounded(now).min(self.range.cap);
         self.at = now;
     }
 
-    /// Advances B to `now` with evenly distributed traffic of `size`.
+    /// Advances the threshold B to `now`, with evenly distributed traffic of `size`.
     fn flow(&mut self, size: f64, now: Instant) {
         let (dt, charge) = (now.since(self.at).secs(), self.alpha * size);
         let b = if self.kappa > 0.0 && dt > 0.0 {
@@ -257,13 +257,13 @@ impl Threshold {
         self.at = now;
     }
 
-    /// B after traffic of `size`.
+    /// The threshold B after traffic of `size`.
     #[inline]
     fn with(&self, size: f64) -> f64 {
         charged(self.b, self.alpha, size, self.range.floor)
     }
 
-    /// B.
+    /// The threshold B.
     pub const fn value(&self) -> f64 {
         self.b
     }
@@ -273,7 +273,7 @@ impl Threshold {
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualBuffer {
     unit: Depth,
-    /// C per nanosecond, to save a division per arrival, which would cost more than the rest of the rule.
+    /// Link rate C per nanosecond. Stored because a division per arrival would cost more than all other operations.
     capacity: f64,
     q_v: f64,
     at: Instant,
@@ -290,12 +290,12 @@ impl VirtualBuffer {
         self.unit.is_like(before.unit).then_some(Self { q_v: before.q_v, at: before.at, ..self })
     }
 
-    /// C, in its unit per second.
+    /// The link rate C per second, in the unit of the virtual queue.
     pub const fn capacity(&self) -> f64 {
         self.capacity / NANO
     }
 
-    /// Q_v.
+    /// The length of the virtual queue, Q_v.
     pub const fn value(&self) -> f64 {
         self.q_v
     }

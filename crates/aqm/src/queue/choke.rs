@@ -110,7 +110,7 @@ impl Choke {
     }
 }
 
-/// Both thresholds in the unit of the given one, else in packets.
+/// min_th and max_th, in the unit of the one that is given, or in packets if both are auto.
 fn thresholds(params: &Params, link: &Link) -> (Depth, f64) {
     let unit = match (params.min_th, params.max_th) {
         (Auto::Given(depth), _) | (_, Auto::Given(depth)) => depth,

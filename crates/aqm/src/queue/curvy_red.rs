@@ -34,7 +34,7 @@ params! {
         u: u32 = 1, in 1.0 ..= 8.0, "U", "RFC 9332 Appendix B.1";
         /// Sojourn time above which L packets are marked; auto: five mean packets at the link's rate.
         t: Auto<Span> = Auto::Auto, in 0.0 ..= 1e3, "T", "RFC 9332 Appendix B.1; Figure 9: 1 ms, for 60 Mb/s";
-        /// Width of the ramp from t to certain marking of L packets; 0: the listing's step.
+        /// Width of the ramp from t to certain marking of L packets; 0: a step, as in RFC 9332.
         t_range: Span = Span::ZERO, in 0.0 ..= 1e3, "", "RFC 9332 Appendix B.1, Note 3: a ramp is recommended";
         /// Drops ECN-capable packets in overload, and includes the L queue in the average.
         overload: bool = true, in 0.0 ..= 1.0, "", "RFC 9332 section 2.5.1.1; not in Figure 10";
@@ -60,15 +60,15 @@ params! {
 /// State of Curvy RED.
 pub type CurvyRed = Dual<Smoothed>;
 
-/// A RED that uses the average delay, and the coupled signals.
+/// A RED that uses the average Classic delay, and the coupled signals for both queues.
 pub struct Smoothed {
     params: Params,
     gamma: f64,
-    /// In seconds.
+    /// The parameter min_th in seconds.
     min_th: f64,
-    /// In seconds.
+    /// The parameter range in seconds.
     range: f64,
-    /// T.
+    /// The parameter t: the sojourn time above which L packets are marked.
     step: Span,
     /// Average Classic delay in seconds.
     average: f64,
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn step_and_ramp_start_at_t() {
+    fn l_packets_are_marked_above_sojourn_time_t() {
         let marks = |settings: &str, us| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn l_delay_enters_average_only_with_overload_on() {
+    fn l_queue_delay_enters_average_only_with_overload() {
         let average = |settings: &str| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));

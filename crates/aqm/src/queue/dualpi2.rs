@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn older_head_of_both_queues_drives_p() {
+    fn delay_follows_the_older_head_of_both_queues() {
         for (first, second) in [(Ecn::NotEct, Ecn::Ect1), (Ecn::Ect1, Ecn::NotEct)] {
             let mut queue = queue("");
             queue.arrive(packet(first), at(0));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn min_backlog_suppresses_coupling_but_not_the_step() {
+    fn min_backlog_prevents_coupled_but_not_step_marks() {
         let marks = |settings: &str| {
             let mut queue = queue(&alloc::format!("toss=random alpha=50 beta=0 {settings}"));
             (0..10).for_each(|_| queue.arrive(packet(Ecn::Ect1), at(0)));

@@ -87,7 +87,7 @@ impl Aqm for Leaving<'_> {
     }
 }
 
-/// An AQM that ignores the fate of packets. PIE's verdict is computed before, and PIE does not use the fate.
+/// The AQM that the port notifies of each packet's fate. It ignores the fate, because PIE does not use it.
 struct Deaf;
 impl Aqm for Deaf {}
 

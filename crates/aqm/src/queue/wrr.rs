@@ -1,6 +1,6 @@
 //! WRR: a queue per class, served round robin by weight, each with its own RED (MSVB paper, section 4.6).
 //!
-//! The paper compares MSVB with it. Separate queues enforce the shares: a class with a larger weight has less delay.
+//! The paper compares MSVB with WRR. Separate queues enforce the shares: a class with a larger weight has less delay.
 //! Turns are counted in bytes (deficit round robin) or in packets.
 
 use alloc::string::String;

@@ -73,7 +73,7 @@ impl Marked {
         }
     }
 
-    /// The shares of all packets so far.
+    /// The fractions of all packets so far that were dropped, marked and coloured OUT.
     pub fn shares(&self) -> Shares {
         match &self.0 {
             Kind::Front(queue, _) => {

@@ -48,9 +48,9 @@ impl Design for Faulty {
     }
 }
 probes! { Faulty {
-    /// A probability.
+    /// A probability; above 1 with the fault `certain`.
     p_b ["1"] probability = |s| if s.0 == Fault::Certain { 1.5 } else { 0.5 };
-    /// A length.
+    /// A length; negative with the fault `negative`.
     avg ["packets|bytes"] = |s| if s.0 == Fault::Negative { -1.0 } else { 0.0 };
 } }
 impl Discipline for Faulty {

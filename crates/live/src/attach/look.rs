@@ -59,7 +59,7 @@ impl Live {
         if secs > 0.0 { grown / secs } else { 0.0 }
     }
 
-    /// As JSON.
+    /// The snapshot as JSON.
     pub fn json(&self) -> Value {
         let Counters { offered, passed, marked, dropped, unruled } = self.counters;
         let count = |count: forebay_aqm::base::port::Count| json!({ "pkts": count.pkts, "bytes": count.bytes });

@@ -177,7 +177,8 @@ impl Attachment {
         }
     }
 
-    /// Calls the law for each clock that is due, in the order of their numbers, as `Ticked` does in the simulator.
+    /// Calls the law for each of its clocks (periodic updates) that is due, in the order of their numbers, as `Ticked`
+    /// does in the simulator.
     fn ask(&mut self, root: &Qdisc, counters: &Counters, then: &Qdisc) {
         let now = self.now();
         let tally = self.meter.tally(counters, then);

@@ -1,8 +1,8 @@
 //! System calls. The only directory with unsafe code.
 //!
 //! Each module offers safe functions with `std::io` errors: [`clock`], [`ring`] (packet sockets), [`tun`] (tun
-//! devices), [`netlink`] (rtnetlink socket), [`interfaces`] and `qdiscs` (requests over netlink), [`offloads`],
-//! [`process`] (namespaces, signals, waiting), [`socket`] (TCP with options).
+//! devices), [`netlink`] (rtnetlink socket), [`interfaces`] and `qdisc_list` (requests over netlink), [`ethtool`]
+//! (offloads), [`process`] (namespaces, signals, waiting), [`socket`] (TCP with options).
 
 #![expect(unsafe_code, reason = "system calls; each block states why it is sound")]
 

@@ -1,5 +1,5 @@
 //! rtnetlink(7): writes requests and reads responses. The requests themselves are in
-//! [`interfaces`](super::interfaces) and `qdiscs`.
+//! [`interfaces`](super::interfaces) and `qdisc_list`.
 
 use std::cell::Cell;
 use std::io;

@@ -1,7 +1,7 @@
 //! Qdiscs of a device over netlink.
 //!
-//! The daemon reads them every few milliseconds. A request takes some microseconds; starting tc(8) would take too
-//! long.
+//! The daemon of `forebay attach` reads them every few milliseconds. A request takes some microseconds; starting tc(8)
+//! would take too long.
 
 use std::io;
 

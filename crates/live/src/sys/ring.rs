@@ -51,7 +51,7 @@ pub struct Left {
 }
 
 impl Left {
-    /// From the virtio header, in native byte order.
+    /// Reads the work that is left from the virtio header, in native byte order.
     fn read(header: [u8; VIRTIO]) -> Self {
         const NEEDS_CHECKSUM: u8 = 1;
         const HAS_ECN: u8 = 0x80;

@@ -12,7 +12,7 @@ use forebay_sim::source::{Pattern, Source};
 use super::{BEFORE_DATAGRAM, LOOK, Stage, data, manner, port};
 use crate::sys::{clock, socket};
 
-/// Payload.
+/// The payload of all data that flows send.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// Length of a file's header, bytes: its length and its start time, eight bytes each.
 pub(super) const HEADER: usize = 16;

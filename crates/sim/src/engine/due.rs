@@ -9,7 +9,7 @@ use forebay_aqm::base::time::Instant;
 pub struct Due(Instant);
 
 impl Due {
-    /// No time.
+    /// No due time.
     pub const NEVER: Self = Self(Instant::NEVER);
 
     /// Due at this time.

@@ -23,7 +23,7 @@ pub enum Gone {
     Lost,
 }
 
-/// Sampling of a link's series.
+/// How often a row is added to the series of a link, and how many rows are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rows {
     /// Initial time between rows.

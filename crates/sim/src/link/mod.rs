@@ -332,7 +332,7 @@ impl Link {
         }
     }
 
-    /// The results of its meter, with its series; `None` if it has no meter.
+    /// The results of the link's meter, with `series`; `None` if the link has no meter.
     pub(crate) fn outcome(&self, bundles: &Bundles, name: String, series: Series) -> Option<LinkOutcome> {
         let pace = self.wire.as_ref().and_then(|wire| wire.pace.as_ref());
         Some(LinkOutcome::of(self.meter.as_deref()?, bundles, pace.map(Pace::utilisation), name, series))
@@ -343,7 +343,7 @@ impl Link {
         self.managed_queue().and_then(Queue::next_tick)
     }
 
-    /// Does it serve in order of arrival?
+    /// Does the link's queue send packets in order of arrival?
     pub fn is_fifo(&self) -> bool {
         match &self.buffer {
             Buffer::Line(_) | Buffer::Plain(_) => true,

@@ -170,7 +170,7 @@ fn together<K: Ord>(meter: &Meter, key: impl Fn(u8, Colour) -> K) -> BTreeMap<K,
 /// Results of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowOutcome {
-    /// Its group.
+    /// Index of the `[[flows]]` table of the scenario that describes the flow.
     pub group: u32,
     /// Service class.
     pub class: u8,
@@ -221,26 +221,26 @@ pub struct BundleEnds {
 pub struct TrackRow {
     /// TCP senders that have started and not stopped.
     pub senders: u32,
-    /// Their congestion windows, in packets.
+    /// Sum of the congestion windows of these senders, in packets.
     pub cwnd_pkts: f64,
-    /// Their packets in flight.
+    /// Sum of the packets in flight of these senders.
     pub inflight_pkts: u64,
-    /// Round-trip times measured since the previous row: number and sum.
+    /// Number of round-trip times measured since the previous row.
     pub rtts: u32,
-    /// See `rtts`.
+    /// Sum of the round-trip times measured since the previous row.
     pub rtt: Span,
     /// Data packets that reached their receivers since the previous row.
     pub pkts: u32,
-    /// Their bytes.
+    /// Bytes of the data packets that reached their receivers since the previous row.
     pub bytes: u64,
-    /// Sum of their one-way delays.
+    /// Sum of the one-way delays of the data packets that reached their receivers since the previous row.
     pub delay: Span,
 }
 
 /// A file or page that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Its flow.
+    /// Number of the flow that carried it.
     pub flow: u32,
     /// Time of arrival.
     pub at: Instant,

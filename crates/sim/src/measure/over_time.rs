@@ -10,9 +10,9 @@ use crate::measure::bundles::Bundles;
 pub struct Service {
     /// Packets whose transmission began.
     pub pkts: u32,
-    /// Their bytes.
+    /// Bytes of the packets whose transmission began.
     pub bytes: u64,
-    /// Sum of their sojourn times.
+    /// Sum of the sojourn times of the packets whose transmission began.
     pub sojourn: Span,
 }
 
@@ -41,7 +41,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Rows every `sample`.
+    /// Counters without rows; each row covers the time `sample`.
     pub(crate) fn new(sample: Span) -> Self {
         let sample = sample.max(Span::from_nanos(1));
         Self { sample, row: 0, ends: Instant::ZERO + sample, current: Vec::new(), past: Vec::new() }

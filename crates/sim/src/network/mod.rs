@@ -80,7 +80,7 @@ impl Lane {
         self.discipline.name() == "droptail" && self.discipline.has_defaults()
     }
 
-    /// Upper bound on the bits that it can send in a run of this length.
+    /// Upper bound on the bits that the link can send in a run of this length.
     pub fn bits(&self, duration: Span) -> f64 {
         let end = Instant::ZERO + duration;
         match (&self.conditions.levels, &self.conditions.schedule) {
@@ -90,7 +90,7 @@ impl Lane {
         }
     }
 
-    /// Upper bound on the bits that it can send in any second.
+    /// Upper bound on the bits that the link can send in any second.
     pub fn most_rate(&self) -> f64 {
         match (&self.conditions.levels, &self.conditions.schedule) {
             (Some(levels), _) => levels.most().0 as f64,
@@ -242,7 +242,7 @@ pub struct Attachment {
 pub struct Network {
     /// Duration of the run.
     pub duration: Span,
-    /// Time at its start that is not measured.
+    /// Time at the start of the run that is not measured.
     pub warmup: Span,
     /// Time between rows of the series.
     pub sample: Span,

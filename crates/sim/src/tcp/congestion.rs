@@ -80,7 +80,7 @@ pub struct Profile {
     pub recovery: Recovery,
     /// Use of ECN.
     pub ecn: EcnUse,
-    /// Meaning of ECN-Echo that it requires.
+    /// What the receiver's ECN-Echo must mean for this control.
     pub echo: Echo,
     /// Does a mark reduce the window as much as a loss? Then a loss in the same window of data does not reduce it
     /// again.
@@ -293,7 +293,7 @@ pub trait CongestionControl: Debug + Send + Sync {
 
 /// A congestion control that can be registered.
 pub trait Design: CongestionControl + Clone + 'static {
-    /// Its properties.
+    /// The properties of the control.
     const PROFILE: Profile;
 
     /// The control's state for a new connection.

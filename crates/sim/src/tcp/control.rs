@@ -120,7 +120,7 @@ impl Control {
 }
 
 impl Variant {
-    /// Its properties.
+    /// The properties of the congestion control.
     #[inline]
     pub const fn profile(self) -> &'static Profile {
         &self.0.profile

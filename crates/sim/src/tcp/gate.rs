@@ -5,13 +5,13 @@ use forebay_aqm::base::time::{Instant, Span};
 use super::window::Window;
 use crate::engine::due::Due;
 
-/// Linux's pacing rates in windows per round trip (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). They are above 1,
-/// so that the window limits the rate, not the pacer.
+/// Linux's pacing rate in slow start (`tcp_pacing_ss_ratio`), in windows per round trip. It is above 1, so that the
+/// window limits the rate, not the pacer.
 const SLOW_START: f64 = 2.0;
-/// See [`SLOW_START`].
+/// Linux's pacing rate in congestion avoidance (`tcp_pacing_ca_ratio`), in windows per round trip.
 const AVOIDANCE: f64 = 1.2;
 
-/// State of application and pacer. A sender with unlimited data and no pacing has no gate.
+/// Decides when application and pacer allow a packet. A sender with unlimited data and no pacing has no gate.
 #[derive(Clone, Debug)]
 pub(super) struct Gate {
     /// Packets handed over by the application; `None`: unlimited.

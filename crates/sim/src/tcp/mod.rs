@@ -95,7 +95,7 @@ impl TcpOptions {
         self.ecn_capable() && !matches!(self.variant.profile().ecn, EcnUse::Unanswered)
     }
 
-    /// Options of the retransmission timer; `phase`: the clock's position within a tick.
+    /// Options of the retransmission timer; `phase`: position of the timer's coarse clock within its tick at time 0.
     pub(crate) fn timer(&self, phase: Span) -> RttOptions {
         let initial = self.initial_rto.unwrap_or(self.variant.profile().initial_rto);
         RttOptions { initial, min_rto: self.min_rto, max_rto: self.max_rto, tick: self.tick, phase }

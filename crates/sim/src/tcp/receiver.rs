@@ -39,7 +39,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Nothing received yet.
+    /// A receiver that has received nothing yet.
     pub fn new(options: &TcpOptions) -> Self {
         let profile = options.variant.profile();
         Self {

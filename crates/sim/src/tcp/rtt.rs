@@ -41,7 +41,7 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    /// No measurement yet.
+    /// An estimator without a measurement.
     pub const fn new(options: RttOptions) -> Self {
         Self { options, srtt8: 0, var4: 0, precise: Span::ZERO, base: options.initial, backoff: 1, latest: None }
     }

@@ -13,7 +13,7 @@ use super::reports::Block;
 /// State of a scoreboard. Each bound is one above the last packet it includes; 0 means none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
-    /// Reported by the receiver.
+    /// Packets that the receiver has selectively acknowledged.
     sacked: BitRing,
     /// The three highest packets reported, highest first.
     highest: [u32; 3],
@@ -52,10 +52,11 @@ pub(super) struct Rules {
     pub(super) high: u32,
     /// Do application and receiver window allow new data?
     pub(super) new_data: bool,
-    /// `Some` in fast recovery: recovery ends when all packets below this number are acknowledged. Rules 3 and 4 apply
-    /// only in fast recovery.
+    /// `Some` in fast recovery: recovery ends when all packets below this number are acknowledged. Rules 3 and 4 of
+    /// `NextSeg` apply only in fast recovery.
     pub(super) recovery: Option<u32>,
-    /// Does rule 1 apply always? If not, it applies in fast recovery and after a timeout.
+    /// Does rule 1 of `NextSeg` (retransmit lost packets) apply always? If not, only in fast recovery and after a
+    /// timeout.
     pub(super) repairs: bool,
 }
 

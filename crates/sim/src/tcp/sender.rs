@@ -112,8 +112,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A connection that has sent nothing and has unlimited data. `phase`: the clock's position within a tick; `rng`:
-    /// the connection's random stream.
+    /// A connection that has sent nothing and has unlimited data. `phase`: position of the retransmission timer's
+    /// coarse clock within its tick at time 0; `rng`: the connection's random stream.
     pub fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
         let profile = options.variant.profile();
         let recovery = profile.recovery;

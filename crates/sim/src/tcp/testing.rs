@@ -91,7 +91,7 @@ struct Connection {
     now: Instant,
     sender: Sender,
     receiver: Receiver,
-    /// Ordered by time, then by insertion.
+    /// Pending events, ordered by time, then by insertion.
     events: BTreeMap<(Instant, u64), Event>,
     serial: u64,
     /// One above the highest packet sent.
@@ -221,8 +221,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Updates `left`. A partial acknowledgement covers a hole and packets that had left before it: the hole is not
-    /// subtracted, and at least one packet remains (RFC 6582 section 3.2 step 3).
+    /// Updates `left`, the packets above a hole that have left the network. A partial acknowledgement covers a hole and
+    /// packets that had left before it: the hole is not subtracted, and at least one packet remains (RFC 6582 section
+    /// 3.2 step 3).
     fn count_left(&mut self, ack: Ack) {
         let una = self.sender.acknowledged();
         if self.options.variant.profile().recovery.is_selective() {
@@ -236,7 +237,7 @@ impl Connection {
         }
     }
 
-    /// A loss, or a mark that the control reacts to, reduces the window, once per window of data.
+    /// Checks that a loss, or a mark that the control reacts to, reduces the window, once per window of data.
     fn check_reaction(&mut self, recovers: bool, cuts: bool, old: f64, new: f64) -> Result<(), String> {
         let again = self.sender.acknowledged() < self.reduced_until;
         if new < old && !recovers && !cuts && again {
@@ -268,7 +269,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The window is at least one packet, unless a mark has closed it (RFC 3168 section 6.1.2).
+    /// Checks that the window is at least one packet, unless a mark has closed it (RFC 3168 section 6.1.2).
     fn check_floor(&self) -> Result<(), String> {
         let cwnd = self.sender.cwnd();
         let answers = !matches!(self.options.variant.profile().ecn, EcnUse::Never | EcnUse::Unanswered);
@@ -276,7 +277,7 @@ impl Connection {
         if cwnd.is_finite() && cwnd >= floor { Ok(()) } else { Err(format!("a window of {cwnd}")) }
     }
 
-    /// Sends everything that may be sent now. New data must fit into the window.
+    /// Sends everything that the sender allows now. Checks that new data fits into the window.
     fn send(&mut self) -> Result<(), String> {
         while let Some(send) = self.sender.poll(self.now) {
             let is_new = send.seq == self.high;
@@ -294,7 +295,7 @@ impl Connection {
         Ok(())
     }
 
-    /// FNV-1a over 64-bit words.
+    /// Adds `word` to the hash of the sender's actions (FNV-1a over 64-bit words).
     fn note(&mut self, word: u64) {
         for word in [self.now.nanos(), word, self.sender.cwnd().to_bits()] {
             self.hash = (self.hash ^ word).wrapping_mul(0x0100_0000_01b3);

@@ -29,7 +29,7 @@ impl Window {
         self.ssthresh
     }
 
-    /// Is the window below its threshold?
+    /// Is the window below the slow-start threshold?
     #[inline]
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh

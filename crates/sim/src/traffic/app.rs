@@ -27,9 +27,9 @@ pub enum Work {
 
 /// State of an application.
 pub(crate) enum App {
-    /// See [`Work::Files`].
+    /// Sends files: [`Work::Files`].
     Files(Session),
-    /// See [`Work::Written`].
+    /// Writes single packets at the times of a source: [`Work::Written`].
     Written(Source),
 }
 
@@ -42,7 +42,7 @@ impl App {
         }
     }
 
-    /// Time of its next action.
+    /// Time of the application's next action.
     pub(crate) fn wakes(&self) -> Option<Instant> {
         match self {
             Self::Files(session) => session.wakes(),
@@ -50,7 +50,7 @@ impl App {
         }
     }
 
-    /// Starts.
+    /// Starts the application.
     pub(crate) fn start(&mut self, now: Instant) {
         match self {
             Self::Files(session) => session.start(now),
@@ -58,7 +58,7 @@ impl App {
         }
     }
 
-    /// Stops.
+    /// Stops the application.
     pub(crate) fn stop(&mut self) {
         match self {
             Self::Files(session) => session.stop(),

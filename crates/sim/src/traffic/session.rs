@@ -63,22 +63,22 @@ pub(crate) enum End {
 /// An action that an application requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
-    /// None.
+    /// No action.
     Nothing,
     /// Send a control segment to the other end.
     Control {
         /// The end that sends.
         end: End,
-        /// Its content.
+        /// Content of the control segment: a file number, perhaps with a flag.
         word: u32,
-        /// Its length on the wire in bytes.
+        /// Length of the control segment on the wire in bytes.
         length: u16,
     },
     /// Send data packets.
     Send {
         /// Number of packets.
         packets: u32,
-        /// On a new connection?
+        /// Are they sent on a new connection?
         fresh: bool,
     },
 }
@@ -144,7 +144,7 @@ impl Session {
         }
     }
 
-    /// Time of its next action.
+    /// Time of the session's next action.
     pub(super) fn wakes(&self) -> Option<Instant> {
         let answers = self.answers.as_ref().map_or(Due::NEVER, |answer| answer.due());
         self.next.min(self.asks.due()).min(answers).get()
@@ -268,7 +268,7 @@ impl Session {
         self.next = if self.left == Some(0) { Due::NEVER } else { Due::at(now + think) };
     }
 
-    /// Stops.
+    /// Stops sending files.
     pub(super) fn stop(&mut self) {
         self.next = Due::NEVER;
         self.asks.drop_timer();

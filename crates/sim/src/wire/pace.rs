@@ -64,7 +64,7 @@ impl Pace {
         self.cursor.free
     }
 
-    /// Sets the end of the measurement window.
+    /// Sets the end of the window within which sent bits are counted.
     pub const fn end(&mut self, end: Instant) {
         self.cursor.window.to = end;
     }

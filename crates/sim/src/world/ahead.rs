@@ -1,4 +1,4 @@
-//! Selects the links and hosts of a network that the simulator computes ahead of the clock, without an event.
+//! Selects the links and hosts of a network that the simulator computes ahead of the simulated time, without an event.
 
 use crate::engine::agenda::Sources;
 use crate::engine::index::Index;
@@ -8,7 +8,7 @@ use crate::network::{LinkId, Network};
 /// of which only the first has an event.
 pub(crate) struct Ahead {
     /// For each link: may segments pass it without an event? True if a single host or link feeds it, it runs no
-    /// discipline, and no meter observes it. (A meter must not run ahead of the clock.)
+    /// discipline, and no meter observes it. (A meter must not run ahead of the simulated time.)
     pub(crate) eager: Vec<bool>,
     /// For each host: may it acknowledge without an event? True if all its packets arrive over a single link, and only
     /// these arrivals make it send.

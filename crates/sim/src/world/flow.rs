@@ -83,11 +83,11 @@ pub(crate) struct Flow {
     pub(crate) bundle: u8,
     /// ECN codepoint of its data.
     pub(crate) ecn: Ecn,
-    /// The marker of its data.
+    /// The token bucket that colours its data IN or OUT, if any.
     pub(crate) marker: Option<Index>,
     /// Does its data pass a link under study (a link with a meter)?
     pub(crate) watched: bool,
-    /// Has it a series?
+    /// Is it in a track (a set of flows that have one series together)?
     pub(crate) tracked: bool,
     /// Has it started?
     pub(crate) started: bool,

@@ -108,7 +108,7 @@ impl World {
         self.fabric.links.get(link)?.managed_queue()
     }
 
-    /// Changes the parameters of that link's discipline to those of `spec`, keeping its state. Returns false if
+    /// Changes the parameters of the discipline at `link` to those of `spec`, keeping its state. Returns false if
     /// unsupported.
     pub fn retune(&mut self, link: LinkId, spec: &Spec) -> bool {
         let Some(queue) = self.fabric.links.get_mut(link).and_then(Link::managed_queue_mut) else { return false };

@@ -16,7 +16,7 @@ use crate::network::{BadNetwork, Network};
 use forebay_aqm::base::time::Instant;
 
 impl World {
-    /// The network at time zero.
+    /// A simulation of `net` at time zero, before its first event.
     ///
     /// # Errors
     /// If the network fails [`Network::check`] or has too many event sources.

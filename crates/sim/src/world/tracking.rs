@@ -20,7 +20,7 @@ impl Tracking {
         Self { tracks, flows: net.tracks.clone() }
     }
 
-    /// A row is due: adds the state of the senders.
+    /// Adds a row at `now` with the state of the senders of the chosen flows.
     pub(super) fn look(&mut self, now: Instant, flows: &[Flow]) {
         for (track, of_track) in self.flows.iter().enumerate() {
             let row = self.tracks.at(track, now);

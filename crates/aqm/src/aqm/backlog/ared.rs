@@ -98,29 +98,29 @@ const BOTTOM_RATE: f64 = 80_000.0;
 /// Target range of the average: the middle fifth between the thresholds.
 const TARGET: (f64, f64) = (0.4, 0.6);
 
-/// Lower bound of max_p: the given one; auto: ns-2's.
+/// Lower bound of max_p: the parameter if it is a number; if it is auto, the bound that ns-2 computes.
 fn bottom(given: Auto<f64>, link: &Link) -> f64 {
     given.or(BOTTOM.min(BOTTOM_RATE / link.rate.0 as f64))
 }
 
-/// Fig. 2: additive increase, multiplicative decrease of max_p.
+/// The adaptation of max_p: additive increase, multiplicative decrease. Fig. 2 of the paper.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Aimd {
     /// Largest increase per step; at most max_p/4.
     pub alpha: f64,
     /// Factor per decrease.
     pub beta: f64,
-    /// No decrease below this.
+    /// Below this, max_p is not decreased.
     pub bottom: f64,
-    /// No increase above this.
+    /// Above this, max_p is not increased.
     pub top: f64,
-    /// Allows a step at exactly `bottom` or `top`: the paper and Linux. ns-2 does not.
+    /// Allows a step while max_p is exactly `bottom` or `top`: the paper and Linux. ns-2 does not.
     pub inclusive: bool,
     /// Time between steps; above 0.
     pub interval: Span,
     /// When a step is due.
     pub clock: Clock,
-    /// Timer: time of the next step. Otherwise: time of the last step or change.
+    /// Clock::Timer: time of the next step. Clock::Arrival: of the last step. Clock::Change: when max_p last changed.
     at: Instant,
 }
 
@@ -155,7 +155,7 @@ impl Aimd {
         self.clock != Clock::Timer && now.since(self.at) > self.interval
     }
 
-    /// A step at an arrival.
+    /// Adapts max_p to the average `avg`. Records the time: with Clock::Arrival always, else only if max_p was adapted.
     pub fn step(&mut self, curve: &mut Curve, avg: f64, now: Instant) {
         let max_p = self.adapted(curve, avg);
         curve.max_p = max_p.unwrap_or(curve.max_p);

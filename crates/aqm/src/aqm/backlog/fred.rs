@@ -37,9 +37,9 @@ params! {
     }
 }
 
-/// A flow with more strikes is limited to the average share. The paper.
+/// A flow with more strikes (arrivals beyond its limit) than this is limited to the average queue per flow. The paper.
 const STRIKES: u32 = 1;
-/// many_flows: packets per flow that are accepted from max_th on. The paper.
+/// many_flows=on: queued packets that each flow may have while the average is at least max_th. The paper.
 const TWO: f64 = 2.0;
 
 /// Queued packets, strikes and queued bytes of one flow. All are 0 while no packet of the flow is queued.
@@ -208,8 +208,8 @@ impl Design for Fred {
     }
 }
 
-/// The thresholds in the unit of the given one; in packets if none is given. Automatic min_th: half of a given max_th,
-/// otherwise a quarter of the buffer. Automatic max_th: twice min_th, at least min_th plus one packet.
+/// min_th and max_th, in the unit of the one that is given, in packets if both are auto. Automatic min_th: half of a
+/// given max_th, otherwise a quarter of the buffer. Automatic max_th: twice min_th, at least min_th plus one packet.
 fn thresholds(min_th: Auto<Depth>, max_th: Auto<Depth>, link: &Link) -> (Depth, f64) {
     let unit = match (min_th, max_th) {
         (Auto::Given(depth), _) | (_, Auto::Given(depth)) => depth,

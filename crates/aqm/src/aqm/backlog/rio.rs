@@ -46,7 +46,7 @@ params! {
 /// ns-2 accepts every arrival while the queue is at most this long, in the unit of the thresholds.
 const SPARED: f64 = 1.0;
 
-/// RED for one colour.
+/// RED for packets of one colour (IN or OUT).
 struct Judge {
     curve: Curve,
     spacing: Spacing,
@@ -68,7 +68,7 @@ pub struct Rio {
     inside: Average,
     in_pkts: u32,
     in_bytes: u64,
-    /// By colour: IN, OUT.
+    /// RED for IN packets, then RED for OUT packets.
     judges: [Judge; 2],
     p: f64,
 }

@@ -114,7 +114,7 @@ impl State {
 }
 
 impl Rule {
-    /// The rule for a link of `rate`.
+    /// COBALT's parameters for a link of `rate`: on a slow link target and interval are longer.
     pub fn new(params: &Params, rate: Rate) -> Self {
         let mtu_time = rate.time_for(params.mtu.0 as u32);
         let target = params.target.max(Span::from_nanos(mtu_time.nanos() * 3 / 2));
@@ -290,7 +290,7 @@ mod tests {
     /// 1 ms for a packet of 1000 bytes; 4 MTU times are 6.1 ms.
     const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
 
-    /// `n` packets of 1000 bytes offered at time 0, after one that has departed.
+    /// A queue after one packet has departed and then `n` packets of 1000 bytes were offered, all at time 0.
     fn backlog(params: &Params, n: u32, ecn: Ecn) -> Queue<Fifo<Cobalt>> {
         let cobalt = Fifo::new(Cobalt::build(params, &LINK));
         let mut queue = Queue::new(cobalt, LINK, true, Rng::stream(1, "cobalt"));

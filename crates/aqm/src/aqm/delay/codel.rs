@@ -54,9 +54,9 @@ const MEMORY: u64 = 16;
 /// It matters only if other queues share the link: with no other backlog the delay never counts as above target.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Emptied {
-    /// Resets it: RFC 8289's `dodequeue`.
+    /// Resets that time: RFC 8289's `dodequeue`.
     Forgets,
-    /// Keeps it, unless a drop emptied the queue: Linux's `codel_dequeue`.
+    /// Keeps that time, unless a drop emptied the queue: Linux's `codel_dequeue`.
     Remembers,
 }
 
@@ -145,7 +145,7 @@ impl State {
 }
 
 impl Rule {
-    /// A rule for new queues.
+    /// CoDel with `params`, before the first packet.
     pub const fn new(params: Params, emptied: Emptied) -> Self {
         Self { params, emptied, max_packet: 0, sojourn: Span::ZERO }
     }
@@ -344,7 +344,7 @@ mod tests {
 
     const LINK: Link = Link { rate: Rate(1_000_000), limit: Limit::Packets(100), mean_packet: Bytes(1000) };
 
-    /// `n` packets of 1000 bytes offered at time 0.
+    /// A queue to which `n` packets of 1000 bytes were offered at time 0.
     fn backlog(n: u32) -> Queue<Fifo<CoDel>> {
         let codel = CoDel::build(&Params::default(), &LINK);
         let mut queue = Queue::new(Fifo::new(codel), LINK, true, Rng::stream(1, "codel"));
@@ -367,7 +367,7 @@ mod tests {
     /// 16 bits are set to 0. x is the root of the previous count, so d is at most 1/(2 (count - 1)). At count 2
     /// e is 29 %, which Linux accepts; at large counts e is about 3/8 count^-2.
     #[test]
-    fn newton_step_error_is_quadratic() {
+    fn newton_step_of_inverse_root_has_quadratic_error() {
         let newton = |d: f64| (1.5 + 0.5 * d) * d * d;
         let mut x = 0xffff_0000;
         for count in 2..1000 {

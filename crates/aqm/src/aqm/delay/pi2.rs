@@ -246,7 +246,7 @@ mod tests {
         Packet { len: 1000, ecn, ..Packet::default() }
     }
 
-    /// 100 packets queued at 0, and an update at 30 ms: p' = alpha (30 - 20) ms + beta 30 ms.
+    /// A queue of 100 packets that arrived at time 0, after an update at 30 ms: p' = alpha (30 - 20) ms + beta 30 ms.
     fn congested(words: &str) -> Queue<AnyDiscipline> {
         let mut queue =
             Spec::parse(&alloc::format!("pi2 tupdate=30ms {words}")).unwrap().queue(LINK, Rng::stream(1, "q"));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn each_sender_type_gets_its_probability() {
+    fn classic_and_scalable_packets_have_different_signal_probabilities() {
         // p' = 30 x 10 ms = 0.3: 0.09 for Classic senders, 0.6 for scalable ones; within 5 sigma.
         let (near, words) = (|got: u64, want: u64| got.abs_diff(want) < 250, "alpha=30 beta=0");
         let heard = |more: &str, ecn| offer(&mut congested(&alloc::format!("{words} {more}")), ecn);

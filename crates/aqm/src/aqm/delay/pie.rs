@@ -159,7 +159,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The rule for `params` on `link`.
+    /// `params` with the values derived from them and `link`.
     pub fn new(params: &Params, link: &Link) -> Self {
         let mean = link.mean_packet.0 as f64;
         Self {
@@ -199,7 +199,7 @@ pub struct PieState {
 }
 
 impl PieState {
-    /// The state of a new queue.
+    /// PIE's state for a new queue.
     pub fn new(rule: &Rule) -> Self {
         Self {
             p: 0.0,

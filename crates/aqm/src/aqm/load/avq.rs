@@ -79,7 +79,8 @@ impl Avq {
         over
     }
 
-    /// C~ = C~ + alpha (gamma C dt - size), clamped to 0..C.
+    /// Changes the virtual capacity C~ at an arrival: adds alpha (gamma C dt - size), with dt the time since the last
+    /// change, and clamps it to 0..C.
     fn adapt(&mut self, size: f64, now: Instant) {
         let dt = elapsed(&mut self.ct_at, now);
         self.ct = (self.ct + self.growth * dt - self.alpha * size).clamp(0.0, self.capacity);
@@ -207,7 +208,8 @@ mod tests {
         Queue::new(Fifo::new(Avq::build(&params, &LINK)), LINK, ecn, Rng::stream(1, "queue"))
     }
 
-    /// Offers a packet at `ms`: whether it was dropped, VQ, and C~ in units per second.
+    /// Offers a packet at `ms`. Returns whether it was dropped, the virtual queue, and the virtual capacity C~ in bytes
+    /// or packets per second.
     fn offer(queue: &mut Queue<Fifo<Avq>>, ms: u64, len: u32, ecn: Ecn) -> (bool, f64, f64) {
         queue.arrive(Packet { len, ecn, ..Packet::default() }, Instant::ZERO + Span::from_millis(ms));
         let dropped = !core::mem::take(queue.port.discarded()).is_empty();

@@ -50,14 +50,14 @@ params! {
     }
 }
 
-/// Value of max if neither max nor target is given, as in tc.
+/// Value of the parameter max, in packets per bin, if neither max nor target is given, as in tc.
 const MAX: u32 = 25;
 /// Above this p an ECT packet may be dropped instead of marked. Linux.
 const MARKS_ONLY: f64 = 0.5;
 /// Longest time for which the penalty box accumulates tokens. Linux.
 const MOST_AGE: Span = Span::from_millis(10_000);
 
-/// max and target, in whole packets as tc computes them.
+/// The values of the parameters max and target: where they are auto, whole packets as tc computes them.
 fn bounds(max: Auto<u32>, target: Auto<u32>) -> (u32, u32) {
     let max = match (max, target) {
         (Auto::Auto, Auto::Given(target)) => (5 * target + 1) / 4,
@@ -85,7 +85,7 @@ struct Bin {
     p: f64,
 }
 
-/// One array of bins, level by level.
+/// The bins of all levels, and the seed of their hash.
 #[derive(Clone)]
 struct Filter {
     bins: Vec<Bin>,
@@ -137,7 +137,7 @@ impl Filter {
     }
 }
 
-/// Token bucket for unresponsive flows.
+/// The penalty box: a token bucket for all flows with p = 1.
 #[derive(Clone)]
 struct PenaltyBox {
     tokens: u64,

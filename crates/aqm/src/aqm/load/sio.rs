@@ -45,14 +45,14 @@ params! {
     }
 }
 
-/// Share of the link for IN packets. Section 3.3.
+/// Share of the link rate at which the virtual queue of IN packets drains. Section 3.3.
 const PHI_IN: f64 = 1.0;
 /// Factor of B_out per loss of an IN packet. Section 3.3.
 const LEFT: f64 = 0.5;
 /// Recovery: B_out rises by one packet per this time without a loss. Ours.
 const STEP: Span = Span::from_millis(1000);
 
-/// B_out and its recovery; lengths in the unit of `first`.
+/// B_out, the threshold of OUT packets, and its recovery. Lengths are in the unit of `first`, its initial value.
 struct Out {
     first: Depth,
     least: f64,

@@ -23,7 +23,7 @@ pub struct Ticked<L> {
 }
 
 impl<L: Law> Ticked<L> {
-    /// An adapter for `law`, with clocks that start at time 0.
+    /// An adapter for `law`, whose update periods start at time 0.
     pub fn new(law: L) -> Self {
         let actuation = law.initial();
         debug_assert!(actuation.is_sound(), "{actuation:?}");
@@ -32,8 +32,8 @@ impl<L: Law> Ticked<L> {
         ticked
     }
 
-    /// Stores the next due time of each clock. Computing a period may need a division, and every packet is compared
-    /// with these times.
+    /// Stores when each clock (periodic update of the law) is due next. Computing a period may need a division, and
+    /// every packet is compared with these times.
     fn set_dues(&mut self) {
         for (i, clock) in self.clocks.iter_mut().enumerate().take(L::CLOCKS) {
             clock.due = clock.last + self.law.period(i);
@@ -52,7 +52,7 @@ impl<L: Law> Ticked<L> {
         ticked
     }
 
-    /// Runs the clocks that are due, in index order.
+    /// Runs the clocks (periodic updates of the law) that are due, in index order.
     fn run_clocks(&mut self, level: &Level, now: Instant) {
         for i in 0..L::CLOCKS {
             let clock = &mut self.clocks[i];

@@ -17,7 +17,8 @@ pub struct Queue<D> {
 }
 
 impl<D: Discipline> Queue<D> {
-    /// `discipline` serving `link`, drawing from `rng`; with `ecn`, ECT packets are marked.
+    /// A queue for `link` under `discipline`, which draws random numbers from `rng`. With `ecn`, signals mark ECT
+    /// packets.
     pub fn new(discipline: D, link: Link, ecn: bool, rng: Rng) -> Self {
         Self { port: Port::new(link, discipline.lists(), ecn), discipline, rng }
     }

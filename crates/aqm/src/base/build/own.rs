@@ -88,13 +88,13 @@ pub trait Knobs: Send + Sync {
     /// A new instance for `link`.
     fn build(&self, link: &Link) -> OwnDiscipline;
 
-    /// See [`Design::fluid`].
+    /// The control law for fluid models, as [`Design::fluid`]; `None` if there is none.
     fn fluid(&self, _link: &Link) -> Option<Box<dyn BareLaw>> {
         None
     }
 }
 
-/// The adapter from one of the three traits to a discipline.
+/// Converts an implementation of one of the three traits (Law, Aqm, Discipline) to a discipline.
 trait Climb<D> {
     const RUNG: Rung;
     type Full: Discipline + Probes + Send + Sync + 'static;
@@ -182,7 +182,7 @@ impl OwnParams {
         self.knobs.build(link)
     }
 
-    /// The law for fluid models; see [`Design::fluid`].
+    /// The control law for fluid models, as [`Design::fluid`]; `None` if there is none.
     pub fn fluid(&self, link: &Link) -> Option<Box<dyn BareLaw>> {
         self.knobs.fluid(link)
     }

@@ -27,7 +27,7 @@ pub const fn only(presets: &'static [Preset], name: &str) -> &'static [Preset] {
     &[]
 }
 
-/// `==` in a const context.
+/// Whether `a` equals `b`, for const contexts, where slices have no `==`.
 const fn same(a: &[u8], b: &[u8]) -> bool {
     match (a, b) {
         ([], []) => true,
@@ -49,7 +49,7 @@ pub fn dequeue<D: Discipline>(discipline: &mut D, port: &mut Port, cx: &mut Cx) 
     discipline.dequeue(port, cx)
 }
 
-/// The error for an unknown name.
+/// The error for an unknown name of a discipline.
 pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
     let known = entries.iter().map(|e| e.name).chain(tc::aliases().map(|(name, ..)| name));
     ParamError {
@@ -255,7 +255,7 @@ macro_rules! registry {
                 self.name
             }
 
-            /// Its registry entry.
+            /// The registry entry of this discipline.
             pub fn entry(&self) -> &'static $crate::base::design::Entry {
                 if let AnyParams::own(own) = &self.params {
                     return own.entry();
@@ -278,7 +278,8 @@ macro_rules! registry {
                 self.common.ecn
             }
 
-            /// Its guarantees for the conformance suite. For a custom discipline only the order and ECN are known.
+            /// The discipline's guarantees, which the conformance suite checks. For a custom discipline only the order
+            /// and ECN are known.
             pub fn promises(&self) -> $crate::base::design::Promises {
                 use $crate::base::design::Design;
                 let (spares_empty, marks) = match &self.params {

@@ -12,9 +12,9 @@ use crate::base::units::Link;
 /// Texts about a discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// What it does, in one line.
+    /// What the discipline does, in one line.
     pub summary: &'static str,
-    /// Publication or source code of the rule.
+    /// Publication or source code that defines the discipline.
     pub source: &'static str,
     /// The rule in pseudocode.
     pub rule: &'static str,
@@ -25,7 +25,7 @@ pub struct About {
 /// A named set of parameter values.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// `paper`, `ns2`, `linux`, `rfc...`
+    /// The preset's name: `paper`, `ns2`, `linux`, `rfc...`
     pub name: &'static str,
     /// `key=value ...`, applied before the user's settings.
     pub settings: &'static str,
@@ -40,7 +40,7 @@ pub struct ProbeSpec {
     pub name: &'static str,
     /// Unit, `1` if none.
     pub unit: &'static str,
-    /// Meaning.
+    /// What the value means.
     pub doc: &'static str,
     /// Range of its values.
     pub readings: Readings,
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readings_check_probe_values() {
+    fn probe_ranges_reject_values_outside_them() {
         let allowed = [
             (Readings::Amount, &[0.0, 1e300][..], &[-1e-9, f64::INFINITY][..]),
             (Readings::Signed, &[-3.0, 3.0], &[f64::NAN, f64::NEG_INFINITY]),

@@ -17,9 +17,9 @@ pub struct MarkerEntry {
     pub about: About,
     /// Examples of its syntax, one per line.
     pub written: &'static str,
-    /// Whether it is a parameter of every discipline; otherwise it is a key of `[[flows]]`.
+    /// Whether it is a parameter of every discipline; otherwise it is a key of `[[flows]]` in scenario files.
     pub is_param: bool,
-    /// Its keys in `[[flows]]`.
+    /// Its keys in `[[flows]]` of scenario files.
     pub keys: &'static [ParamSpec],
     /// The presets.
     pub presets: &'static [Preset],

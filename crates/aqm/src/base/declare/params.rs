@@ -278,7 +278,7 @@ impl PerClass {
         self.values[usize::from(class) % usize::from(self.len)]
     }
 
-    /// The values as written.
+    /// The numbers as the user gave them: a single one for all classes, or one per class.
     pub fn values(&self) -> &[f64] {
         &self.values[..usize::from(self.len)]
     }

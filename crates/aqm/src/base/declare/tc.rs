@@ -55,7 +55,7 @@ pub const fn sets(form: Form, key: &'static str) -> Sets {
 }
 
 impl Sets {
-    /// Sets the largest value.
+    /// Sets the largest accepted value.
     #[must_use]
     pub const fn up_to(self, most: u32) -> Self {
         Self { most, ..self }
@@ -73,13 +73,13 @@ impl Sets {
         Self { least, ..self }
     }
 
-    /// 0 means the default, as if the argument were absent.
+    /// The syntax of an argument whose value 0 means the default, as if the argument were absent.
     #[must_use]
     pub const fn but_zero(self) -> Tail {
         Tail::Sets(Self { skips_zero: true, ..self })
     }
 
-    /// 0 is an ordinary value.
+    /// The syntax of an argument whose value 0 is an ordinary value.
     pub const fn tail(self) -> Tail {
         Tail::Sets(self)
     }
@@ -124,12 +124,12 @@ impl Typed {
         Self { word: word.to_string(), value: value.to_string(), number: 0.0 }
     }
 
-    /// The last occurrence of `word`.
+    /// The last occurrence of the argument `word`.
     pub fn find<'a>(all: &'a [Self], word: &str) -> Option<&'a Self> {
         all.iter().rev().find(|typed| typed.word == word)
     }
 
-    /// The value of `word`, or 0, tc's default, if it is absent.
+    /// The value of the argument `word`, or 0, tc's default, if it is absent.
     pub fn number(all: &[Self], word: &str) -> f64 {
         Self::find(all, word).map_or(0.0, |typed| typed.number)
     }
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_arguments_suggest_the_nearest() {
+    fn unknown_tc_arguments_suggest_the_nearest_known_one() {
         let error = of("targt 5ms").unwrap_err();
         assert_eq!((error.found.as_str(), error.hint.as_deref()), ("targt", Some("did you mean target?")));
         assert!(error.accepts.contains("memory_limit") && of("target").unwrap_err().accepts.contains("after target"));

@@ -36,12 +36,12 @@ impl Steps {
         self.len == 0
     }
 
-    /// The value, if it never changes.
+    /// The threshold, if it never changes.
     pub const fn constant(&self) -> Option<f64> {
         if self.len == 1 { Some(self.steps[0].1) } else { None }
     }
 
-    /// The value at `now`.
+    /// The threshold at `now`.
     fn at(&self, now: Instant) -> f64 {
         let steps = &self.steps[..usize::from(self.len)];
         let begun = steps.iter().take_while(|(from, _)| Instant::ZERO + *from <= now);

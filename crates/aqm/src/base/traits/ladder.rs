@@ -112,41 +112,42 @@ pub enum Trigger {
     Arrival,
 }
 
-/// Largest number of clocks of a law.
+/// Largest number of clocks (periodic updates) that a law may have.
 pub const MAX_CLOCKS: usize = 2;
 
 /// A control law: reads counters, not packets.
 pub trait Law {
-    /// The number of clocks, up to [`MAX_CLOCKS`]. Clocks due at the same time run in index order.
+    /// The number of clocks (periodic updates), up to [`MAX_CLOCKS`]. Clocks due at the same time run in index order.
     const CLOCKS: usize = 1;
-    /// When the clocks are checked.
+    /// What triggers the check whether a clock (periodic update) is due.
     const TRIGGER: Trigger = Trigger::Timer;
 
-    /// The period of a clock; above zero.
+    /// The period of `clock`, a periodic update of the law; above zero.
     fn period(&self, clock: usize) -> Span;
 
-    /// The actuation before the first update.
+    /// How packets are signalled before the first update.
     fn initial(&self) -> Actuation;
 
-    /// Computes the actuation after one period of `clock`. The result must satisfy [`Actuation::is_sound`].
+    /// Computes how packets are signalled after one period of `clock`. The result must satisfy
+    /// [`Actuation::is_sound`].
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
 }
 
 /// Object-safe [`Law`], for callers that supply the backlog themselves (fluid models, `attach`).
 pub trait BareLaw {
-    /// The number of clocks.
+    /// The number of clocks (periodic updates).
     fn clocks(&self) -> usize;
 
-    /// See [`Law::period`].
+    /// The period of `clock`, as [`Law::period`].
     fn period(&self, clock: usize) -> Span;
 
-    /// See [`Law::initial`].
+    /// How packets are signalled before the first update, as [`Law::initial`].
     fn initial(&self) -> Actuation;
 
-    /// See [`Law::update`].
+    /// Computes how packets are signalled after one period of `clock`, as [`Law::update`].
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
 
-    /// Sets the update period of a law without its own clock.
+    /// Sets the update period of a law that defines none ([`Fluid`]).
     fn look_every(&mut self, _period: Span) {}
 
     /// Whether a custom law has failed, so that its results are invalid.

@@ -201,7 +201,7 @@ impl Port {
         }
     }
 
-    /// Whether it has never stored a packet.
+    /// Whether this port has never stored a packet.
     pub(in crate::base) const fn is_untouched(&self) -> bool {
         self.nodes.is_empty()
     }

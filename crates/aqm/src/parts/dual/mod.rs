@@ -57,7 +57,7 @@ pub struct Dual<R> {
 }
 
 impl<R: Coupled> Dual<R> {
-    /// Empty queues.
+    /// Two empty queues under the AQM `rule`.
     pub const fn new(rule: R, classifier: Classifier, priority: Priority) -> Self {
         Self { rule, classifier, priority }
     }

@@ -32,7 +32,7 @@ pub struct Seen {
     pub waiting: u32,
     /// Bytes passed to the link.
     pub sent: u64,
-    /// CE marks set here.
+    /// Packets of this list that were marked CE.
     pub marked: u64,
     /// Packets dropped by the AQM.
     pub dropped: u64,

@@ -57,12 +57,12 @@ pub fn classify(packet: &Packet, to_low: Class, to_classic: Class) -> ListId {
     if (is_l4s(packet) || to_low.has(packet)) && !to_classic.has(packet) { LOW } else { CLASSIC }
 }
 
-/// RFC 9331 section 5.1: ECT(1) and CE.
+/// Whether the packet is ECT(1) or CE, and is therefore treated as L4S (RFC 9331 section 5.1).
 fn is_l4s(packet: &Packet) -> bool {
     matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce)
 }
 
-/// RFC 9331 section 5.1: if L4S is disabled, ECT(1) is treated as Not-ECT, so that a signal is a drop.
+/// Whether the packet must not be marked: with L4S off, ECT(1) is treated as Not-ECT (RFC 9331 section 5.1).
 pub fn refuses(l4s: bool, packet: &Packet) -> bool {
     !l4s && packet.ecn == Ecn::Ect1
 }

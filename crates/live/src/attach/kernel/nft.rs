@@ -46,7 +46,7 @@ pub(in crate::attach) struct Nft {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the renewal thread needs.
+/// What the thread that renews the rules needs.
 struct Rules {
     table: String,
     number: u32,
@@ -95,7 +95,7 @@ impl Nft {
         run(&["-f", "-"], &format!("table inet {table}\ndelete table inet {table}\n")).map(|_| ())
     }
 
-    /// Counters, probability, and whether the rules are in force.
+    /// Reads from nft the counters, the signal probability, and whether the rules are in force.
     pub(in crate::attach) fn read(device: u32, header: u64) -> Result<(Counters, f64, bool), Fault> {
         let table = table(device);
         let counters = counters_in(&run(&["list", "counters", "table", "inet", &table], "")?, header);

@@ -40,7 +40,7 @@ pub(in crate::attach) struct Lock {
     _file: File,
 }
 
-/// How long to wait for other processes.
+/// How long to wait while other processes hold the lock.
 pub(in crate::attach) const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(10);
 

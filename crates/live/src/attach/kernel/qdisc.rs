@@ -59,7 +59,7 @@ pub(in crate::attach) fn burst(rate: Rate, mtu: u32) -> u64 {
     (rate.0 / 8 / 1000 + 2 * u64::from(mtu + ETHERNET)).min(MOST)
 }
 
-/// Is this root qdisc ours?
+/// Is this root qdisc one that `forebay attach` installed? It has our handle.
 pub(in crate::attach) fn is_ours(root: &Qdisc) -> bool {
     root.kind == "tbf" && root.handle == OURS
 }
@@ -101,7 +101,7 @@ fn judge(all: &[Qdisc]) -> Result<Option<Before>, String> {
     Ok(Some(Before { kind: root.kind.clone(), handle: root.handle, options: root.options.clone() }))
 }
 
-/// Replaces the root qdisc by ours.
+/// Replaces the root qdisc of a device by our tbf.
 pub(in crate::attach) fn put(device: &str, rate: Rate, burst: u64, limit: u64) -> Result<(), Fault> {
     let (rate, burst, limit) = (format!("{}bit", rate.0), format!("{burst}b"), format!("{limit}b"));
     let words = ["qdisc", "replace", "dev", device, "root", "handle", HANDLE, "tbf"];
@@ -146,7 +146,7 @@ pub enum After {
     Other(String),
     /// The kernel's default instead of the previous qdisc.
     Lost,
-    /// Still ours.
+    /// Still the qdisc that `forebay attach` installed.
     Ours,
 }
 

@@ -20,13 +20,13 @@ pub struct State {
     pub device: String,
     /// Interface index.
     pub index: u32,
-    /// Inode number of its network namespace.
+    /// Inode number of the device's network namespace.
     pub netns: u64,
-    /// Cookie of that namespace, unique unlike the inode number; 0 before Linux 5.14.
+    /// Cookie of the device's network namespace, unique unlike the inode number; 0 before Linux 5.14.
     pub cookie: u64,
     /// Process id of the daemon.
     pub pid: u32,
-    /// Start time of that process in clock ticks; identifies it, because process ids are reused.
+    /// Start time of the daemon in clock ticks; identifies the daemon, because process ids are reused.
     pub started: u64,
     /// Shaping rate, bit/s.
     pub rate: u64,
@@ -143,7 +143,7 @@ impl State {
         })
     }
 
-    /// Removes the file.
+    /// Removes the state file. Needs the lock.
     pub(in crate::attach) fn remove(&self, _: &Lock) -> Result<(), Fault> {
         let file = Self::file(&self.key());
         match fs::remove_file(&file) {

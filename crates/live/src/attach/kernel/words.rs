@@ -46,12 +46,12 @@ impl Settings {
         Self { p, q0, mean: actuation.per_byte.map_or(0, at_least_one), ecn, updated: 0 }
     }
 
-    /// As an array, for the map.
+    /// The settings as the array of numbers that the BPF program's map stores.
     pub fn words(&self) -> [u64; SETTINGS] {
         [self.p, self.q0, self.mean, u64::from(self.ecn), self.updated, PATIENCE]
     }
 
-    /// From the map.
+    /// The settings from the array of numbers in the BPF program's map.
     pub const fn read([p, q0, mean, ecn, updated, _]: [u64; SETTINGS]) -> Self {
         Self { p, q0, mean, ecn: ecn != 0, updated }
     }

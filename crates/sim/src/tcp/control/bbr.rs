@@ -26,7 +26,7 @@ const CWND_GAIN: f64 = 2.0;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Section 4.3.2.1: the pipe is full after `FULL_ROUNDS` rounds in which the rate has not grown by this factor.
 const FULL_GROWTH: f64 = 1.25;
-/// See `FULL_GROWTH`.
+/// Section 4.3.2.1: number of rounds without growth of the rate after which the pipe is full.
 const FULL_ROUNDS: u32 = 3;
 /// Section 4.1.2.2 (RTpropFilterLen): validity of the minimum round trip.
 const MIN_RTT_LASTS: Span = Span::from_millis(10_000);
@@ -37,7 +37,7 @@ const MIN_CWND: f64 = 4.0;
 /// Section 4.2.1: round-trip time assumed before the first measurement.
 const NOMINAL_RTT: Span = Span::from_millis(1);
 
-/// Section 4.3: state machine.
+/// The states of BBR's state machine: section 4.3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     Startup,
@@ -79,7 +79,7 @@ pub(in super::super) struct Bbr {
 }
 
 impl Phase {
-    /// The draft's name in snake case.
+    /// The draft's name of this phase, in snake case.
     const fn word(self) -> &'static str {
         match self {
             Self::Startup => "startup",
@@ -91,7 +91,7 @@ impl Phase {
 }
 
 impl Bbr {
-    /// BBR.BtlBw in packets per second.
+    /// The estimated bottleneck bandwidth, BBR.BtlBw, in packets per second.
     fn bandwidth(&self) -> f64 {
         self.max_rate.get()
     }
@@ -171,7 +171,7 @@ impl Bbr {
         self.next_in_cycle(now);
     }
 
-    /// Section 4.1.2.3. Returns whether the old estimate had expired.
+    /// Section 4.1.2.3: updates the minimum round-trip time. Returns whether the old estimate had expired.
     fn update_min_rtt(&mut self, now: Instant, rtt: Option<Span>) -> bool {
         let expired = self.min_rtt.is_some() && now > self.min_rtt_at + MIN_RTT_LASTS;
         if let Some(rtt) = rtt
@@ -231,7 +231,7 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
-    /// Section 4.4 (BBROnTransmit), and the rate sampler.
+    /// A packet is sent: section 4.4 (BBROnTransmit), and the record that the rate estimator keeps of each packet.
     fn on_sent(&mut self, sent: Sent) {
         if sent.in_flight == 0 && self.sampler.is_app_limited() {
             self.from_idle = true;
@@ -250,7 +250,7 @@ impl CongestionControl for Bbr {
         self.sampler.limit(in_flight);
     }
 
-    /// Section 4.1 (BBRUpdateOnACK).
+    /// An acknowledgement has been processed: updates model, pacing rate and window. Section 4.1 (BBRUpdateOnACK).
     fn after_ack(&mut self, window: &mut Window, progress: Progress) {
         let sample = self.sampler.take(self.min_rtt);
         self.update_rate(&sample);
@@ -263,7 +263,7 @@ impl CongestionControl for Bbr {
         self.set_cwnd(window, progress, sample.delivered);
     }
 
-    /// [`after_ack`](Self::after_ack) sets the window.
+    /// Does nothing, because [`after_ack`](Self::after_ack) sets the window.
     fn on_ack(&mut self, _window: &mut Window, _acked: Acked) {}
 
     /// As in Linux's version 1: marks are ignored.

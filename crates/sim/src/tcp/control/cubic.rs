@@ -19,7 +19,7 @@ const RENO_INCREASE: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// Section 4.2: growth limit per round trip, as a factor.
 const MAX_GROWTH: f64 = 1.5;
 
-/// State between reductions.
+/// CUBIC's state between two reductions of the window.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Cubic {
     /// `W_max` in packets: the plateau of the curve.
@@ -39,7 +39,7 @@ pub(in super::super) struct Cubic {
 }
 
 impl Cubic {
-    /// Section 4.2 eq. 1.
+    /// Section 4.2 eq. 1: the window on the cubic curve, `t` seconds after the start of the stage.
     fn curve(&self, t: f64) -> f64 {
         let x = t - self.k;
         C * x * x * x + self.w_max

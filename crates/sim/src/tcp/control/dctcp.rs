@@ -8,7 +8,7 @@ const GAIN: f64 = 1.0 / 16.0;
 /// A mark does not reduce the window from at least this many packets to fewer, as in Linux.
 const MIN_CWND: f64 = 2.0;
 
-/// State of the estimate.
+/// State of the estimate of the fraction of marked packets.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Dctcp {
     /// Estimated fraction of marked packets, 0 to 1.
@@ -16,7 +16,7 @@ pub(in super::super) struct Dctcp {
     /// Packets acknowledged in this window of data, and how many of them with ECN-Echo.
     acked: u32,
     marked: u32,
-    /// End of this window of data.
+    /// Packet number at which this window of data ends.
     window_end: u32,
 }
 
@@ -41,8 +41,8 @@ impl CongestionControl for Dctcp {
         }
     }
 
-    /// Step 9. A mark at a window of one packet closes the window: nothing is sent until the timer expires (RFC 3168
-    /// section 6.1.2).
+    /// Section 3.3, step 9: reduces the window by half of alpha. A mark at a window of one packet closes the window:
+    /// nothing is sent until the timer expires (RFC 3168 section 6.1.2).
     fn on_mark(&mut self, window: &mut Window) {
         match window.cwnd() {
             cwnd if cwnd <= 1.0 => window.halve_for_mark(),

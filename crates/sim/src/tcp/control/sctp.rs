@@ -10,7 +10,7 @@ use super::super::window::Window;
 
 /// Section 7.2.3: smallest threshold after a loss, in packets.
 const MIN_SSTHRESH: f64 = 4.0;
-/// Section 16: `Max.Burst`.
+/// Section 16, `Max.Burst`: largest number of packets that one acknowledgement releases.
 const MAX_BURST: u32 = 4;
 
 /// State of the control.
@@ -71,7 +71,7 @@ impl CongestionControl for Sctp {
         self.burst = after + MAX_BURST;
     }
 
-    /// [`after_ack`](Self::after_ack) sets the window.
+    /// Does nothing, because [`after_ack`](Self::after_ack) sets the window.
     fn on_ack(&mut self, _window: &mut Window, _acked: Acked) {}
 
     /// Never called: SCTP is never ECN-capable here.

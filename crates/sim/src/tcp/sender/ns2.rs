@@ -39,7 +39,7 @@ pub(super) struct Ns2 {
 pub(super) struct Sack1 {
     /// Estimated number of packets in flight, in recovery.
     pipe: i64,
-    /// Every hole below has been retransmitted in this recovery.
+    /// Every hole below this packet number has been retransmitted in this recovery.
     high_rxt: u32,
     /// Are blocks ignored? True from a timeout until the next new acknowledgement.
     is_deaf: bool,
@@ -62,7 +62,7 @@ impl Sack1 {
     }
 }
 
-/// What `follows_ns2` changes.
+/// The rules in which a sender with `follows_ns2` differs from the RFCs.
 impl Sender {
     /// Does every timeout of the same packet halve the threshold? RFC 5681 section 3.1: only the first. ns-2 and RFC
     /// 9260 section 7.2.3: every one.
@@ -100,7 +100,7 @@ impl Sender {
     }
 }
 
-/// `Sack1`'s recovery.
+/// Loss recovery as in ns-2's `Sack1`.
 impl Sender {
     pub(super) fn as_sack1(&self) -> Option<&Sack1> {
         self.ns2.as_ref()?.sack1.as_ref()

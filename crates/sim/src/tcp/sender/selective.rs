@@ -192,7 +192,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6675 section 5, steps 1 to 4, outside of recovery.
+    /// Handles an acknowledgement that reports something new, outside of recovery: RFC 6675 section 5, steps 1 to 4.
     fn on_report(&mut self, now: Instant) {
         self.dup_acks += 1;
         // A mark has already reduced the window for packets sent before it.

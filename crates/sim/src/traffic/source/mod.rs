@@ -181,7 +181,7 @@ impl Source {
         }
     }
 
-    /// Stops.
+    /// Stops the source.
     pub const fn stop(&mut self) {
         self.next = None;
     }

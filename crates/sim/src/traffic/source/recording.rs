@@ -94,7 +94,7 @@ impl Player {
         Self { replay, round: 0, at: 0, left: Some(0) }
     }
 
-    /// Starts.
+    /// Starts the replay.
     pub(crate) fn start(&mut self, now: Instant) {
         let Replay { recording, from, repeat } = &self.replay;
         let items = recording.items();
@@ -104,7 +104,7 @@ impl Player {
         self.wrap();
     }
 
-    /// Stops.
+    /// Stops the replay.
     pub(crate) const fn stop(&mut self) {
         self.left = Some(0);
     }

@@ -15,7 +15,7 @@ pub(super) enum Stay {
 }
 
 impl Stay {
-    /// Its mean.
+    /// The mean duration of the state.
     pub(super) const fn mean(self) -> Span {
         match self {
             Self::Exponential(mean) | Self::Pareto(mean, _) => mean,

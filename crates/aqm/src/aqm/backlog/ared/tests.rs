@@ -115,7 +115,7 @@ fn first_arrival_after_long_idle_makes_one_step() {
 }
 
 #[test]
-fn ns2_interval_starts_at_last_change() {
+fn ns2_interval_starts_when_max_p_last_changed() {
     let once = 0.1 * 0.9;
     assert_eq!(trajectory("change", 0.0, &[501, 900, 1_001, 1_002]), [once, once, once, once * 0.9]);
     // 50 is in the middle fifth until 900 ms: no change, so the first arrival below it makes a step.
@@ -146,7 +146,7 @@ fn timer_updates_max_p_without_arrivals() {
 }
 
 #[test]
-fn frozen_gentle_part_ignores_changes_of_max_p() {
+fn with_frozen_gentle_slope_ignores_later_max_p() {
     for (frozen, want) in [(true, 0.1 + 0.9 * 0.5), (false, 0.4 + 0.6 * 0.5)] {
         let params = params::<red::Params>("min_th=5p max_th=15p w_q=1");
         let mut red = Gateway::new(&params, TARGET_DELAY, Aimd::new(&Params::default(), &LINK), &LINK);

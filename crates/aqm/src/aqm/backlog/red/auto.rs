@@ -1,6 +1,6 @@
 //! RED's automatic parameters: thresholds and weight, computed from the link and the buffer.
 //!
-//! Each rule (ns-2, the paper of 1993, Linux with tc) has its own values.
+//! Each source of RED's rules (ns-2, the paper of 1993, Linux with tc) computes them differently.
 
 use super::{Params, Rule};
 use crate::base::params::Auto;
@@ -26,7 +26,7 @@ pub const TARGET_DELAY: Span = Span::from_millis(5);
 const LEAST_MIN_TH: f64 = 5.0;
 /// Weight w_q of the paper of 1993.
 const PAPER_WEIGHT: f64 = 0.002;
-/// ns-2's shortest RTT in seconds, and the number of RTTs averaged over.
+/// ns-2's automatic weight: the shortest RTT that it assumes, in seconds, and the number of RTTs that it averages over.
 const RTT: (f64, f64) = (0.1, 10.0);
 /// tc: max_th is the buffer divided by this; min_th is a third of max_th.
 const PART: f64 = 4.0;

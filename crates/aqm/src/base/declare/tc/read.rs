@@ -96,7 +96,7 @@ fn whole_part(value: f64) -> Option<u32> {
     (value < f64::from(u32::MAX) + 1.0).then_some(value as u32)
 }
 
-/// `get_time`: microseconds, truncated.
+/// A time as iproute2's `get_time` parses it, in whole microseconds, truncated.
 pub(super) fn time(text: &str) -> Option<u32> {
     const UNITS: [(&str, f64); 10] = [
         ("", 1.0),
@@ -113,7 +113,8 @@ pub(super) fn time(text: &str) -> Option<u32> {
     whole_part(scaled(text, &UNITS)?)
 }
 
-/// `get_size`: whole bytes, truncated. Units of bits have factors of 1024 too: `1kbit` is 128 bytes.
+/// A size as iproute2's `get_size` parses it, in whole bytes, truncated. Units of bits have factors of 1024 too:
+/// `1kbit` is 128 bytes.
 pub(super) fn size(text: &str) -> Option<u32> {
     const K: f64 = 1024.0;
     const UNITS: [(&str, f64); 11] = [
@@ -132,7 +133,8 @@ pub(super) fn size(text: &str) -> Option<u32> {
     whole_part(scaled(text, &UNITS)?)
 }
 
-/// `get_rate`: whole bytes per second. Units that end in `bps` mean bytes per second, all others bits per second.
+/// A rate as iproute2's `get_rate` parses it, in whole bytes per second. Units that end in `bps` mean bytes per
+/// second, all others bits per second.
 pub(super) fn rate(text: &str) -> Option<u32> {
     const BITS: [(&str, f64); 10] = [
         ("", 1.0),
@@ -167,13 +169,13 @@ pub(super) fn percent_of_rate(text: &str) -> Option<f64> {
     percent(number).filter(|_| plain)
 }
 
-/// `parse_percent`: from 0 to 100, with `%` or without.
+/// A percentage as iproute2's `parse_percent` parses it: from 0 to 100, with `%` or without.
 pub(super) fn percent(text: &str) -> Option<f64> {
     let (number, rest) = real(text)?;
     ((0.0..=100.0).contains(&number) && ["", "%"].contains(&rest)).then_some(number)
 }
 
-/// `get_packets` of q_dualpi2.c: a number with a unit of packets.
+/// A number with a unit of packets, as `get_packets` of iproute2's q_dualpi2.c parses it.
 pub(super) fn packets(text: &str) -> Option<u32> {
     const UNITS: [&str; 5] = ["p", "pkt", "pkts", "packet", "packets"];
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);

@@ -78,19 +78,19 @@ impl Port {
         self.unlink(list).map(Taken)
     }
 
-    /// The packet that was taken.
+    /// The packet that [`Port::take`] has removed from its list.
     #[inline]
     pub fn taken(&self, taken: &Taken) -> &Packet {
         &self.nodes[taken.0 as usize].packet
     }
 
-    /// Passes the taken packet to the link.
+    /// Passes the packet that [`Port::take`] has removed to the link.
     #[inline]
     pub fn send_taken<A: Aqm + ?Sized>(&mut self, taken: Taken, marked: bool, aqm: &mut A, cx: &mut Cx) -> Packet {
         self.deliver(taken.0, marked, aqm, cx)
     }
 
-    /// Drops the taken packet.
+    /// Drops the packet that [`Port::take`] has removed.
     #[inline]
     pub fn drop_taken<A: Aqm + ?Sized>(&mut self, taken: Taken, reason: Reason, aqm: &mut A, cx: &mut Cx) {
         self.discard(self.nodes[taken.0 as usize].packet, reason, aqm, cx);

@@ -25,7 +25,7 @@ struct Departure {
 pub(super) struct Sample {
     /// `prior_delivered` of the most recently sent packet among those delivered; `None`: none was delivered.
     pub(super) prior_delivered: Option<u64>,
-    /// Packets per second; `None` if the interval is shorter than the minimum round trip.
+    /// Delivery rate in packets per second; `None` if the interval is shorter than the minimum round trip.
     pub(super) rate: Option<f64>,
     pub(super) app_limited: bool,
     /// Smallest round trip of the packets sent once.
@@ -108,7 +108,8 @@ impl Sampler {
         }
     }
 
-    /// Ends an acknowledgement (`GenerateRateSample`). Intervals shorter than `min_rtt` give no rate.
+    /// Returns the rate sample of the acknowledgement just processed (`GenerateRateSample`). Intervals shorter than
+    /// `min_rtt` give no rate.
     pub(super) fn take(&mut self, min_rtt: Option<Span>) -> Sample {
         if self.delivered > self.app_limited {
             self.app_limited = 0;
