@@ -121,7 +121,8 @@
   function evidence(claim) {
     const checks = list(claim.checks);
     if (!checks.length) return h("p", { class: "quiet" }, claim.note || "No checks recorded.");
-    const lead = checks.find((c) => c.outcome !== "holds") || checks[0];
+    const decide = checks.filter((c) => !String(c.by).includes("added"));
+    const lead = decide.find((c) => c.outcome !== "holds") || decide[0] || checks[0];
     const held = checks.filter((c) => c.outcome === "holds").length;
     return [h("p", { class: "what" }, orDash(lead.what)),
       h("p", {}, h("strong", {}, orDash(lead.value)), lead.interval ? ` (${lead.interval})` : "",

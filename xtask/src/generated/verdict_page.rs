@@ -35,7 +35,14 @@ fn page(document: &Value) -> Result<String, String> {
     let row = |claim: &Value| {
         let (evidence, verdict) = (&claim["evidence"], claim["verdict"].as_str().unwrap_or_default());
         let (decided, others) = (decided(&evidence["checks"], verdict), others(&evidence["variants"], verdict));
-        json!([claim["paper"], claim["id"], verdict, decided, others])
+        let numbers = |key: &str| claim["checks"][key].as_u64().unwrap_or(0);
+        let checks = match numbers("asked") {
+            0 => "-".to_string(),
+            asked => {
+                format!("{} of {asked}, printed {} of {}", numbers("held"), numbers("printed_held"), numbers("printed"))
+            }
+        };
+        json!([claim["paper"], claim["id"], claim["grade"], checks, verdict, decided, others])
     };
     page!("verdicts.md.jinja", json!({ "claims": claims.iter().map(row).collect::<Vec<_>>() }))
 }
@@ -43,8 +50,9 @@ fn page(document: &Value) -> Result<String, String> {
 /// The check that the page shows for a claim: the first that does not hold, or the first of a reproduced claim.
 fn decided(checks: &Value, verdict: &str) -> String {
     let checks = checks.as_array().map_or(&[][..], Vec::as_slice);
-    let failed = checks.iter().find(|check| check["outcome"] != "holds");
-    let Some(check) = failed.filter(|_| verdict != "reproduced").or(checks.first()) else { return "-".to_string() };
+    let counts = || checks.iter().filter(|check| check["added"] != true);
+    let failed = counts().find(|check| check["outcome"] != "holds");
+    let Some(check) = failed.filter(|_| verdict != "reproduced").or(counts().next()) else { return "-".to_string() };
     let text = |key: &str| cell(check[key].as_str().unwrap_or_default());
     let [value, low, high] = ["value", "low", "high"].map(|key| check[key].as_f64().map(short));
     let seeds = check["n"].as_u64().map_or(String::new(), |n| format!(", {n} seeds"));
@@ -89,16 +97,17 @@ mod tests {
                     "bound": ">= 10", "outcome": outcome })
         };
         let document = json!({ "claims": [
-            { "id": "A-1", "paper": "a", "verdict": "not-reproduced", "evidence": {
+            { "id": "A-1", "paper": "a", "verdict": "not-reproduced", "grade": "direction-holds",
+              "checks": { "held": 1, "asked": 2, "printed": 1, "printed_held": 1 }, "evidence": {
                 "checks": [check("first", 12.25, "holds"), check("second", 9.0, "fails")],
                 "variants": [{ "name": "alpha=1", "verdict": "reproduced" }] } },
-            { "id": "B-1", "paper": "b", "verdict": "reproduced", "evidence": {
+            { "id": "B-1", "paper": "b", "verdict": "reproduced", "grade": "holds", "evidence": {
                 "checks": [check("first", 12345.678, "holds")], "variants": [] } },
         ] });
         let page = page(&document).unwrap();
         let rows = [
-            "| A-1 | not-reproduced | second: 9 [8.5, 9.5], 30 seeds, asked >= 10 | alpha=1: reproduced |",
-            "| B-1 | reproduced | first: 12346 [12345, 12346], 30 seeds, asked >= 10 | - |",
+            "| A-1 | direction-holds | 1 of 2, printed 1 of 1 | not-reproduced | second: 9 [8.5, 9.5], 30 seeds, asked >= 10 | alpha=1: reproduced |",
+            "| B-1 | holds | - | reproduced | first: 12346 [12345, 12346], 30 seeds, asked >= 10 | - |",
         ];
         assert!(rows.iter().all(|row| page.contains(row)), "{page}");
         assert!(page.contains("\n## a\n") && page.contains("\n## b\n"));

@@ -91,8 +91,9 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
 /// The check that decides the verdict: the first that fails, else the first whose interval straddles the bound,
 /// else the first.
 fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
-    let first = |outcome| checks.iter().find(|c| c.outcome == outcome);
-    first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| checks.first())
+    let counts = || checks.iter().filter(|check| !check.added);
+    let first = |outcome| counts().find(|check| check.outcome == outcome);
+    first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| counts().next())
 }
 
 /// Why a claim was not run; empty for a theorem.

@@ -236,8 +236,9 @@ fn words(verdict: Verdict) -> &'static str {
 /// within its bound, else the first.
 fn decided(claim: &ClaimResult) -> String {
     let checks = &claim.evidence.checks;
-    let first = |outcome| checks.iter().find(|c: &&CheckResult| c.outcome == outcome);
-    let check = first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| checks.first());
+    let counts = || checks.iter().filter(|check: &&CheckResult| !check.added);
+    let first = |outcome| counts().find(|check| check.outcome == outcome);
+    let check = first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| counts().next());
     let Some(check) = check else {
         // A claim that was not tested may say why.
         let said = claim.evidence.detail.values();
