@@ -3,12 +3,12 @@
 use forebay_lab::render::digits::significant;
 use forebay_lab::render::svg::{Svg, Tenth};
 
-/// A chart.
+/// A chart with one horizontal and one vertical axis.
 pub(crate) struct Chart {
     /// Axis labels, with units.
     pub(crate) x: &'static str,
     pub(crate) y: &'static str,
-    /// Logarithmic y axis? Values of 0 or less are then left out.
+    /// Whether the y axis is logarithmic; values of 0 or less are then left out.
     pub(crate) log: bool,
     pub(crate) lines: Vec<Line>,
 }
