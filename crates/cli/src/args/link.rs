@@ -118,17 +118,23 @@ macro_rules! direction {
         $(#[$doc])*
         #[derive(Args, Debug)]
         struct $name {
-            #[arg(id = $rate, long = $rate, value_name = "RATE", hide_short_help = true, help = "As --rate, in this direction only")]
+            #[arg(id = $rate, long = $rate, value_name = "RATE", hide_short_help = true)]
+            #[arg(help = "As --rate, in this direction only")]
             rate: Option<String>,
-            #[arg(id = $delay, long = $delay, value_name = "TIME", hide_short_help = true, help = "As --delay, in this direction only")]
+            #[arg(id = $delay, long = $delay, value_name = "TIME", hide_short_help = true)]
+            #[arg(help = "As --delay, in this direction only")]
             delay: Option<String>,
-            #[arg(id = $queue, long = $queue, value_name = "SIZE", hide_short_help = true, help = "As --queue, in this direction only")]
+            #[arg(id = $queue, long = $queue, value_name = "SIZE", hide_short_help = true)]
+            #[arg(help = "As --queue, in this direction only")]
             queue: Option<String>,
-            #[arg(id = $aqm, long = $aqm, value_name = "DISCIPLINE", hide_short_help = true, help = "As --aqm, in this direction only")]
+            #[arg(id = $aqm, long = $aqm, value_name = "DISCIPLINE", hide_short_help = true)]
+            #[arg(help = "As --aqm, in this direction only")]
             aqm: Option<String>,
-            #[arg(id = $loss, long = $loss, value_name = "SHARE", hide_short_help = true, help = "As --loss, in this direction only")]
+            #[arg(id = $loss, long = $loss, value_name = "SHARE", hide_short_help = true)]
+            #[arg(help = "As --loss, in this direction only")]
             loss: Option<String>,
-            #[arg(id = $trace, long = $trace, value_name = "FILE", hide_short_help = true, conflicts_with = $rate, help = "As --trace, in this direction only")]
+            #[arg(id = $trace, long = $trace, value_name = "FILE", hide_short_help = true, conflicts_with = $rate)]
+            #[arg(help = "As --trace, in this direction only")]
             trace: Option<PathBuf>,
         }
 

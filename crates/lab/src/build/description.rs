@@ -7,7 +7,7 @@ use forebay_sim::network::LinkSpec;
 use super::lower;
 use crate::scenario::{FlowGroup, Scenario};
 
-/// More links or groups of flows are not listed one by one.
+/// If there are more links or groups of flows than this, only their number is given.
 const MOST: usize = 6;
 
 /// Such as `Link: 10mbit, buffer 250p. Traffic: 2 ftp, 1 cbr (voip). Each run 60s, measured after 10s.`

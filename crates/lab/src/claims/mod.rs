@@ -1,4 +1,5 @@
-//! Claims of papers as data, and the checks that decide them.
+//! Claims of papers as data, and the checks that decide them. A contender is a discipline that a scenario compares; the
+//! axes of a scenario are the keys that vary between its runs.
 
 pub mod exhibits;
 pub mod found;
@@ -61,7 +62,7 @@ impl Section {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Fixed id.
+    /// Id, which never changes.
     pub id: String,
     /// Section.
     pub section: String,
@@ -72,28 +73,28 @@ pub struct Claim {
     /// The paper's sentence.
     #[serde(default)]
     pub sentence: String,
-    /// The theorem that decides it, in place of checks.
+    /// Name of the theorem, tested by computation, that decides the claim in place of checks of runs.
     pub theorem: Option<String>,
     /// Why it cannot be tested here.
     pub not_run: Option<String>,
-    /// Why it does not hold, as far as known; shown only if it does not.
+    /// Why the claim does not hold, as far as known; not shown if it holds.
     pub why: Option<String>,
-    /// Why the paper's own numbers contradict it.
+    /// Why the paper's own numbers contradict the claim.
     pub contradicted: Option<String>,
-    /// What is lost, if it cannot be decided.
+    /// Which data of the paper are missing, if the claim cannot be decided without them.
     pub undecidable: Option<String>,
-    /// Why any rule would pass, drop-tail included.
+    /// Why every discipline would meet the claim, drop-tail included.
     pub vacuous: Option<String>,
     /// Checks; all must hold.
     #[serde(default, rename = "check")]
     pub checks: Vec<Check>,
 }
 
-/// Who says what a check requires.
+/// Who states the requirement of a check.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// The paper, bound included.
+    /// The paper states it, bound included.
     Printed,
     /// Our choice of a bound for a word of the paper, or a comparison that the paper does not state.
     #[default]
@@ -106,26 +107,26 @@ pub enum By {
 pub struct Check {
     /// Description.
     pub what: String,
-    /// Who says what it requires.
+    /// Who states its requirement.
     #[serde(default)]
     pub by: By,
     /// Whether it was added after the first run. It then counts for the grade and not for the verdict.
     #[serde(default)]
     pub added: bool,
-    /// Whether an added check replaces it, because it says more than the paper. It then counts for the verdict and not
-    /// for the grade.
+    /// Whether an added check replaces this one, because it requires more than the paper says. It then counts for the
+    /// verdict and not for the grade.
     #[serde(default)]
     pub replaced: bool,
     /// The quantity.
     pub quantity: String,
     /// Contender; default the subject of the section.
     pub of: Option<String>,
-    /// Values of axes; default all.
+    /// Values of the scenario's axes that select the runs; default all runs.
     #[serde(default, rename = "where")]
     pub at_points: Point,
-    /// Quantity on the x axis, for checks of a curve over all values of the axes.
+    /// Quantity on the x axis, for a check of a curve over all values of the axes.
     pub against: Option<String>,
-    /// Position on the curve.
+    /// Position on the x axis at which the curve is checked.
     pub at: Option<f64>,
     /// Least common x range of two curves, as a part of the shorter range.
     pub overlap: Option<f64>,
@@ -135,7 +136,7 @@ pub struct Check {
     pub more_than: Option<String>,
     /// The quantity is divided by that of this contender, and the bound applies to the quotient.
     pub relative_to: Option<String>,
-    /// Values of axes of the other contender, if they differ.
+    /// Values of the scenario's axes for the other contender, if they differ from those of this one.
     #[serde(default)]
     pub there: Point,
     /// Minimum difference.
@@ -187,7 +188,7 @@ impl Verdict {
     /// All verdicts, in the order of summaries.
     pub const ALL: [Self; 5] = [Self::Reproduced, Self::NotReproduced, Self::Inconclusive, Self::Refuted, Self::NotRun];
 
-    /// Fixed name.
+    /// Name of the verdict in files, which never changes.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -198,7 +199,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it was tested and does not hold or is inconclusive.
+    /// Whether the claim was tested and does not hold or is inconclusive, so that the reason is of interest.
     pub const fn asks_why(self) -> bool {
         matches!(self, Self::NotReproduced | Self::Inconclusive | Self::Refuted)
     }
@@ -233,13 +234,13 @@ pub struct CheckResult {
     pub bound: String,
     /// Outcome.
     pub outcome: Outcome,
-    /// Who says what it requires.
+    /// Who states its requirement.
     #[serde(default)]
     pub by: By,
     /// Whether it was added after the first run and counts only for the grade.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub added: bool,
-    /// Whether an added check replaces it, so that it counts only for the verdict.
+    /// Whether an added check replaces this one, so that it counts only for the verdict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaced: bool,
     /// Further remark.
@@ -280,7 +281,7 @@ pub struct VariantResult {
     pub checks: Vec<CheckResult>,
 }
 
-/// Key in `evidence.detail` of the reason why a claim cannot be tested.
+/// Key in `evidence.detail` with the reason why a claim cannot be tested.
 pub(crate) const NOT_RUN: &str = "not run";
 
 /// Further facts about a claim by name: numbers or text.
@@ -310,7 +311,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Why the claim was not tested, if so.
+    /// Why the claim was not tested; `None` if it was.
     pub fn not_run(&self) -> Option<&str> {
         self.detail.get(NOT_RUN)?.as_str()
     }
@@ -319,15 +320,16 @@ impl Evidence {
 /// A claim with its verdict: an entry of `reproduce --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimResult {
-    /// Fixed id.
+    /// Id of the claim, which never changes.
     pub id: String,
     /// Paper.
     pub paper: String,
     /// The claim.
     pub claim: String,
-    /// The verdict: that of the first reading.
+    /// The verdict under the first reading, which is the interpretation of the paper in our scenario files.
     pub verdict: Verdict,
-    /// How much of it holds, other readings included. `None` in results of earlier versions.
+    /// How much of the claim holds, also under other readings (interpretations) of the paper. `None` in results of
+    /// earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
     /// Reason of the grade; empty if the claim holds under the first reading.
@@ -336,10 +338,10 @@ pub struct ClaimResult {
     /// Numbers of checks that count for the grade.
     #[serde(default)]
     pub checks: Checks,
-    /// The reading that the grade depends on.
+    /// The other reading of the paper on which the grade depends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<ReadingFound>,
-    /// Why it does not hold, as far as known.
+    /// Why the claim does not hold, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Whether the verdict is from a quick run. A quick run has few seeds; if an interval straddles its bound, the mean

@@ -12,14 +12,15 @@ use crate::run::compare::{self, Group};
 use crate::run::store;
 use crate::scenario::{Found, InputError};
 
-/// The axis of the contenders, if several directories have the same ones.
+/// Name of the axis with the disciplines. There is such an axis if several directories have results of the same
+/// discipline.
 const DISCIPLINE: &str = "discipline";
-/// Differing keys of the scenarios that are listed.
+/// Most differing keys of the scenarios that are listed.
 const MOST_KEYS: usize = 12;
-/// Letters of a value that are shown.
+/// Most letters of a value that are shown.
 const MOST_LETTERS: usize = 60;
 
-/// One directory.
+/// A result directory with its runs.
 struct Place {
     /// Name in the tables.
     name: String,
@@ -80,7 +81,8 @@ pub fn compare(dirs: &[PathBuf]) -> Result<Compared, Failure> {
     Ok(Compared { summary, differing: differing(&places) })
 }
 
-/// The runs of a directory under its name, each with all `axes`. `is_shared`: the discipline becomes an axis; otherwise it follows the name.
+/// The runs of a directory under its name, with a value for each of `axes`. `is_shared`: the discipline becomes an
+/// axis; otherwise it follows the name.
 fn named(place: &Place, axes: &[&str], is_shared: bool) -> Vec<(Axes, RunRecord)> {
     let rename = |run: &RunRecord| {
         let summary = &run.summary;
@@ -93,7 +95,7 @@ fn named(place: &Place, axes: &[&str], is_shared: bool) -> Vec<(Axes, RunRecord)
             false => format!("{}: {}", place.name, summary.contender()),
         };
         let label = name.clone() + &record::label_end(axes.words());
-        // As in a directory, the contender is what the link has.
+        // The name counts as the discipline of the link, so that the tables take it for the contender.
         let summary = RunSummary { label, aqm: name, axes: axes.clone(), ..summary.clone() };
         (axes, RunRecord { summary, ..run.clone() })
     };
@@ -119,7 +121,7 @@ fn place(dir: &Path, dirs: &[PathBuf]) -> Result<Place, Failure> {
     Ok(Place { name: short_name(dir, dirs), runs, keys })
 }
 
-/// The axes of a sweep and their values, as keys.
+/// The axes of a sweep (keys that vary) and their values, as keys.
 fn vary(runs: &[RunRecord]) -> Vec<(String, String)> {
     let mut axes: Vec<(String, Vec<&str>)> = Vec::new();
     for (axis, value) in runs.iter().flat_map(|run| run.summary.axes.words()) {
@@ -164,7 +166,8 @@ fn shortened(value: &str) -> String {
     value.chars().take(MOST_LETTERS).chain("...".chars()).collect()
 }
 
-/// The keys whose values differ. The disciplines are in the table.
+/// The keys whose values differ between the scenarios, as lines of text. Keys of disciplines are left out: the table
+/// shows the disciplines.
 fn differing(places: &[Place]) -> Vec<String> {
     let mut all: Vec<&str> = Vec::new();
     for (key, _) in places.iter().flat_map(|place| &place.keys) {

@@ -55,7 +55,7 @@ pub(crate) struct Table<'a> {
     path: String,
     place: &'a Place,
     entries: &'a [Entry],
-    /// What its defaults depend on.
+    /// The context on which its defaults depend.
     pub(crate) setting: Setting<'a>,
 }
 
@@ -192,14 +192,14 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A quantity: text, or a number if the reader accepts one without a unit.
+/// Reads a quantity: text, or a number if the reader `read` accepts one without a unit.
 pub(crate) fn quantity<T>(node: &Node, path: &str, read: impl Fn(&str) -> Parsed<T>) -> Result<T, InputError> {
     let number_or_text = !matches!(node.value, Value::Flag(_));
     let words = node.scalar().filter(|_| number_or_text);
     read(words.as_deref().unwrap_or_default()).map_err(|bad| node.error(path, bad.accepts).hint(bad.hint))
 }
 
-/// The value for a word of `choices`.
+/// Reads a word of `choices` and returns the value that belongs to it.
 pub(crate) fn one_of<T: Copy>(node: &Node, path: &str, choices: &[(&str, T)]) -> Result<T, InputError> {
     quantity(node, path, |word| {
         let known = choices.iter().find(|(choice, _)| *choice == word).map(|(_, value)| *value);

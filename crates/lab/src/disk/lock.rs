@@ -35,7 +35,7 @@ impl Wait<'static> {
     pub const NEVER: Self = Self { stop: &NEVER, begins: &|_, _| () };
 }
 
-/// The right to write into a directory, until dropped.
+/// The right to write into a run directory; dropping it ends the right.
 #[derive(Debug)]
 pub struct WriteLock {
     dir: PathBuf,
