@@ -2,7 +2,7 @@
 
 use forebay_sim::outcome::TrackRow;
 
-/// Fields of a group of flows, or of one of its flows: name, quantity, unit, and how it is made.
+/// Fields of a group of flows, or of one of its flows: name, quantity, unit, and how values are averaged or counted.
 pub const FIELDS: [(&str, &str, &str, &str); 5] = [
     ("cwnd", "congestion window", "packets", "Mean of the senders."),
     ("rtt", "round-trip time", "ms", "Mean of the round trips that senders measured since the previous row."),
@@ -40,7 +40,7 @@ impl<'a> FlowColumn<'a> {
         groups.contains(&group).then_some(Self { group, flow: Some(flow), field })
     }
 
-    /// The quantity, its unit, and how it is made.
+    /// The quantity of the series, its unit, and how its values are averaged or counted.
     pub fn about(&self) -> (&'static str, &'static str, &'static str) {
         let (_, what, unit, how) = FIELDS[self.field];
         (what, unit, how)
@@ -65,7 +65,7 @@ fn mean(sum: f64, n: u32) -> Option<f64> {
     (n > 0).then(|| sum / f64::from(n))
 }
 
-/// Rounded, so that files stay small.
+/// Rounds to thousandths, so that files stay small.
 fn thousandths(x: f64) -> f64 {
     (x * 1e3).round() / 1e3
 }

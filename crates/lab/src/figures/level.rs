@@ -1,4 +1,4 @@
-//! Effort levels of a reproduction, and their number of seeds.
+//! Effort levels of a reproduction of a paper, and their number of seeds.
 
 use serde::Deserialize;
 

@@ -49,12 +49,12 @@ impl Look {
         tone.paint(text, self.colours)
     }
 
-    /// Width of running text: 100 columns, or less on a narrower terminal.
+    /// Width of running text: 100 columns, or that of the terminal if it is narrower.
     pub fn width(self) -> usize {
         self.columns.map_or(WIDEST, |columns| columns.min(WIDEST))
     }
 
-    /// `text` wrapped to that width; the first line starts with `first`, the others are indented to match.
+    /// `text` wrapped to [`Self::width`]; the first line starts with `first`, the others are indented to match.
     pub fn wrap(self, first: &str, text: &str) -> String {
         wrap_within(self.width(), first, text)
     }
