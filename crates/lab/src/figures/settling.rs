@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mean_of_a_second_averages_rows_ending_in_it() {
+    fn mean_of_second_averages_rows_ending_in_it() {
         let time: Vec<f64> = (1..=10).map(|i| f64::from(i) * 0.5).collect();
         let queue: Vec<f64> = (1..=10).map(f64::from).collect();
         assert_eq!(seconds(&time, &queue, 0.0, 5.0), [1.5, 3.5, 5.5, 7.5, 9.5]);

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_are_shown_as_changes_of_the_first() {
+    fn reading_is_shown_as_changes_and_read_back() {
         let space = Space::parse(TEXT).unwrap();
         assert_eq!((space.first(), space.size()), (Reading(vec![0, 1]), 6));
         let other = Reading(vec![1, 1]);

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn best_value_is_marked_if_intervals_do_not_overlap() {
+    fn best_value_is_marked_if_no_interval_overlaps() {
         let text = table(Look::PLAIN, &[contender(9.0, 40.0), contender(9.1, 20.0), contender(9.05, 30.0)]).text;
         let rows: Vec<&str> = text.lines().skip(2).take(3).collect();
         assert!(rows[1].ends_with("20.0 ± 1.0 *"), "{text}");

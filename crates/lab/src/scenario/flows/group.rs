@@ -122,7 +122,7 @@ fn start(table: &Table<'_>) -> Result<Option<Uniform>, InputError> {
     Ok(Kind::of(table)?.has(&START).then_some(start))
 }
 
-/// The keys that place flows in the network, and the kinds of network that have them.
+/// The keys that say which hosts the flows connect, and the kinds of network that have them.
 const PLACES: [(&str, &str); 5] = [
     (HOSTS.name, "dumbbell and parking-lot"),
     (ENTER.name, "parking-lot"),
