@@ -163,7 +163,7 @@ pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
 /// Why runs are refused as too large.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Excess {
-    /// What the runs take, as text.
+    /// Memory or time that the runs take, as text.
     pub runs: String,
     /// The limit without `--force`, as text.
     pub most: String,

@@ -26,9 +26,9 @@ pub enum Kind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// Label.
+    /// Label of the axis.
     pub label: String,
-    /// Unit.
+    /// Unit of the values.
     #[serde(default)]
     pub unit: String,
     /// Lower end; default from the data.
@@ -82,7 +82,7 @@ pub struct Rule {
     /// For a curve: rise per unit of x.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope: Option<f64>,
-    /// Label.
+    /// Label of the line.
     pub label: String,
 }
 
@@ -92,11 +92,11 @@ pub struct Rule {
 pub struct Figure {
     /// Name in the paper.
     pub id: String,
-    /// Title.
+    /// Title of the figure.
     pub title: String,
     /// Id of the section of `claims.toml`, an experiment of the paper, whose runs it shows.
     pub section: String,
-    /// Kind.
+    /// Kind of the figure.
     pub kind: Kind,
     /// Sentence below the figure.
     #[serde(default)]
@@ -137,9 +137,9 @@ pub struct Figure {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// Heading.
+    /// Heading of the column.
     pub label: String,
-    /// Unit.
+    /// Unit of the values.
     #[serde(default)]
     pub unit: String,
     /// Quantity; empty in a table of inputs.
@@ -182,7 +182,7 @@ pub struct Row {
 pub struct Table {
     /// Name in the paper.
     pub id: String,
-    /// Title.
+    /// Title of the table.
     pub title: String,
     /// Id of the section of `claims.toml`, an experiment of the paper, whose runs it shows.
     pub section: String,

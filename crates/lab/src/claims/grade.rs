@@ -42,7 +42,7 @@ impl Grade {
         Self::Vacuous,
     ];
 
-    /// Fixed name.
+    /// Name of the grade in files, which never changes.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Holds => "holds",

@@ -25,11 +25,11 @@ pub type Point = BTreeMap<String, String>;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
-    /// Name.
+    /// Id of the section, to which its claims refer.
     pub id: String,
-    /// Heading.
+    /// Heading of the section in reports.
     pub title: String,
-    /// Description.
+    /// Description of the experiment.
     pub text: String,
     /// Scenario; `None` for theory.
     pub scenario: Option<String>,
@@ -64,7 +64,7 @@ impl Section {
 pub struct Claim {
     /// Id, which never changes.
     pub id: String,
-    /// Section.
+    /// Id of the section to which the claim belongs.
     pub section: String,
     /// The claim in our words.
     pub claim: String,
@@ -105,7 +105,7 @@ pub enum By {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// Description.
+    /// Description of the check.
     pub what: String,
     /// Who states its requirement.
     #[serde(default)]
@@ -117,7 +117,7 @@ pub struct Check {
     /// verdict and not for the grade.
     #[serde(default)]
     pub replaced: bool,
-    /// The quantity.
+    /// The quantity that is checked, in the syntax of `docs/claims.md`.
     pub quantity: String,
     /// Contender; default the subject of the section.
     pub of: Option<String>,
@@ -139,7 +139,7 @@ pub struct Check {
     /// Values of the scenario's axes for the other contender, if they differ from those of this one.
     #[serde(default)]
     pub there: Point,
-    /// Minimum difference.
+    /// Minimum difference from the other contender's quantity.
     #[serde(default)]
     pub margin: f64,
     /// Factor on the other contender's quantity before the comparison.
@@ -230,7 +230,7 @@ pub struct CheckResult {
     pub high: Option<f64>,
     /// Number of seeds.
     pub n: usize,
-    /// The bound.
+    /// The bound of the check, as text.
     pub bound: String,
     /// Outcome.
     pub outcome: Outcome,
@@ -243,7 +243,7 @@ pub struct CheckResult {
     /// Whether an added check replaces this one, so that it counts only for the verdict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaced: bool,
-    /// Further remark.
+    /// Further remark on the result.
     pub note: Option<String>,
     /// How far the mean is outside the bound, relative to the values compared, 0 to 1. Not stored.
     #[serde(skip)]
@@ -275,9 +275,9 @@ pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckR
 pub struct VariantResult {
     /// Name of the variant.
     pub name: String,
-    /// Its verdict.
+    /// Verdict on the claim for the variant.
     pub verdict: Verdict,
-    /// Its checks.
+    /// Results of the checks for the variant.
     pub checks: Vec<CheckResult>,
 }
 
@@ -322,7 +322,7 @@ impl Evidence {
 pub struct ClaimResult {
     /// Id of the claim, which never changes.
     pub id: String,
-    /// Paper.
+    /// Name of the paper.
     pub paper: String,
     /// The claim.
     pub claim: String,
@@ -348,12 +348,12 @@ pub struct ClaimResult {
     /// decides.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
-    /// Evidence.
+    /// Evidence for the verdict.
     pub evidence: Evidence,
     /// Number of runs used.
     pub runs: usize,
     /// CPU seconds of those runs.
     pub cpu_seconds: f64,
-    /// Its section.
+    /// Id of the section to which the claim belongs.
     pub section: String,
 }

@@ -56,7 +56,7 @@ const AAQM_STAGES: usize = 2;
 const KINDS: [&str; 4] = ["video", "multimedia", "www", "ftp"];
 
 impl Model {
-    /// Reads a model.
+    /// Reads a model with its parameters, as figures and checks write it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let shows = match words.next().unwrap_or_default() {

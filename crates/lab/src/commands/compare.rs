@@ -34,7 +34,7 @@ pub struct Compared {
     /// The runs and their comparison. The contenders are the directories; if several directories have the same
     /// disciplines, these are an axis.
     pub summary: Summary,
-    /// Such as `topology.bottleneck.queue: 100p in a, 50p in b`.
+    /// The keys with their values, such as `topology.bottleneck.queue: 100p in a, 50p in b`.
     pub differing: Vec<String>,
 }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn differing_keys_are_listed_with_their_values() {
+    fn scenario_keys_that_differ_are_listed_with_values() {
         let a = place("a", "duration = \"5s\"\n[[flows]]\nname = \"ftp\"\ncount = 2\n[compare]\naqm = [\"pie\"]\n");
         let b =
             place("b", "duration = \"5s\"\n[[flows]]\nname = \"ftp\"\ncount = 3\nrtt = \"1ms\"\n[compare]\naqm = []\n");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_last_parts_of_paths_are_written_whole() {
+    fn directories_with_equal_names_are_shown_by_path() {
         let dirs = ["x/out", "y/out", "z"].map(PathBuf::from);
         assert_eq!(dirs.iter().map(|dir| short_name(dir, &dirs)).collect::<Vec<_>>(), ["x/out", "y/out", "z"]);
     }

@@ -176,7 +176,7 @@ pub struct ScenarioFile {
     pub path: String,
     /// Its title.
     pub title: String,
-    /// Simulations per seed.
+    /// Number of simulations for each seed.
     pub runs_per_seed: usize,
     /// Simulated seconds per simulation.
     pub duration_s: f64,

@@ -18,9 +18,9 @@ use crate::theory::stability;
 #[derive(Clone, Copy)]
 pub struct Side {
     what: Scaled,
-    /// Lower end.
+    /// Lower end of the range.
     pub from: f64,
-    /// Upper end.
+    /// Upper end of the range.
     pub to: f64,
 }
 
@@ -89,7 +89,7 @@ impl Side {
 /// Reads the two sides of a map, such as `flows=5..500` and `rtt=20ms..2s`; `None` without arguments.
 ///
 /// # Errors
-/// There are not two different sides.
+/// The arguments are not two different sides.
 pub fn sides(words: &[String]) -> Result<Option<[Side; 2]>, InputError> {
     let wrong = |found, accepts: &str| Err(InputError::new("--map", "", found, accepts));
     if words.is_empty() {

@@ -100,7 +100,7 @@ pub enum Answer {
     Fluid(Course),
     /// Answer of the Markov chain.
     Markov(Box<Markov>),
-    /// No answer.
+    /// The model has no answer.
     None(Silence),
 }
 

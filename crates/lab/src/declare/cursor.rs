@@ -153,7 +153,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// An optional quantity.
+    /// Reads the value of `key` as a quantity; `None` if the key is missing.
     pub(crate) fn maybe<T>(
         &self,
         key: &'static str,
@@ -162,7 +162,8 @@ impl<'a> Table<'a> {
         self.get(key).map(|node| quantity(node, &self.path_of(key), read)).transpose()
     }
 
-    /// One of the words of `choices`, with a default.
+    /// Reads the value of `key` as one of the words of `choices`; `default` if the key is missing, an error if there is
+    /// no default.
     pub(crate) fn word<T: Copy>(
         &self,
         key: &'static str,

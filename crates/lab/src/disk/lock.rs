@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_writer_at_a_time() {
+    fn lock_admits_one_writer_at_a_time() {
         let dir = place("turns");
         let (stop, inside) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_comma_lists_or_toml_lists() {
+    fn axis_values_are_comma_lists_or_toml_lists() {
         for (argument, want) in [
             ("q=20,30,40", &["20", "30", "40"][..]),
             ("q = [20, 30, 40]", &["20", "30", "40"]),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_include_both_ends_without_rounding_noise() {
+    fn axis_ranges_include_both_ends_without_rounding_errors() {
         for (argument, want) in [
             ("q=20..40/3", &["20", "30", "40"][..]),
             ("q=0.1..0.5/5", &["0.1", "0.2", "0.3", "0.4", "0.5"]),

@@ -76,7 +76,7 @@ mod tests {
     use forebay_aqm::base::time::Span;
 
     #[test]
-    fn columns_name_a_group_or_one_flow() {
+    fn series_names_select_a_group_or_one_flow() {
         let groups = ["ftp", "a.1", "pi"];
         let of = |text| FlowColumn::parse(text, &groups).map(|column| (column.group, column.flow));
         assert_eq!(of("ftp.cwnd"), Some(("ftp", None)));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_means_of_senders_and_packets() {
+    fn flow_series_are_means_of_senders_and_packets() {
         let row = TrackRow {
             senders: 2,
             cwnd_pkts: 30.0,

@@ -103,7 +103,7 @@ pub struct Space {
     pub version: u32,
     /// Name of the paper on the command line.
     pub paper: String,
-    /// The open settings.
+    /// The settings that the paper does not state.
     #[serde(rename = "dimension")]
     pub dimensions: Vec<Dimension>,
 }

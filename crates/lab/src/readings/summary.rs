@@ -30,7 +30,7 @@ pub struct ReadingsSummary {
     pub paper: String,
     /// Number of possible readings.
     pub size: u64,
-    /// Readings tried.
+    /// Number of readings tried.
     pub tried: usize,
     /// Readings in the Latin hypercube sample, in which values are as frequent as they are plausible.
     pub sampled: usize,
@@ -105,7 +105,7 @@ pub struct ClaimReadings {
 /// Conditions under which a claim holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Such as `min_rto in {1s, 2s} and ecn = on`.
+    /// The conditions, such as `min_rto in {1s, 2s} and ecn = on`.
     pub text: String,
     /// Fraction of the readings with these conditions under which the claim holds.
     pub holds: f64,

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_averaged_over_a_second() {
+    fn rate_curves_are_averaged_over_a_second() {
         let rows = [(0.5, Some(2e6)), (1.0, Some(4e6)), (1.5, None), (2.0, Some(1e6))];
         assert_eq!(Shown::Rate.rows(rows.to_vec()), [(1.0, Some(3.0)), (2.0, Some(0.5))]);
     }

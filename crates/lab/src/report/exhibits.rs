@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_outside_the_time_span_is_ignored() {
+    fn caption_ignores_data_outside_shown_time_span() {
         let points = Points::Places(vec![(0.0, Some(20.0)), (5.0, Some(8.0)), (6.0, None), (9.0, Some(11.0))]);
         let series = [Series { points, ..Series::default() }];
         let y = Axis { from: Some(8.0), to: Some(10.0), ..Axis::default() };

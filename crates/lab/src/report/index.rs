@@ -215,7 +215,7 @@ fn row(claim: &ClaimResult, href: &str) -> ClaimRow {
     }
 }
 
-/// Such as `variants: 2 of 3 reproduced`; `None` without variants.
+/// Text such as `variants: 2 of 3 reproduced`; `None` without variants.
 fn variants(claim: &ClaimResult) -> Option<String> {
     let all = &claim.evidence.variants;
     let good = all.iter().filter(|v| v.verdict == Verdict::Reproduced).count();

@@ -33,7 +33,7 @@ pub(super) struct PageData {
 pub(super) struct Notice {
     pub(super) valid: bool,
     pub(super) title: String,
-    /// Paragraphs.
+    /// Paragraphs of the notice.
     pub(super) text: Vec<String>,
 }
 
@@ -180,7 +180,7 @@ pub(super) struct Series {
     /// Lower ends of the band of a figure of kind `band`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) low: Option<Vec<f64>>,
-    /// Upper ends.
+    /// Upper ends of the band of a figure of kind `band`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) high: Option<Vec<f64>>,
     /// A closed curve around the points.

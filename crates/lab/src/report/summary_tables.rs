@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interval_width_sets_the_digits() {
+    fn digits_of_report_follow_width_of_confidence_interval() {
         let of = |mean, half| plus_minus(&Interval { mean, half, n: 10 });
         assert_eq!(of(7.1234, 0.234), "7.12 ± 0.23");
         assert_eq!(of(82.28, 1.5), "82.3 ± 1.5");

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_summed_and_ratios_weighted() {
+    fn class_counts_are_summed_and_ratios_weighted() {
         close("class.0.offered_pkts", 400.0);
         close("class.0.in.loss_ratio", 0.1);
         // (10 + 150) / 400.

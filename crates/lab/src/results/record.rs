@@ -141,7 +141,7 @@ pub enum Reference {
 /// Recorded series, one row per sampling interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRecord {
-    /// Seconds.
+    /// Times of the rows, in seconds.
     pub time_s: Vec<f64>,
     /// Queue at the sampling time.
     pub queue_pkts: Vec<f64>,
@@ -163,14 +163,14 @@ pub struct FlowRecord {
     pub class: u8,
     /// Payload that reached the receiver for the first time within the window.
     pub goodput_bytes: u64,
-    /// The same payload including headers.
+    /// Payload as in `goodput_bytes`, headers included.
     #[serde(default)]
     pub received_bytes: u64,
     /// Seconds active within the window.
     pub active_s: f64,
     /// Packets sent in the complete run.
     pub sent_pkts: u64,
-    /// Retransmissions among them.
+    /// Packets among `sent_pkts` that were retransmissions.
     pub retransmitted_pkts: u64,
     /// Timeouts in the complete run.
     pub timeouts: u64,
@@ -283,7 +283,7 @@ pub struct LinkRecord {
     /// The queueing delay of each class of traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitRecord>,
-    /// The series.
+    /// The time series.
     pub series: SeriesRecord,
 }
 

@@ -330,7 +330,7 @@ pub struct Loaded {
 /// Reads the results of a directory of `run`, `sweep` or `link`.
 ///
 /// # Errors
-/// It has no such results, or a file is damaged.
+/// The directory has no such results, or a file is damaged.
 pub fn load(dir: &Path) -> Result<Loaded, StoreError> {
     let Meta::Run(meta) = Meta::read(dir)? else {
         let reason = "is not of one scenario: load the directory of one of its experiments".to_string();

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_model_or_equilibrium_is_reported() {
+    fn stability_reports_missing_model_or_equilibrium() {
         let (spec, setting) = example(&[], "codel");
         assert_eq!(of(&spec, &setting), Err(NoAnswer::NoModel));
         // Marks alone cannot slow down that many flows; drops can, because dropped packets do not enter.

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn aims_are_parsed_with_units() {
+    fn tuning_aims_are_parsed_with_units() {
         let read = |text| Aim::parse(text).map(|aim| (aim.figure, aim.at_least, aim.bound));
         assert_eq!(read("queue<=20ms"), Ok((Figure::Queue(Unit::Ms), false, 20.0)));
         assert_eq!(read("queue >= 50p"), Ok((Figure::Queue(Unit::Pkts), true, 50.0)));

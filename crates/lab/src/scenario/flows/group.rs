@@ -97,9 +97,9 @@ const DIRECTION: Words<Direction> = Words(&[("forward", Direction::Forward), ("r
 /// Traffic class of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// This class.
+    /// The same class for all packets of the group.
     Fixed(u8),
-    /// The number of the flow's host.
+    /// The number of the host that the flow uses.
     Host,
 }
 

@@ -89,7 +89,8 @@ impl Rtt {
         if let Self::Measured(times) = self { times.len() } else { 0 }
     }
 
-    /// As a scenario writes it. Measurements are inline, so that a stored scenario does not depend on other files.
+    /// The round-trip times as a scenario writes them. Measurements are inline, so that a stored scenario does not
+    /// depend on other files.
     fn show(&self) -> String {
         let time = |time: Span| quote(&show_span(time));
         match self {

@@ -37,7 +37,7 @@ fn markov_model_matches_the_red_tail_example() {
 }
 
 #[test]
-fn unstable_loop_has_markov_chain_but_no_linear_deviation() {
+fn unstable_loop_gives_chain_without_linear_deviation() {
     let (spec, setting) = example(&[], "droptail");
     let calm = of(&spec, &setting, &ask(0.014, 1.99)).unwrap();
     let wild = of(&spec, &setting, &ask(0.014, 2.01)).unwrap();
