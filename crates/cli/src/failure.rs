@@ -9,10 +9,10 @@ use forebay_lab::store::StoreError;
 
 use crate::interrupt;
 
-/// How a command ended. This crate's README lists the exit codes.
+/// How a command ended; it determines the exit code. This crate's README lists the exit codes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
-    /// Done.
+    /// The command did what it should.
     Done,
     /// A run failed, its results could not be written, or the timing of a live run was invalid.
     Failed,
@@ -77,12 +77,12 @@ impl std::fmt::Display for Failure {
 }
 
 impl Failure {
-    /// A run failed.
+    /// The failure for a run that failed for the reason `what`.
     pub(crate) const fn run(what: String) -> Self {
         Self::Command(commands::Failure::Run(what))
     }
 
-    /// This machine lacks a capability.
+    /// The failure if this machine lacks `what`, which the command needs.
     pub(crate) const fn unavailable(what: String) -> Self {
         Self::Command(commands::Failure::Unavailable(what))
     }
@@ -110,7 +110,7 @@ impl Failure {
         }
     }
 
-    /// The `error` of the JSON document.
+    /// The failure as the key `error` of the JSON document that `--json` prints.
     pub(crate) fn document(&self) -> ErrorDocument {
         match self {
             Self::Command(failure) => failure.document(),

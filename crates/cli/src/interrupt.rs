@@ -8,12 +8,12 @@ pub(crate) const CODE: u8 = 130;
 static STOP: AtomicBool = AtomicBool::new(false);
 static PATIENT: AtomicBool = AtomicBool::new(false);
 
-/// The flag that an interruption sets after [`watch`] was called.
+/// The flag that Ctrl-C or SIGTERM sets after [`watch`] was called.
 pub(crate) fn flag() -> &'static AtomicBool {
     &STOP
 }
 
-/// Installs the handler. Returns the flag that an interruption sets.
+/// Installs the handler for Ctrl-C and SIGTERM. Returns the flag that they set.
 pub(crate) fn watch() -> &'static AtomicBool {
     // Under nohup the loss of the terminal must not stop the batch, but all signals share one handler. Without it
     // SIGINT and SIGTERM end the process at once; finished runs are kept.

@@ -1,4 +1,4 @@
-//! The program. Everything is in the library.
+//! The program `forebay`. It only calls the library of this crate.
 
 use std::process::ExitCode;
 

@@ -44,12 +44,12 @@ impl Program {
         Some(command)
     }
 
-    /// Identifies this build.
+    /// Identifies this build of the program: results of another build are not reused.
     pub(crate) fn build(&self) -> &str {
         self.build.get_or_init(|| build(env!("FOREBAY_REVISION"), self.file.as_deref()))
     }
 
-    /// The program and its command line, for `meta.json`.
+    /// The build and the command line of the program, for `meta.json`.
     pub(crate) fn origin(&self) -> Origin {
         let command: Vec<String> = self.words().map(|word| quote(&word.to_string_lossy())).collect();
         Origin { revision: Some(Revision::of(env!("FOREBAY_REVISION"))), command: Some(command.join(" ")) }

@@ -1,4 +1,5 @@
-//! Upper estimate of memory and time of runs, made before they start, to refuse runs that are far too large.
+//! Upper estimate of memory and time of runs, made before they start, to refuse runs that are far too large. A case is
+//! a combination of the values that vary; each runs with every compared discipline.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +36,7 @@ impl Budget {
 
 /// Assumed memory of a machine that does not report it, in bytes.
 const UNKNOWN: f64 = 8.0 * 1024.0 * 1024.0 * 1024.0;
-/// Bytes of the program without flows.
+/// Bytes of the program's memory without flows.
 const PROGRAM: f64 = 6e6;
 /// Bytes per flow. Measured: 0.9 KB (docs/performance.md).
 const FLOW: f64 = 2_000.0;
@@ -47,10 +48,10 @@ const TRAVELLING: f64 = 64.0;
 const NUMBER: f64 = 8.0;
 /// Bytes per possible length of a queue under study, during measurement and in the record.
 const LENGTH: f64 = 64.0;
-/// Bytes per possible length of such a queue, while a report with its distribution is built.
+/// Bytes per possible length of a queue under study, while a report with the distribution of the queue is built.
 const SHOWN: f64 = 450.0;
-/// Numbers per row of the series of a link under study, probes included. Each requested class adds three numbers, each
-/// class of traffic two, each series of flows eight.
+/// Numbers per row of the time series of a link under study, probes included. Each requested service class adds three
+/// numbers, each class of traffic two, each series of flows eight.
 const COLUMNS: f64 = 16.0;
 /// Bytes per completed file: in the simulator, and in the record.
 const COMPLETION: f64 = 64.0;
@@ -88,7 +89,7 @@ fn of(net: &Network) -> Run {
             lengths += waiting;
         }
         if link.lane.study || !link.is_fast() {
-            // Assumed busy all the time.
+            // The link is assumed to be busy all the time.
             let sent = link.lane.most_rate() / 8.0 / shortest * secs;
             passed += sent;
             held = held.max(TRAVELLING * backlog::room(link, 8.0 * shortest).min(sent));
@@ -150,7 +151,7 @@ pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
     let all = || cases.iter().flatten();
     let (seeds, largest) = (plan.seeds.len() as f64, all().map(|run| run.takes.bytes).fold(0.0, f64::max));
     let at_once = (jobs.max(1) as f64).min(all().count() as f64 * seeds);
-    // After the runs, a report shows some cases, each with all contenders.
+    // After the runs, a report shows some cases, each with all its disciplines.
     let mut shown: Vec<f64> = cases.iter().map(|case| case.iter().map(|run| run.shown).sum()).collect();
     shown.sort_by(|a, b| b.total_cmp(a));
     Estimate {
@@ -162,7 +163,7 @@ pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
 /// Why runs are refused as too large.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Excess {
-    /// What the runs take, as text.
+    /// Memory or time that the runs take, as text.
     pub runs: String,
     /// The limit without `--force`, as text.
     pub most: String,
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn time_grows_with_packets_and_runs() {
+    fn estimated_time_grows_with_packets_and_runs() {
         // 10 Mbit/s are 83,333 packets of 1500 bytes in 100 s, and as many ACKs; six runs, two at a time.
         let small = of_text(&[]);
         assert!(small.seconds > 0.02 && small.seconds < 1.0, "{small:?}");
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_grows_with_flows_and_buffers() {
+    fn estimated_memory_grows_with_flows_and_buffers() {
         let (few, many) = (of_text(&[]), of_text(&["flows.ftp.count=1000000"]));
         assert!(few.bytes < 30e6 && many.bytes > 1e9, "{few:?} {many:?}");
         let deep = of_text(&["topology.bottleneck.queue=1000000000p", "topology.bottleneck.rate=10gbit"]);
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_includes_completed_files() {
+    fn estimated_memory_includes_records_of_completed_files() {
         let topology = "kind = \"dumbbell\"\nbottleneck = { rate = \"10gbit\", delay = \"1ms\", queue = \"100p\" }\n\
              access = { hosts = 5, rate = \"10gbit\", delays = [\"1ms\"] }\negress = { delay = \"1ms\" }\n";
         let web = |think: &str| {
@@ -281,7 +282,7 @@ mod tests {
     const FLOODED: f64 = 48.0 * 9e6 * 20.0;
 
     #[test]
-    fn memory_includes_datagrams_queued_at_any_link() {
+    fn estimated_memory_includes_datagrams_queued_at_any_link() {
         let bell = |bottleneck: &str, access: &str, egress: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"10mbit\", delay = \"10ms\", {bottleneck} }}\n\
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_or_stopped_links_fill_their_buffers() {
+    fn estimate_fills_buffers_of_slow_or_stopped_links() {
         let bell = |wire: &str, access: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"10gbit\", delay = \"1ms\", queue = \"10p\" }}\n\
@@ -343,7 +344,7 @@ mod tests {
         assert!(bytes_of(&down, FLOOD) > 0.75 * FLOODED, "{:e}", bytes_of(&down, FLOOD));
         let levels = bell(", rate_levels = { rates = [\"1mbit\", \"10gbit\"], hold = \"20s\" }", rate);
         assert!(bytes_of(&levels, FLOOD) > FLOODED, "{:e}", bytes_of(&levels, FLOOD));
-        // 12 Mbit/s each.
+        // One packet per millisecond: 12 Mbit/s.
         let trace = bell("rate_trace = [1]", "");
         assert!(bytes_of(&trace, FLOOD) > 0.95 * FLOODED, "{:e}", bytes_of(&trace, FLOOD));
         // A link that becomes fast later delivers more to the next one.
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_depends_on_windows_and_propagating_packets() {
+    fn estimated_memory_includes_windows_and_propagating_packets() {
         let bell = |delay: &str, access: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"100gbit\", delay = \"{delay}\", queue = \"100p\" }}\n\
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn paper_scenarios_are_within_the_budget() {
+    fn estimates_of_paper_scenarios_are_within_limits() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folders = ["papers/msc", "papers/aaqm", "papers/raqm", "papers/red-tail", "papers/msvb", "examples"];
         let files = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
@@ -392,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_a_budget() {
+    fn budget_of_this_machine_has_memory_and_time() {
         let budget = Budget::of_this_machine();
         assert!(budget.bytes > 1e8 && budget.seconds == 86_400.0);
     }

@@ -73,11 +73,11 @@ pub struct Fault {
     pub column: Option<usize>,
     /// Dotted path of the key; empty if no key is concerned.
     pub key: String,
-    /// What was found there.
+    /// What was found at this place.
     pub found: Found,
     /// What is accepted; shown after "expected ".
     pub accepts: String,
-    /// How to correct it.
+    /// How to correct the input.
     pub hint: Option<String>,
 }
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn message_is_one_line() {
+    fn error_message_is_one_line() {
         assert_eq!(
             wrong_unit().to_string(),
             "scenario.toml:7: topology.bottleneck.rate: found '10mbps', expected a rate such as 15mbit (write 10mbit)"
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_all_parts_and_the_message() {
+    fn json_of_error_has_all_parts_and_message() {
         let json = serde_json::to_value(wrong_unit()).unwrap();
         assert_eq!(json["kind"], "input");
         assert_eq!(json["line"], 7);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_input_is_short_and_on_one_line() {
+    fn error_quotes_input_shortened_and_on_one_line() {
         assert_eq!(Found::text("a\nb").as_str(), "a\\nb");
         assert_eq!(Found::text(&"x".repeat(500)).as_str().len(), LONGEST + 3);
     }

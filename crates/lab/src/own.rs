@@ -20,7 +20,7 @@ pub fn register(own: Own) -> bool {
     !taken
 }
 
-/// Registers a discipline, replacing a custom one of the same name. `false` if the name is built in.
+/// Registers a discipline, replacing a custom one of the same name. `false` if a built-in discipline has this name.
 pub fn replace(own: Own) -> bool {
     let name = own.entry().name;
     if ENTRIES.iter().any(|entry| entry.name == name) {

@@ -69,10 +69,10 @@ pub(crate) struct DetachArgs {
 
 Rates are averages over the last second. Ctrl-C ends the display. Without a terminal, top prints once and exits.")]
 pub(crate) struct TopArgs {
-    /// Device (default: all attached devices).
+    /// Device to show (default: all attached devices).
     #[arg(value_name = "DEV")]
     pub(crate) device: Option<String>,
-    /// Print once and exit.
+    /// Print the state of the devices once and exit.
     #[arg(long)]
     pub(crate) once: bool,
 }

@@ -15,17 +15,18 @@ pub(crate) struct BatchArgs {
     /// Scenario file, or - for standard input.
     #[arg(value_name = "SCENARIO.toml")]
     pub(crate) scenario: PathBuf,
-    /// Discipline to use instead of the file's; repeatable, the first is the baseline. It runs on the links of
-    /// compare.links: by default on every bottleneck, in the forward direction only (graph: on every link under study).
+    /// Discipline to use instead of those in the scenario file; repeatable, and differences are from the first. It runs
+    /// on the links of compare.links: by default on every bottleneck, in the forward direction only (graph: on every
+    /// link under study).
     #[arg(long = "aqm", value_name = "DISCIPLINE")]
     pub(crate) aqm: Vec<String>,
-    /// Run the disciplines on both directions of the links of compare.links.
+    /// Run the disciplines also on the opposite direction of each link of compare.links.
     #[arg(long = "both-directions")]
     pub(crate) both_directions: bool,
-    /// First seed.
+    /// First seed. A discipline runs once with each of several consecutive seeds.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(0..=LARGEST_SEED))]
     pub(crate) seed: u64,
-    /// Seeds per discipline.
+    /// Number of seeds, and thus of runs, for each discipline.
     #[arg(long, visible_alias = "seeds", value_name = "N", default_value_t = 5)]
     #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
     pub(crate) runs: u64,
@@ -35,18 +36,19 @@ pub(crate) struct BatchArgs {
     /// Output directory (default: runs/<file>-<hash of the resolved scenario>).
     #[arg(short, long, visible_alias = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Columns of the first table, such as goodput_bps,wait_ms.p99 (default: those that fit and have values).
+    /// Metrics in the first table of results, such as goodput_bps,wait_ms.p99 (default: those that fit and have
+    /// values).
     #[arg(long, value_name = "METRIC,...", value_delimiter = ',')]
     #[arg(value_parser = metrics(), hide_possible_values = true)]
     pub(crate) columns: Vec<String>,
-    /// Run even if it will use over half of the memory or take over a day.
+    /// Run even if the estimate is over half of the memory or over a day.
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
 }
 
-/// A batch and the axes to run it over.
+/// A scenario to run, and those of its keys that vary (axes): it is run with each combination of their values.
 #[derive(Args, Debug)]
 pub(crate) struct GridArgs {
     /// Scenario key to vary and its values, e.g. flows.0.count=5,50,150; repeatable.
@@ -64,18 +66,18 @@ pub(crate) struct Jobs {
     pub(crate) jobs: Option<u16>,
 }
 
-/// The names of metrics.
+/// Accepts the names of metrics that tables can show.
 fn metrics() -> PossibleValuesParser {
     METRICS.map(|metric| metric.name).into()
 }
 
 impl BatchArgs {
-    /// What tables show: `--columns`, else what the scenario asks for.
+    /// What tables of results show: the metrics of `--columns`, else those that the scenario requests.
     pub(crate) fn shown(&self, of_scenario: Shown) -> Shown {
         if self.columns.is_empty() { of_scenario } else { Shown { columns: self.columns.clone(), ..of_scenario } }
     }
 
-    /// The batch: scenario, seeds, output directory, limits.
+    /// These arguments as a batch of runs: scenario, seeds, output directory, limits.
     pub(crate) fn batch(&self) -> Batch<'_> {
         Batch {
             file: &self.scenario,
@@ -87,7 +89,7 @@ impl BatchArgs {
         }
     }
 
-    /// Changes to the scenario, including these axes.
+    /// The changes that these arguments make to the scenario; `vary` has the arguments of `--vary`.
     pub(crate) fn changes(&self, vary: &[String]) -> Overrides {
         Overrides {
             sets: self.set.clone(),

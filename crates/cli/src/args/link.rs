@@ -30,7 +30,7 @@ network of this machine is not changed; only unprivileged user namespaces are ne
 through the outer link. Up means client to server. Arguments without up- or down- apply to both directions.
 
 Exit code: that of COMMAND, or 1 if timing was invalid or packets were lost outside the emulated link. Results are \
-kept and state the reason.")]
+kept in either case and state the reason.")]
 pub(crate) struct LinkArgs {
     /// Rate, e.g. 50mbit (default: 1gbit if there is no trace).
     #[arg(long, value_name = "RATE")]
@@ -44,7 +44,7 @@ pub(crate) struct LinkArgs {
     /// Queue discipline.
     #[arg(long, value_name = "DISCIPLINE", default_value = "droptail")]
     aqm: String,
-    /// Random loss on the wire: 0.01 or 1%.
+    /// Probability that the wire loses a packet, after the queue: 0.01 or 1%.
     #[arg(long, value_name = "SHARE", default_value = "0")]
     loss: String,
     /// Trace of delivery opportunities, as for mm-link(1): one time in ms per line.
@@ -66,20 +66,20 @@ pub(crate) struct LinkArgs {
     /// Write results and a report to this directory, as `forebay run` does.
     #[arg(short, long, visible_alias = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Also record every arrival and its fate in DIR/up.csv and DIR/down.csv.
+    /// Also record every arrival and its fate (sent, marked, dropped or lost) in DIR/up.csv and DIR/down.csv.
     #[arg(long, requires = "output")]
     pub(crate) record: bool,
     /// Run no command: replay the arrivals in DIR, which --record wrote, and count the packets whose verdict (sent,
     /// marked, dropped or lost) differs.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "command", "server"])]
     pub(crate) replay: Option<PathBuf>,
-    /// Series of the report in DIR, such as up.rtt, down.rate or up.delay; up is from client to server.
+    /// Time series that the report in DIR shows, such as up.rtt, down.rate or up.delay; up is from client to server.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "queue")]
     series: Vec<String>,
-    /// Sampling interval of the series in DIR; doubles whenever a series reaches 2^20 rows.
+    /// Sampling interval of the time series in DIR; doubles whenever a series reaches 2^20 rows.
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     sample: String,
-    /// Largest accepted p99 transmit lateness; beyond it the run is invalid.
+    /// Largest accepted 99th percentile of how late packets leave; if it is exceeded, the run counts as invalid.
     #[arg(long, value_name = "TIME", default_value = "2ms")]
     late: String,
     /// Packet I/O: AF_PACKET ring, or tun (needs /dev/net/tun).
@@ -98,7 +98,7 @@ pub(crate) struct LinkArgs {
 pub(crate) enum PortWord {
     /// Packet sockets with a memory-mapped ring (AF_PACKET).
     Ring,
-    /// Tun devices.
+    /// Tun devices (virtual network interfaces whose packets a program reads and writes).
     Tun,
 }
 
@@ -112,23 +112,29 @@ impl PortWord {
     }
 }
 
-/// The arguments of one direction; each name starts with `up-` or `down-`.
+/// The arguments of one direction of the emulated link; each name starts with `up-` or `down-`.
 macro_rules! direction {
     ($(#[$doc:meta])* $name:ident $rate:literal $delay:literal $queue:literal $aqm:literal $loss:literal $trace:literal) => {
         $(#[$doc])*
         #[derive(Args, Debug)]
         struct $name {
-            #[arg(id = $rate, long = $rate, value_name = "RATE", hide_short_help = true, help = "One direction only")]
+            #[arg(id = $rate, long = $rate, value_name = "RATE", hide_short_help = true)]
+            #[arg(help = "As --rate, in this direction only")]
             rate: Option<String>,
-            #[arg(id = $delay, long = $delay, value_name = "TIME", hide_short_help = true, help = "")]
+            #[arg(id = $delay, long = $delay, value_name = "TIME", hide_short_help = true)]
+            #[arg(help = "As --delay, in this direction only")]
             delay: Option<String>,
-            #[arg(id = $queue, long = $queue, value_name = "SIZE", hide_short_help = true, help = "")]
+            #[arg(id = $queue, long = $queue, value_name = "SIZE", hide_short_help = true)]
+            #[arg(help = "As --queue, in this direction only")]
             queue: Option<String>,
-            #[arg(id = $aqm, long = $aqm, value_name = "DISCIPLINE", hide_short_help = true, help = "")]
+            #[arg(id = $aqm, long = $aqm, value_name = "DISCIPLINE", hide_short_help = true)]
+            #[arg(help = "As --aqm, in this direction only")]
             aqm: Option<String>,
-            #[arg(id = $loss, long = $loss, value_name = "SHARE", hide_short_help = true, help = "")]
+            #[arg(id = $loss, long = $loss, value_name = "SHARE", hide_short_help = true)]
+            #[arg(help = "As --loss, in this direction only")]
             loss: Option<String>,
-            #[arg(id = $trace, long = $trace, value_name = "FILE", hide_short_help = true, conflicts_with = $rate, help = "")]
+            #[arg(id = $trace, long = $trace, value_name = "FILE", hide_short_help = true, conflicts_with = $rate)]
+            #[arg(help = "As --trace, in this direction only")]
             trace: Option<PathBuf>,
         }
 
@@ -142,15 +148,15 @@ macro_rules! direction {
 }
 
 direction! {
-    /// Client to server.
+    /// Arguments of the direction from client to server.
     Up "up-rate" "up-delay" "up-queue" "up-aqm" "up-loss" "up-trace"
 }
 direction! {
-    /// Server to client.
+    /// Arguments of the direction from server to client.
     Down "down-rate" "down-delay" "down-queue" "down-aqm" "down-loss" "down-trace"
 }
 
-/// The values given for one direction only.
+/// The arguments given for one direction only; `None` where the arguments for both directions apply.
 struct Given<'a> {
     rate: &'a Option<String>,
     delay: &'a Option<String>,
@@ -160,13 +166,13 @@ struct Given<'a> {
     trace: &'a Option<PathBuf>,
 }
 
-/// Rate where no rate and no trace is given.
+/// Link rate if neither a rate nor a trace is given.
 const RATE: &str = "1gbit";
 /// Bytes of a full-size Ethernet frame without FCS.
 const PACKET: u32 = 1514;
 
 impl LinkArgs {
-    /// The link as a scenario. Duration and traffic are placeholders until the command has run.
+    /// The emulated link as a scenario. Duration and traffic are placeholders until the command has run.
     pub(crate) fn case(&self) -> Result<Case, InputError> {
         let mut out = format!(
             "version = 1\ntitle = \"link\"\nduration = \"1s\"\npacket = {PACKET}\n\
@@ -195,7 +201,7 @@ impl LinkArgs {
         Ok(cases.swap_remove(0))
     }
 
-    /// The scenario keys of one direction.
+    /// The keys of the link in the scenario for one direction.
     fn lane(&self, name: &str, given: &Given<'_>) -> Result<String, InputError> {
         let own = |own: &Option<String>, both: &str| own.clone().unwrap_or_else(|| both.to_string());
         let mut out = String::new();
@@ -232,12 +238,12 @@ impl LinkArgs {
         }
     }
 
-    /// Sampling interval of the series.
+    /// Sampling interval of the time series in the output directory.
     pub(crate) fn sample(&self) -> Result<Span, InputError> {
         time("--sample", &self.sample)
     }
 
-    /// Largest accepted p99 lateness.
+    /// Largest accepted 99th percentile of how late packets leave.
     pub(crate) fn late(&self) -> Result<Span, InputError> {
         time("--late", &self.late)
     }

@@ -47,12 +47,12 @@ pub(crate) struct Cli {
     /// Print only results and errors, no progress or notes.
     #[arg(short, long, global = true, display_order = 901)]
     pub(crate) quiet: bool,
-    /// Subcommand.
+    /// The subcommand to run.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// Subcommands.
+/// The subcommands of `forebay`.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// List disciplines, congestion controls, traffic, topologies, papers, scenario files.
@@ -65,11 +65,12 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Reproduce a paper's experiments and check its claims.
     Reproduce(ReproduceArgs),
-    /// Search the settings that a paper leaves open: under which of them its claims hold.
+    /// Try values for the settings that a paper does not state; report under which of them its claims hold.
     Readings(ReadingsArgs),
     /// Evaluate analytical models of a scenario (no packets are simulated).
     Theory(TheoryArgs),
-    /// Search for parameters that meet an aim in the model, then check them in simulation.
+    /// Search for parameters that meet an aim (a bound on queue or margins) in the model, then check them in
+    /// simulation.
     Tune(TuneArgs),
     /// Rebuild DIR/report.html from the results in DIR.
     Report(ReportArgs),
@@ -77,9 +78,9 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Compare the results of several directories in one table.
     Compare(CompareArgs),
-    /// Measure simulator speed on the standard cases.
+    /// Measure the speed of the simulator with fixed benchmark scenarios.
     Bench(BenchArgs),
-    /// Run a command behind an emulated link: real traffic through the same disciplines.
+    /// Run a command behind an emulated link: its real packets pass the same disciplines as in the simulator.
     Link(Box<LinkArgs>),
     /// Check what this machine supports, and how to add what is missing.
     #[command(after_help = "Examples:\n  forebay doctor\n  forebay doctor --json | jq .link")]
@@ -88,15 +89,15 @@ pub(crate) enum Command {
     Attach(AttachArgs),
     /// Undo attach: restore the device's previous qdisc.
     Detach(DetachArgs),
-    /// Show the current state of attached devices.
+    /// Show the current state of the devices on which `forebay attach` runs a control law.
     Top(TopArgs),
-    /// Print a shell completion script.
+    /// Print a script with which a shell completes the arguments of forebay.
     Completions(CompletionsArgs),
     /// Print the manual page, or write one page per command.
     Man(ManArgs),
 }
 
-/// Parses a topic from its name.
+/// Accepts the name of a topic that `forebay list` can show.
 fn topics() -> impl TypedValueParser<Value = Topic> {
     let words = Topic::ALL.map(|topic| PossibleValue::new(topic.word()).help(topic.summary()));
     PossibleValuesParser::new(words).try_map(|word| Topic::ALL.into_iter().find(|t| t.word() == word).ok_or("no topic"))
@@ -148,7 +149,7 @@ pub(crate) struct RunArgs {
     pub(crate) batch: BatchArgs,
 }
 
-/// The backend of a run.
+/// Where runs take place.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum On {
     /// Simulate.
@@ -191,7 +192,8 @@ pub(crate) struct ReproduceArgs {
     /// Papers or claim ids (default: all papers).
     #[arg(value_name = "PAPER|CLAIM")]
     pub(crate) names: Vec<String>,
-    /// Run 3 seeds instead of 10. Verdicts are provisional. The paper's claims.toml can set another number for --quick.
+    /// Run 3 seeds instead of 10. Verdicts are then provisional. The paper's claims.toml can set another number for
+    /// --quick.
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
     /// Run 30 seeds instead of 10. The paper's claims.toml can set another number for --full.
@@ -214,20 +216,21 @@ pub(crate) struct ReproduceArgs {
   forebay readings raqm --readings 200 --confirm 0
   forebay readings msc --budget 3600 --json
 
-papers/PAPER/readings.toml has the open settings and their candidates. Tried readings are kept: repeat the command to \
-resume, or with more readings.")]
+A reading is a combination of values for the settings that the paper does not state. papers/PAPER/readings.toml has \
+these settings and their candidate values. Results are kept: repeat the command to resume after an interruption, or to \
+try more readings (larger --readings).")]
 pub(crate) struct ReadingsArgs {
-    /// Paper.
+    /// Name of a paper, as in `forebay list papers`.
     #[arg(value_name = "PAPER")]
     pub(crate) paper: String,
-    /// Number of readings to try.
+    /// Number of readings (combinations of values) to try.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = value_parser!(u64).range(1..=10_000_000))]
     pub(crate) readings: u64,
-    /// Seeds of each reading.
+    /// Number of seeds with which each reading is simulated.
     #[arg(long, visible_alias = "runs", value_name = "N", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: u64,
-    /// Number of fresh seeds for a second run of the best settings found; 0: no second run.
+    /// Number of further seeds with which the best readings are simulated again; 0: not again.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = value_parser!(u64).range(0..=10_000))]
     pub(crate) confirm: u64,
     /// Stop the search after this many seconds.
@@ -250,12 +253,12 @@ pub(crate) struct ReadingsArgs {
   forebay tune case1.toml --aqm pi --for 'queue<=20ms' \\
       --vary flows.ftp.count=20,40,80 --json | jq -r .aqm
 
-Free parameters are all numeric parameters of the discipline that --aqm does not set; for pi the search starts at \
-its design rule. With axes, the aims must hold at every point. A queue aim is also checked in simulation; margins \
-are properties of the model only. Exit code 1 if an aim is not met.")]
+The search varies all numeric parameters of the discipline that --aqm does not set; for pi it starts at preset=tuned, \
+its design rule. With --vary, the aims must hold at every combination of the values. A queue aim is also checked in \
+simulation; margins are properties of the model only. Exit code 1 if an aim is not met.")]
 pub(crate) struct TuneArgs {
     /// Aim: queue<=20ms or queue<=50p (packets), delay-margin>=50ms, phase-margin>=45 (degrees), gain-margin>=2
-    /// (ratio); repeatable.
+    /// (ratio); repeatable, and all must be met.
     #[arg(long = "for", value_name = "AIM", required = true)]
     pub(crate) aims: Vec<String>,
     #[command(flatten)]
@@ -282,21 +285,21 @@ pub(crate) struct PlotArgs {
     /// Directory written by `run`, `sweep`, `link` or `reproduce PAPER`.
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Name of the figure, or the beginning of one name.
+    /// Name of a figure, or a beginning that only one name has.
     #[arg(long, value_name = "NAME", requires = "output")]
     pub(crate) figure: Option<String>,
     /// File to write; its ending selects the format: svg, pdf or png (600 dots per inch).
     #[arg(short, long, value_name = "FILE", requires = "figure")]
     pub(crate) output: Option<PathBuf>,
-    /// Width in in, mm, cm or pt; the default is a column of a two-column paper.
+    /// Width in the unit in, mm, cm or pt; the default is a column of a two-column paper.
     #[arg(long, value_name = "LENGTH", default_value = "3.5in", value_parser = length)]
     pub(crate) width: f64,
-    /// Height (default: depends on the figure).
+    /// Height, with the units of --width (default: depends on the figure).
     #[arg(long, value_name = "LENGTH", value_parser = length)]
     pub(crate) height: Option<f64>,
 }
 
-/// Reads a length in points, from 0.5in to 40in.
+/// Reads a length with its unit, from 0.5in to 40in; returns it in points.
 fn length(text: &str) -> Result<f64, String> {
     let units = [("in", 72.0), ("mm", 72.0 / 25.4), ("cm", 72.0 / 2.54), ("pt", 1.0)];
     let read = |(unit, points): (&str, f64)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * points);
@@ -310,7 +313,7 @@ fn length(text: &str) -> Result<f64, String> {
   forebay compare runs/before runs/after
   forebay compare runs/codel runs/pie runs/fq_codel --json")]
 pub(crate) struct CompareArgs {
-    /// Directories written by `run`, `sweep` or `link`; differences refer to the first.
+    /// Directories written by `run`, `sweep` or `link`; differences are from the first.
     #[arg(value_name = "DIR", required = true, num_args = 2..)]
     pub(crate) dirs: Vec<PathBuf>,
 }
@@ -331,10 +334,10 @@ Cases
 
 Run nothing else on the machine meanwhile.")]
 pub(crate) struct BenchArgs {
-    /// Run only this case; repeatable.
+    /// Run only this benchmark case; repeatable.
     #[arg(long = "case", value_name = "NAME", value_parser = bench_cases(), hide_possible_values = true)]
     pub(crate) cases: Vec<String>,
-    /// Also run the scaling cases: 10 to 100,000 flows.
+    /// Also run the cases that show scaling: 10 to 100,000 flows.
     #[arg(long)]
     pub(crate) scaling: bool,
     /// Run one case in this process; used internally by `bench`.
@@ -342,7 +345,7 @@ pub(crate) struct BenchArgs {
     pub(crate) child: Option<String>,
 }
 
-/// The case name for disciplines and markers without a simulation.
+/// Name of the benchmark case that runs each discipline and marker without a simulation.
 pub(crate) const DISCIPLINES: &str = "disciplines";
 
 fn bench_cases() -> clap::builder::PossibleValuesParser {
@@ -357,7 +360,8 @@ pub(crate) fn one_line(text: &str) -> String {
     parts.join(", ").trim_start_matches("error: ").replace(":, ", ": ")
 }
 
-/// Parses the arguments; the first is the program name. Help is wrapped at the width of running text.
+/// Parses the arguments; the first is the program name. Help is wrapped at the width of the terminal, at most 100
+/// columns.
 pub(crate) fn understood(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli, clap::Error> {
     let width = Look { colours: false, columns: columns() }.width();
     let command = || Cli::command().term_width(width);
@@ -365,7 +369,7 @@ pub(crate) fn understood(words: impl Iterator<Item = OsString> + Clone) -> Resul
     Cli::from_arg_matches(&found).map_err(|error| error.format(&mut command()))
 }
 
-/// Replaces clap's suggestion by ours: the nearest known name, as everywhere else in this program.
+/// Replaces clap's suggestion after a typing error by ours: the nearest known name, as in other errors of this program.
 fn advised(mut error: clap::Error, mut words: impl Iterator<Item = OsString>) -> clap::Error {
     let mut root = Cli::command();
     root.build();
@@ -395,7 +399,7 @@ fn advised(mut error: clap::Error, mut words: impl Iterator<Item = OsString>) ->
     error
 }
 
-/// As [`understood`], but prints help, version and usage errors.
+/// Parses the arguments as [`understood`] does, but also prints help, version and usage errors.
 pub(crate) fn parse(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli, Exit> {
     let error = match understood(words.clone()) {
         Ok(cli) => return Ok(cli),

@@ -12,7 +12,7 @@ use clap_complete::Shell;
   forebay completions zsh > ~/.zfunc/_forebay
   forebay completions fish > ~/.config/fish/completions/forebay.fish")]
 pub(crate) struct CompletionsArgs {
-    /// Shell.
+    /// Shell that will load the script.
     pub(crate) shell: Shell,
 }
 

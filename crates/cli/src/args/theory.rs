@@ -28,15 +28,16 @@ Models
   mmpp: queue, delay and loss under mmpp, map, onoff and Poisson traffic
   markov: distribution of the TCP queue at a fixed signal probability
 
-Control laws are evaluated with the code that is simulated. The loop's delays are exact, and \
-so is the mmpp queue. In markov, the rates are updated every S seconds, with noise.")]
+The models run the same code of the control laws as the simulator. stability and fluid have exact delays in the \
+loop; mmpp computes its queue exactly. In markov, each flow changes its rate every S seconds (--step), with a random \
+deviation (--sigma).")]
 pub(crate) struct TheoryArgs {
-    /// Model.
+    /// Model to evaluate.
     pub(crate) model: Model,
     /// Scenario file.
     #[arg(value_name = "SCENARIO.toml")]
     pub(crate) scenario: PathBuf,
-    /// Discipline to use instead of the file's; repeatable.
+    /// Discipline to use instead of those in the scenario file; repeatable.
     #[arg(long = "aqm", value_name = "DISCIPLINE")]
     pub(crate) aqm: Vec<String>,
     /// Set one value of the scenario by its dotted path; repeatable.
@@ -45,7 +46,8 @@ pub(crate) struct TheoryArgs {
     /// Scenario key to vary and its values, e.g. flows.0.count=5,50,150; repeatable.
     #[arg(long = "vary", value_name = "PATH=VALUES")]
     pub(crate) vary: Vec<String>,
-    /// stability: also print the critical number of flows, RTT and rate.
+    /// stability: also print the number of flows, the RTT and the link rate at which the loop becomes unstable or
+    /// stable.
     #[arg(long)]
     pub(crate) critical: bool,
     #[command(flatten)]
@@ -54,7 +56,7 @@ pub(crate) struct TheoryArgs {
     pub(crate) markov: MarkovArgs,
 }
 
-/// A model.
+/// A model of `forebay theory`.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Model {
     /// Equilibrium and margins of the linearized loop.
@@ -68,7 +70,7 @@ pub(crate) enum Model {
 }
 
 impl Model {
-    /// Its name on the command line.
+    /// Name of the model on the command line.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Stability => "stability",
@@ -94,7 +96,7 @@ pub(crate) struct MapArgs {
 }
 
 impl MapArgs {
-    /// The two axes, or `None` without `--map`.
+    /// The two axes of the map, or `None` without `--map`.
     pub(crate) fn sides(&self, model: Model) -> Result<Option<[Side; 2]>, InputError> {
         if self.map.is_empty() {
             return match &self.output {
@@ -142,7 +144,7 @@ enum Taken {
 }
 
 impl MarkovArgs {
-    /// The arguments as a request. An argument given with another model is an error.
+    /// These arguments as parameters of the Markov chain. An argument given with another model is an error.
     pub(crate) fn ask(&self, model: Model) -> Result<Ask, InputError> {
         let cells = self.cells.map(|_| "--cells");
         let texts = [("--p", &self.p), ("--sigma", &self.sigma), ("--step", &self.step)];
@@ -158,7 +160,7 @@ impl MarkovArgs {
         Ok(ask)
     }
 
-    /// The signal probability as given.
+    /// The probability that a packet is dropped or marked, as given with `--p`.
     pub(crate) fn p(&self) -> Option<&str> {
         self.p.as_deref()
     }

@@ -12,7 +12,7 @@ use crate::render::output::Ui;
 use forebay_lab::render::digits::{grouped, significant};
 use forebay_lab::render::text_table::Table;
 
-/// Runs the cases one after the other. Other load on the machine distorts the results.
+/// Runs the benchmark cases one after the other. Other load on the machine distorts the results.
 pub(crate) fn command(args: &BenchArgs, ui: &Ui) -> Result<Exit, Failure> {
     if let Some(name) = &args.child {
         return child(name, ui);
@@ -41,7 +41,7 @@ pub(crate) fn command(args: &BenchArgs, ui: &Ui) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Runs one case in this process and prints its row as one line of JSON.
+/// Runs one benchmark case in this process and prints its row of the table as one line of JSON.
 fn child(name: &str, ui: &Ui) -> Result<Exit, Failure> {
     let case = bench::case(name)
         .ok_or_else(|| InputError::new("bench", "--child", Found::text(name), "a case name of forebay bench --case"))?;

@@ -7,7 +7,7 @@ use crate::args::CompareArgs;
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
-/// Prints what differs between the scenarios, then the tables.
+/// Prints the keys in which the scenarios of the directories differ, then the tables of results.
 pub(crate) fn command(args: &CompareArgs, ui: &Ui) -> Result<Exit, Failure> {
     let compared = compare::compare(&args.dirs)?;
     if ui.json() {

@@ -106,7 +106,7 @@ fn unit(unit: &str) -> &str {
     if unit == "1" { "" } else { unit }
 }
 
-/// Each parameter with its default; `needed` if it has none.
+/// Table of parameters with their defaults; a parameter without a default has the word `needed`.
 fn params_text(ui: &Ui, params: &[(&ParamSpec, String)]) -> String {
     let mut table = Table::new(&["name", "default", "symbol"]).words(&[1, 2]);
     for (param, default) in params {
@@ -126,7 +126,7 @@ fn params_text(ui: &Ui, params: &[(&ParamSpec, String)]) -> String {
     out
 }
 
-/// Printed where a list is empty.
+/// Printed in place of an empty list.
 const NONE: &str = "  none\n";
 
 fn presets_text(ui: &Ui, presets: &[Preset]) -> String {

@@ -1,4 +1,4 @@
-//! `forebay list`.
+//! `forebay list`: names of disciplines, traffic, papers, scenario files and other topics, with a line about each.
 
 use forebay_lab::commands::list::{Entries, Topic};
 use forebay_lab::render::digits::short;
@@ -19,7 +19,7 @@ struct Document {
     topics: Named<Entries>,
 }
 
-/// Lists one topic or all.
+/// Lists the entries of one topic, or of all.
 pub(crate) fn command(args: &ListArgs, ui: &Ui) -> Result<Exit, Failure> {
     let chosen = Topic::ALL.into_iter().filter(|topic| args.topic.is_none_or(|only| only == *topic));
     let chosen = chosen.map(|topic| (topic.word(), topic.entries()));

@@ -1,4 +1,5 @@
-//! `forebay readings`: searches the settings that a paper leaves open.
+//! `forebay readings`: searches readings of a paper. A reading is a combination of values for the settings (dimensions)
+//! that the paper does not state.
 
 use std::time::Duration;
 
@@ -12,14 +13,14 @@ use crate::args::ReadingsArgs;
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
-/// Dimensions that are named as the ones that matter.
+/// Most dimensions that the text names as those that matter.
 const MOST_DIMENSIONS: usize = 4;
-/// Readings that are printed; the file has all.
+/// Most readings that the text lists; the file of results lists all of the best.
 const MOST_READINGS: usize = 5;
-/// Dimensions with a smaller index are not named.
+/// Dimensions whose sensitivity index is smaller are not named as those that matter.
 const LEAST_INDEX: f64 = 0.02;
 
-/// Searches the readings of a paper and prints what they say.
+/// Searches readings of a paper and prints which claims hold under which of them.
 pub(crate) fn command(args: &ReadingsArgs, ui: &Ui) -> Result<Exit, Failure> {
     let asked = Asked {
         paper: &args.paper,

@@ -88,15 +88,15 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
     out
 }
 
-/// The check that decides the verdict: the first that fails, else the first whose interval straddles the bound,
-/// else the first.
+/// The check that decides the verdict on a claim: the first that fails, else the first whose interval straddles the
+/// bound, else the first.
 fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
     let counts = || checks.iter().filter(|check| !check.added);
     let first = |outcome| counts().find(|check| check.outcome == outcome);
     first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| counts().next())
 }
 
-/// Why a claim was not run; empty for a theorem.
+/// Why a claim was not tested; empty if it was.
 fn why_not(result: &ClaimResult) -> String {
     result.evidence.not_run().unwrap_or_default().to_string()
 }

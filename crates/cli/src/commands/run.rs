@@ -36,7 +36,7 @@ pub(crate) fn plan(args: &BatchArgs, vary: &[String], ui: &Ui) -> Result<Plan, F
     Ok(plan.with_revision(ui.program().build()))
 }
 
-/// Runs every contender on the kernel and in the simulator.
+/// Runs every contender (compared discipline) on the kernel and in the simulator.
 #[cfg(target_os = "linux")]
 fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     let plan = kernel::both(plan, ui.program().build());

@@ -13,12 +13,12 @@ pub(crate) use here::{attach, detach, failure};
 mod elsewhere {
     use super::{AttachArgs, DetachArgs, Exit, Failure, Ui};
 
-    /// Needs Linux.
+    /// Fails: attaching needs Linux.
     pub(crate) fn attach(_: &AttachArgs, _: &Ui) -> Result<Exit, Failure> {
         Err(Failure::unavailable("forebay attach needs Linux".into()))
     }
 
-    /// Needs Linux.
+    /// Fails: detaching needs Linux.
     pub(crate) fn detach(_: &DetachArgs, _: &Ui) -> Result<Exit, Failure> {
         Err(Failure::unavailable("forebay detach needs Linux".into()))
     }
@@ -42,7 +42,7 @@ mod here {
     /// First word of the line that the daemon prints once it is attached.
     const STANDS: &str = "attached";
 
-    /// The rest of that line, as JSON.
+    /// What follows the word [`STANDS`] in the line that an attached daemon prints, as JSON.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(default)]
     struct Standing {
@@ -68,7 +68,7 @@ mod here {
         error: Error,
     }
 
-    /// The error in that document.
+    /// The error in the document of a daemon that fails to attach.
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Error {
@@ -162,7 +162,8 @@ mod here {
         })
     }
 
-    /// Converts a fault of `command` to a failure, which determines the exit code.
+    /// Converts a fault of the command `command` (`attach`, `detach` or `top`) to a failure, which determines the exit
+    /// code.
     pub(crate) fn failure(command: &str, fault: Fault) -> Failure {
         match fault {
             Fault::Input { key, found, accepts } => InputError::new(command, key, Found::text(&found), accepts).into(),

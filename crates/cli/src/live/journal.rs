@@ -30,7 +30,7 @@ fn meaning<T: Copy>(words: &[(&str, T)], of: &str) -> Option<T> {
     words.iter().find(|(word, _)| *word == of).map(|(_, value)| *value)
 }
 
-/// Writes the table.
+/// Writes the arrivals and verdicts of `journal` as CSV.
 pub(crate) fn write(path: &Path, journal: &Journal) -> Result<(), StoreError> {
     let mut out = format!("{HEAD}\n");
     for (arrival, verdict) in journal.arrivals.iter().zip(&journal.verdicts) {
@@ -47,7 +47,7 @@ pub(crate) fn write(path: &Path, journal: &Journal) -> Result<(), StoreError> {
     disk::write_whole(path, out.as_bytes())
 }
 
-/// Reads a table written by [`write`].
+/// Reads the CSV that [`write`] wrote.
 pub(crate) fn read(path: &Path) -> Result<Journal, StoreError> {
     let text = disk::read_text(path)?;
     let mut journal = Journal::default();

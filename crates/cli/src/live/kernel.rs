@@ -1,7 +1,7 @@
 //! `forebay run --on kernel`: runs a scenario's flows as real connections of this machine's kernel through
 //! emulated links.
 //!
-//! Every contender is run twice, on the kernel and in the simulator. One report shows both.
+//! Every contender (compared discipline) is run twice, on the kernel and in the simulator. One report shows both.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -35,7 +35,7 @@ use crate::render::output::Ui;
 
 /// Time from the creation of the namespaces to the start of traffic, ns. All receivers listen by then.
 const SETTING_UP: u64 = 500_000_000;
-/// Suffixes of the contenders' labels.
+/// Suffixes of the contenders' labels: each contender has a run on the kernel and a simulated one.
 const ON: [&str; 2] = ["kernel", "simulated"];
 
 /// The plan with every contender on the kernel and in the simulator.
@@ -52,7 +52,7 @@ pub(crate) fn both(plan: Plan, build: &str) -> Plan {
     plan.with_revision(&format!("live.{build}"))
 }
 
-/// Is this job one for the kernel?
+/// Whether a run of a plan is on the kernel, not in the simulator.
 fn is_real(job: &Job) -> bool {
     job.contender.is_multiple_of(ON.len())
 }
@@ -120,7 +120,7 @@ pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>
     Ok(all)
 }
 
-/// What the child process of a run writes for its parent before it ends.
+/// What the child process of a run on the kernel writes for its parent before it ends.
 #[derive(Serialize, Deserialize)]
 enum Told {
     /// Why there is no result.
@@ -150,7 +150,7 @@ fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Timing), Failure> {
     }
 }
 
-/// The route of a frame. Its port number identifies its flow.
+/// The route through the emulated network of a frame that host `end` sent. Its port number identifies its flow.
 fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
     let number = traffic::flow_of(frame::ports(bytes)?, net.flows.len())?;
     let flow = &net.flows[number];
@@ -161,7 +161,7 @@ fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
     Some(Way { route, flow: forward.then_some(number), bundle: flow.bundle, about })
 }
 
-/// Does the run. The process ends afterwards.
+/// Does a run on the kernel in this process, which ends afterwards.
 fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     let net = network(plan, job);
     let failed = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
@@ -186,7 +186,7 @@ fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     Ok(told(plan, job, &net, outcome, &found))
 }
 
-/// The record of the run and its timing.
+/// The record of a run on the kernel and its timing, for the parent process.
 fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -> Told {
     let case = &plan.cases[job.case];
     let contender = &case.scenario.compare[job.contender];

@@ -1,4 +1,5 @@
-//! `forebay link`: runs a command behind an emulated link.
+//! `forebay link`: runs a command behind an emulated link. The link has two directions, `up` (from client to server)
+//! and `down`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -41,7 +42,7 @@ use forebay_lab::results::traffic::{ALL, TrafficSummary};
 /// Upper bound on the duration of the command: 366 days.
 const MAX_DURATION: Span = Span::from_millis(366 * 24 * 3_600_000);
 
-/// Runs the command behind the link.
+/// Runs the command behind the emulated link.
 pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     if let Some(dir) = &args.replay {
         return replay(dir, ui);
@@ -70,9 +71,9 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     end(args, ui, case, outcome, lock)
 }
 
-/// How the series are sampled. The number of rows is bounded for any duration. With an output directory, a column takes
-/// at most 17 MB for both links, and 10 ms rows become 20 ms rows after three hours. Without one, the series is used
-/// only for `settling_s` and `overshoot_pkts`, which use means over one second.
+/// How the time series of the link are sampled. The number of rows is bounded for any duration. With an output
+/// directory, a column takes at most 17 MB for both directions, and 10 ms rows become 20 ms rows after three hours.
+/// Without one, the series is used only for `settling_s` and `overshoot_pkts`, which use means over one second.
 fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
     let every = args.sample()?;
     Ok(match args.output {
@@ -107,7 +108,7 @@ fn replay(dir: &Path, ui: &Ui) -> Result<Exit, Failure> {
     Ok(if different == 0 { Exit::Done } else { Exit::Failed })
 }
 
-/// The command to run in the client namespace.
+/// The command to run in the client namespace, with its arguments.
 fn words(args: &LinkArgs) -> Vec<OsString> {
     if args.command.is_empty() {
         vec![std::env::var_os("SHELL").unwrap_or_else(|| "sh".into())]
@@ -116,14 +117,14 @@ fn words(args: &LinkArgs) -> Vec<OsString> {
     }
 }
 
-/// Link names in the scenario.
+/// Names of the two directions of the link in the scenario.
 const LINKS: [&str; 2] = ["up", "down"];
 
 fn network(case: &Case, seed: u64) -> Network {
     lower::network(&case.scenario, &case.scenario.compare[0].spec, seed)
 }
 
-/// Number of the bundle (flows measured together) of frames with this class from this end.
+/// Number of the bundle (flows measured together) of frames of the service class `class` that the host `end` sends.
 fn bundle(class: u8, end: usize) -> u8 {
     2 * class + end as u8
 }
@@ -143,7 +144,7 @@ fn free(dir: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Locks an empty directory until the results are written, so that no other command takes it.
+/// Locks an empty output directory until the results are written, so that no other command takes it.
 fn locked(dir: &Path) -> Result<WriteLock, Failure> {
     let lock = WriteLock::take(dir, &Wait::NEVER)?;
     free(dir)?;
@@ -160,7 +161,7 @@ struct Document {
     runs: Vec<RunSummary>,
 }
 
-/// Stores and prints the results; returns the exit code.
+/// Stores and prints the results of the command and of the link; returns the exit code.
 fn end(args: &LinkArgs, ui: &Ui, case: Case, outcome: Outcome, lock: Option<WriteLock>) -> Result<Exit, Failure> {
     let Outcome { fabric, took_ns, cpu_ns, age, missed, odd, refused, ended, faults } = outcome;
     let completed: u64 = odd.iter().map(|odd| odd.completed).sum();
@@ -229,7 +230,7 @@ fn seen(mut case: Case, took_ns: u64, loads: [Carried; 2]) -> Case {
     case
 }
 
-/// The runs as in `summary.json`, and the paths of the results if they are kept.
+/// The runs of both directions as in `summary.json`, and the paths of the results if they are kept.
 fn kept(
     args: &LinkArgs,
     case: Case,
@@ -303,7 +304,7 @@ fn kept(
     Ok((summaries, Some(format!("results  {}\nreport   {}", dir.display(), page.display()))))
 }
 
-/// The tables of both links for the terminal: results of the traffic, then the link itself.
+/// The tables of both directions for the terminal: results of the traffic, then the link itself.
 fn tables(ui: &Ui, runs: &[RunSummary], timing: &Timing) -> String {
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_string(), |value| significant(value, 3));
     let columns: Vec<&Metric> = METRICS.iter().filter(|metric| metric.rank.is_some()).collect();

@@ -34,13 +34,13 @@ mod here {
     /// Refresh interval, and the interval over which rates are averaged.
     const EVERY: Duration = Duration::from_secs(1);
     const POLL_INTERVAL: Duration = Duration::from_millis(50);
-    /// How long a device without a daemon is read again if reading fails: its attachment may just be being removed.
+    /// How long an attached device without a daemon is read again if reading fails: it may just be being detached.
     const BRIEF: Duration = Duration::from_millis(300);
     /// How long a device is read again at most: it may just be being attached or detached.
     const TIMEOUT: Duration = Duration::from_secs(2);
-    /// Index of the one text column.
+    /// Index of the column with the control law, the only column of text.
     const LAW: usize = 10;
-    /// ANSI: cursor home, clear screen.
+    /// ANSI control sequences: cursor home, clear screen.
     const CLEAR: &str = "\x1b[H\x1b[2J";
 
     /// Shows the attached devices, once or until interrupted.
@@ -86,7 +86,7 @@ mod here {
         Ok(InputError::new("top", "DEV", Found::text(device), accepts).into())
     }
 
-    /// The states of the selected devices.
+    /// The states of the devices that the arguments select.
     fn wanted(args: &TopArgs) -> Result<Vec<State>, Failure> {
         let states = match &args.device {
             Some(device) => State::of(device).map(|state| state.into_iter().collect()),
@@ -115,7 +115,7 @@ mod here {
         }
     }
 
-    /// A device with the growth rates of its counters, per second.
+    /// A row of the table: a device with the growth rates of its counters, per second.
     struct Row<'a> {
         live: &'a Live,
         bits: f64,

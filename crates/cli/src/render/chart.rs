@@ -3,12 +3,12 @@
 use forebay_lab::render::digits::significant;
 use forebay_lab::render::svg::{Svg, Tenth};
 
-/// A chart.
+/// A chart with one horizontal and one vertical axis.
 pub(crate) struct Chart {
     /// Axis labels, with units.
     pub(crate) x: &'static str,
     pub(crate) y: &'static str,
-    /// Logarithmic y axis? Values of 0 or less are then left out.
+    /// Whether the y axis is logarithmic; values of 0 or less are then left out.
     pub(crate) log: bool,
     pub(crate) lines: Vec<Line>,
 }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_have_round_values() {
+    fn axis_ticks_have_round_values() {
         assert_eq!(ticks(3.0, 100.0, false), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(ticks(-0.02, 0.1, false), ["-0.02", "0", "0.02", "0.04", "0.06", "0.08", "0.1"]);
         assert_eq!(ticks(-30.0, -0.5, true), ["1e-10", "1e-8", "1e-6", "1e-4", "1e-2", "1e0"]);

@@ -14,7 +14,7 @@ use crate::interrupt;
 use crate::program::Program;
 use crate::render::progress::Progress;
 
-/// The document on stdout under `--json` in place of a result.
+/// The document that `--json` prints on stdout in place of a result: an error.
 #[derive(Serialize)]
 struct Refused {
     version: u32,
@@ -40,7 +40,8 @@ pub(crate) struct Ui {
 }
 
 impl Ui {
-    /// Uses the flags, the terminals, `NO_COLOR` and `TERM`.
+    /// Output streams that follow the flags `--json` and `--quiet`, the kind of stdout and stderr, `NO_COLOR` and
+    /// `TERM`.
     pub(crate) fn new(json: bool, quiet: bool, program: Program) -> Self {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let wanted = !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
@@ -133,7 +134,7 @@ impl Ui {
         }
     }
 
-    /// Reports a failure: one message on stderr, or the error document on stdout under `--json`.
+    /// Reports the failure of a command: one message on stderr, or the error document on stdout under `--json`.
     pub(crate) fn fail(&self, failure: &Failure) {
         match failure {
             Failure::NoReader => {}

@@ -40,7 +40,7 @@ mod tests {
         <text x=\"5\" y=\"20\" font-family=\"DejaVu Sans\" font-size=\"8\">queue</text></svg>";
 
     #[test]
-    fn png_has_the_size_of_the_picture_and_ink() {
+    fn png_has_picture_size_and_is_not_blank() {
         let picture = Pixmap::decode_png(&png(SVG).unwrap()).unwrap();
         assert_eq!((picture.width(), picture.height()), (600, 300));
         assert!(picture.pixels().iter().any(|dot| dot.red() < 50), "the text is drawn");

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use forebay_lab::commands::host;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// Interval between two lines without a terminal.
+/// Interval between two lines of progress if stderr is not a terminal.
 const EVERY: Duration = Duration::from_secs(10);
-/// The bar counts simulated milliseconds.
+/// Units of the bar per simulated second: it counts simulated milliseconds.
 const TICKS_PER_S: f64 = 1e3;
 
 enum Shown {
     Nothing,
     Bar(ProgressBar),
-    /// Time of the last line, and the simulated seconds done by then.
+    /// Progress as lines of text: the time of the last line, and the simulated seconds done by then.
     Lines(Mutex<(Instant, f64)>),
 }
 
@@ -78,14 +78,14 @@ impl Drop for Progress {
 fn bar(total_s: f64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some((total_s * TICKS_PER_S) as u64), ProgressDrawTarget::stderr());
     let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
-        // There is no estimate at the start. A failed write would only lose a word.
+        // There is no estimate at the start. If the write fails, the bar only lacks the remaining time.
         let left = if state.pos() == 0 { "..".to_string() } else { rough_time(state.eta().as_secs_f64()) };
         let _ = write!(out, "{left}");
     };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {left} left") {
         bar.set_style(style.with_key("left", left).progress_chars("━━╌"));
     }
-    // The clock advances between two reports of slow runs.
+    // Draws the bar between the reports of slow runs too, so that the remaining time advances.
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
 }

@@ -11,7 +11,7 @@ use crate::args::theory::MapArgs;
 use crate::failure::Failure;
 use crate::render::output::Ui;
 
-/// The kind of a point: is there an equilibrium, and is it stable?
+/// The kind of a cell of the map: whether there is an equilibrium, and whether it is stable.
 fn kind(cell: Option<&Cell>) -> Kind {
     match cell {
         None => Kind::NoRest,
@@ -20,7 +20,7 @@ fn kind(cell: Option<&Cell>) -> Kind {
     }
 }
 
-/// Percentage of points of this kind.
+/// Percentage of the cells of the map that are of the kind `of`.
 fn share(map: &Drawn, of: Kind) -> f64 {
     let cells = map.cells.iter().flatten();
     let (hits, all) = cells.fold((0, 0), |(hits, all), cell| (hits + u32::from(kind(cell.as_ref()) == of), all + 1));

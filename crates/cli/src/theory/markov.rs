@@ -1,10 +1,10 @@
-//! Columns of `forebay theory markov`.
+//! Columns of the table that `forebay theory markov` prints.
 
 use forebay_lab::theory::markov::Markov;
 
 use super::models::{Cell, Column};
 
-/// The columns of a row.
+/// The columns of the table; a row is the result for one discipline and case.
 pub(crate) const COLUMNS: [Column<Markov>; 14] = [
     (|a| Cell::Yes(a.stable), "stable", ""),
     (|a| Cell::Number(a.p), "p", ""),

@@ -115,7 +115,7 @@ const FLUID: [Column<Course>; 4] = [
     (|a| Cell::Number(a.p_mean), "p", ""),
 ];
 
-/// Heading and unit of each column.
+/// Heading and unit of each column of a table.
 fn heads<T>(columns: &[Column<T>]) -> Vec<(&'static str, &'static str)> {
     columns.iter().map(|(_, head, unit)| (*head, *unit)).collect()
 }

@@ -34,7 +34,7 @@ struct Stream {
     total: [f64; 2],
     /// Largest burst in packets.
     burst: f64,
-    /// Most packets in flight; infinite without feedback.
+    /// Most packets in flight; infinite for datagrams, which have no feedback.
     window: f64,
     /// Smallest packet in bits.
     shortest: f64,
@@ -59,7 +59,7 @@ impl Stream {
         let (slower, fewer) = (part(rate, self.peak[0]), part(all, self.total[0]));
         self.peak = self.peak.map(|x| x * slower);
         self.total = self.total.map(|x| x * fewer);
-        // A burst waits where it arrives first.
+        // A burst waits at the first link of the route and leaves it at the rate of that link.
         self.burst = 0.0;
         self
     }
@@ -72,7 +72,7 @@ enum Feeder {
     Link(LinkId),
 }
 
-/// The backlog of each link of `net`, in its order.
+/// The backlog of each link of `net`, in the order of its links.
 pub(crate) fn of(net: &Network) -> Vec<Backlog> {
     let mut fed: Vec<BTreeMap<Feeder, Stream>> = vec![BTreeMap::new(); net.links.len()];
     let secs = net.duration.secs();
@@ -115,7 +115,7 @@ fn at(spec: &LinkSpec, all: &Stream, duration: Span, held: f64) -> Backlog {
     Backlog { waiting, travelling: (flow * spec.lane.delay.secs()).min(most) + held }
 }
 
-/// Fraction of the arrivals (`bits` at the peak rate) that is not served while they arrive.
+/// Fraction of the arrivals that is not served while they arrive: `bits` in total, at the rate `peak`.
 fn unserved(lane: &Lane, [peak, _]: [f64; 2], bits: f64, duration: Span) -> f64 {
     /// The run is split into this many parts, whose service is summed.
     const PARTS: u64 = 1000;
@@ -219,7 +219,7 @@ fn datagrams(flow: &FlowSpec, duration: Span) -> Stream {
 /// Most datagrams that a flow sends: in `secs` seconds, and in any one second. For random sources these are estimates
 /// that can be exceeded: for Poisson arrivals they are the mean.
 fn sent(flow: &FlowSpec, secs: f64) -> (f64, f64) {
-    /// Assumed ratio of peak to mean for random frames.
+    /// Assumed ratio of peak to mean of the rate of a video with random frame sizes.
     const MORE: f64 = 2.0;
     match &flow.traffic {
         Traffic::Datagrams(pattern) => pattern.most_packets(secs),

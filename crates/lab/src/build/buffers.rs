@@ -19,7 +19,7 @@ use crate::input::InputError;
 use crate::scenario::{Ends, FlowGroup, Node, Scenario, Topology, Value, read};
 
 const KEY: &str = "queue";
-/// Stands for a relative buffer while the sizes of the buffers are not known.
+/// Stands for a buffer given as time or bandwidth-delay product while the sizes of the buffers are not known.
 const UNKNOWN: &str = "1000000p";
 const UNUSED: &str = "a size such as 100p, 160kb or 50ms, as no flow crosses this link";
 
@@ -109,7 +109,7 @@ fn put(root: &mut Node, path: &Path, size: &str) {
     }
 }
 
-/// The error for a link that no flow crosses. Its key has names of list items, as in other errors.
+/// The error for a link that no flow crosses. Its key has the names of list items (`flows.ftp`), as in other errors.
 fn unused(root: &Node, path: &Path) -> InputError {
     let mut key = "topology".to_string();
     let mut at = root.get("topology").unwrap_or(root);
@@ -121,7 +121,7 @@ fn unused(root: &Node, path: &Path) -> InputError {
     at.get(KEY).unwrap_or(at).error(format!("{key}.{KEY}"), UNUSED)
 }
 
-/// The groups of flows that have flows, with their base round trips in seconds.
+/// The groups that have at least one flow, with their base round trips in seconds.
 struct Groups<'a> {
     scenario: &'a Scenario,
     groups: Vec<(&'a FlowGroup, f64, Vec<usize>)>,
@@ -186,7 +186,7 @@ impl<'a> Groups<'a> {
 fn crossed(scenario: &Scenario, group: &FlowGroup, layout: &Layout) -> Vec<usize> {
     match (group.ends, &scenario.topology, layout) {
         (Ends::Nodes { from, to }, _, Layout::Graph(graph)) => {
-            // The edges of the graph are the links in their order.
+            // Edge number n of the graph is link number n.
             [graph.route(from, to), graph.route(to, from)].into_iter().flatten().flatten().collect()
         }
         (Ends::Pairs { enter, leave, .. }, ..) => (2 * enter..2 * leave + 2).collect(),

@@ -7,10 +7,10 @@ use forebay_sim::network::LinkSpec;
 use super::lower;
 use crate::scenario::{FlowGroup, Scenario};
 
-/// More links or groups of flows are not listed one by one.
+/// If there are more links or groups of flows than this, only their number is given.
 const MOST: usize = 6;
 
-/// Such as `Link: 10mbit, buffer 250p. Traffic: 2 ftp, 1 cbr (voip). Each run 60s, measured after 10s.`
+/// The sentences, such as `Link: 10mbit, buffer 250p. Traffic: 2 ftp, 1 cbr (voip). Each run 60s, measured after 10s.`
 pub(crate) fn description(scenario: &Scenario) -> String {
     // The links are the same without flows, and a network without flows is built faster.
     let idle = Scenario { flows: Vec::new(), ..scenario.clone() };

@@ -1,4 +1,4 @@
-//! Translates the network of a scenario to the simulator's: links, hosts, and routes of the groups.
+//! Translates the network of a scenario to the simulator's: links, hosts, and routes of the groups of flows.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
@@ -8,17 +8,17 @@ use forebay_sim::parking_lot::{self, Crossing};
 
 use crate::scenario::{Direction, Ends, FlowGroup, Graph, Hosts, NamedLink, Scenario, Topology};
 
-/// A network without flows.
+/// The links and hosts of a network, without flows.
 pub(crate) enum Layout {
     /// Dumbbell or parking lot. For each crossing (host pairs with the same path): its access group and bottlenecks.
     Lot(parking_lot::ParkingLot, Vec<Pairs>),
     Graph(graph::Graph),
 }
 
-/// An access group, and the first and last bottleneck that its flows cross.
+/// An access group, and the first and the last bottleneck that its flows cross.
 type Pairs = (usize, usize, usize);
 
-/// Where the flows of a group go.
+/// Which hosts the flows of a group connect.
 pub(crate) enum Way {
     /// The flows use the host pairs of the crossing with this index in turn.
     Crossing(usize),
@@ -26,12 +26,12 @@ pub(crate) enum Way {
     Nodes(Attachment),
 }
 
-/// Where a flow is attached.
+/// The hosts and routes of a flow.
 pub(crate) struct Place {
     pub(crate) at: Attachment,
     /// Number of the host pair in a dumbbell or parking lot, or of the sending node in a graph.
     pub(crate) host: usize,
-    /// Id of source and destination.
+    /// Id of the flow's source and destination; the opposite direction has another id.
     pub(crate) pair: u32,
 }
 
@@ -86,7 +86,7 @@ impl Layout {
         }
     }
 
-    /// Where flows between `ends` go; adds the routes to `net`. `None` if there is no route.
+    /// Which hosts flows between `ends` connect; adds the routes of these flows to `net`. `None` if there is no route.
     pub(crate) fn way(&self, net: &mut Network, ends: Ends, direction: Direction) -> Option<Way> {
         match (self, ends) {
             (Self::Lot(_, pairs), Ends::Pairs { access, enter, leave }) => {
@@ -100,7 +100,7 @@ impl Layout {
         }
     }
 
-    /// The hosts and routes of flow number `i` among the flows with this way.
+    /// The hosts and routes of flow number `i` among the flows that connect the hosts `way`.
     pub(crate) fn attach(&self, way: &Way, i: usize, direction: Direction) -> Place {
         match (self, way) {
             (Self::Lot(lot, _), Way::Crossing(crossing)) => {
@@ -115,8 +115,8 @@ impl Layout {
         }
     }
 
-    /// An attachment like `at`, but with separate links on the senders' side, which have these delays. A graph has no
-    /// such side: the result is `at`.
+    /// The hosts and routes `at`, but with separate links on the senders' side, which have these delays. In a graph,
+    /// which has no such side, `at` is unchanged.
     pub(crate) fn apart(
         &self,
         net: &mut Network,
@@ -147,8 +147,8 @@ pub(crate) fn senders(net: &Topology, flows: &[FlowGroup]) -> u64 {
     }
 }
 
-/// The crossings, each of which has separate hosts. A dumbbell has one per access group. A parking lot has one per
-/// access group and range of bottlenecks that flows use.
+/// The crossings (host pairs with the same path), each of which has separate hosts. A dumbbell has one per access
+/// group. A parking lot has one per access group and range of bottlenecks that flows use.
 fn pairs(net: &Topology, flows: &[FlowGroup]) -> Vec<Pairs> {
     match net {
         Topology::ParkingLot(_) => used(flows),
@@ -156,7 +156,7 @@ fn pairs(net: &Topology, flows: &[FlowGroup]) -> Vec<Pairs> {
     }
 }
 
-/// Access groups and spans in use, in order of first use.
+/// The access groups and ranges of bottlenecks that flows use, in order of first use.
 fn used(flows: &[FlowGroup]) -> Vec<Pairs> {
     let mut out = Vec::new();
     for group in flows {
@@ -196,7 +196,7 @@ fn edges(graph: &Graph, links: &[NamedLink<'_>], lane: impl Fn(&NamedLink<'_>) -
     for edge in &graph.links {
         let (from, to) = (edge.from.number, edge.to.number);
         let ways = [(from, to)].into_iter().chain(edge.link.reverse.is_some().then_some((to, from)));
-        // The list has a link, then its reverse if it has one.
+        // `links` has each link, followed by its reverse direction if it has one.
         edges.extend(ways.zip(&mut named).map(|((from, to), link)| graph::Edge {
             name: link.name.clone(),
             from,

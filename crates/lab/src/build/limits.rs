@@ -136,7 +136,7 @@ fn routes(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
             [&["topology".to_string()], link.path.as_slice(), &more.iter().map(|s| s.to_string()).collect::<Vec<_>>()]
                 .concat()
         };
-        // The reverse direction inherits keys that it does not set.
+        // The reverse direction of a link has the values of the forward direction for the keys that it does not set.
         let inherits =
             links.get(i + 1).filter(|(next, _)| !next.is_forward && !is_written(root, &path(&["reverse", "queue"])));
         let need = inherits.map_or(*ahead, |(_, back)| *ahead.max(back));
@@ -170,7 +170,7 @@ fn is_written(root: &Node, path: &[String]) -> bool {
     path.iter().try_fold(root, |node, key| node.step(key)).is_some()
 }
 
-/// An error about `key` of group number `i`.
+/// An error about `key` of the group of flows with the index `i`.
 fn at_group(root: &Node, i: usize, group: &FlowGroup, key: &str, accepts: String) -> InputError {
     let groups = root.get("flows").map(|node| &node.value);
     let node = match groups {
@@ -180,7 +180,8 @@ fn at_group(root: &Node, i: usize, group: &FlowGroup, key: &str, accepts: String
     at(node.unwrap_or(root), &[key], &format!("flows.{}.{key}", group.name), accepts)
 }
 
-/// An error at the value that `path` leads to. If the file does not have it: at the last table of the path that it has.
+/// An error at the value to which `path` leads; if the file lacks this value, at the last table of the path that it
+/// has.
 fn at(from: &Node, path: &[&str], key: &str, accepts: String) -> InputError {
     let mut node = from;
     for step in path {

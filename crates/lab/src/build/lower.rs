@@ -1,4 +1,4 @@
-//! Translates a scenario to a network for the simulator: groups become flows, random times are drawn.
+//! Translates a scenario to a network for the simulator: groups of flows become single flows, random times are drawn.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -44,8 +44,8 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
     builder.net
 }
 
-/// The flows of each requested series: a group, or one of its flows.
-/// `numbers`: the number of each flow in its group; a flow with several windows or parts has several entries.
+/// The flows (indices in `flows`) of each time series that the scenario requests: all flows of a group, or one of them.
+/// `numbers`: the number of each flow in its group; a flow with several active windows or parts has several entries.
 fn tracks(scenario: &Scenario, flows: &[FlowSpec], numbers: &[u32]) -> Vec<Vec<usize>> {
     let of_group = |name: &str| {
         let number = scenario.flows.iter().position(|group| group.name == name);
@@ -189,12 +189,12 @@ mod tests {
     use crate::load;
     use crate::scenario::Overrides;
 
-    /// A network of two hosts with these groups of flows, for 10 s.
+    /// The network of a dumbbell with two host pairs and these groups of flows, for 10 s.
     fn lowered(flows: &str) -> Network {
         lowered_from("access = { rate = \"10mbit\", delays = [\"10ms\"], hosts = 2 }", flows)
     }
 
-    /// A network of these hosts.
+    /// The network of a dumbbell with these links of the senders and these groups of flows.
     fn lowered_from(access: &str, flows: &str) -> Network {
         let text = format!(
             r#"
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(pairs, [0, 2, 0, 2, 0, 1, 3, 1]);
     }
 
-    /// Host pairs keep the numbers that they have among all hosts of the scenario.
+    /// The host pairs that are built keep the numbers that they have among all hosts of the scenario.
     #[test]
     fn only_hosts_that_have_flows_are_built() {
         let flows = |count| {
@@ -259,7 +259,7 @@ mod tests {
         };
         let ids = |net: &Network| net.flows.iter().map(|flow| flow.marker).collect::<Vec<_>>();
         let net = lowered(&marker(""));
-        // Two hosts; five flows with two lives each, one without a marker, one with its own.
+        // Two hosts; five flows that are active twice each, one without a marker, one with a marker of its own.
         let host = |i: usize| Some(i % 2);
         let expected: Vec<_> = (0..5).chain(0..5).map(host).chain([None, Some(2)]).collect();
         assert_eq!(ids(&net), expected);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_arrives_after_the_end_of_the_run() {
+    fn no_flow_arrives_after_the_run_ends() {
         let window = |to| {
             format!(
                 "[[flows]]\nkind = \"short-tcp\"\narrivals = \"50/s\"\nlifetime = \"1s\"\nactive = [\"2s\", \"{to}\"]"

@@ -7,7 +7,7 @@ use forebay_sim::network::{Attachment, Network};
 use crate::build::layout::Layout;
 use crate::scenario::{FlowGroup, Rtt, Topology};
 
-/// Separate links of each flow of a group. They are built when the flow is first attached.
+/// Separate links of each flow of a group with an `rtt`. They are built when the flow is first attached.
 pub(crate) struct OwnLinks<'a> {
     group: &'a FlowGroup,
     rtt: &'a Rtt,

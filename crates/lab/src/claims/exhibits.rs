@@ -1,4 +1,5 @@
-//! Figures and tables of a paper as data: which results of which runs they show. The report draws them.
+//! Figures and tables of a paper as data: which results of which runs they show. The report draws them. A contender is
+//! a discipline that a scenario compares; the axes of a scenario are the keys that vary between its runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +26,9 @@ pub enum Kind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// Label.
+    /// Label of the axis.
     pub label: String,
-    /// Unit.
+    /// Unit of the values.
     #[serde(default)]
     pub unit: String,
     /// Lower end; default from the data.
@@ -37,7 +38,7 @@ pub struct Axis {
     /// Whether it is logarithmic.
     #[serde(default)]
     pub log: bool,
-    /// Axis of the scenario shown along x.
+    /// Axis of the scenario whose values are shown along x.
     pub axis: Option<String>,
     /// Quantity shown.
     pub quantity: Option<String>,
@@ -45,7 +46,7 @@ pub struct Axis {
     pub series: Option<String>,
     /// For a recorded counter: shows its growth per second, over intervals of this many seconds.
     pub rate: Option<f64>,
-    /// Factor on the values.
+    /// Factor by which the values are multiplied.
     pub scale: Option<f64>,
 }
 
@@ -59,14 +60,14 @@ pub struct Line {
     /// The model, in place of a contender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Name; default the contender or the model.
+    /// Name in the legend; default the contender or the model.
     pub label: Option<String>,
-    /// Values of axes, in addition to those of the figure.
+    /// Values of the scenario's axes that select the runs, in addition to those of the figure.
     #[serde(default, rename = "where")]
     pub at_points: Point,
-    /// Replaces the quantity of y.
+    /// Quantity shown along y, in place of that of the figure.
     pub quantity: Option<String>,
-    /// Replaces the series of y.
+    /// Recorded series shown along y, in place of that of the figure.
     pub series: Option<String>,
 }
 
@@ -81,7 +82,7 @@ pub struct Rule {
     /// For a curve: rise per unit of x.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope: Option<f64>,
-    /// Label.
+    /// Label of the line.
     pub label: String,
 }
 
@@ -91,22 +92,22 @@ pub struct Rule {
 pub struct Figure {
     /// Name in the paper.
     pub id: String,
-    /// Title.
+    /// Title of the figure.
     pub title: String,
-    /// Section whose runs it shows.
+    /// Id of the section of `claims.toml`, an experiment of the paper, whose runs it shows.
     pub section: String,
-    /// Kind.
+    /// Kind of the figure.
     pub kind: Kind,
     /// Sentence below the figure.
     #[serde(default)]
     pub text: String,
-    /// Ids of its claims.
+    /// Ids of the claims that the figure illustrates.
     #[serde(default)]
     pub claims: Vec<String>,
-    /// Values of axes.
+    /// Values of the scenario's axes that select the runs.
     #[serde(default, rename = "where")]
     pub at_points: Point,
-    /// Link under study; default the first.
+    /// Link whose results it shows; default the first link under study.
     pub link: Option<String>,
     /// Seed of a series; default the first.
     pub seed: Option<u64>,
@@ -125,7 +126,7 @@ pub struct Figure {
     pub group_scales: Vec<f64>,
     /// Whether each line has a separate panel. Default: true for a series, false for other kinds.
     pub panels: Option<bool>,
-    /// Straight lines.
+    /// Straight lines for comparison.
     #[serde(default)]
     pub rules: Vec<Rule>,
     /// The lines.
@@ -136,15 +137,15 @@ pub struct Figure {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// Heading.
+    /// Heading of the column.
     pub label: String,
-    /// Unit.
+    /// Unit of the values.
     #[serde(default)]
     pub unit: String,
     /// Quantity; empty in a table of inputs.
     #[serde(default)]
     pub quantity: String,
-    /// Factor on the values.
+    /// Factor by which the values are multiplied.
     pub scale: Option<f64>,
     /// Decimal places.
     pub digits: u8,
@@ -167,7 +168,7 @@ pub struct Row {
     /// no results.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "numbers")]
     pub given: Vec<f64>,
-    /// Values of axes.
+    /// Values of the scenario's axes that select the runs.
     #[serde(default, rename = "where")]
     pub at_points: Point,
     /// Numbers printed in the paper, one per column; `nan` where there is none.
@@ -181,17 +182,17 @@ pub struct Row {
 pub struct Table {
     /// Name in the paper.
     pub id: String,
-    /// Title.
+    /// Title of the table.
     pub title: String,
-    /// Section whose runs it shows.
+    /// Id of the section of `claims.toml`, an experiment of the paper, whose runs it shows.
     pub section: String,
     /// Sentence below the table.
     #[serde(default)]
     pub text: String,
-    /// Ids of its claims.
+    /// Ids of the claims that the table illustrates.
     #[serde(default)]
     pub claims: Vec<String>,
-    /// Link under study; default the first.
+    /// Link whose results it shows; default the first link under study.
     pub link: Option<String>,
     /// Its columns.
     pub columns: Vec<Column>,
@@ -199,7 +200,7 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
-/// JSON has no NaN: it is written as `null`.
+/// Serialization of lists of numbers. JSON has no NaN: it is written as `null`.
 mod numbers {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -214,7 +215,7 @@ mod numbers {
 }
 
 impl Line {
-    /// Name in the figure.
+    /// Name in the legend of the figure.
     pub fn name(&self) -> &str {
         self.label.as_deref().or(self.model.as_deref()).unwrap_or(&self.of)
     }
@@ -230,14 +231,15 @@ impl Line {
 }
 
 impl Figure {
-    /// Values of axes for a line: those of the figure and of the line. Those of the line have precedence.
+    /// Values of the scenario's axes for a line: those of the figure and of the line. Those of the line have
+    /// precedence.
     pub fn points_of(&self, line: &Line) -> Point {
         let mut all = self.at_points.clone();
         all.extend(line.at_points.clone());
         all
     }
 
-    /// Whether it shows only models and no runs.
+    /// Whether the figure shows only models and no runs.
     pub fn is_theory(&self) -> bool {
         self.lines.iter().all(|line| line.model.is_some())
     }

@@ -1,4 +1,5 @@
-//! What the search of readings found for the claims of a paper: `papers/PAPER/found.json`, written by `forebay readings`.
+//! What the search of readings found for the claims of a paper: `papers/PAPER/found.json`, written by `forebay
+//! readings`. A reading is a combination of values for the settings that the paper does not state.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use serde::Deserialize;
 use super::Verdict;
 use super::grade::{Checks, ReadingFound, Searched};
 
-/// The part of the file that grades use.
+/// The part of `found.json` that grades of claims use.
 #[derive(Deserialize)]
 struct Found {
     version: u32,
@@ -42,7 +43,8 @@ struct Claim {
     found: usize,
 }
 
-/// The result of the search for each claim, by id. A text without a search, `{}`, gives none.
+/// The result of the search for each claim, by id. `text` is the content of `found.json`; `{}`, which means that there
+/// was no search, gives no results.
 ///
 /// # Errors
 /// The text is not a result of `forebay readings`.
@@ -55,7 +57,7 @@ pub fn searched(text: &str) -> Result<BTreeMap<String, Searched>, String> {
         return Err(format!("version {} of found.json is not 1", file.version));
     }
     let of = |claim: &Claim| {
-        // The readings are in the order of what holds under them: the first one that serves.
+        // Readings under which more holds come first. The first one that `serves` accepts is taken.
         let first = |serves: &dyn Fn(&Confirmation) -> bool| {
             file.best.iter().find_map(|best| {
                 let confirmed = best.confirmed.as_ref()?;
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_confirmed_reading_is_taken() {
+    fn first_confirmed_reading_that_holds_is_taken() {
         let verdict = |verdict: &str, printed_held: usize| {
             let checks = serde_json::json!({
                 "held": printed_held, "asked": 3, "printed": 2, "ours": 1, "printed_held": printed_held, "ours_held": 0

@@ -1,4 +1,5 @@
-//! Grades of claims: how much of a claim holds, and under which reading of the paper.
+//! Grades of claims: how much of a claim holds, and under which reading of the paper. A reading is a combination of
+//! values for the settings that the paper does not state; the first reading is that of our scenario files.
 //!
 //! The verdict of a claim belongs to the first reading, which was fixed before the first run. The grade uses what was
 //! found later as well: checks that say only what the paper says, and the search of other readings.
@@ -15,17 +16,17 @@ use super::{By, CheckResult, Claim, Outcome, Verdict};
 pub enum Grade {
     /// Every check holds under the first reading.
     Holds,
-    /// Every check holds under another plausible reading, confirmed with fresh seeds.
+    /// Every check holds under another plausible reading, confirmed with seeds that the search did not use.
     HoldsUnderReading,
     /// What the paper prints holds; a bound that we chose for its words does not.
     DirectionHolds,
     /// The paper's own numbers contradict the claim.
     ContradictedByPaper,
-    /// It holds neither under the first reading nor under another one that was confirmed.
+    /// The claim holds neither under the first reading nor under another one that was confirmed.
     DoesNotHold,
-    /// It cannot be decided from what is left of the paper.
+    /// The claim cannot be decided with the data of the paper that are still available.
     Undecidable,
-    /// Any rule would pass, drop-tail included.
+    /// Every discipline would meet the claim, drop-tail included.
     Vacuous,
 }
 
@@ -41,7 +42,7 @@ impl Grade {
         Self::Vacuous,
     ];
 
-    /// Fixed name.
+    /// Name of the grade in files, which never changes.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -62,9 +63,9 @@ pub struct Checks {
     pub held: usize,
     /// All checks.
     pub asked: usize,
-    /// Checks that the paper prints.
+    /// Checks whose bound or comparison the paper prints.
     pub printed: usize,
-    /// Checks with a bound or a comparison of ours.
+    /// Checks with a bound of our choice, or with a comparison that the paper does not state.
     pub ours: usize,
     /// Printed checks that hold.
     pub printed_held: usize,
@@ -73,7 +74,7 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Counts the results that count for the grade.
+    /// Counts the results of checks that count for the grade.
     pub fn of(results: &[CheckResult]) -> Self {
         let mut counts = Self::default();
         for result in results.iter().filter(|result| !result.replaced) {
@@ -100,7 +101,8 @@ impl Checks {
         self.printed > 0 && self.printed_held == self.printed
     }
 
-    /// Such as `27 of 34`, and the part of the printed ones if there are both kinds.
+    /// The numbers as text, such as `27 of 34`. If there are printed checks and checks of ours, the numbers of printed
+    /// checks follow.
     pub fn text(&self) -> String {
         let Self { held, asked, printed, ours, printed_held, .. } = *self;
         let all = format!("{held} of {asked}");
@@ -115,7 +117,7 @@ pub struct ReadingFound {
     pub settings: BTreeMap<String, String>,
     /// Number of readings that the search tried.
     pub found_with: usize,
-    /// Fresh seeds with which it was confirmed.
+    /// Number of seeds with which it was confirmed; the search did not use them.
     pub confirmed_with_seeds: u64,
     /// Share of the plausible readings under which the claim holds, 0 to 1; from the sample of the search.
     pub share_of_plausible: f64,
@@ -128,9 +130,9 @@ pub struct Searched {
     pub tried: usize,
     /// Readings under which every check held.
     pub found: usize,
-    /// A reading under which every check holds with fresh seeds.
+    /// A reading under which every check holds, also with seeds that the search did not use.
     pub holds: Option<ReadingFound>,
-    /// A reading under which every printed check holds with fresh seeds.
+    /// A reading under which every printed check holds, also with seeds that the search did not use.
     pub direction: Option<ReadingFound>,
 }
 
@@ -139,9 +141,9 @@ pub struct Searched {
 pub struct Graded {
     /// The grade.
     pub grade: Grade,
-    /// Why, in one sentence; empty if the claim holds under the first reading.
+    /// Reason of the grade in one sentence; empty if the claim holds under the first reading.
     pub reason: String,
-    /// The reading that it depends on.
+    /// The reading found by the search, if the grade depends on one.
     pub reading: Option<ReadingFound>,
 }
 
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_of_ours_decide_only_full_grade() {
+    fn failing_check_of_ours_prevents_only_full_grade() {
         let results = [result(By::Printed, true), result(By::Ours, false)];
         assert_eq!(graded(&results, None), Grade::DirectionHolds);
         assert_eq!(graded(&[result(By::Printed, false), result(By::Ours, true)], None), Grade::DoesNotHold);
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn found_readings_raise_the_grade() {
+    fn reading_found_by_search_raises_the_grade() {
         let reading = ReadingFound {
             settings: [("ecn".to_string(), "on".to_string())].into(),
             found_with: 2000,

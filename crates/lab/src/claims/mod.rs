@@ -1,4 +1,5 @@
-//! Claims of papers as data, and the checks that decide them.
+//! Claims of papers as data, and the checks that decide them. A contender is a discipline that a scenario compares; the
+//! axes of a scenario are the keys that vary between its runs.
 
 pub mod exhibits;
 pub mod found;
@@ -24,11 +25,11 @@ pub type Point = BTreeMap<String, String>;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
-    /// Name.
+    /// Id of the section, to which its claims refer.
     pub id: String,
-    /// Heading.
+    /// Heading of the section in reports.
     pub title: String,
-    /// Description.
+    /// Description of the experiment.
     pub text: String,
     /// Scenario; `None` for theory.
     pub scenario: Option<String>,
@@ -61,9 +62,9 @@ impl Section {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Fixed id.
+    /// Id, which never changes.
     pub id: String,
-    /// Section.
+    /// Id of the section to which the claim belongs.
     pub section: String,
     /// The claim in our words.
     pub claim: String,
@@ -72,28 +73,28 @@ pub struct Claim {
     /// The paper's sentence.
     #[serde(default)]
     pub sentence: String,
-    /// The theorem that decides it, in place of checks.
+    /// Name of the theorem, tested by computation, that decides the claim in place of checks of runs.
     pub theorem: Option<String>,
     /// Why it cannot be tested here.
     pub not_run: Option<String>,
-    /// Why it does not hold, as far as known; shown only if it does not.
+    /// Why the claim does not hold, as far as known; not shown if it holds.
     pub why: Option<String>,
-    /// Why the paper's own numbers contradict it.
+    /// Why the paper's own numbers contradict the claim.
     pub contradicted: Option<String>,
-    /// What is lost, if it cannot be decided.
+    /// Which data of the paper are missing, if the claim cannot be decided without them.
     pub undecidable: Option<String>,
-    /// Why any rule would pass, drop-tail included.
+    /// Why every discipline would meet the claim, drop-tail included.
     pub vacuous: Option<String>,
     /// Checks; all must hold.
     #[serde(default, rename = "check")]
     pub checks: Vec<Check>,
 }
 
-/// Who says what a check requires.
+/// Who states the requirement of a check.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// The paper, bound included.
+    /// The paper states it, bound included.
     Printed,
     /// Our choice of a bound for a word of the paper, or a comparison that the paper does not state.
     #[default]
@@ -104,28 +105,28 @@ pub enum By {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// Description.
+    /// Description of the check.
     pub what: String,
-    /// Who says what it requires.
+    /// Who states its requirement.
     #[serde(default)]
     pub by: By,
     /// Whether it was added after the first run. It then counts for the grade and not for the verdict.
     #[serde(default)]
     pub added: bool,
-    /// Whether an added check replaces it, because it says more than the paper. It then counts for the verdict and not
-    /// for the grade.
+    /// Whether an added check replaces this one, because it requires more than the paper says. It then counts for the
+    /// verdict and not for the grade.
     #[serde(default)]
     pub replaced: bool,
-    /// The quantity.
+    /// The quantity that is checked, in the syntax of `docs/claims.md`.
     pub quantity: String,
     /// Contender; default the subject of the section.
     pub of: Option<String>,
-    /// Values of axes; default all.
+    /// Values of the scenario's axes that select the runs; default all runs.
     #[serde(default, rename = "where")]
     pub at_points: Point,
-    /// Quantity on the x axis, for checks of a curve over all values of the axes.
+    /// Quantity on the x axis, for a check of a curve over all values of the axes.
     pub against: Option<String>,
-    /// Position on the curve.
+    /// Position on the x axis at which the curve is checked.
     pub at: Option<f64>,
     /// Least common x range of two curves, as a part of the longer range.
     pub overlap: Option<f64>,
@@ -135,10 +136,10 @@ pub struct Check {
     pub more_than: Option<String>,
     /// The quantity is divided by that of this contender, and the bound applies to the quotient.
     pub relative_to: Option<String>,
-    /// Values of axes of the other contender, if they differ.
+    /// Values of the scenario's axes for the other contender, if they differ from those of this one.
     #[serde(default)]
     pub there: Point,
-    /// Minimum difference.
+    /// Minimum difference from the other contender's quantity.
     #[serde(default)]
     pub margin: f64,
     /// Factor on the other contender's quantity before the comparison.
@@ -187,7 +188,7 @@ impl Verdict {
     /// All verdicts, in the order of summaries.
     pub const ALL: [Self; 5] = [Self::Reproduced, Self::NotReproduced, Self::Inconclusive, Self::Refuted, Self::NotRun];
 
-    /// Fixed name.
+    /// Name of the verdict in files, which never changes.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -198,7 +199,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it was tested and does not hold or is inconclusive.
+    /// Whether the claim was tested and does not hold or is inconclusive, so that the reason is of interest.
     pub const fn asks_why(self) -> bool {
         matches!(self, Self::NotReproduced | Self::Inconclusive | Self::Refuted)
     }
@@ -229,20 +230,20 @@ pub struct CheckResult {
     pub high: Option<f64>,
     /// Number of seeds.
     pub n: usize,
-    /// The bound.
+    /// The bound of the check, as text.
     pub bound: String,
     /// Outcome.
     pub outcome: Outcome,
-    /// Who says what it requires.
+    /// Who states its requirement.
     #[serde(default)]
     pub by: By,
     /// Whether it was added after the first run and counts only for the grade.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub added: bool,
-    /// Whether an added check replaces it, so that it counts only for the verdict.
+    /// Whether an added check replaces this one, so that it counts only for the verdict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaced: bool,
-    /// Further remark.
+    /// Further remark on the result.
     pub note: Option<String>,
     /// How far the mean is outside the bound, relative to the values compared, 0 to 1. Not stored.
     #[serde(skip)]
@@ -274,13 +275,13 @@ pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckR
 pub struct VariantResult {
     /// Name of the variant.
     pub name: String,
-    /// Its verdict.
+    /// Verdict on the claim for the variant.
     pub verdict: Verdict,
-    /// Its checks.
+    /// Results of the checks for the variant.
     pub checks: Vec<CheckResult>,
 }
 
-/// Key in `evidence.detail` of the reason why a claim cannot be tested.
+/// Key in `evidence.detail` with the reason why a claim cannot be tested.
 pub(crate) const NOT_RUN: &str = "not run";
 
 /// Further facts about a claim by name: numbers or text.
@@ -310,7 +311,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Why the claim was not tested, if so.
+    /// Why the claim was not tested; `None` if it was.
     pub fn not_run(&self) -> Option<&str> {
         self.detail.get(NOT_RUN)?.as_str()
     }
@@ -319,15 +320,16 @@ impl Evidence {
 /// A claim with its verdict: an entry of `reproduce --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimResult {
-    /// Fixed id.
+    /// Id of the claim, which never changes.
     pub id: String,
-    /// Paper.
+    /// Name of the paper.
     pub paper: String,
     /// The claim.
     pub claim: String,
-    /// The verdict: that of the first reading.
+    /// The verdict under the first reading, which is the interpretation of the paper in our scenario files.
     pub verdict: Verdict,
-    /// How much of it holds, other readings included. `None` in results of earlier versions.
+    /// How much of the claim holds, also under other readings (interpretations) of the paper. `None` in results of
+    /// earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
     /// Reason of the grade; empty if the claim holds under the first reading.
@@ -336,22 +338,22 @@ pub struct ClaimResult {
     /// Numbers of checks that count for the grade.
     #[serde(default)]
     pub checks: Checks,
-    /// The reading that the grade depends on.
+    /// The other reading of the paper on which the grade depends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<ReadingFound>,
-    /// Why it does not hold, as far as known.
+    /// Why the claim does not hold, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Whether the verdict is from a quick run. A quick run has few seeds; if an interval straddles its bound, the mean
     /// decides.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
-    /// Evidence.
+    /// Evidence for the verdict.
     pub evidence: Evidence,
     /// Number of runs used.
     pub runs: usize,
     /// CPU seconds of those runs.
     pub cpu_seconds: f64,
-    /// Its section.
+    /// Id of the section to which the claim belongs.
     pub section: String,
 }

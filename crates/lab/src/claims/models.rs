@@ -56,7 +56,7 @@ const AAQM_STAGES: usize = 2;
 const KINDS: [&str; 4] = ["video", "multimedia", "www", "ftp"];
 
 impl Model {
-    /// Reads a model.
+    /// Reads a model with its parameters, as figures and checks write it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let shows = match words.next().unwrap_or_default() {
@@ -133,15 +133,15 @@ impl Model {
 }
 
 impl Tail {
-    /// The network of the model.
+    /// The network of the model: its flows and its link.
     pub fn network(&self) -> Loop {
         let (capacity, window) = (6e6, self.window * PACKET);
         let interval_s = self.round_trips * self.flows as f64 * window / capacity;
         Loop { capacity, window, delays_s: vec![0.064; self.flows], interval_s, buffer: 4e6 }
     }
 
-    /// Probabilities of a normal distribution around q_e, in intervals of one packet. The first and the last interval
-    /// include the tails.
+    /// Queue distribution of the linearised model: probabilities of a normal distribution around the equilibrium queue
+    /// q_e, in intervals of one packet. The first and the last interval include the tails.
     fn bell(&self) -> Vec<f64> {
         let one = self.network();
         let (mean, width) = (one.equilibrium() / PACKET, one.linear_std(self.sigma) / PACKET);
@@ -192,14 +192,15 @@ fn aaqm_arrivals() -> Option<Mmpp> {
     Mmpp::together(&kinds.map(|(mean_s, rates)| Mmpp::two_state(mean_s, rates)))
 }
 
-/// AAQM's queue, 10 Mbit/s with 1282-byte packets, with the marking function of eq. 18 at `th`.
+/// Solution of AAQM's queue, 10 Mbit/s with 1282-byte packets, with the marking function of eq. 18 at the threshold
+/// `th`.
 pub(crate) fn aaqm(th: f64) -> Option<Solution> {
     let service = Service::erlang(AAQM_STAGES, 10e6 / (8.0 * 1282.0));
     mmpp::solve(&aaqm_arrivals()?, &service, AAQM_LIMIT, |_, n| mmpp::threshold(n, AAQM_LIMIT, th))
 }
 
-/// Distributions by model. Solving a Markov chain takes longer than a run, and many runs are compared with the same
-/// model.
+/// Queue distributions computed so far, by model. Solving a Markov chain takes longer than a run, and many runs are
+/// compared with the same model.
 static SOLVED: Mutex<BTreeMap<String, Vec<f64>>> = Mutex::new(BTreeMap::new());
 
 /// Total variation distance: half the sum of the absolute differences between `shares` and the model's
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn distance_is_0_if_equal_1_if_disjoint() {
+    fn distance_of_equal_distributions_is_0_of_disjoint_1() {
         let chain = model("tail-chain n=20 sigma=77021 w=10.351");
         assert!(apart(&chain.shares(), &chain).abs() < 1e-12);
         assert!((apart(&[1.0], &chain) - 1.0).abs() < 1e-9, "an empty queue is not where the model is");
@@ -256,7 +257,7 @@ mod tests {
     /// The Markov chain's standard deviations are those of the theorem `tail-f20`. With 40 flows the example's
     /// round-trip time is 0.552 s.
     #[test]
-    fn step_length_changes_the_deviation() {
+    fn longer_rate_interval_increases_queue_deviation() {
         let base = "n=40 sigma=128490 w=10.351";
         assert_eq!(model(&format!("tail-queue {base} s=1")), model(&format!("tail-queue {base}")));
         let [calm, erratic] = ["s=1", "s=2"].map(|s| moments(&model(&format!("tail-chain {base} {s}")).shares()).1);
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn simulated_path_matches_the_chain() {
+    fn simulated_queue_path_matches_markov_chain_distribution() {
         let mut path: Vec<f64> =
             model("tail-queue n=20 sigma=77021 w=10.351").points().into_iter().map(|(_, q)| q).collect();
         let mean = path.iter().sum::<f64>() / path.len() as f64;

@@ -17,8 +17,8 @@ pub struct Paper {
     pub found: &'static str,
 }
 
-/// The paper in the folder `papers/$name`, with the listed scenario files. Each `$part` is a further file of the
-/// folder; its text is appended to that of `claims.toml`. File names are without `.toml`.
+/// Declares the paper in the folder `papers/$name`, with the listed scenario files. Each `$part` is a further file of
+/// the folder; its text is appended to that of `claims.toml`. File names are without `.toml`.
 macro_rules! paper {
     ($name:literal, $summary:literal, [$($scenario:literal),* $(,)?] $(, $part:literal)*) => {
         Paper {

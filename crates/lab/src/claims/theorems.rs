@@ -11,19 +11,19 @@ use crate::{claims::models, claims::theorems_msvb, claims::theorems_tail};
 
 /// Number of random states at which a Lyapunov function is tested.
 const TRIALS: usize = 10_000;
-/// Start of orbits, as a multiple of the target rate.
+/// Start of the orbits of a recurrence, as a multiple of the target rate.
 const START: f64 = 1.5;
 /// An orbit has settled when it stays within this distance of 1.
 const NEAR: f64 = 0.01;
 /// Length of an orbit in steps.
 const STEPS: usize = 2000;
 
-/// RAQM's recurrence, eq. 9 with x = r/r0: x exp(-m (x - 1)/2).
+/// RAQM's recurrence for the rate r, eq. 9 with x = r/r0, where r0 is the target rate: x exp(-m (x - 1)/2).
 fn raqm_map(m: f64) -> impl Fn(f64) -> f64 {
     move |x| x * libm::exp(-m * (x - 1.0) / 2.0)
 }
 
-/// The recurrence with the adaptive gain eps c(x), where c is the discipline's own function.
+/// RAQM's recurrence with the adaptive gain eps c(x), where c is the discipline's own function.
 fn adaptive_map(eps: f64) -> impl Fn(f64) -> f64 {
     move |x| raqm_map(eps * raqm::c(x, f64::INFINITY))(x)
 }
@@ -76,7 +76,8 @@ fn tail_e1() -> (Verdict, Evidence) {
     (verdict, Evidence { checks, ..Evidence::default() })
 }
 
-/// Theorem 1: below alpha_hat(r) the squared distance from r0 decreases in the step, above it increases.
+/// RAQM's theorem 1: with a gain below alpha_hat(r), a step decreases the squared distance of the rate r from r0; with
+/// a gain above, it increases this distance.
 fn raqm_1() -> (Verdict, Evidence) {
     let mut rng = Rng::stream(1, "theorem/raqm-1");
     let (mut below, mut above) = (0, 0);
@@ -105,13 +106,13 @@ fn raqm_1() -> (Verdict, Evidence) {
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
-/// c(x) as eq. 13 prints it.
+/// c(x) as eq. 13 of the RAQM paper prints it.
 fn printed_c(x: f64) -> f64 {
     2.0 * libm::log((2.0 - x) / x) / (1.0 - x)
 }
 
-/// Eq. 13: c(x) > 4 on (0, 1) and (1, 2), c(x) tends to 4 at x = 1, and c(x) = c(2 - x). Tests the printed formula, and
-/// that the discipline's c agrees with it.
+/// Eq. 13 of the RAQM paper: c(x) > 4 on (0, 1) and (1, 2), c(x) tends to 4 at x = 1, and c(x) = c(2 - x). Tests the
+/// printed formula, and that the discipline's c agrees with it.
 fn raqm_c() -> (Verdict, Evidence) {
     // Closer to 1 than 1e-3 the printed formula loses digits to cancellation, about 1e-16/|1-x|.
     let grid = || (1..2000).map(|i| f64::from(i) * 1e-3).filter(|x| *x != 1.0);
@@ -134,8 +135,8 @@ fn raqm_c() -> (Verdict, Evidence) {
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
-/// Theorem 2: a larger alpha converges faster. Compares the numbers of steps until the orbit from 1.5 r0 stays within
-/// 1 % of r0.
+/// RAQM's theorem 2: a larger gain alpha converges faster. Compares the numbers of steps until the orbit from 1.5 r0
+/// stays within 1 % of r0.
 fn raqm_2() -> (Verdict, Evidence) {
     let steps = |f: &dyn Fn(f64) -> f64| recurrence::steps_to_settle(f, START, 1.0, NEAR, STEPS);
     let fixed: Vec<(f64, Option<usize>)> =
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn adaptive_orbits_match_hand_calculation() {
+    fn orbits_with_adaptive_gain_match_hand_calculation() {
         let close = |eps, start, want: &[f64]| {
             let got = recurrence::orbit(&adaptive_map(eps), start, want.len());
             got.iter().zip(want).for_each(|(g, w)| assert!((g - w).abs() < 1e-3, "eps {eps}: {got:?}"));
@@ -202,7 +203,7 @@ mod tests {
 
     /// A step of the discipline changes p; eq. 5 gives r, which is proportional to 1/sqrt(p).
     #[test]
-    fn discipline_step_equals_the_recurrence() {
+    fn raqm_step_equals_the_recurrence_of_the_paper() {
         for (m, x) in [(2.0, 1.3), (3.9, 0.6), (1.0, 1.9)] {
             let p = 1e-3;
             let next = x * libm::sqrt(p / raqm::step(p, m, x, 0.0));

@@ -12,7 +12,7 @@ const SECONDS: f64 = 200.0;
 const CALM: f64 = 1e-3;
 const SWINGS: f64 = 1e-2;
 
-/// The paper's link: 10 Mbit/s with 1000-byte packets, 120 ms.
+/// A class of `flows` flows with the share `phi` on the paper's link: 10 Mbit/s with 1000-byte packets, 120 ms.
 const fn class(flows: f64, phi: f64) -> Class {
     Class { capacity: 1250.0, delay_s: 0.12, flows, phi, alpha: 0.5 }
 }

@@ -40,14 +40,15 @@ fn verdict(checks: Vec<CheckResult>, said: serde_json::Value) -> (Verdict, Evide
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
-/// A check of how many of [`TRIALS`] networks satisfy `holds`.
+/// A check of how many of [`TRIALS`] random networks satisfy `holds`.
 fn all_networks(what: &str, name: &str, holds: impl Fn(Loop, &mut Rng) -> bool) -> CheckResult {
     let mut rng = Rng::stream(1, name);
     let held = (0..TRIALS).filter(|_| holds(network(&mut rng), &mut rng)).count();
     yes_no(what, held as f64, &format!("all {TRIALS}"), held == TRIALS)
 }
 
-/// Proposition 6.1: below the bound every step moves closer to the equilibrium, from any queue.
+/// Proposition 6.1: if S is below the printed bound, every step moves the queue closer to the equilibrium, from any
+/// queue.
 pub(crate) fn p61() -> (Verdict, Evidence) {
     let nearer = |mut one: Loop, rng: &mut Rng| {
         one.interval_s = one.contraction_bound_s() * (0.01 + 0.989 * rng.uniform());

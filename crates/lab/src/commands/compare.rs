@@ -12,14 +12,15 @@ use crate::run::compare::{self, Group};
 use crate::run::store;
 use crate::scenario::{Found, InputError};
 
-/// The axis of the contenders, if several directories have the same ones.
+/// Name of the axis with the disciplines. There is such an axis if several directories have results of the same
+/// discipline.
 const DISCIPLINE: &str = "discipline";
-/// Differing keys of the scenarios that are listed.
+/// Most differing keys of the scenarios that are listed.
 const MOST_KEYS: usize = 12;
-/// Letters of a value that are shown.
+/// Most letters of a value that are shown.
 const MOST_LETTERS: usize = 60;
 
-/// One directory.
+/// A result directory with its runs.
 struct Place {
     /// Name in the tables.
     name: String,
@@ -33,7 +34,7 @@ pub struct Compared {
     /// The runs and their comparison. The contenders are the directories; if several directories have the same
     /// disciplines, these are an axis.
     pub summary: Summary,
-    /// Such as `topology.bottleneck.queue: 100p in a, 50p in b`.
+    /// The keys with their values, such as `topology.bottleneck.queue: 100p in a, 50p in b`.
     pub differing: Vec<String>,
 }
 
@@ -80,7 +81,8 @@ pub fn compare(dirs: &[PathBuf]) -> Result<Compared, Failure> {
     Ok(Compared { summary, differing: differing(&places) })
 }
 
-/// The runs of a directory under its name, each with all `axes`. `is_shared`: the discipline becomes an axis; otherwise it follows the name.
+/// The runs of a directory under its name, with a value for each of `axes`. `is_shared`: the discipline becomes an
+/// axis; otherwise it follows the name.
 fn named(place: &Place, axes: &[&str], is_shared: bool) -> Vec<(Axes, RunRecord)> {
     let rename = |run: &RunRecord| {
         let summary = &run.summary;
@@ -93,7 +95,7 @@ fn named(place: &Place, axes: &[&str], is_shared: bool) -> Vec<(Axes, RunRecord)
             false => format!("{}: {}", place.name, summary.contender()),
         };
         let label = name.clone() + &record::label_end(axes.words());
-        // As in a directory, the contender is what the link has.
+        // The name counts as the discipline of the link, so that the tables take it for the contender.
         let summary = RunSummary { label, aqm: name, axes: axes.clone(), ..summary.clone() };
         (axes, RunRecord { summary, ..run.clone() })
     };
@@ -119,7 +121,7 @@ fn place(dir: &Path, dirs: &[PathBuf]) -> Result<Place, Failure> {
     Ok(Place { name: short_name(dir, dirs), runs, keys })
 }
 
-/// The axes of a sweep and their values, as keys.
+/// The axes of a sweep (keys that vary) and their values, as keys.
 fn vary(runs: &[RunRecord]) -> Vec<(String, String)> {
     let mut axes: Vec<(String, Vec<&str>)> = Vec::new();
     for (axis, value) in runs.iter().flat_map(|run| run.summary.axes.words()) {
@@ -164,7 +166,8 @@ fn shortened(value: &str) -> String {
     value.chars().take(MOST_LETTERS).chain("...".chars()).collect()
 }
 
-/// The keys whose values differ. The disciplines are in the table.
+/// The keys whose values differ between the scenarios, as lines of text. Keys of disciplines are left out: the table
+/// shows the disciplines.
 fn differing(places: &[Place]) -> Vec<String> {
     let mut all: Vec<&str> = Vec::new();
     for (key, _) in places.iter().flat_map(|place| &place.keys) {
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn differing_keys_are_listed_with_their_values() {
+    fn scenario_keys_that_differ_are_listed_with_values() {
         let a = place("a", "duration = \"5s\"\n[[flows]]\nname = \"ftp\"\ncount = 2\n[compare]\naqm = [\"pie\"]\n");
         let b =
             place("b", "duration = \"5s\"\n[[flows]]\nname = \"ftp\"\ncount = 3\nrtt = \"1ms\"\n[compare]\naqm = []\n");
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_last_parts_of_paths_are_written_whole() {
+    fn directories_with_equal_names_are_shown_by_path() {
         let dirs = ["x/out", "y/out", "z"].map(PathBuf::from);
         assert_eq!(dirs.iter().map(|dir| short_name(dir, &dirs)).collect::<Vec<_>>(), ["x/out", "y/out", "z"]);
     }

@@ -85,7 +85,7 @@ impl Topic {
         }
     }
 
-    /// Its entries.
+    /// The entries of the topic.
     pub fn entries(self) -> Entries {
         match self {
             Self::Disciplines => Entries::Names(disciplines()),
@@ -128,7 +128,7 @@ pub struct Kind {
     pub summary: &'static str,
     /// JSON Schema.
     pub schema: Value,
-    /// Its keys except `kind`: name, whether needed, description. Needed keys come first.
+    /// The keys of the kind except `kind`: name, whether needed, description. Needed keys come first.
     pub keys: Vec<(&'static str, bool, &'static str)>,
 }
 
@@ -176,7 +176,7 @@ pub struct ScenarioFile {
     pub path: String,
     /// Its title.
     pub title: String,
-    /// Simulations per seed.
+    /// Number of simulations for each seed.
     pub runs_per_seed: usize,
     /// Simulated seconds per simulation.
     pub duration_s: f64,

@@ -14,13 +14,13 @@ use crate::theory::map::{self, Axis, Cell};
 use crate::theory::setting::{self, Scaled, Setting};
 use crate::theory::stability;
 
-/// A side of the map; the unit depends on the quantity.
+/// A side of the map: a quantity and its range. The unit depends on the quantity.
 #[derive(Clone, Copy)]
 pub struct Side {
     what: Scaled,
-    /// Lower end.
+    /// Lower end of the range.
     pub from: f64,
-    /// Upper end.
+    /// Upper end of the range.
     pub to: f64,
 }
 
@@ -89,7 +89,7 @@ impl Side {
 /// Reads the two sides of a map, such as `flows=5..500` and `rtt=20ms..2s`; `None` without arguments.
 ///
 /// # Errors
-/// There are not two different sides.
+/// The arguments are not two different sides.
 pub fn sides(words: &[String]) -> Result<Option<[Side; 2]>, InputError> {
     let wrong = |found, accepts: &str| Err(InputError::new("--map", "", found, accepts));
     if words.is_empty() {
@@ -143,10 +143,10 @@ struct Layers {
 
 /// The map of one discipline.
 pub struct Drawn {
-    /// Label of the contender, with the values of the axes.
+    /// Label of the discipline, with the values of the scenario's keys that vary.
     pub label: String,
     aqm: String,
-    /// Rows from bottom to top.
+    /// Results of the loops, in rows from bottom to top.
     pub cells: Vec<Vec<Option<Cell>>>,
 }
 
@@ -166,14 +166,14 @@ impl Drawn {
     }
 }
 
-/// Maps of all disciplines that the model knows, in all cases.
+/// Stability maps of all compared disciplines that have a model, for each combination of the keys that vary.
 pub struct Maps {
     scenario: String,
     sides: [Side; 2],
     points: u32,
     /// The maps.
     pub drawn: Vec<Drawn>,
-    /// Why the other disciplines have none.
+    /// Why the other compared disciplines have no map.
     pub without: Vec<String>,
 }
 

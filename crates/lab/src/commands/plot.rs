@@ -50,7 +50,7 @@ pub fn list(dir: &Path) -> Result<Document, Failure> {
     Ok(Document { version: 1, figures: figures(dir)?.into_iter().map(named).collect() })
 }
 
-/// The SVG picture of a figure. `name`: its name, or the beginning of one name.
+/// The SVG picture of a figure. `name`: its name, or a beginning that no other name has.
 ///
 /// # Errors
 /// The directory has no results or no such figure, or its files are damaged.

@@ -1,4 +1,5 @@
-//! `forebay readings`: searches the settings that a paper leaves open.
+//! `forebay readings`: searches readings of a paper. A reading is a combination of values for the settings that the
+//! paper does not state.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ use crate::readings::search::{self, Log, SearchError, Settings};
 use crate::readings::summary::{self, Confirmed, ReadingsSummary};
 use crate::run::plan::{engine, hex_hash};
 
-/// First seed of a confirmation. Searches use seeds below.
+/// First seed with which the best readings are confirmed. The search uses smaller seeds.
 const FRESH: u64 = 1001;
 
 /// Arguments of a search.
@@ -27,19 +28,19 @@ pub struct Asked<'a> {
     pub paper: &'a str,
     /// Output directory.
     pub output: Option<&'a Path>,
-    /// Number of readings.
+    /// Number of readings to try.
     pub readings: usize,
-    /// Seeds of each reading.
+    /// Number of seeds with which each reading is simulated.
     pub seeds: u64,
-    /// Fresh seeds with which the best readings are confirmed.
+    /// Number of further seeds with which the best readings are confirmed.
     pub confirm: u64,
     /// Time limit of the search.
     pub budget: Option<Duration>,
-    /// Concurrent readings; default one per core.
+    /// Readings that are simulated at the same time; default one per core.
     pub jobs: Option<u16>,
 }
 
-/// Searches the readings of a paper. Returns the summary and its file.
+/// Searches readings of a paper. Returns the summary and the path of its file.
 ///
 /// # Errors
 /// The paper is unknown, results cannot be stored, or the command was interrupted.
@@ -107,7 +108,7 @@ fn find(name: &str) -> Result<&'static Paper, InputError> {
     })
 }
 
-/// Identifies what the results depend on: program, files of the paper, seeds.
+/// Identifies what the results of a search depend on: program, files of the paper, seeds.
 fn about(paper: &Paper, seeds: u64, engine: &str) -> String {
     let mut text = format!("{}\n{}", paper.claims, paper.readings);
     for (name, scenario) in paper.scenarios {

@@ -58,7 +58,7 @@ pub fn write(store: &Store) -> Result<PathBuf, Failure> {
 /// Builds the page of a run or of one paper in its locked directory. Does not wait for locks of other directories.
 ///
 /// # Errors
-/// Its files are damaged.
+/// Files of the directory are damaged.
 pub fn of(lock: &WriteLock) -> Result<PathBuf, Failure> {
     Ok(report::build(lock, &Wait::NEVER)?)
 }

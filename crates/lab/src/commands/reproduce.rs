@@ -106,7 +106,7 @@ impl Index {
     }
 }
 
-/// Suffix of a directory for this level.
+/// Suffix of the name of an output directory for this effort level.
 const fn suffix(level: Level) -> &'static str {
     match level {
         Level::Quick => "-quick",

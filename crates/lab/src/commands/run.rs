@@ -19,7 +19,7 @@ pub const LARGEST_SEED: u64 = 1 << 53;
 /// Maximum number of runs. The summaries of all runs are in memory until the end; more runs are probably a mistake.
 const MOST_RUNS: u64 = 200_000;
 
-/// A scenario, its seeds, and where its results go.
+/// A scenario to run, its seeds, and where its results go.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     /// Path of the scenario file: for messages, and for the name of the output directory.
@@ -126,7 +126,7 @@ impl Batch<'_> {
         Err(InputError::new(self.name(), "", Found::thing(excess.runs), excess.most).hint(hint))
     }
 
-    /// Opens the output directory; waits for another writer unless stopped.
+    /// Opens the output directory; waits while another writer has locked it, unless stopped.
     ///
     /// # Errors
     /// The directory contains other results or files, or cannot be written.
@@ -172,7 +172,7 @@ pub fn simulate(plan: &Plan, store: &Store, pool: &ThreadPool, host: &Host<'_>) 
     })
 }
 
-/// Reports what will run; `known` runs are stored already.
+/// Sends a note with the number and the length of the runs; `known` of them are stored already.
 fn announce(plan: &Plan, known: usize, host: &Host<'_>) {
     let all = plan.jobs().len();
     let each = plan.simulated_s() / all.max(1) as f64;

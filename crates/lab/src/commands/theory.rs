@@ -1,4 +1,5 @@
-//! `forebay theory`: what models say about a scenario, without simulation.
+//! `forebay theory`: what models say about a scenario, without simulation. The disciplines that a scenario compares are
+//! its contenders; its axes are the keys that vary. The loop is TCP with a discipline at one link.
 
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::units::Link;
@@ -17,7 +18,7 @@ use crate::theory::stability::{self, NoAnswer, Stability};
 pub enum Asked<'a> {
     /// Equilibrium and stability margins of the linearised loop.
     Stability {
-        /// Whether to find the number of flows, round-trip time and rate at which it becomes unstable.
+        /// Whether to find the number of flows, round-trip time and rate at which the loop becomes unstable or stable.
         critical: bool,
     },
     /// Trajectory of the nonlinear loop.
@@ -41,7 +42,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether this question has an answer for some of the disciplines that enforce class shares.
+    /// Whether the model has a result for some of the disciplines that enforce class shares of the link.
     const fn knows_shares(self) -> bool {
         matches!(self, Self::Stability { .. })
     }
@@ -99,7 +100,7 @@ pub enum Answer {
     Fluid(Course),
     /// Answer of the Markov chain.
     Markov(Box<Markov>),
-    /// No answer.
+    /// The model has no answer.
     None(Silence),
 }
 
@@ -114,7 +115,7 @@ pub struct Margins {
     pub critical: Option<Critical>,
 }
 
-/// Limits of stability; `None` where there is none.
+/// Values at which the loop becomes unstable or stable; `None` where there is none.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Critical {
     /// Number of flows.
@@ -235,7 +236,7 @@ fn refusal(file: &str, asked: Asked<'_>, rows: &[Row]) -> Option<InputError> {
         InputError::new(file, "compare.aqm", found, stability::with_a_model(&row.link, asked.knows_shares()))
     });
     match why.first()? {
-        // Without a model, `--p` gives an answer to a narrower question.
+        // Without a model of the discipline, an answer needs `--p`: the hint lists the disciplines that have a model.
         Why::Input(error, _) => Some(error.clone().hint(missing.map(|missing| missing.accepts.clone()))),
         Why::Model(_) => missing,
     }
@@ -295,7 +296,7 @@ pub fn ask(p: Option<&str>, sigma: Option<&str>, step: Option<&str>) -> Result<A
     Ok(ask)
 }
 
-/// Stationary queue of one case.
+/// Stationary queue of one case, which is a combination of the values of the axes.
 #[derive(Clone, Debug, Serialize)]
 pub struct InTheLongRun {
     /// Answer of the model.

@@ -1,4 +1,5 @@
-//! `forebay tune`: finds parameters that meet aims in a model, and checks them by simulation.
+//! `forebay tune`: finds parameters that meet aims (bounds on the queue or on margins) in a model, and checks them by
+//! simulation. The axes of a scenario are the keys that vary.
 
 use std::path::PathBuf;
 
@@ -112,7 +113,8 @@ pub fn tune(batch: &Batch<'_>, cases: &[Case], given: &str, aims: &[Aim], host: 
     Ok(Outcome { document, summary, report })
 }
 
-/// The case with the tuned discipline as the first contender. A contender with the same label is removed.
+/// The case (values of the axes) with the tuned discipline as the first that it compares. A discipline with the same
+/// label is removed.
 fn beside(mut case: Case, tuned: &Contender) -> Case {
     let compare = &mut case.scenario.compare;
     compare.retain(|given| given.label != tuned.label);
@@ -142,7 +144,7 @@ fn nothing(given: &str, why: &NotTuned, setting: &Setting) -> InputError {
     InputError::new("--aqm", given, Found::thing(found.to_string()), accepts)
 }
 
-/// The error if the aims cannot be met in the search.
+/// The error if the search finds no parameters that meet the aims. It has the best ones found.
 fn unmet(tuned: &Tuned, aims: &[Aim], settings: &[Setting]) -> InputError {
     let worst = |aim: &Aim| {
         let figures: Vec<Option<f64>> =

@@ -55,7 +55,7 @@ pub(crate) struct Table<'a> {
     path: String,
     place: &'a Place,
     entries: &'a [Entry],
-    /// What its defaults depend on.
+    /// The context on which its defaults depend.
     pub(crate) setting: Setting<'a>,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// An optional quantity.
+    /// Reads the value of `key` as a quantity; `None` if the key is missing.
     pub(crate) fn maybe<T>(
         &self,
         key: &'static str,
@@ -162,7 +162,8 @@ impl<'a> Table<'a> {
         self.get(key).map(|node| quantity(node, &self.path_of(key), read)).transpose()
     }
 
-    /// One of the words of `choices`, with a default.
+    /// Reads the value of `key` as one of the words of `choices`; `default` if the key is missing, an error if there is
+    /// no default.
     pub(crate) fn word<T: Copy>(
         &self,
         key: &'static str,
@@ -192,14 +193,14 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A quantity: text, or a number if the reader accepts one without a unit.
+/// Reads a quantity: text, or a number if the reader `read` accepts one without a unit.
 pub(crate) fn quantity<T>(node: &Node, path: &str, read: impl Fn(&str) -> Parsed<T>) -> Result<T, InputError> {
     let number_or_text = !matches!(node.value, Value::Flag(_));
     let words = node.scalar().filter(|_| number_or_text);
     read(words.as_deref().unwrap_or_default()).map_err(|bad| node.error(path, bad.accepts).hint(bad.hint))
 }
 
-/// The value for a word of `choices`.
+/// Reads a word of `choices` and returns the value that belongs to it.
 pub(crate) fn one_of<T: Copy>(node: &Node, path: &str, choices: &[(&str, T)]) -> Result<T, InputError> {
     quantity(node, path, |word| {
         let known = choices.iter().find(|(choice, _)| *choice == word).map(|(_, value)| *value);

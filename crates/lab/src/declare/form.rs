@@ -1,4 +1,4 @@
-//! Forms: how values are read, written and described.
+//! Forms: how the values of scenario keys are read, written and described.
 
 use std::marker::PhantomData;
 
@@ -131,7 +131,7 @@ impl Form for Flag {
     }
 }
 
-/// One of these words.
+/// A value that is written as one of these words.
 pub(crate) struct Words<T: 'static>(pub(crate) &'static [(&'static str, T)]);
 
 impl<T: Copy + PartialEq> Words<T> {

@@ -91,7 +91,7 @@ pub(crate) fn queue(words: &str) -> Parsed<Limit> {
     }
 }
 
-/// A target queue.
+/// Reads a target queue length.
 pub(crate) fn reference(words: &str) -> Parsed<Depth> {
     let depth = text::depth(words)?;
     let sound = (0.0..=1e9).contains(&depth.value());

@@ -35,7 +35,7 @@ impl Wait<'static> {
     pub const NEVER: Self = Self { stop: &NEVER, begins: &|_, _| () };
 }
 
-/// The right to write into a directory, until dropped.
+/// The right to write into a run directory; dropping it ends the right.
 #[derive(Debug)]
 pub struct WriteLock {
     dir: PathBuf,
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_writer_at_a_time() {
+    fn lock_admits_one_writer_at_a_time() {
         let dir = place("turns");
         let (stop, inside) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {

@@ -11,7 +11,7 @@ use crate::input::{Found, InputError};
 /// Largest scenario file in bytes. A larger file is probably not a scenario.
 const LARGEST: u64 = 16 << 20;
 
-/// Stands for standard input.
+/// The path that stands for standard input.
 const STDIN: &str = "-";
 
 /// Name of the file in messages: `stdin` for standard input.
@@ -49,7 +49,7 @@ pub(crate) fn text(path: &Path) -> Result<String, InputError> {
     })
 }
 
-/// The file that was probably meant.
+/// Hint for a path that does not exist: the missing directory, or the scenario file with the nearest name.
 fn neighbour(path: &Path) -> Option<String> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

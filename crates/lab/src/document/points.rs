@@ -15,7 +15,7 @@ pub struct Overrides {
     pub sets: Vec<String>,
     /// `PATH=VALUES` each, such as `q=20,30,40` or `q=20..40/3`. Adds or replaces an axis.
     pub vary: Vec<String>,
-    /// Disciplines that replace `compare.aqm` and its labels; the links stay.
+    /// Disciplines that replace `compare.aqm` and its labels; `compare.links` stays.
     pub aqm: Vec<String>,
     /// Whether the compared disciplines also run on the opposite direction of each compared link.
     pub both_directions: bool,
@@ -45,7 +45,7 @@ pub(crate) fn vary(root: &Node, axes: &mut Vec<Axis>, overrides: &Overrides) -> 
         let is_held = |set: &String| {
             let Some((set, _)) = parts(set) else { return false };
             let axis = set.strip_prefix("vary.");
-            // A setting above the axis in the tree keeps everything except the axis.
+            // `--set` of a table that contains the axis is allowed: the axis then replaces only its own value.
             axis.map_or_else(
                 || paths::covers(&steps, &paths::steps(root, set)),
                 |axis| paths::steps(root, axis) == steps,
@@ -121,7 +121,7 @@ fn split(text: &str) -> Vec<&str> {
     text.split(ends).map(str::trim).collect()
 }
 
-/// The values of one item.
+/// The values of one item of `--vary`: a single value, or those of a range.
 fn points(path: &str, item: &str) -> Result<Vec<Node>, InputError> {
     let place = place(item);
     if item.is_empty() {
@@ -158,7 +158,7 @@ fn spaced(lo: &str, rest: &str) -> Result<Vec<Value>, String> {
     Ok((0..count).map(|i| value(between(lo, hi, i as f64 / (count - 1) as f64), unit)).collect())
 }
 
-/// A number, possibly negative, and its unit.
+/// Reads an end of a range: a number, possibly negative, and its unit.
 fn end(text: &str) -> Result<(f64, &str), String> {
     let end = match text.trim().strip_prefix('-') {
         Some(size) => text::split(size).map(|(size, unit)| (-size, unit)),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_comma_lists_or_toml_lists() {
+    fn axis_values_are_comma_lists_or_toml_lists() {
         for (argument, want) in [
             ("q=20,30,40", &["20", "30", "40"][..]),
             ("q = [20, 30, 40]", &["20", "30", "40"]),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_include_both_ends_without_rounding_noise() {
+    fn axis_ranges_include_both_ends_without_rounding_errors() {
         for (argument, want) in [
             ("q=20..40/3", &["20", "30", "40"][..]),
             ("q=0.1..0.5/5", &["0.1", "0.2", "0.3", "0.4", "0.5"]),

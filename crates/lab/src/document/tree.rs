@@ -30,7 +30,7 @@ impl Source {
     }
 }
 
-/// The place of a node in its source.
+/// The place of a node in the text that it comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     source: Arc<Source>,
@@ -38,7 +38,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// All of `source`.
+    /// The place that consists of all of `source`.
     pub(crate) fn whole(source: &Arc<Source>) -> Self {
         Self { source: source.clone(), span: 0..source.text.len() }
     }
@@ -55,7 +55,7 @@ impl Place {
         folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name))
     }
 
-    /// Byte offset of its first character.
+    /// Byte offset of the first character of the place.
     pub(crate) const fn start(&self) -> usize {
         self.span.start
     }

@@ -54,12 +54,12 @@ impl Axis {
         Ok(axis)
     }
 
-    /// Whether it is the path of a key, rather than a name for `{name}`.
+    /// Whether the axis is the path of a key, rather than a name for `{name}`.
     pub(crate) fn is_path(&self) -> bool {
         self.name.contains('.') || PLAIN_PATHS.contains(&self.name.as_str())
     }
 
-    /// The axis in errors.
+    /// The name of the axis in errors, such as `vary.q`.
     pub(crate) fn key(&self) -> String {
         format!("vary.{}", self.name)
     }
@@ -68,7 +68,7 @@ impl Axis {
 /// The values of a case: each axis and its value as text.
 pub(crate) type Choices = Vec<(String, String)>;
 
-/// Removes `[vary]` from the document and reads its axes.
+/// Removes `[vary]` from the document and reads the axes in it.
 pub(crate) fn take(root: &mut Node) -> Result<Vec<Axis>, InputError> {
     let Value::Table(entries) = &mut root.value else { return Ok(Vec::new()) };
     let Some(index) = entries.iter().position(|e| e.key == "vary") else { return Ok(Vec::new()) };
@@ -168,7 +168,7 @@ fn fill(node: &mut Node, path: &str, names: &Choices, used: &mut BTreeSet<String
         }
         Value::Text(text) => {
             let filled = filled(text, names, used);
-            // Remaining braces are unknown axes. A value may not bring in a name either.
+            // Remaining braces name unknown axes. The value of an axis may not contain `{name}` either.
             if let Some((_, name, _)) = placeholder(&filled) {
                 return Err(unknown(&node.place, path, name, names));
             }

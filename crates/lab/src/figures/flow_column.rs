@@ -2,7 +2,7 @@
 
 use forebay_sim::outcome::TrackRow;
 
-/// Fields of a group of flows, or of one of its flows: name, quantity, unit, and how it is made.
+/// Fields of a group of flows, or of one of its flows: name, quantity, unit, and how values are averaged or counted.
 pub const FIELDS: [(&str, &str, &str, &str); 5] = [
     ("cwnd", "congestion window", "packets", "Mean of the senders."),
     ("rtt", "round-trip time", "ms", "Mean of the round trips that senders measured since the previous row."),
@@ -40,7 +40,7 @@ impl<'a> FlowColumn<'a> {
         groups.contains(&group).then_some(Self { group, flow: Some(flow), field })
     }
 
-    /// The quantity, its unit, and how it is made.
+    /// The quantity of the series, its unit, and how its values are averaged or counted.
     pub fn about(&self) -> (&'static str, &'static str, &'static str) {
         let (_, what, unit, how) = FIELDS[self.field];
         (what, unit, how)
@@ -65,7 +65,7 @@ fn mean(sum: f64, n: u32) -> Option<f64> {
     (n > 0).then(|| sum / f64::from(n))
 }
 
-/// Rounded, so that files stay small.
+/// Rounds to thousandths, so that files stay small.
 fn thousandths(x: f64) -> f64 {
     (x * 1e3).round() / 1e3
 }
@@ -76,7 +76,7 @@ mod tests {
     use forebay_aqm::base::time::Span;
 
     #[test]
-    fn columns_name_a_group_or_one_flow() {
+    fn series_names_select_a_group_or_one_flow() {
         let groups = ["ftp", "a.1", "pi"];
         let of = |text| FlowColumn::parse(text, &groups).map(|column| (column.group, column.flow));
         assert_eq!(of("ftp.cwnd"), Some(("ftp", None)));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_means_of_senders_and_packets() {
+    fn flow_series_are_means_of_senders_and_packets() {
         let row = TrackRow {
             senders: 2,
             cwnd_pkts: 30.0,

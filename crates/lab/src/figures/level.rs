@@ -1,4 +1,4 @@
-//! Effort levels of a reproduction, and their number of seeds.
+//! Effort levels of a reproduction of a paper, and their number of seeds.
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 pub enum Level {
     /// A few seeds; verdicts are provisional.
     Quick,
-    /// The default.
+    /// The default level.
     Normal,
     /// As many seeds as the paper used, or enough for narrow confidence intervals.
     Full,
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_levels_have_no_seed_count() {
+    fn effort_levels_without_entry_have_no_seed_count() {
         let seeds = Seeds { quick: Some(2), full: Some(50), ..Seeds::default() };
         assert_eq!([Level::Quick, Level::Normal, Level::Full].map(|level| seeds.at(level)), [Some(2), None, Some(50)]);
         assert!(seeds.is_sound());

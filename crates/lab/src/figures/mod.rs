@@ -1,4 +1,5 @@
-//! Numbers from series and samples: intervals, settling times, levels, series of classes; the metrics of traffic.
+//! Numbers from time series and samples: confidence intervals, settling times, series of classes and flows; the metrics
+//! of traffic; effort levels with their numbers of seeds.
 
 pub mod class_column;
 pub mod flow_column;

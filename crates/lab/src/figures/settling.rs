@@ -1,4 +1,5 @@
-//! Settling time, overshoot and oscillation of a queue.
+//! Settling time, overshoot and oscillation of a queue, relative to a reference in packets. The band is the range
+//! around the reference in which the queue counts as settled.
 //!
 //! All use time-weighted means over one second, so that neither the sampling interval nor the sawtooth of
 //! single flows matters.
@@ -33,7 +34,7 @@ fn smoothed(seconds: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The band around a reference, in packets.
+/// Whether a queue in packets is within the band around `reference`.
 fn is_within(reference: f64) -> impl Fn(f64) -> bool {
     let band = (BAND * reference).max(MIN_BAND_PKTS);
     move |q| (q - reference).abs() <= band
@@ -68,26 +69,26 @@ pub fn settling(seconds: &[f64], reference: f64) -> Option<f64> {
     }
 }
 
-/// Settling time around the mean of the second half, in place of a given reference. A queue with another equilibrium
-/// than the reference therefore settles too.
+/// Settling time around the mean of the second half of the run, in place of a given reference. A queue with another
+/// equilibrium than the reference therefore settles too.
 pub(crate) fn resettling(seconds: &[f64]) -> Option<f64> {
     let second_half = &seconds[seconds.len() / 2..];
     settling(seconds, second_half.iter().sum::<f64>() / second_half.len() as f64)
 }
 
-/// Oscillation: largest minus smallest second, in packets; NaN if a second has no value.
+/// Oscillation: the largest minus the smallest of the means of one second, in packets; NaN if a second has no value.
 pub(crate) fn swing(seconds: &[f64]) -> f64 {
     let extreme = |pick: fn(f64, f64) -> f64| seconds.iter().copied().reduce(pick).unwrap_or(f64::NAN);
     let known = seconds.iter().all(|q| !q.is_nan());
     if known { extreme(f64::max) - extreme(f64::min) } else { f64::NAN }
 }
 
-/// Excess of the largest second over `reference`, in packets; 0 if none exceeds it.
+/// Excess of the largest mean of one second over `reference`, in packets; 0 if none exceeds it.
 pub fn overshoot(seconds: &[f64], reference: f64) -> f64 {
     seconds.iter().fold(0.0, |most: f64, q| most.max(q - reference))
 }
 
-/// Root mean square distance from `reference`, in packets.
+/// Root mean square distance of the means of one second from `reference`, in packets.
 pub fn rms_error(seconds: &[f64], reference: f64) -> f64 {
     let sum: f64 = seconds.iter().map(|q| (q - reference) * (q - reference)).sum();
     (sum / seconds.len().max(1) as f64).sqrt()
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_second_averages_rows_ending_in_it() {
+    fn mean_of_second_averages_rows_ending_in_it() {
         let time: Vec<f64> = (1..=10).map(|i| f64::from(i) * 0.5).collect();
         let queue: Vec<f64> = (1..=10).map(f64::from).collect();
         assert_eq!(seconds(&time, &queue, 0.0, 5.0), [1.5, 3.5, 5.5, 7.5, 9.5]);
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn one_excursion_leaves_entry_and_share_in_band() {
+    fn late_excursion_keeps_entry_time_but_prevents_settling() {
         let mut queue = vec![100.0; 10];
         queue.extend(vec![50.0; 85]);
         queue.extend([100.0; 5]);
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_data_is_not_settled() {
+    fn queue_with_missing_data_counts_as_unsettled() {
         assert_eq!(settling(&[], 50.0), None);
         assert_eq!(settling(&[f64::NAN; 30], 50.0), None);
         assert_eq!(settling(&[50.0; 30], f64::NAN), None);
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn swing_is_largest_minus_smallest_second() {
+    fn oscillation_is_largest_minus_smallest_second_mean() {
         assert_eq!(swing(&[40.0, 80.0, 50.0]), 40.0);
         assert_eq!(swing(&[40.0]), 0.0);
         assert!(swing(&[40.0, f64::NAN]).is_nan() && swing(&[]).is_nan());

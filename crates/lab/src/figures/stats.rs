@@ -38,12 +38,12 @@ impl Interval {
         Self { mean: mean(samples), half, n }
     }
 
-    /// Lower end.
+    /// Lower end of the interval.
     pub fn lo(&self) -> f64 {
         self.mean - self.half
     }
 
-    /// Upper end.
+    /// Upper end of the interval.
     pub fn hi(&self) -> f64 {
         self.mean + self.half
     }

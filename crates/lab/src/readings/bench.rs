@@ -1,4 +1,5 @@
-//! Scores readings: simulates the experiments of a paper under a reading and applies the checks of its claims.
+//! Scores readings: simulates the experiments of a paper under a reading and applies the checks of its claims. A
+//! reading is a combination of values for the settings (dimensions) that the paper does not state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +22,7 @@ use crate::scenario::{Overrides, Scenario};
 /// The result of a claim under a reading.
 #[derive(Clone, Copy, Default, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClaimScore {
-    /// Numbers of checks.
+    /// Numbers of checks: all, those that hold, those that the paper prints.
     pub checks: Checks,
     /// Mean over the checks: 0 if one holds, otherwise 0.5 to 1, the more the further the value is from its bound.
     pub miss: f64,
@@ -48,7 +49,7 @@ pub struct ClaimVerdict {
     pub id: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Numbers of checks.
+    /// Numbers of checks: all, those that hold, those that the paper prints.
     pub checks: Checks,
 }
 
@@ -58,27 +59,27 @@ struct Experiment {
     text: String,
     /// For each section: itself and the numbers of its claims.
     sections: Vec<(Section, Vec<usize>)>,
-    /// The contenders that checks refer to: label, and the discipline as the scenario writes it.
+    /// The contenders (compared disciplines) that checks refer to: label, and the discipline as the scenario writes it.
     contenders: Vec<(String, String)>,
-    /// For each dimension, the changes that this scenario accepts: as declared, and with the name of a group of flows in
-    /// place of `*`.
+    /// For each dimension, the changes that this scenario accepts, each a path of a key or `PATH=VALUE`: as declared,
+    /// and with the name of a group of flows in place of `*`.
     paths: Vec<Vec<(String, String)>>,
-    /// Overrides that leave out the values of axes that no check uses.
+    /// Arguments of `--set` that leave out those values of the scenario's axes (keys that vary) that no check uses.
     fixed: Vec<String>,
 }
 
 /// The experiments of a paper.
 pub struct Bench {
-    /// The open settings.
+    /// The settings that the paper does not state, with their candidate values.
     pub space: Space,
-    /// The claims with checks of runs. They have the checks that count for grades.
+    /// The claims that have checks of runs. Only the checks that count for grades are kept.
     pub claims: Vec<Claim>,
     experiments: Vec<Experiment>,
     /// Runs by [`Bench::key`]. Readings that differ in the settings of one discipline share the runs of the others.
     known: Mutex<BTreeMap<String, RunRecord>>,
 }
 
-/// Runs that are kept, about 0.2 GB; when there are more, all are deleted.
+/// Most runs that are kept in memory, about 0.2 GB; when there are more, all are deleted.
 const MOST_RUNS: usize = 4000;
 
 impl Bench {
@@ -139,8 +140,8 @@ impl Bench {
         self.experiments.iter().try_for_each(|experiment| self.plan(experiment, reading, 1, 1).map(|_| ()))
     }
 
-    /// Where the first reading differs from the scenario files: experiment, then their lines. Empty if `first` of every
-    /// dimension is what the files have.
+    /// Where scenarios under the first reading differ from the scenario files: the name of the experiment, and the
+    /// first line that differs in both versions. Empty if `first` of every dimension is what the files have.
     pub fn differences_of_first(&self) -> Result<Vec<String>, String> {
         let mut found = Vec::new();
         for experiment in &self.experiments {
@@ -160,8 +161,8 @@ impl Bench {
         Ok(found)
     }
 
-    /// The claims under a reading with `seeds` seeds from number `from` on, in the order of [`Bench::claims`]. A claim
-    /// counts as held if the means do.
+    /// The results of the claims under a reading with `seeds` seeds from number `from` on, in the order of
+    /// [`Bench::claims`]. A check holds if the mean over the seeds is within its bound.
     ///
     /// # Errors
     /// The reading makes a scenario invalid.
@@ -181,7 +182,7 @@ impl Bench {
         Ok(scores)
     }
 
-    /// Runs a job, unless it is known.
+    /// The record of a run of `plan`, simulated unless an earlier reading had the same run.
     fn run(&self, plan: &Plan, job: Job) -> Result<Option<RunRecord>, BadNetwork> {
         let key = key(plan, job);
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -273,7 +274,8 @@ impl Bench {
         Ok(results)
     }
 
-    /// The sections of an experiment, with their points of the axes under a reading.
+    /// The sections of an experiment. A reading can change the values of the axes at which the claims of a section are
+    /// decided.
     fn sections(&self, experiment: &Experiment, reading: &Reading) -> Vec<(Section, Vec<usize>)> {
         let mut sections = experiment.sections.clone();
         for (dimension, at) in self.space.dimensions.iter().zip(&reading.0) {
@@ -307,7 +309,7 @@ impl Bench {
             parameters.extend(dimension.parameter.iter().map(|parameter| (parameter.as_str(), value)));
         }
         let written = |(_, contender): &(String, String)| {
-            // An axis of the scenario has whole parameters here.
+            // The contender has whole parameters from an axis of the scenario, which the reading does not change.
             if contender.split(' ').any(|word| word.starts_with('{')) {
                 return contender.clone();
             }
@@ -338,7 +340,7 @@ fn parsed(experiment: &Experiment, sets: Vec<String>) -> Result<Vec<crate::scena
     load::parse(&experiment.name, &experiment.text, &overrides).map_err(|error| format!("{}: {error}", experiment.name))
 }
 
-/// The discipline with this label, as the scenario writes it.
+/// The discipline with this label in the comparison of a scenario, as the scenario writes it.
 fn discipline(scenario: &str, label: &str) -> Result<String, String> {
     let table: toml::Table = toml::from_str(scenario).map_err(|error| error.to_string())?;
     let words = |key: &str| -> Vec<String> {
@@ -358,7 +360,7 @@ fn discipline(scenario: &str, label: &str) -> Result<String, String> {
     found.ok_or_else(|| format!("the scenario does not compare '{label}'"))
 }
 
-/// A discipline with this parameter in place of any other value of it.
+/// The discipline `contender` with this parameter in place of any other value of the parameter.
 fn with_parameter(contender: &str, key: &str, value: &str) -> String {
     let is_other = |word: &&str| word.split_once('=').is_none_or(|(known, _)| known != key);
     let words: Vec<&str> = contender.split(' ').filter(is_other).collect();
@@ -372,7 +374,7 @@ fn contenders<'a>(section: &Section, claims: impl Iterator<Item = &'a Claim>) ->
     named.filter(|name| *name != "subject").chain([section.subject.as_str()]).map(str::to_string).collect()
 }
 
-/// For each axis that all sections fix, an override with the values that their checks use.
+/// For each axis (key that varies) that all sections fix, an argument of `--set` with the values that their checks use.
 fn fixed(sections: &[(Section, Vec<usize>)], claims: &[Claim]) -> Vec<String> {
     let Some((first, _)) = sections.first() else { return Vec::new() };
     let is_fixed = |axis: &&String| sections.iter().all(|(section, _)| section.point.contains_key(*axis));
@@ -396,7 +398,7 @@ fn fixed(sections: &[(Section, Vec<usize>)], claims: &[Claim]) -> Vec<String> {
     first.point.keys().filter(is_fixed).map(of_axis).collect()
 }
 
-/// Finds which scenarios have the paths of each dimension.
+/// Finds for each dimension which scenarios have its paths, and stores the paths in the experiments.
 fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), String> {
     for dimension in &space.dimensions {
         let mut fault = None;

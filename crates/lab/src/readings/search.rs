@@ -1,6 +1,8 @@
-//! Searches the readings of a paper.
+//! Searches the readings of a paper. A reading is a combination of values for the settings (dimensions) that the paper
+//! does not state. Its score says which claims hold under it.
 //!
-//! 1. A Latin hypercube sample of all readings, by plausibility. Shares of readings are taken from it alone.
+//! 1. A Latin hypercube sample of all readings, in which values are as frequent as they are plausible. How often a
+//!    claim holds is computed from this sample alone.
 //! 2. Generations around what does best, as in ABC-SMC (Toni, Welch, Strelkowa, Ipsen and Stumpf 2009): parents are the
 //!    readings within a tolerance, the best tenth of all so far; a child differs from its parent in few dimensions. A
 //!    generation begins with the readings that differ from one of the best three in one dimension (coordinate search).
@@ -21,15 +23,15 @@ use serde::{Deserialize, Serialize};
 use super::bench::{Bench, ClaimScore};
 use super::space::Reading;
 
-/// Share of the readings in the sample of the first step.
+/// Fraction of the tried readings that the first step, the Latin hypercube sample, has.
 const SAMPLE: f64 = 0.6;
-/// Readings of a generation.
+/// Number of readings that are tried together, as children of the best ones so far.
 const GENERATION: usize = 64;
-/// Readings whose neighbours are all tried.
+/// Number of best readings of which all neighbours, which differ in one dimension, are tried.
 const LEADERS: usize = 3;
-/// Parents: this part of all readings so far.
+/// Fraction of all readings so far, the best ones, that are parents of the next readings.
 const PARENTS: f64 = 0.1;
-/// Mean number of dimensions that a child draws again, apart from the certain one.
+/// Mean number of dimensions that a child draws again, in addition to one that it always draws again.
 const CHANGES: f64 = 1.0;
 
 /// Settings of a search.
@@ -39,7 +41,7 @@ pub struct Settings {
     pub seed: u64,
     /// How many readings are tried, the first one included.
     pub readings: usize,
-    /// Seeds with which each reading is simulated: numbers 1 to this.
+    /// Number of seeds with which each reading is simulated; they are 1, 2, ....
     pub seeds: u64,
     /// No reading is begun after this time.
     pub until: Option<Instant>,
@@ -56,14 +58,14 @@ impl Settings {
 pub struct Trial {
     /// The reading.
     pub reading: Reading,
-    /// Whether it belongs to the sample of the first step.
+    /// Whether the reading belongs to the Latin hypercube sample.
     pub is_sampled: bool,
-    /// Results in the order of [`Bench::claims`]; empty if a scenario is invalid under the reading.
+    /// Results of the claims in the order of [`Bench::claims`]; empty if a scenario is invalid under the reading.
     pub scores: Vec<ClaimScore>,
 }
 
 impl Trial {
-    /// Distance from the paper, 0 to 1: the mean over the claims.
+    /// Distance of the results from the claims, 0 to 1: the mean of [`ClaimScore::miss`] over the claims.
     pub fn distance(&self) -> f64 {
         if self.scores.is_empty() {
             return 1.0;
@@ -82,7 +84,7 @@ impl Trial {
     }
 }
 
-/// A line of the log.
+/// A line of the log, which has one reading and its results.
 #[derive(Serialize, Deserialize)]
 struct Line {
     reading: BTreeMap<String, String>,
@@ -110,7 +112,7 @@ impl std::fmt::Display for SearchError {
     }
 }
 
-/// The results of earlier searches, and the file that takes further ones.
+/// The results of earlier searches, and the log file to which further ones are appended.
 pub struct Log {
     known: BTreeMap<Reading, Vec<ClaimScore>>,
     file: Option<Mutex<File>>,
@@ -148,12 +150,12 @@ impl Log {
         Ok(Self { known, file: Some(Mutex::new(file)) })
     }
 
-    /// Number of readings that are known.
+    /// Number of readings whose results are known.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether no reading is known.
+    /// Whether no results are known.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
@@ -180,9 +182,9 @@ struct Search<'a> {
     trials: Vec<Trial>,
 }
 
-/// Tries readings; the first is that of the scenario files. The result depends only on the files, the seed and the
-/// numbers of readings and seeds, not on interruptions or the number of threads. With a time limit it has fewer
-/// readings. `tried` is called after each new reading.
+/// Tries readings; the first is that of the scenario files. The result depends only on the files, the seed of the
+/// search and the numbers of readings and seeds, not on interruptions or the number of threads. With a time limit there
+/// are fewer readings. `tried` is called after each reading that was simulated.
 ///
 /// # Errors
 /// The log cannot be written, or `stop` was set.
@@ -209,7 +211,7 @@ pub fn search(
 }
 
 impl Search<'_> {
-    /// The next generation; empty if there are no further readings.
+    /// The next generation: children of the best readings so far. Empty if there are no further readings.
     fn children(&self, rng: &mut Rng) -> Vec<Reading> {
         let mut order: Vec<&Trial> = self.trials.iter().filter(|trial| !trial.scores.is_empty()).collect();
         order.sort_by(|a, b| a.distance().total_cmp(&b.distance()));
@@ -237,7 +239,7 @@ impl Search<'_> {
         children
     }
 
-    /// Scores those of `readings` that the log does not have, and adds all to the trials.
+    /// Simulates those of `readings` whose results the log does not have, and adds all to the trials.
     fn try_all(&mut self, readings: Vec<Reading>, is_sampled: bool) -> Result<(), SearchError> {
         let mut new: Vec<Reading> = Vec::new();
         for reading in &readings {

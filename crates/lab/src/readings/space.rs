@@ -1,4 +1,5 @@
-//! The settings that a paper leaves open, and the readings that they span.
+//! The settings that a paper leaves open, and the readings that they span. A setting is a dimension with candidate
+//! values; a reading has one value of each dimension.
 
 use std::collections::BTreeMap;
 
@@ -75,12 +76,12 @@ pub struct Dimension {
 }
 
 impl Dimension {
-    /// Plausibility of value number `at`, relative to the others.
+    /// Plausibility of the value with the index `at`, relative to the others.
     fn weight(&self, at: usize) -> f64 {
         self.weights.get(at).copied().unwrap_or(1.0)
     }
 
-    /// The value at this fraction of the plausibility, 0 to 1.
+    /// Index of the value at this fraction, 0 to 1, of the cumulative plausibility of all values.
     fn at(&self, fraction: f64) -> usize {
         let total: f64 = (0..self.values.len()).map(|at| self.weight(at)).sum();
         let mut left = fraction * total;
@@ -102,12 +103,12 @@ pub struct Space {
     pub version: u32,
     /// Name of the paper on the command line.
     pub paper: String,
-    /// The open settings.
+    /// The settings that the paper does not state.
     #[serde(rename = "dimension")]
     pub dimensions: Vec<Dimension>,
 }
 
-/// A value of each dimension, by number.
+/// A reading: for each dimension, the index of its value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Reading(pub Vec<usize>);
 
@@ -149,7 +150,7 @@ impl Space {
         Reading(self.dimensions.iter().map(|dimension| of(dimension).unwrap_or(0)).collect())
     }
 
-    /// Number of readings; saturates.
+    /// Number of possible readings, at most the largest `u64`.
     pub fn size(&self) -> u64 {
         self.dimensions.iter().fold(1, |size: u64, dimension| size.saturating_mul(dimension.values.len() as u64))
     }
@@ -170,7 +171,8 @@ impl Space {
         readings
     }
 
-    /// A neighbour of `parent`: each dimension is drawn again with probability `rate`, and at least one is.
+    /// A random neighbour of `parent`: the value of one dimension is drawn again, those of the others with probability
+    /// `rate`.
     pub fn neighbour(&self, parent: &Reading, rate: f64, rng: &mut Rng) -> Reading {
         let certain = rng.below(self.dimensions.len() as u64) as usize;
         let mut child = parent.clone();
@@ -195,7 +197,7 @@ impl Space {
         all
     }
 
-    /// Names and values of a reading.
+    /// The reading as pairs of the name of a dimension and its value.
     pub fn words<'a>(&'a self, reading: &'a Reading) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.dimensions
             .iter()
@@ -203,7 +205,7 @@ impl Space {
             .map(|(dimension, at)| (dimension.name.as_str(), dimension.values[*at].as_str()))
     }
 
-    /// The reading with these names and values; `None` if one is unknown.
+    /// The reading with these names of dimensions and values; `None` if one is unknown.
     pub fn reading(&self, words: &BTreeMap<String, String>) -> Option<Reading> {
         let of = |dimension: &Dimension| {
             let value = words.get(&dimension.name)?;
@@ -256,7 +258,7 @@ mod tests {
     "#;
 
     #[test]
-    fn sample_has_the_declared_plausibility() {
+    fn sample_draws_values_by_their_declared_plausibility() {
         let space = Space::parse(TEXT).unwrap();
         let readings = space.latin(400, &mut Rng::stream(1, "test"));
         let count = |dimension: usize, value: usize| readings.iter().filter(|r| r.0[dimension] == value).count();
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_differ_in_few_dimensions() {
+    fn neighbours_of_a_reading_differ_in_few_dimensions() {
         let space = Space::parse(TEXT).unwrap();
         let mut rng = Rng::stream(2, "test");
         let children: Vec<Reading> = (0..200).map(|_| space.neighbour(&space.first(), 0.0, &mut rng)).collect();
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_have_words() {
+    fn reading_is_shown_as_changes_and_read_back() {
         let space = Space::parse(TEXT).unwrap();
         assert_eq!((space.first(), space.size()), (Reading(vec![0, 1]), 6));
         let other = Reading(vec![1, 1]);
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn faulty_files_are_refused() {
+    fn invalid_readings_files_are_refused() {
         for (from, to, fault) in [
             ("name = \"eps\"", "name = \"tcp\"", "two of this name"),
             ("first = \"0.9\"", "first = \"0.8\"", "first is not one"),

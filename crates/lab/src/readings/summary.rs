@@ -1,5 +1,6 @@
-//! What the tried readings say: the best ones, how often each claim holds, what decides it, and which claims exclude
-//! each other.
+//! What a search of readings says: the best ones, how often each claim holds, what decides it, and which claims exclude
+//! each other. A reading is a combination of values for the settings (dimensions) that the paper does not state. The
+//! sampled readings are those of the search's Latin hypercube sample.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +10,13 @@ use super::bench::{Bench, ClaimScore, ClaimVerdict};
 use super::search::Trial;
 use super::space::{Reading, Space};
 
-/// Readings that are listed as the best, apart from those that further claims need.
+/// Number of readings that are listed as the best. Readings under which further claims hold are added.
 const BEST: usize = 5;
-/// Levels of a rule.
+/// Most conditions of a rule about when a claim holds, which is a branch of a decision tree.
 const DEPTH: usize = 2;
-/// A leaf of a rule has at least this part of the sampled readings.
+/// Fraction of the sampled readings that each leaf of the decision tree must have at least.
 const LEAF: f64 = 0.02;
-/// Readings that should hold a set of claims by chance before the set is said to be impossible.
+/// Claims exclude each other if no reading has all of them, although at least this number would have them by chance.
 const EXPECTED: f64 = 5.0;
 /// 97.5 % point of the normal distribution.
 const Z: f64 = 1.959_964;
@@ -27,23 +28,23 @@ pub struct ReadingsSummary {
     pub version: u32,
     /// Name of the paper.
     pub paper: String,
-    /// Readings that can be formed.
+    /// Number of possible readings.
     pub size: u64,
-    /// Readings tried.
+    /// Number of readings tried.
     pub tried: usize,
-    /// Readings of the sample by plausibility.
+    /// Readings in the Latin hypercube sample, in which values are as frequent as they are plausible.
     pub sampled: usize,
-    /// Simulated seeds of each reading.
+    /// Number of seeds with which each reading was simulated.
     pub seeds: u64,
     /// Seconds that the search took.
     pub seconds: f64,
     /// The best readings, the best first.
     pub best: Vec<BestReading>,
-    /// Each claim.
+    /// How often each claim holds, and under which readings.
     pub claims: Vec<ClaimReadings>,
-    /// Sets of claims of which each holds under some reading, but no reading has all.
+    /// Sets of claims of which each holds under some reading, while no reading has all of them.
     pub conflicts: Vec<Vec<String>>,
-    /// How much each dimension matters for the distance from the paper, the largest first.
+    /// How much each dimension matters for how far the results are from the claims, the largest first.
     pub sensitivity: Vec<Sensitivity>,
 }
 
@@ -52,33 +53,33 @@ pub struct ReadingsSummary {
 pub struct BestReading {
     /// The values that differ from the first reading.
     pub reading: String,
-    /// The same by dimension.
+    /// The values that differ from the first reading, by dimension.
     pub settings: BTreeMap<String, String>,
-    /// Claims that hold.
+    /// Ids of the claims that hold.
     pub claims: Vec<String>,
-    /// Further claims of which every printed check holds.
+    /// Ids of further claims of which every printed check holds.
     pub directions: Vec<String>,
-    /// Checks that hold.
+    /// Number of checks that hold.
     pub checks: usize,
-    /// Distance from the paper, 0 to 1.
+    /// Distance of the results from the claims, 0 to 1.
     pub distance: f64,
     /// Results with seeds that the search did not use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<Confirmed>,
 }
 
-/// Verdicts of a reading with fresh seeds, with confidence intervals.
+/// Verdicts of a reading with seeds that the search did not use, with confidence intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Confirmed {
     /// Number of seeds.
     pub seeds: u64,
-    /// The first of them.
+    /// The first of these seeds.
     pub from: u64,
     /// The verdict on each claim.
     pub verdicts: Vec<ClaimVerdict>,
 }
 
-/// How a claim fares under the sampled readings.
+/// How often a claim holds under the sampled readings, and under which.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClaimReadings {
     /// Id of the claim.
@@ -93,37 +94,38 @@ pub struct ClaimReadings {
     pub found: usize,
     /// Readings under which every printed check holds, of all that were tried.
     pub found_printed: usize,
-    /// The checks that hold under the best reading for this claim, and all of them.
+    /// For the best reading for this claim: the number of its checks that hold, and of all its checks.
     pub checks: [usize; 2],
     /// The simplest rule that separates the readings under which it holds, if it separates any.
     pub rule: Option<Rule>,
-    /// How much each dimension matters for the checks that hold, the largest first.
+    /// How much each dimension matters for the number of the claim's checks that hold, the largest first.
     pub sensitivity: Vec<Sensitivity>,
 }
 
 /// Conditions under which a claim holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Such as `min_rto in {1s, 2s} and ecn = on`.
+    /// The conditions, such as `min_rto in {1s, 2s} and ecn = on`.
     pub text: String,
-    /// Part of the readings with these conditions under which the claim holds.
+    /// Fraction of the readings with these conditions under which the claim holds.
     pub holds: f64,
-    /// Part of the readings without these conditions under which it holds.
+    /// Fraction of the readings without these conditions under which the claim holds.
     pub otherwise: f64,
-    /// Sampled readings with these conditions.
+    /// Number of sampled readings with these conditions.
     pub readings: usize,
 }
 
-/// The first-order index of a dimension (Sobol 1993): the part of the variance that its value alone explains.
+/// The first-order index of a dimension (Sobol 1993): the part of the variance of the results that its value alone
+/// explains.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sensitivity {
     /// Name of the dimension.
     pub dimension: String,
-    /// The index, 0 to 1, without the part that chance gives.
+    /// The index, 0 to 1, less the part that random differences between readings cause.
     pub index: f64,
 }
 
-/// The summary of these trials, of which the first is the first reading.
+/// The summary of these tried readings, of which the first is the first reading.
 pub fn summary(bench: &Bench, paper: &str, seeds: u64, trials: &[Trial]) -> ReadingsSummary {
     let sampled: Vec<&Trial> = trials.iter().filter(|trial| trial.is_sampled).collect();
     let miss = |trial: &Trial| trial.distance();
@@ -143,8 +145,9 @@ pub fn summary(bench: &Bench, paper: &str, seeds: u64, trials: &[Trial]) -> Read
     }
 }
 
-/// The best readings, each in another way: no two hold the same claims. They are followed by further readings, such that
-/// every claim that holds under some reading, in full or in its printed checks, does so under one of the list.
+/// The best readings, no two of which have the same set of claims that hold. They are followed by further readings,
+/// such that every claim that holds under some reading, in full or in its printed checks, does so under one of the
+/// list.
 pub fn best(trials: &[Trial]) -> Vec<&Trial> {
     let mut order: Vec<&Trial> = trials.iter().filter(|trial| !trial.scores.is_empty()).collect();
     order.sort_by(|a, b| b.held().cmp(&a.held()).then(a.distance().total_cmp(&b.distance())));
@@ -221,7 +224,7 @@ pub fn wilson(held: usize, n: usize) -> [f64; 2] {
     [(centre - half).max(0.0), (centre + half).min(1.0)]
 }
 
-/// A condition on one dimension: its values that are accepted.
+/// A condition on one dimension: the values that are accepted.
 #[derive(Clone, PartialEq, Debug)]
 struct Condition {
     dimension: usize,
@@ -313,7 +316,7 @@ fn rule(space: &Space, sampled: &[&Trial], holds: impl Fn(&Trial) -> bool) -> Op
     Some(Rule { text: words.join(" and "), holds, otherwise, readings })
 }
 
-/// First-order indices of all dimensions, the largest first.
+/// First-order indices of all dimensions for `value`, a number for each sampled reading; the largest first.
 fn sensitivity(space: &Space, sampled: &[&Trial], value: impl Fn(&Trial) -> f64) -> Vec<Sensitivity> {
     let values: Vec<f64> = sampled.iter().map(|trial| value(trial)).collect();
     let n = values.len() as f64;
@@ -341,8 +344,9 @@ fn sensitivity(space: &Space, sampled: &[&Trial], value: impl Fn(&Trial) -> f64)
     all
 }
 
-/// Pairs of claims, and triples without such a pair, that hold one by one but never together, although at least
-/// [`EXPECTED`] readings would have all if the claims were independent.
+/// Pairs of claims that hold under some readings but never under the same one, although at least [`EXPECTED`] readings
+/// would have both if the claims were independent; and triples of claims, without such a pair, for which the same is
+/// true.
 fn conflicts(bench: &Bench, trials: &[Trial]) -> Vec<Vec<String>> {
     let count =
         |claims: &[usize]| trials.iter().filter(|trial| claims.iter().all(|claim| holds(trial, *claim))).count();
@@ -396,7 +400,7 @@ mod tests {
         set = ["x"]
     "#;
 
-    /// All 18 readings, ten times each; a claim holds where `holds` says so.
+    /// All 18 possible readings, ten times each; a claim holds where `holds` says so.
     fn trials(holds: impl Fn(&[usize]) -> bool) -> Vec<Trial> {
         let readings = (0..180).map(|n| vec![n % 3, n / 3 % 2, n / 6 % 3]);
         let score = |held: bool| ClaimScore {
@@ -414,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_has_the_conditions_that_decide() {
+    fn rule_has_the_conditions_that_decide_a_claim() {
         let (rule, indices) = found(|at| at[0] > 0 && at[1] == 1);
         let rule = rule.unwrap();
         assert_eq!(rule.text, "ecn = on and tcp in {newreno, sack}");

@@ -1,4 +1,5 @@
-//! The answer of a comparison in one or two sentences, made from its table.
+//! The result of a comparison of disciplines (contenders) in a few sentences, made from its table: which one is best
+//! for a class of traffic, and where it is worse. A case is one point of a sweep.
 
 use crate::figures::stats::Interval;
 use crate::results::comparison::{CaseComparison, ContenderComparison};
@@ -10,7 +11,7 @@ use super::digits::significant;
 /// Goodputs that differ by less than this fraction are called the same.
 const SAME: f64 = 0.01;
 
-/// A question about one metric.
+/// A metric for which a sentence names the best discipline.
 struct Question {
     metric: &'static str,
     /// The metric in words.
@@ -34,15 +35,15 @@ fn have(count: usize) -> &'static str {
     if count > 1 { "have" } else { "has" }
 }
 
-/// Such as ` for web`, or empty for all traffic.
+/// Class of traffic at the end of a sentence, such as ` for web`; empty for all traffic.
 fn place(class: &str) -> String {
     if class == ALL { String::new() } else { format!(" for {class}") }
 }
 
-/// A contender by name, with its results.
+/// A contender by name, with its results in one case.
 type Row<'a> = (&'a str, &'a ContenderComparison);
 
-/// The contenders that are best in a metric and a class, and the worst one.
+/// The contenders that are best in a metric for a class of traffic, and the worst one.
 struct Found<'a> {
     class: &'a str,
     best: Vec<(Row<'a>, f64)>,
@@ -81,8 +82,8 @@ fn value(row: Row<'_>, class: &str, metric: &str) -> Option<Interval> {
     row.1.classes.get(class)?.mean.get(metric).copied()
 }
 
-/// The contenders that are best in a class, best value first, and the worst one. `None` if the intervals of best and
-/// worst overlap.
+/// The contenders that are best in a class of traffic, best value first, and the worst one. `None` if the intervals of
+/// best and worst overlap.
 fn find_in<'a>(rows: &[Row<'a>], class: &'a str, metric: &str) -> Option<Found<'a>> {
     let all: Vec<(Row<'a>, Interval)> =
         rows.iter().filter_map(|row| Some((*row, value(*row, class, metric)?))).collect();
@@ -95,25 +96,26 @@ fn find_in<'a>(rows: &[Row<'a>], class: &'a str, metric: &str) -> Option<Found<'
     (!is_close(&worst.1)).then_some(Found { class, best, worst: (worst.0, worst.1.mean) })
 }
 
-/// Half-width of an interval. One seed has none: its value counts with a tolerance.
+/// Half-width of a confidence interval. One seed has none: its value counts with a tolerance.
 fn end(it: &Interval) -> f64 {
     if it.half.is_finite() { it.half } else { ONE_SEED * it.mean.abs() }
 }
 
 impl Found<'_> {
-    /// Worst value relative to the best.
+    /// Value of the worst contender divided by that of the best.
     fn ratio(&self) -> f64 {
         self.worst.1 / self.best[0].1.max(f64::MIN_POSITIVE)
     }
 }
 
-/// The class with the largest ratio of worst to best contender. Classes where their intervals overlap are ignored.
+/// The class of traffic with the largest ratio of worst to best contender. Classes where their intervals overlap are
+/// ignored.
 fn find<'a>(rows: &[Row<'a>], classes: &[&'a str], metric: &str) -> Option<Found<'a>> {
     let found = classes.iter().filter_map(|class| find_in(rows, class, metric));
     found.max_by(|a, b| a.ratio().total_cmp(&b.ratio()))
 }
 
-/// The classes of a case. If it has fewer than two, only [`ALL`]: all traffic.
+/// The classes of traffic of a case. If it has fewer than two, only [`ALL`]: all traffic.
 fn classes<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
     for (class, _) in rows.iter().flat_map(|(_, it)| it.classes.iter()) {
@@ -124,8 +126,9 @@ fn classes<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
     if found.len() < 2 { vec![ALL] } else { found }
 }
 
-/// A sentence for each question with a clear answer. The goodput cost is omitted if the previous sentence has the same.
-/// The last sentence says where the first sentence's discipline is worse than another one.
+/// The sentences about one case: the best discipline in each metric of [`QUESTIONS`] that has a clear best, and what it
+/// costs in goodput unless the previous sentence says the same. The last sentence says where the best discipline of the
+/// first one is worse than another one.
 fn of_case(rows: &[Row<'_>]) -> Vec<String> {
     let (mut said, mut known, mut first, mut told) = (Vec::new(), String::new(), None, Vec::new());
     let classes = classes(rows);
@@ -154,8 +157,8 @@ fn of_case(rows: &[Row<'_>]) -> Vec<String> {
     said
 }
 
-/// Where `own` is clearly worse than another one: the class, metric and other one with the largest ratio, apart from
-/// those `told`.
+/// A sentence that says where `own` is clearly worse than another contender: the class, metric and contender with the
+/// largest ratio, apart from the pairs of metric and class in `told`.
 fn worse(own: Row<'_>, rows: &[Row<'_>], classes: &[&str], told: &[(&str, &str)]) -> Option<String> {
     let cells = QUESTIONS.iter().flat_map(|question| classes.iter().map(move |class| (question, *class)));
     let untold = cells.filter(|(question, class)| !told.contains(&(question.metric, *class)));
@@ -170,7 +173,7 @@ fn worse(own: Row<'_>, rows: &[Row<'_>], classes: &[&str], told: &[(&str, &str)]
     Some(format!("But {} has a higher {object}{place}: {high} {unit} against {low} {unit} under {}.", own.0, other.0))
 }
 
-/// The values of `own` and `other`, if that of `own` is clearly worse.
+/// The values of the contenders `own` and `other`, if that of `own` is clearly worse.
 fn worse_values(own: Row<'_>, other: Row<'_>, class: &str, metric: &str) -> Option<[f64; 2]> {
     let [high, low] = [own, other].map(|row| value(row, class, metric));
     let (high, low) = (high?, low?);
@@ -178,8 +181,8 @@ fn worse_values(own: Row<'_>, other: Row<'_>, class: &str, metric: &str) -> Opti
     is_clear.then_some([high.mean, low.mean])
 }
 
-/// At how many points of a sweep, and where, the contender of the first answer is clearly worse than another one: the
-/// metric, class and other contender with the most points.
+/// A sentence that says at how many points of a sweep the best discipline of the first sentence is clearly worse than
+/// another one, with the metric, class and other contender for which this is most often so.
 fn worse_at(cases: &[Vec<Row<'_>>]) -> Option<String> {
     let all: Vec<Row<'_>> = cases.iter().flatten().copied().collect();
     let names = QUESTIONS.iter().find_map(|question| winners(cases, question))?.1;
@@ -239,8 +242,9 @@ fn percent(changes: impl Iterator<Item = f64>) -> String {
     if is_open { format!("up to {} %", significant(most, 2)) } else { range(&all, |x| *x, "%") }
 }
 
-/// The clear results of the points of a sweep in one class, and the contenders with the most points. The class is the
-/// one with the most clear points, and of those the one with the largest ratios of worst to best.
+/// The points of a sweep that have a clearly best contender, in one class of traffic, and the contenders that are best
+/// at most points. The class is the one with the most such points, and of those the one with the largest ratios of
+/// worst to best.
 fn winners<'a>(cases: &[Vec<Row<'a>>], question: &Question) -> Option<(Vec<Found<'a>>, Vec<&'a str>)> {
     let all: Vec<Row<'_>> = cases.iter().flatten().copied().collect();
     let of_class = |class| cases.iter().filter_map(|rows| find_in(rows, class, question.metric)).collect::<Vec<_>>();
@@ -258,12 +262,12 @@ fn winners<'a>(cases: &[Vec<Row<'a>>], question: &Question) -> Option<(Vec<Found
     Some((found, names))
 }
 
-/// At how many points a contender has the best value.
+/// At how many points of the sweep the contender `name` is best.
 fn wins(found: &[Found<'_>], name: &str) -> usize {
     found.iter().filter(|found| found.best[0].0.0 == name).count()
 }
 
-/// How many points of a sweep the best contender wins.
+/// The sentence that says at how many points of a sweep the best contender is best.
 fn of_points(cases: &[Vec<Row<'_>>], question: &Question) -> Option<String> {
     let (found, names) = winners(cases, question)?;
     let most = wins(&found, names[0]);
@@ -279,7 +283,8 @@ fn of_points(cases: &[Vec<Row<'_>>], question: &Question) -> Option<String> {
     Some(format!("{names} {have} the lowest {object}{place} at {most} of {all} points{each}{values}.{open}"))
 }
 
-/// The values of a contender where it is best, and of the worst there: `: 0.20 to 0.22 ms against 105 to 119 ms`.
+/// The values of a contender at the points where it is best, and of the worst contender there: `: 0.20 to 0.22 ms
+/// against 105 to 119 ms`.
 fn extent(found: &[Found<'_>], name: &str, unit: &str) -> String {
     let mut won: Vec<(&Found<'_>, (Row<'_>, f64))> = Vec::new();
     for found in found {
@@ -369,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn disciplines_with_overlapping_intervals_are_named() {
+    fn answer_names_best_disciplines_with_overlapping_intervals() {
         let of = |mean| vec![(ALL, WAIT, mean, 2.0), (ALL, GOODPUT, 1e7, 0.0)];
         let all = [("a", 40.0), ("b", 10.0), ("c", 12.0)].map(|(name, mean)| contender(name, 5, &of(mean)));
         let said = answer(&summary(vec![all.to_vec()]));
@@ -396,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn points_of_a_sweep_are_counted() {
+    fn answer_counts_sweep_points_with_a_clear_best() {
         let case =
             |b: f64| [("a", 40.0), ("b", b)].map(|(name, mean)| contender(name, 5, &[(ALL, WAIT, mean, 1.0)])).to_vec();
         let said = answer(&summary(vec![case(10.0), case(20.0), case(60.0)]));
@@ -406,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn sweep_says_where_the_best_is_worse() {
+    fn answer_for_sweep_says_where_best_is_worse() {
         let case = |web: f64| {
             let fifo = [("call", WAIT, 100.0, 1.0), ("web", WAIT, 100.0, 1.0)];
             let fq = [("call", WAIT, 1.0, 0.1), ("web", WAIT, web, 5.0)];
@@ -419,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn goodput_cost_of_several_points_is_a_range() {
+    fn goodput_cost_over_sweep_points_is_a_range() {
         assert_eq!(cost(&[-0.02, -0.14]), ", with 2.0 to 14 % less total goodput");
         assert_eq!(cost(&[-0.001, -0.14, 0.002]), ", with up to 14 % less total goodput");
         assert_eq!(cost(&[0.02, 0.002]), ", with up to 2.0 % more total goodput");
@@ -430,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn sweep_names_the_class_with_most_clear_points() {
+    fn answer_names_class_with_most_clear_sweep_points() {
         let case = |call: f64, web: f64| {
             let fifo = [("call", WAIT, 100.0, 1.0), ("web", WAIT, 100.0, 1.0)];
             let fq = [("call", WAIT, call, 0.1), ("web", WAIT, web, 5.0)];

@@ -1,4 +1,5 @@
-//! Tables of means for every link under study except the first.
+//! Tables of means for every link under study except the first. A contender is a discipline that is compared; a link to
+//! which the comparison does not apply has another discipline.
 
 use crate::figures::stats::Interval;
 use crate::results::comparison::{self, CaseComparison, ContenderComparison};
@@ -14,7 +15,7 @@ use super::verdict::{self, Case};
 /// A column: value of a run, heading, unit, factor.
 type Column = (fn(&RunSummary) -> f64, &'static str, &'static str, f64);
 
-/// The last two only if there are no classes of traffic, whose tables have them.
+/// The columns. The last two are left out if there are classes of traffic, because the tables of the classes have them.
 const COLUMNS: [Column; 5] = [
     (|run| run.queue_pkts.mean, "queue", "packets", 1.0),
     (|run| run.queue_pkts.std, "sd", "packets", 1.0),
@@ -27,8 +28,8 @@ fn link(run: &RunSummary) -> &str {
     &run.link
 }
 
-/// The heading of the first link. It is empty for a single link under study, unless the link has the same discipline in
-/// all rows and this is not the contender.
+/// The heading for the tables of the first link. It is empty if only one link is under study, unless the link has the
+/// same discipline in all rows and this is not the contender.
 pub(super) fn first(look: Look, summary: &Summary) -> String {
     let runs = runs(summary);
     let links = each(&runs, link);
@@ -52,7 +53,7 @@ pub(super) fn tables(look: Look, summary: &Summary) -> String {
     further.map(of_link).collect()
 }
 
-/// The means of each class of traffic at a link, if its runs have classes.
+/// Table of the means of each class of traffic at a link; empty if its runs have no classes.
 fn classes(look: Look, summary: &Summary, here: &Here) -> String {
     let at_link = |case: &CaseComparison| -> Vec<ContenderComparison> {
         let of_link = |it: &ContenderComparison| {
@@ -95,10 +96,10 @@ fn heading(look: Look, here: &Here) -> String {
     look.tone(Tone::Strong, &format!("link {}{own}", here.link)) + "\n"
 }
 
-/// Whether the discipline of a link differs from the contender of a row.
+/// Whether the discipline of a link differs from the contender of a row of the table.
 enum Own {
     Never,
-    /// It differs, and is the same in all rows. The heading names it.
+    /// It differs, and is the same in all rows. The heading of the table names it.
     Always(String),
     /// It depends on the row. Rows where it differs name it.
     ByRow,
@@ -123,7 +124,8 @@ impl<'a> Here<'a> {
         Self { link, runs: here, own }
     }
 
-    /// `name`, and the link's discipline in this run if it differs and is not in the heading.
+    /// `name`, followed by the link's discipline in this run if it differs from the contender and is not in the
+    /// heading.
     pub(super) fn row(&self, name: &str, run: &RunSummary) -> String {
         match self.own {
             Own::ByRow if run.aqm != run.contender() => format!("{name} ({} here)", run.aqm),
@@ -152,7 +154,7 @@ fn table(look: Look, here: &Here, columns: &[Column]) -> String {
     table.render(look, "")
 }
 
-/// Distinct values of all runs, in order of first occurrence.
+/// The distinct values of `of` over all runs, in order of first occurrence.
 fn each<'a>(runs: &[&'a RunSummary], of: fn(&'a RunSummary) -> &'a str) -> Vec<&'a str> {
     let mut found = Vec::new();
     for run in runs {

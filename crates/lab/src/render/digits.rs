@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn interval_width_decides_the_digits() {
+    fn digits_follow_width_of_confidence_interval() {
         for (mean, half, want) in [
             (49.8312, 1.234, "49.8 ± 1.2"),
             (49.8312, 0.0371, "49.83 ± 0.04"),

@@ -49,12 +49,12 @@ impl Look {
         tone.paint(text, self.colours)
     }
 
-    /// Width of running text: 100 columns, or less on a narrower terminal.
+    /// Width of running text: 100 columns, or that of the terminal if it is narrower.
     pub fn width(self) -> usize {
         self.columns.map_or(WIDEST, |columns| columns.min(WIDEST))
     }
 
-    /// `text` wrapped to that width; the first line starts with `first`, the others are indented to match.
+    /// `text` wrapped to [`Self::width`]; the first line starts with `first`, the others are indented to match.
     pub fn wrap(self, first: &str, text: &str) -> String {
         wrap_within(self.width(), first, text)
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_cell_moves_to_next_line() {
+    fn text_of_narrow_cell_moves_to_next_line() {
         let name = "  papers/msvb/weighted-mixed-double.toml   ";
         assert_eq!(cell_within(80, name, "one\ntwo"), format!("{name}one two\n"));
         assert_eq!(cell_within(45, name, "one two"), format!("{}\n      one two\n", name.trim_end()));

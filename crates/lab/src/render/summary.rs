@@ -1,4 +1,5 @@
-//! Tables of `summary.json`: means of each contender, and differences from the first one.
+//! Tables of `summary.json`: means of each contender (compared discipline), and differences from the first one. A case
+//! is a combination of the values of the axes, which are the keys that vary.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Name and results.
+    /// Name and results of the contender.
     fn named(&self) -> (String, &'a ContenderComparison) {
         (self.lead.last().cloned().unwrap_or_default(), self.contender)
     }
@@ -46,13 +47,14 @@ pub fn tables(look: Look, summary: &Summary) -> String {
     if summary.compare.cases.len() > 1 { by_point(look, summary) } else { by_case(look, summary) }
 }
 
-/// The answer, if there is something to compare.
+/// The sentences that say which discipline is best; empty if there is nothing to compare.
 fn answer(look: Look, summary: &Summary) -> String {
     let said = answer::answer(summary);
     if said.is_empty() { String::new() } else { look.wrap("", &said.join(" ")) + "\n" }
 }
 
-/// The answer, then for each case a table of means, and one of differences if there are several contenders.
+/// The sentences about the best discipline, then for each case a table of means, and one of differences if there are
+/// several contenders.
 pub fn by_case(look: Look, summary: &Summary) -> String {
     let runs = Runs::new(summary);
     let mut out = answer(look, summary) + &beyond::first(look, summary);
@@ -82,7 +84,8 @@ pub fn by_case(look: Look, summary: &Summary) -> String {
     out + &beyond::tables(look, summary) + &legend(look, summary, &definitions)
 }
 
-/// The answer, then one table of means and one of differences, with a row per case and contender.
+/// The sentences about the best discipline, then one table of means and one of differences, with a row per case and
+/// contender.
 pub fn by_point(look: Look, summary: &Summary) -> String {
     points(look, summary, "discipline")
 }
@@ -92,7 +95,7 @@ pub fn by_directory(look: Look, summary: &Summary) -> String {
     points(look, summary, "directory")
 }
 
-/// The tables of [`by_point`]. `what`: what the contenders are.
+/// The tables of [`by_point`]. `what` is the heading above the names of contenders: `discipline` or `directory`.
 fn points(look: Look, summary: &Summary, what: &str) -> String {
     let runs = &Runs::new(summary);
     let rows = |skip: usize| -> Vec<Row> {
@@ -132,14 +135,14 @@ fn row<'a>(axes: &[String], runs: &Runs, contender: &'a ContenderComparison) -> 
     Row { lead: [axes, &[name]].concat(), contender }
 }
 
-/// A table with these first headings; the last of them is for text.
+/// A table whose first columns have the headings `leads`, the last of them for text.
 fn table(leads: &[&str], heads: &[&str], units: &[&str]) -> Table {
     let last = leads.len() - 1;
     let blank = vec![""; leads.len()];
     Table::new(&[leads, heads].concat()).units(&[&blank, units].concat()).numbers(0..last).words(&[last])
 }
 
-/// Name of a contender in the scenario, without axes.
+/// Name of a contender in the scenario, without the values of axes.
 fn name<'a>(runs: &Runs<'a>, contender: &'a ContenderComparison) -> &'a str {
     runs.of(contender).first().map_or(&contender.label, |run| run.contender())
 }
@@ -187,7 +190,7 @@ impl<'a> Runs<'a> {
         Self { here, by_label, has_reference: summary.shown.reference }
     }
 
-    /// The columns of the queue's table. It has settling times only if the scenario has a reference.
+    /// The columns of the table of the queue. It has settling times only if the scenario has a reference for the queue.
     fn columns(&self) -> Vec<Column> {
         QUEUE.into_iter().chain(self.has_reference.then_some(SETTLING)).collect()
     }
@@ -228,7 +231,7 @@ fn differences(look: Look, runs: &Runs, leads: &[&str], rows: &[Row]) -> String 
     table.render(look, "")
 }
 
-/// Legend of the tables, with these definitions of columns.
+/// Legend of the tables, with the definitions of columns in `definitions`.
 fn legend(look: Look, summary: &Summary, definitions: &[&str]) -> String {
     let first = summary.compare.cases.iter().filter_map(|case| case.contenders.first());
     let most = first.map(|contender| contender.runs).max().unwrap_or(0);
@@ -293,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn wire_losses_are_shown_if_any() {
+    fn table_shows_wire_losses_only_if_any() {
         let run = |link, lost| run(&json!({ "link": link, "wire_lost_pkts": lost, "delivered_pkts": 1000 }));
         assert_eq!(wire_losses(&[run("a", 0), run("b", 0)]), None);
         let said = wire_losses(&[run("a", 10), run("b", 0), run("a", 20)]).unwrap();
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn settling_mean_counts_unsettled_runs_fully() {
+    fn mean_settling_time_counts_unsettled_runs_fully() {
         let mean = json!({ "settling_s": { "mean": 60.0, "half": 9.0, "n": 2 } });
         let contender: ContenderComparison =
             serde_json::from_value(json!({ "label": "pi", "runs": 2, "mean": mean })).unwrap();

@@ -106,7 +106,7 @@ impl Svg {
         self.0.push('\n');
     }
 
-    /// The file.
+    /// Ends the picture and returns it as the text of an SVG file.
     #[must_use]
     pub fn finish(self) -> String {
         self.0 + "</svg>\n"
@@ -121,7 +121,7 @@ const RIGHT: f64 = 708.0;
 /// A panel with its scales, which begin at 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Panel {
-    /// Top and bottom.
+    /// Vertical positions of the top and the bottom of the panel.
     pub edge: (f64, f64),
     /// Right end of the horizontal scale.
     pub last: f64,

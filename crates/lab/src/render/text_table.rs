@@ -31,7 +31,7 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Widths of the parts before and after the ±.
+/// Widths of the parts of a cell before and after the ±.
 fn parts(cell: &str) -> (usize, usize) {
     match cell.split_once(PLUS_MINUS) {
         Some((mean, half)) => (width(mean), width(half)),
@@ -85,7 +85,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The lines, each after `indent`; headings are bold, units faint.
+    /// The lines of the table, each after `indent`; headings are bold, units faint.
     pub fn render(&self, look: Look, indent: &str) -> String {
         let columns: Vec<Column> = (0..self.align.len()).map(|i| self.column(i)).collect();
         let padded = |row: &[String]| {

@@ -1,4 +1,5 @@
-//! The verdict table: delay, completion times, goodput and fairness of each class of traffic under each discipline.
+//! The verdict table: delay, completion times, goodput and fairness of each class of traffic under each contender
+//! (compared discipline). A case is a combination of the values of the axes, which are the keys that vary.
 
 use crate::figures::metric::{Better, METRICS, Metric};
 use crate::figures::stats::Interval;
@@ -16,7 +17,7 @@ pub(crate) struct Case<'a> {
     pub(crate) rows: Vec<(String, &'a ContenderComparison)>,
 }
 
-/// The tables, and the definitions of their columns.
+/// The tables as text, and the definitions of their columns.
 #[derive(Default)]
 pub(super) struct Verdict {
     pub(super) text: String,
@@ -62,7 +63,7 @@ pub(super) fn fitting_means(
     }
 }
 
-/// The metrics that the scenario requests. If it requests none: all metrics with a rank that have values.
+/// The metrics that the scenario requests for the table. If it requests none: all metrics with a rank that have values.
 pub(crate) fn columns(shown: &Shown, classes: &[&str], cases: &[Case<'_>]) -> Vec<&'static Metric> {
     if !shown.columns.is_empty() {
         return shown.columns.iter().filter_map(|name| Metric::named(name)).collect();
@@ -101,7 +102,7 @@ fn printed(line: &str) -> usize {
     width
 }
 
-/// The classes of all contenders, [`ALL`] last. If there is only one other class, only [`ALL`].
+/// The classes of traffic of all contenders, [`ALL`] last. If there is only one other class, only [`ALL`].
 pub(crate) fn classes<'a>(cases: &[Case<'a>]) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
     for (_, contender) in cases.iter().flat_map(|case| &case.rows) {
@@ -177,7 +178,7 @@ impl Shape<'_> {
         table.words(&(0..class.len()).collect::<Vec<_>>()).numbers(class.len()..lead.len() - 1).words(&[lead.len() - 1])
     }
 
-    /// The first cells of a row. Only the first row of a class names the class.
+    /// The first cells of a row. Only the first row of a class of traffic names the class.
     fn lead(&self, class: &str, is_first: bool, case: &Case<'_>, name: &str) -> Vec<String> {
         let class = (self.classes.len() > 1).then(|| if is_first { class.to_string() } else { String::new() });
         class.into_iter().chain(case.axes.iter().cloned()).chain([name.to_string()]).collect()
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn best_value_is_marked_if_intervals_are_apart() {
+    fn best_value_is_marked_if_no_interval_overlaps() {
         let text = table(Look::PLAIN, &[contender(9.0, 40.0), contender(9.1, 20.0), contender(9.05, 30.0)]).text;
         let rows: Vec<&str> = text.lines().skip(2).take(3).collect();
         assert!(rows[1].ends_with("20.0 ± 1.0 *"), "{text}");
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn single_contender_is_not_the_best() {
+    fn value_of_single_contender_is_not_marked_best() {
         assert!(!table(Look::PLAIN, &[contender(9.0, 40.0)]).text.contains('*'));
     }
 

@@ -1,4 +1,5 @@
-//! Curves over time that a scenario requests of classes and flows, and those of every class of traffic.
+//! Curves over time for the page of a run: those that the scenario requests of service classes and flows, and those of
+//! every class of traffic.
 
 use super::each_run::Runs;
 use super::figures::short;
@@ -7,12 +8,12 @@ use crate::figures::class_column::{ClassColumn, growth_per_s};
 use crate::figures::flow_column::FlowColumn;
 use crate::results::record::SeriesRecord;
 
-/// Counters are shown as rates, and rates averaged, over this many seconds.
+/// Counters are shown as rates over this many seconds, and rates are averaged over this many seconds.
 const RATE_OVER_S: f64 = 1.0;
 /// Bit/s in a Mb/s.
 const MEGA: f64 = 1e6;
 
-/// A curve: title, and what y is.
+/// A curve over time: its title, what it shows along y, and how.
 struct Curve {
     /// Column of the series.
     name: String,
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_averaged_over_a_second() {
+    fn rate_curves_are_averaged_over_a_second() {
         let rows = [(0.5, Some(2e6)), (1.0, Some(4e6)), (1.5, None), (2.0, Some(1e6))];
         assert_eq!(Shown::Rate.rows(rows.to_vec()), [(1.0, Some(3.0)), (2.0, Some(0.5))]);
     }

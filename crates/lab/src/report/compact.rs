@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn peaks_survive_thinning() {
+    fn thinned_curves_keep_their_peaks() {
         let all = [1.0, 9.0, 2.0, 3.0, 5.0, 4.0, 0.5, 4.0].map(Some);
         assert_eq!(extremes(&all, 4), [1.0, 9.0, 5.0, 0.5].map(Some));
         assert_eq!(extremes(&[None, None, Some(1.0)], 2), [None, None, Some(1.0), Some(1.0)]);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_large_page_are_thinned() {
+    fn curves_of_a_large_page_are_thinned() {
         let line = || Series { points: Points::Places(places(&vec![1.234_56; 100_000])), ..Series::default() };
         let mut figures = [Figure { kind: "line", series: (0..7).map(|_| line()).collect(), ..Figure::default() }];
         compact(&mut figures);

@@ -1,4 +1,5 @@
-//! Reads the runs of one scenario from disk for the report: by case, contender and link.
+//! Reads the runs of one scenario from disk for the report: by case, contender and link. A case is a combination of the
+//! values of the axes (keys that vary), a contender a compared discipline.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// The runs, for a comparison.
+    /// The runs of the contender, for a comparison with others.
     pub(super) fn group(&self) -> Group<'_> {
         let label = self.runs[0].summary.label.clone();
         Group { label, case: self.case, contender: self.contender, runs: self.runs.iter().collect() }
@@ -40,7 +41,7 @@ impl Entry {
 /// All runs of a directory at one link.
 pub(super) struct Runs {
     pub(super) entries: Vec<Entry>,
-    /// Name of the link; `None` for the single link of a dumbbell.
+    /// Name of the link; `None` for the only link under study of a dumbbell.
     pub(super) link: Option<String>,
     /// Curves that the scenario requests besides the queue.
     pub(super) series: Vec<String>,
@@ -92,7 +93,7 @@ impl Runs {
         Ok(Self { entries, link: None, series, over_time, theory }.by_link())
     }
 
-    /// The runs for each link. A single link of a dumbbell has no name.
+    /// The runs for each link under study. The only link under study of a dumbbell has no name.
     fn by_link(mut self) -> Vec<Self> {
         let mut further: Vec<Self> = Vec::new();
         for Entry { case, contender, runs } in &mut self.entries {
@@ -142,7 +143,7 @@ impl Runs {
         cases
     }
 
-    /// Which cases have curves over time and distributions; `None`: all.
+    /// Text that says which cases have curves over time and distributions; `None` if all have.
     pub(super) fn curves_of_some_cases(&self) -> Option<String> {
         let all = self.cases().len();
         (self.over_time.len() < all).then(|| {
@@ -189,7 +190,8 @@ impl Runs {
     }
 }
 
-/// Results of the models that the scenario requests, for each contender of a case. Inapplicable models are omitted.
+/// Results of the models that the scenario requests, for each contender of a case. Models that cannot be applied to the
+/// scenario are left out.
 fn answers(dir: &Path, case: usize) -> Vec<((usize, usize), Answers)> {
     let Some(it) = store::read_case(dir, case) else { return Vec::new() };
     let (scenario, asks) = (&it.scenario, |model| it.scenario.report.theory.contains(&model));

@@ -1,4 +1,5 @@
-//! Figures of a paper, as data for the script in `assets/`.
+//! Figures of a paper, as data for the script in `assets/` that draws the report. A figure declares what it shows; the
+//! values are those found in the runs.
 
 use super::figures::short;
 use super::finds::{AtCase, Finds, Seen, Want, whats};
@@ -9,7 +10,7 @@ use crate::figures::class_column::growth_per_s;
 use crate::figures::stats::Interval;
 use crate::results::record;
 
-/// A figure with the results found for it.
+/// The figure `figure` with the values that were found in the runs.
 pub(super) fn draw(figure: &Figure, finds: &Finds) -> shapes::Figure {
     let mut series: Vec<Series> = figure.lines.iter().map(|line| drawn(figure, line, finds)).collect();
     let caption = caption(figure, &series, finds);
@@ -113,7 +114,7 @@ fn over_time(figure: &Figure, found: &[AtCase]) -> Points {
     })
 }
 
-/// A value known exactly, without a whisker.
+/// A value that is known exactly, and so has no error bar.
 const fn exactly(x: f64) -> Interval {
     Interval { mean: x, half: f64::INFINITY, n: 1 }
 }
@@ -150,7 +151,7 @@ fn categories(figure: &Figure, finds: &Finds) -> Vec<String> {
     longest.iter().map(|case| case.axes.get(name).cloned().unwrap_or_default()).collect()
 }
 
-/// Fraction of time at each queue length (cumulative: at or below it), pooled over runs of equal length.
+/// Fraction of time at each queue length (cumulative: at or below it), over all runs, which have equal length.
 fn shares(figure: &Figure, found: &[AtCase], is_cumulative: bool) -> Points {
     let x = figure.x.scale.unwrap_or(1.0);
     let Some(case) = found.first() else { return Points::default() };
@@ -171,7 +172,7 @@ fn number(value: &str) -> Option<f64> {
     value.trim_end_matches(|c: char| c.is_alphabetic() || c == '%').trim_end().parse().ok()
 }
 
-/// How the figure was made, what exceeds its axes, and what is missing.
+/// Text below the figure: how it was made, what exceeds its axes, and what is missing.
 fn caption(figure: &Figure, series: &[Series], finds: &Finds) -> String {
     let mut parts = vec![match figure.kind {
         _ if figure.is_theory() => "Computed by the model, without simulation.".to_string(),
@@ -199,7 +200,8 @@ fn caption(figure: &Figure, series: &[Series], finds: &Finds) -> String {
     parts.join(" ")
 }
 
-/// The furthest value outside the range of an axis, within the shown time span.
+/// Text with the furthest value outside the range of an axis, within the shown time span; `None` if all values are
+/// inside.
 fn beyond(axis: &Axis, series: &[Series], along_x: bool, span: Option<&Axis>) -> Option<String> {
     let points = series.iter().flat_map(|one| one.points.places());
     let (begin, end) = span.map(|x| (x.from, x.to)).unwrap_or_default();
@@ -221,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_outside_the_time_span_is_ignored() {
+    fn caption_ignores_data_outside_shown_time_span() {
         let points = Points::Places(vec![(0.0, Some(20.0)), (5.0, Some(8.0)), (6.0, None), (9.0, Some(11.0))]);
         let series = [Series { points, ..Series::default() }];
         let y = Axis { from: Some(8.0), to: Some(10.0), ..Axis::default() };

@@ -25,7 +25,8 @@ impl Runs {
         suffixes.into_iter().flat_map(cases).collect()
     }
 
-    /// Additional figures for a paper: probes of the disciplines, and the queue distribution.
+    /// Figures of the runs that the report adds to those of the paper: probes of the disciplines, and the queue
+    /// distribution.
     pub(super) fn inner_figures(&self, prefix: &str) -> Vec<Figure> {
         let mut figures = self.probe_curves(prefix);
         figures.extend(self.over_time.iter().map(|&case| self.distribution(prefix, case)));
@@ -196,7 +197,7 @@ impl Runs {
                 Series { name, points, bars: Some(bars), ..Series::default() }
             })
             .collect();
-        // With two axes, neighbours in order of the queue are not neighbours in the sweep.
+        // In a sweep of two keys, points with similar queues are not neighbours in the sweep.
         let axes = self.entries.first().map_or(0, |e| e.runs[0].summary.axes.words().count());
         let is_line = axes == 1 && cases.len() > 1;
         let points = if cases.len() > 1 { "; one mark for each point of the sweep" } else { "" };
@@ -214,7 +215,7 @@ impl Runs {
         }
     }
 
-    /// The contender as the scenario writes it, with axis names in place of values.
+    /// The contender (compared discipline) as the scenario writes it, with axis names in place of values.
     fn contender_name(&self, entry: &Entry, several: bool) -> String {
         let summary = &entry.runs[0].summary;
         if !several {
@@ -267,7 +268,7 @@ fn points(x: &[f64], y: &[f64]) -> Points {
     Points::of(x.iter().zip(y).map(|(x, y)| (short(*x), short(*y))))
 }
 
-/// Cumulative queue distribution, pooled over runs of equal length.
+/// Cumulative queue distribution over all runs, which have equal length.
 fn cumulative(runs: &[RunRecord]) -> Points {
     let longest = runs.iter().map(|r| r.queue_shares.len()).max().unwrap_or(0);
     let mut sum = 0.0;
@@ -284,7 +285,7 @@ mod tests {
     use super::with_axis;
 
     #[test]
-    fn axis_names_replace_complete_values_only() {
+    fn only_complete_values_are_replaced_by_axis_names() {
         assert_eq!(with_axis("red mean_packet=500 q=50 w=50", "q", "50"), "red mean_packet=500 q={q} w={q}");
         assert_eq!(with_axis("droptail", "q", "50"), "droptail");
     }

@@ -1,4 +1,5 @@
-//! Collects what the figures and tables of a paper need, while the runs are read.
+//! Collects, while the runs are read, what the figures and tables of a paper need: quantities, time series and queue
+//! distributions.
 
 use crate::claims::Point;
 use crate::claims::exhibits::{Figure, Kind, Line, Table};
@@ -8,12 +9,12 @@ use crate::results::record::{RunRecord, RunSummary};
 
 use super::each_run::at_link;
 
-/// One item needed from every run of a contender.
+/// One item that a figure or table needs from every run of a contender (compared discipline).
 #[derive(Clone, PartialEq)]
 pub(super) struct Want {
     /// The contender as the scenario writes it.
     of: String,
-    /// Only runs with these values of the axes count.
+    /// Only runs with these values of the scenario's axes (keys that vary) count.
     at_points: Point,
     link: Option<String>,
     what: What,
@@ -39,27 +40,27 @@ pub(super) enum Seen {
     Nothing(String),
 }
 
-/// What one run has, and which run it is.
+/// The value of an item in one run, and which run it is.
 pub(super) struct Find {
     case: usize,
     axes: Point,
     seen: Seen,
 }
 
-/// All requested items and what was found.
+/// All items that figures and tables need, and what was found in the runs.
 #[derive(Default)]
 pub(super) struct Finds {
     asked: Vec<(Want, Vec<Find>)>,
 }
 
-/// What was found in the runs of one case.
+/// What was found for an item in the runs of one case, which is a combination of the values of the axes.
 pub(super) struct AtCase<'a> {
     pub(super) axes: &'a Point,
     pub(super) seen: Vec<&'a Seen>,
 }
 
 impl AtCase<'_> {
-    /// Mean and interval of the numbers; runs without a number are ignored.
+    /// Mean and interval of the numbers found; runs without a number are ignored.
     pub(super) fn interval(&self, scale: f64) -> Interval {
         let number = |seen: &&Seen| if let Seen::Number(x) = seen { Some(x * scale) } else { None };
         Interval::of(&self.seen.iter().filter_map(number).collect::<Vec<_>>())
@@ -67,12 +68,12 @@ impl AtCase<'_> {
 }
 
 impl Want {
-    /// What a line of a figure needs.
+    /// The item `what` of the runs that a line of a figure shows.
     pub(super) fn of_line(figure: &Figure, line: &Line, what: What) -> Self {
         Self { of: line.of.clone(), at_points: figure.points_of(line), link: figure.link.clone(), what }
     }
 
-    /// What a cell of a table needs.
+    /// The quantity of the runs that a cell of a table shows.
     pub(super) fn of_cell(table: &Table, row: usize, column: usize) -> Self {
         let (row, column) = (&table.rows[row], &table.columns[column]);
         let what = What::Quantity(column.quantity.clone());
@@ -126,7 +127,7 @@ fn column(run: &RunRecord, name: &str) -> Seen {
 }
 
 impl Finds {
-    /// Requests what `figure` shows.
+    /// Adds the items that `figure` needs.
     pub(super) fn ask_figure(&mut self, figure: &Figure) {
         for line in &figure.lines {
             for what in whats(figure, line) {
@@ -135,7 +136,7 @@ impl Finds {
         }
     }
 
-    /// Requests what `table` shows.
+    /// Adds the items that `table` needs.
     pub(super) fn ask_table(&mut self, table: &Table) {
         for row in (0..table.rows.len()).filter(|row| table.rows[*row].given.is_empty()) {
             for column in 0..table.columns.len() {
@@ -150,7 +151,7 @@ impl Finds {
         }
     }
 
-    /// Collects the requested items from a run of this case.
+    /// Collects the needed items from a run of this case.
     pub(super) fn look(&mut self, case: usize, run: &RunRecord) {
         for (want, found) in &mut self.asked {
             let is_first = matches!(want.what, What::Column { seed: None, .. });
@@ -162,14 +163,14 @@ impl Finds {
         }
     }
 
-    /// What was found, by case.
+    /// What was found for an item, by case.
     pub(super) fn found(&self, want: &Want) -> Vec<AtCase<'_>> {
         let found = self.asked.iter().find(|(known, _)| known == want).map_or(&[][..], |(_, found)| found);
         let cases = found.chunk_by(|a, b| a.case == b.case);
         cases.map(|of| AtCase { axes: &of[0].axes, seen: of.iter().map(|find| &find.seen).collect() }).collect()
     }
 
-    /// The first reason why runs do not have a requested item; `None` if all have it.
+    /// The first reason why a run does not have an item; `None` if all runs have it.
     pub(super) fn lack(&self, want: &Want) -> Option<String> {
         let cases = self.found(want);
         if cases.is_empty() {
@@ -180,8 +181,8 @@ impl Finds {
     }
 }
 
-/// All items that a line needs. A curve needs y, and also x if x is a quantity. Bars need a quantity per group. A
-/// line of a model needs nothing.
+/// The items that a line of a figure needs. A curve needs y, and also x if x is a quantity. Bars need a quantity per
+/// group. A line of a model needs none.
 pub(super) fn whats(figure: &Figure, line: &Line) -> Vec<What> {
     if line.model.is_some() {
         return Vec::new();

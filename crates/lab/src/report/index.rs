@@ -31,7 +31,7 @@ struct Row {
     runs: usize,
     cpu: Option<String>,
     is_provisional: bool,
-    /// Whether it has not been reproduced yet.
+    /// Whether there are no results of the paper yet.
     missing: bool,
 }
 
@@ -43,7 +43,7 @@ struct ClaimRow {
     claim: String,
     verdict: &'static str,
     word: &'static str,
-    /// Grade in words, numbers of checks, and the reason of the grade if it is not that of the verdict.
+    /// Grade in words, numbers of checks, and the reason of the grade if it says more than the verdict.
     grade: Option<String>,
     counts: String,
     reason: Option<String>,
@@ -61,7 +61,7 @@ struct Count {
     n: usize,
 }
 
-/// Data for the template.
+/// Data for the template of the page.
 #[derive(Serialize)]
 struct Page<'a> {
     title: String,
@@ -152,7 +152,7 @@ fn build_from(lock: &WriteLock, meta: &PapersMeta) -> Result<PathBuf, StoreError
     Ok(path)
 }
 
-/// Whether the paper has been reproduced completely.
+/// Whether `folder` has complete results of a paper.
 fn is_there(folder: &Path) -> bool {
     folder.join("claims.json").is_file()
 }
@@ -200,7 +200,7 @@ fn paper(dir: &Path, folder: &Folder) -> Result<Row, StoreError> {
 fn row(claim: &ClaimResult, href: &str) -> ClaimRow {
     ClaimRow {
         id: claim.id.clone(),
-        // Same ids as the script of the report.
+        // The script of the report gives the claims the same ids.
         href: format!("{href}#claim-{}", encoded(&slug(&claim.id))),
         claim: claim.claim.clone(),
         verdict: claim.verdict.word(),
@@ -215,7 +215,7 @@ fn row(claim: &ClaimResult, href: &str) -> ClaimRow {
     }
 }
 
-/// Such as `variants: 2 of 3 reproduced`; `None` without variants.
+/// Text such as `variants: 2 of 3 reproduced`; `None` without variants.
 fn variants(claim: &ClaimResult) -> Option<String> {
     let all = &claim.evidence.variants;
     let good = all.iter().filter(|v| v.verdict == Verdict::Reproduced).count();
@@ -260,7 +260,7 @@ fn counts(claims: &[ClaimResult]) -> Vec<Count> {
     each.collect()
 }
 
-/// Number of runs, and CPU seconds. Each scenario counts once, because its claims use the same runs.
+/// Number of runs of a paper, and CPU seconds. Each scenario counts once, because its claims use the same runs.
 fn spent(meta: &PaperMeta, claims: &[ClaimResult]) -> (usize, f64) {
     let mut by_scenario = BTreeMap::new();
     for claim in claims {
@@ -326,7 +326,7 @@ fn render(meta: &PapersMeta, papers: &[Row]) -> Result<String, Box<dyn std::erro
     Ok(env.get_template("index.html.j2")?.render(context(&serde_json::to_value(&page)?))?)
 }
 
-/// The value for the template engine.
+/// The value in the form that the template engine takes.
 fn context(value: &Value) -> minijinja::Value {
     match value {
         Value::Null => ().into(),

@@ -41,7 +41,7 @@ pub use real::TIMING;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
 const CSS: &str = include_str!("../../assets/report.css");
-/// One script in three files.
+/// The script of the page, which has three source files.
 const JS: &str = concat!(
     include_str!("../../assets/base.js"),
     include_str!("../../assets/chart.js"),

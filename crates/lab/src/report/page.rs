@@ -14,7 +14,7 @@ use crate::render::answer;
 use crate::results::meta::{PaperMeta, Provenance, RunMeta, SectionMeta};
 use crate::results::summary::Summary;
 
-/// Facts of `meta.json` about the origin of the results.
+/// Facts of `meta.json` about the origin of the results, for the head of the page.
 pub(super) struct About<'a> {
     pub(super) title: &'a str,
     pub(super) subtitle: Option<&'a str>,
@@ -80,18 +80,19 @@ impl Page {
         page
     }
 
-    /// Adds the axes of the sweep, if there are any, and the setting of its first point to the subtitle.
+    /// Adds to the subtitle the axes of the sweep (keys that vary), if there are any, and the setting of its first
+    /// point.
     pub(super) fn setting(&mut self, setting: &str, sweep: &str) {
         let sweep = if sweep.is_empty() { String::new() } else { format!("Sweep: {sweep}. At its first point: ") };
         self.0.subtitle = format!("{sweep}{setting} {}", self.0.subtitle);
     }
 
-    /// Adds the scenario, with all defaults.
+    /// Adds the text of the scenario, with all defaults.
     pub(super) fn scenario(&mut self, text: String) {
         self.0.scenario = Some(text);
     }
 
-    /// Names the links of the figures, if there are several.
+    /// Adds the names of the links under study to the facts, if the links have names.
     pub(super) fn links(&mut self, links: &[Runs]) {
         let names: Vec<&str> = links.iter().filter_map(Runs::link).collect();
         let word = if names.len() == 1 { "Link" } else { "Links" };
@@ -100,13 +101,13 @@ impl Page {
         }
     }
 
-    /// Adds a section of model figures, without runs.
+    /// Adds a section with figures of models, which needs no runs.
     pub(super) fn theory(&mut self, about: &SectionMeta, figures: Vec<Figure>) {
         self.add(&about.id, &about.title, Some(&about.text), figures, Vec::new());
     }
 
-    /// Adds an experiment with its figures and tables for each link. Further links have curves over time and
-    /// tables, under their own headings.
+    /// Adds an experiment with its figures and tables for each link under study. Links after the first have curves over
+    /// time and tables, under their own headings.
     pub(super) fn section(&mut self, about: &SectionMeta, links: &[Runs]) {
         let SectionMeta { id, title, text, .. } = about;
         let (figures, tables) =
@@ -116,7 +117,8 @@ impl Page {
         self.further_links(about, links);
     }
 
-    /// Adds the runs of a scenario: the answer, then each class of traffic, then the queue.
+    /// Adds the runs of a scenario: the sentences about the best discipline, then each class of traffic, then the
+    /// queue.
     pub(super) fn scenario_section(&mut self, about: &SectionMeta, links: &[Runs], summary: &Summary) {
         let Some(first) = links.first() else { return };
         self.0.answer = answer::answer(summary);
@@ -205,7 +207,7 @@ impl Page {
     }
 }
 
-/// Facts about the runs: name and value.
+/// Facts about the runs for the head of the page: name and value.
 fn facts(about: &About<'_>, real: Option<&Real>) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|value| (name.to_string(), value)));

@@ -22,20 +22,20 @@ const DISCIPLINES: [(&str, usize); 12] = [
     ("fq_pie", 5),
     ("pi2", 2),
 ];
-/// Letters and their width, in points.
+/// Size of the letters and mean width of a letter, in points.
 const LETTERS: f64 = 8.0;
 const LETTER: f64 = 0.6 * LETTERS;
-/// Line of text.
+/// Height of a line of text, in points.
 const LINE: f64 = 11.0;
-/// Height of a plot relative to its width, and of a panel in points.
+/// Height of a single plot relative to its width, and height of one of several panels in points.
 const SHAPE: f64 = 0.56;
 const PANEL: f64 = 62.0;
 /// Curves with more points have no dashes: they would only look like noise.
 const DENSE: usize = 250;
-/// Length of the sample of a line in the legend.
+/// Length of the sample of a line in the legend, in points.
 const SAMPLE: f64 = 16.0;
 
-/// One scale: data to points on the page.
+/// The scale of an axis: maps data to positions in the picture, in points.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
     data: (f64, f64),
@@ -54,7 +54,7 @@ impl Scale {
         (self.data.0..=self.data.1).contains(&value)
     }
 
-    /// Round values, at most about `most`.
+    /// Round values for marks on the axis, at most about `most`.
     fn ticks(&self, most: usize) -> Vec<f64> {
         let (lo, hi) = self.data;
         if self.is_log && lo > 0.0 {
@@ -63,7 +63,7 @@ impl Scale {
             let steps: &[f64] = if hi / lo < 50.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
             let all = decades.flat_map(|decade| steps.iter().map(move |step| step * decade));
             let ticks: Vec<f64> = all.filter(|tick| self.holds(*tick)).collect();
-            // A range within a few steps has linear ticks.
+            // A range with fewer than two such values has the marks of a linear scale.
             if ticks.len() > 1 {
                 return ticks;
             }
@@ -82,7 +82,7 @@ impl Scale {
     }
 }
 
-/// A line of the figure and how it looks.
+/// A line of the figure, its colour and its dashes.
 struct Line<'a> {
     series: &'a Series,
     places: Vec<(f64, Option<f64>)>,
@@ -99,13 +99,13 @@ struct Plot<'a> {
     figure: &'a Figure,
     lines: Vec<Line<'a>>,
     width: f64,
-    /// Height of a frame.
+    /// Height of the frame of a panel, in points.
     frame: f64,
     x: Scale,
     y: Scale,
-    /// Powers of ten that the labels of the axes leave out.
+    /// Powers of ten that the labels of the x and the y axis leave out.
     powers: (i32, i32),
-    /// The rows of the legend.
+    /// The rows of the legend, each with the indices of its lines.
     legend: Vec<Vec<usize>>,
 }
 
@@ -170,7 +170,7 @@ impl<'a> Plot<'a> {
         out.finish()
     }
 
-    /// The legend.
+    /// Draws the legend.
     fn names(&self, out: &mut Svg) {
         for (row, lines) in self.legend.iter().enumerate() {
             let y = LINE * (row as f64 + 0.85);
@@ -244,7 +244,7 @@ impl<'a> Plot<'a> {
         out.path(&format!("M{} {}V{}H{}", Tenth(left), Tenth(top), Tenth(bottom), Tenth(right)), &axis).end_line();
     }
 
-    /// Marks below the frame: place and label.
+    /// Marks below the frame, on the x axis: position and label.
     fn marks(&self) -> Vec<(f64, String)> {
         match &self.figure.x.categories {
             Some(names) => names.iter().enumerate().map(|(at, name)| (at as f64, name.clone())).collect(),
@@ -333,7 +333,7 @@ fn is_panels(figure: &Figure) -> bool {
     figure.layout.is_some_and(|layout| layout.is_some())
 }
 
-/// The lines of each panel: a model is in the panel of its discipline.
+/// The lines of each panel: the line of a model is in the panel of its discipline.
 fn panels<'a, 'b>(figure: &Figure, lines: &'b [Line<'a>]) -> Vec<Vec<&'b Line<'a>>> {
     if !is_panels(figure) {
         return vec![lines.iter().collect()];
@@ -351,7 +351,7 @@ fn name(series: &Series) -> &str {
     series.name.as_deref().unwrap_or_default()
 }
 
-/// Width of an entry of the legend.
+/// Width of an entry of the legend, in points.
 fn entry(series: &Series) -> f64 {
     SAMPLE + 3.0 + name(series).chars().count() as f64 * LETTER + 10.0
 }
@@ -373,8 +373,8 @@ fn legend(lines: &[Line], width: f64) -> Vec<Vec<usize>> {
     rows
 }
 
-/// The lines with their colours. A discipline has the colour of the report; of two with the same one, the second takes a
-/// free one. A model has the colour of its discipline.
+/// The lines with their colours. A discipline has the colour that it has in the report; of two with the same colour,
+/// the second takes a free one. A model has the colour of its discipline.
 fn lines(all: &[Series]) -> Vec<Line<'_>> {
     let base = |series: &Series| {
         let name = series.beside.as_deref().unwrap_or_else(|| name(series));
@@ -404,13 +404,13 @@ fn lines(all: &[Series]) -> Vec<Line<'_>> {
     all.iter().zip(looks).map(with).collect()
 }
 
-/// All x of a line.
+/// All x values of a line.
 fn across<'a>(line: &'a Line<'_>) -> impl Iterator<Item = f64> + 'a {
     let outline = line.series.outline.iter().flatten().map(|[x, _]| *x);
     line.places.iter().filter(|(_, y)| y.is_some()).map(|(x, _)| *x).chain(outline)
 }
 
-/// All y of a line within a range of x.
+/// All y values of a line within a range of x.
 fn along<'a>(line: &'a Line<'_>, (from, to): (f64, f64)) -> impl Iterator<Item = f64> + 'a {
     let inside = move |x: f64| (from..=to).contains(&x);
     let of = move |ends: &'a Option<Vec<f64>>| {
@@ -422,7 +422,7 @@ fn along<'a>(line: &'a Line<'_>, (from, to): (f64, f64)) -> impl Iterator<Item =
     points.chain(of(&line.series.low)).chain(of(&line.series.high)).chain(bars).chain(outline)
 }
 
-/// The range of an axis: as given, else of the data.
+/// The range of an axis as the figure gives it, else that of the data.
 fn range(axis: &Axis, data: Vec<f64>, from_zero: bool) -> (f64, f64) {
     let given = axis.min.map(|end| match end {
         End::Whole(n) => f64::from(n),
@@ -444,7 +444,7 @@ fn range(axis: &Axis, data: Vec<f64>, from_zero: bool) -> (f64, f64) {
     }
 }
 
-/// The range with room for this share of it at each end that the axis does not give.
+/// The range, enlarged by the fraction `share` of it at each end that the axis does not give.
 fn padded(axis: &Axis, (lo, hi): (f64, f64), share: f64) -> (f64, f64) {
     let (below, above) = if axis.scale.is_some() {
         let factor = (hi / lo).powf(share);
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_round_numbers() {
+    fn marks_on_axes_are_round_numbers() {
         let ticks = |lo, hi, is_log| Scale { data: (lo, hi), page: (0.0, 1.0), is_log }.ticks(5);
         assert_eq!(ticks(0.0, 100.0, false), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(ticks(0.03, 0.21, false).len(), 4, "0.05 to 0.2");
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_those_of_the_report() {
+    fn lines_have_the_colours_of_the_report() {
         let [script, style] = [include_str!("../../assets/base.js"), include_str!("../../assets/report.css")];
         let (_, table) = script.split_once("const DISCIPLINES = {").unwrap();
         let (table, _) = table.split_once('}').unwrap();
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_figures_and_gaps_are_drawn() {
+    fn figures_without_data_and_with_gaps_are_drawn() {
         for series in [vec![], vec![line("a", &[])], vec![line("a", &[(1.0, 1.0)])]] {
             for kind in ["line", "points", "cdf", "columns", "band"] {
                 for scale in [None, Some("log")] {

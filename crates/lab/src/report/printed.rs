@@ -58,7 +58,7 @@ struct Cell {
     note: Option<String>,
 }
 
-/// The table for the page, and for `tables.json`.
+/// The table for the page, and the same table for `tables.json`.
 pub(super) fn tables(table: &Table, finds: &Finds) -> (shapes::Table, Kept) {
     let cells: Vec<Vec<Cell>> = (0..table.rows.len())
         .map(|row| (0..table.columns.len()).map(|column| cell(table, row, column, finds)).collect())
@@ -140,7 +140,8 @@ fn cell(table: &Table, row: usize, column: usize, finds: &Finds) -> Cell {
     }
 }
 
-/// Our value relative to the tolerance; `None` without a tolerance or without values to compare.
+/// Whether our value is within the tolerance of the printed one; `None` without a tolerance or without values to
+/// compare.
 fn outcome(ours: &Interval, printed: f64, column: &Column) -> Option<Outcome> {
     let percent = column.tolerance_percent.map(|percent| printed.abs() * percent / 100.0);
     let tolerance = column.tolerance.or(percent).filter(|_| ours.mean.is_finite())?;

@@ -28,7 +28,7 @@ impl Real {
             return Some(Self { runs: vec![run], mixed: false });
         }
         let mut runs: Vec<RunTiming> = disk::read_json(&dir.join(TIMING)).ok()?;
-        // Runs of other seeds are kept for later.
+        // The file also has runs with seeds that the page does not show.
         runs.retain(|run| meta.seeds.contains(&run.seed));
         (!runs.is_empty()).then_some(Self { runs, mixed: true })
     }
@@ -62,7 +62,7 @@ impl Real {
         Notice { valid: self.runs.iter().all(|run| run.timing.valid), title, text }
     }
 
-    /// How late packets of each run were, in each direction.
+    /// Table of how late the packets of each run were sent, in each direction.
     pub(super) fn table(&self) -> Table {
         let mut columns = ["run", "timing", "way"].map(Column::words).to_vec();
         columns.extend(["median", "p99", "longest"].map(|name| Column::numbers(name, "ms")));

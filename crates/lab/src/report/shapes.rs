@@ -18,7 +18,7 @@ pub(super) struct PageData {
     pub(super) command: Option<String>,
     /// Facts about the runs: name and value.
     pub(super) facts: Vec<(String, String)>,
-    /// The answer: one or two sentences.
+    /// Sentences that say which discipline is best.
     pub(super) answer: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) real: Option<Notice>,
@@ -33,7 +33,7 @@ pub(super) struct PageData {
 pub(super) struct Notice {
     pub(super) valid: bool,
     pub(super) title: String,
-    /// Paragraphs.
+    /// Paragraphs of the notice.
     pub(super) text: Vec<String>,
 }
 
@@ -73,7 +73,8 @@ pub(super) struct Claim {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Check {
     pub(super) what: String,
-    /// Who says what it requires, and whether it counts for the grade only or for the verdict only.
+    /// Whether the paper states the requirement of the check, and whether the check counts only for the grade or only
+    /// for the verdict.
     pub(super) by: &'static str,
     pub(super) value: String,
     pub(super) interval: Option<String>,
@@ -108,7 +109,7 @@ pub(super) struct Figure {
     pub(super) claims: Option<Vec<String>>,
     /// `line`, `points`, `columns`, `cdf`, `step` or `band`.
     pub(super) kind: &'static str,
-    /// Whether points are joined; `None`: the usual of the kind.
+    /// Whether points are joined by lines; `None`: as usual for figures of this kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) join: Option<bool>,
     /// Arrangement in panels. With a single panel it is `null` in figures of a paper, and absent in others.
@@ -169,7 +170,7 @@ impl Axis {
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Series {
     pub(super) name: Option<String>,
-    /// For a model: the line that it belongs to.
+    /// For the line of a model: name of the line of runs that it is drawn with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) beside: Option<String>,
     pub(super) points: Points,
@@ -179,7 +180,7 @@ pub(super) struct Series {
     /// Lower ends of the band of a figure of kind `band`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) low: Option<Vec<f64>>,
-    /// Upper ends.
+    /// Upper ends of the band of a figure of kind `band`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) high: Option<Vec<f64>>,
     /// A closed curve around the points.

@@ -1,4 +1,5 @@
-//! Tables of one scenario: means with intervals, and paired differences from the first contender.
+//! Tables of one scenario: means with intervals of each contender (compared discipline), and paired differences from
+//! the first contender. A case is a combination of the values of the axes, which are the keys that vary.
 
 use super::each_run::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{self, Cell, Table};
@@ -7,7 +8,7 @@ use crate::results::comparison::paired_by_seed;
 use crate::results::quantity;
 use crate::results::record::{self, Reference, RunRecord};
 
-/// Column heading, unit, quantity.
+/// A column of a table: heading, unit, quantity.
 type Column = (&'static str, &'static str, &'static str);
 
 const COLUMNS: [Column; 5] = [
@@ -18,17 +19,17 @@ const COLUMNS: [Column; 5] = [
     ("goodput", "of capacity", "goodput_ratio"),
 ];
 
-/// Shown if the scenario has a reference for the queue.
+/// Columns that are shown if the scenario has a reference for the queue.
 const AROUND_REFERENCE: [Column; 2] = [("settling", "s", "settling_s"), ("overshoot", "packets", "overshoot_pkts")];
 
 /// Caption of a table with settling times.
 const SETTLING: &str = "Settling: until the queue stays within 20 % of the reference. Runs that never settle count with \
                         their full duration.";
 
-/// Shown if there are losses on the wire.
+/// Column that is shown if there are losses on the wire.
 const WIRE: Column = ("lost on the wire", "of packets sent", "wire_loss_ratio");
 
-/// The columns of a table of `runs`.
+/// The columns of a table about `runs`.
 fn columns(runs: &Runs) -> Vec<Column> {
     let mut columns = COLUMNS.to_vec();
     if runs.entries.iter().flat_map(|e| &e.runs).any(|run| run.summary.wire_lost_pkts > 0) {
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interval_width_sets_the_digits() {
+    fn digits_of_report_follow_width_of_confidence_interval() {
         let of = |mean, half| plus_minus(&Interval { mean, half, n: 10 });
         assert_eq!(of(7.1234, 0.234), "7.12 ± 0.23");
         assert_eq!(of(82.28, 1.5), "82.3 ± 1.5");

@@ -22,7 +22,7 @@ use crate::run::compare;
 const OUTLINE: usize = 48;
 /// Most points of a curve of completion times; more are thinned evenly.
 const MOST_POINTS: usize = 400;
-/// A longer table is folded.
+/// A table with more rows is folded.
 const MOST_ROWS: usize = 40;
 /// With fewer seeds, charts have no intervals: those of two seeds are wider than the charts.
 pub(super) const FEWEST_SEEDS: usize = 3;
@@ -111,7 +111,7 @@ pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<
     tables
 }
 
-/// The tables of a further link: as [`tables`], from its runs.
+/// The tables of a link under study other than the first: as [`tables`], from its runs.
 pub(super) fn tables_of_link(runs: &Runs, shown: &Shown, prefix: &str) -> Vec<Table> {
     let cases = runs.entries.chunk_by(|a, b| a.case == b.case).map(|entries| {
         let axes = entries[0].runs[0].summary.axes.clone();
@@ -193,7 +193,7 @@ fn heat_maps(summary: &Summary, classes: &[&str], prefix: &str) -> Vec<Table> {
     let all =
         classes.iter().enumerate().flat_map(|(n, class)| metrics.iter().map(move |metric| ((n, *class), *metric)));
     let mut maps: Vec<Table> = all.filter_map(|(class, metric)| map(class, metric)).collect();
-    // The open ones first.
+    // Maps that are not folded come first.
     maps.sort_by_key(|map| map.folded);
     maps
 }
@@ -203,7 +203,7 @@ fn with_axes(run: &RunSummary) -> String {
     run.axes.words().fold(run.contender().to_string(), |name, (axis, value)| with_axis(&name, axis, value))
 }
 
-/// The shades of a heat map.
+/// The shades of a heat map, from the smallest to the largest value.
 struct Shades {
     lo: f64,
     hi: f64,
@@ -268,12 +268,12 @@ fn of_class<'a>(run: &'a RunRecord, class: &str) -> Option<&'a TrafficSummary> {
     run.summary.traffic.iter().find(|traffic| traffic.name == class)
 }
 
-/// The class in a title.
+/// Name of a class of traffic in a title.
 fn named(class: &str) -> &str {
     if class == ALL { "all traffic" } else { class }
 }
 
-/// Such as ` of web`, or empty for all traffic.
+/// End of a title, such as ` of web`; empty for all traffic.
 fn place(class: &str) -> String {
     if class == ALL { String::new() } else { format!(" of {class}") }
 }
@@ -414,7 +414,7 @@ fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What a chart of means shows: intervals as `form`, unless there are too few seeds.
+/// Caption of a chart of means: says that intervals are drawn as `form`, unless there are too few seeds for intervals.
 pub(super) fn intervals(runs: &Runs, form: &str) -> String {
     match runs.entries.iter().map(|entry| entry.runs.len()).max().unwrap_or(0) {
         0 | 1 => "One seed".to_string(),
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_are_even_or_logarithmic() {
+    fn heat_map_shades_are_linear_or_logarithmic() {
         let shades = |values: [f64; 2]| Shades::of(values.into_iter());
         assert_eq!([0.0, 5.0, 10.0].map(|x| shades([0.0, 10.0]).at(x)), [0, 3, 6]);
         assert_eq!([1.0, 10.0, 100.0].map(|x| shades([1.0, 100.0]).at(x)), [0, 3, 6], "a factor of 100");
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_axes_have_units() {
+    fn axis_values_with_units_are_read_as_numbers() {
         assert_eq!(["5", "10mbit", "20ms", "1.5gbit"].map(number), [Some(5.0), Some(1e7), Some(0.02), Some(1.5e9)]);
         assert_eq!(number("droptail"), None);
     }

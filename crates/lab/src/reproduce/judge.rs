@@ -1,4 +1,5 @@
-//! Decides claims from finished runs.
+//! Decides claims from finished runs. A contender is a discipline that a scenario compares; the axes of a scenario are
+//! the keys that vary between its runs, and a case is a combination of their values.
 
 use crate::claims::{Check, CheckResult, Outcome, Point, Verdict};
 use crate::figures::stats::{Interval, interpolate, mean};
@@ -13,9 +14,9 @@ const CURVE_POINTS: usize = 21;
 pub struct Runs<'a> {
     plan: &'a Plan,
     groups: Vec<Group<'a>>,
-    /// Values of axes that select the cases of a check. Values in the check take precedence.
+    /// Values of axes that select the cases of a check. Values in the check itself take precedence.
     point: Point,
-    /// Whether straddling intervals are decided by their mean.
+    /// Whether the mean decides if an interval straddles its bound.
     provisional: bool,
 }
 
@@ -98,7 +99,7 @@ impl<'a> Runs<'a> {
         [&check.at_points, &check.there].into_iter().all(|point| self.cases(point).is_ok())
     }
 
-    /// Results of a check for `subject`, one per combination of axes that the check covers.
+    /// Results of a check for the contender `subject`, one per combination of axes that the check covers.
     pub fn answer(&self, check: &Check, subject: &str) -> Result<Vec<CheckResult>, String> {
         let bound = check.bound()?;
         let template = |name: Option<&str>| match name {
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_are_not_less() {
+    fn equal_values_fail_a_less_than_check() {
         let less = Check { less_than: Some("pi".into()), ..Check::default() };
         assert_eq!(outcome(&less, &[0.0, 0.0, 0.0]), Outcome::Fails);
         assert_eq!(outcome(&less, &[-3.0, -2.0, -4.0]), Outcome::Holds);
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn times_multiplies_value_of_other_contender() {
+    fn key_times_multiplies_value_of_other_contender() {
         let twice = Check { more_than: Some("pi".into()), times: Some(2.0), ..Check::default() };
         assert_eq!(outcome(&twice, &differences(&[3.0, 5.0], &[1.0, 2.0], 2.0)), Outcome::Holds);
         assert_eq!(outcome(&twice, &differences(&[1.9, 3.9], &[1.0, 2.0], 2.0)), Outcome::Fails);
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_to_compares_quotients() {
+    fn key_relative_to_compares_quotients() {
         let twice = Check { relative_to: Some("pi".into()), within: Some([2.0, 4.0]), ..Check::default() };
         assert_eq!((twice.other(), outcome(&twice, &[2.9, 3.0, 3.1])), (Some("pi"), Outcome::Holds));
         assert_eq!(twice.bound().unwrap().words, "quotient 2 .. 4");
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn miss_is_relative_to_the_values_compared() {
+    fn distance_from_bound_is_relative_to_compared_values() {
         let within = Check { within: Some([40.0, 60.0]), ..Check::default() }.bound().unwrap();
         assert_eq!([50.0, 30.0, 120.0].map(|x| within.miss(x, 0.0)), [0.0, 10.0 / 60.0, 0.5]);
         let less = Check { less_than: Some("pi".into()), ..Check::default() }.bound().unwrap();

@@ -36,7 +36,7 @@ pub struct Reproduction {
     plans: Vec<(String, Plan)>,
     /// Build of the program that runs them.
     revision: String,
-    /// What the search of readings found, by claim.
+    /// What the search of readings (interpretations of the paper) found, by claim.
     searched: BTreeMap<String, Searched>,
 }
 
@@ -106,7 +106,7 @@ impl Reproduction {
         self.plans.iter().map(|(_, plan)| plan.jobs().len()).sum()
     }
 
-    /// Seeds per run: a number, or a range as text if scenarios differ.
+    /// Number of seeds per run: a number, or a range as text if scenarios differ.
     fn seeds(&self) -> SeedCount {
         let counts = self.plans.iter().map(|(_, plan)| plan.seeds.len());
         match (counts.clone().min(), counts.max()) {

@@ -14,7 +14,7 @@ pub struct Column {
     span: Option<(f64, f64)>,
 }
 
-/// Function of the values.
+/// Which number is computed from the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Asked {
     Mean,
@@ -28,7 +28,7 @@ enum Asked {
 }
 
 impl Column {
-    /// Reads such an expression; `None` if the text is another expression.
+    /// Reads an expression as in [`Column`]; `None` if the text has another form.
     pub fn parse(text: &str) -> Result<Option<Self>, String> {
         let (call, span) = match text.split_once(")@") {
             Some((call, span)) => (Some(call), Some(metrics::parse_span(span)?)),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_expressions_fail_and_others_give_none() {
+    fn malformed_expressions_fail_and_other_quantities_give_none() {
         for other in ["mean_pkts@1..2", "jain(class.0-1.goodput_bps)", "loss_ratio", "mean(queue; 1..2)"] {
             assert_eq!(Column::parse(other), Ok(None), "{other}");
         }

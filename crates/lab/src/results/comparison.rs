@@ -1,4 +1,5 @@
-//! The `compare` part of `summary.json`.
+//! The `compare` part of `summary.json`: means of the contenders (compared disciplines), and differences from the first
+//! one. A case is a combination of the values of the axes, which are the keys that vary.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::figures::stats::Interval;
 pub struct Comparison {
     /// Confidence of the intervals: 0.95.
     pub confidence: f64,
-    /// One per case.
+    /// One comparison per case.
     pub cases: Vec<CaseComparison>,
 }
 
@@ -47,7 +48,7 @@ pub struct ContenderComparison {
     pub classes: Named<TrafficComparison>,
 }
 
-/// A class of traffic of a contender. Metrics that no run has are left out.
+/// Results of a class of traffic of a contender. Metrics that no run has are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrafficComparison {
     /// Means by metric.
@@ -75,7 +76,7 @@ pub fn classes(own: &[&RunSummary], baseline: Option<&[&RunSummary]>) -> Named<T
             names.push(&traffic.name);
         }
     }
-    // All together is the last.
+    // The result for all traffic is the last.
     names.sort_by_key(|name| *name == ALL);
     let class = |name: &str| {
         let (mut mean, mut difference) = (Vec::new(), Vec::new());
@@ -96,7 +97,7 @@ pub fn classes(own: &[&RunSummary], baseline: Option<&[&RunSummary]>) -> Named<T
             mean.push((metric.name, of(&values)));
             if let Some(baseline) = baseline {
                 let base = samples(baseline);
-                // Both values have an error.
+                // Both values have the error of the metric.
                 let error = metric.error * (of(&values).mean.abs() + of(&base).mean.abs());
                 let paired = paired_by_seed(&values, &base).map(|found| Interval { half: found.half + error, ..found });
                 difference.push((metric.name, paired));

@@ -25,7 +25,7 @@ pub fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
         Reference::Given(q) | Reference::SteadyMean(q) => q,
     };
     Ok(match name {
-        // For the complete run they were computed when it ended.
+        // The settling time of the complete run was computed when the run ended.
         "settling_s" if span.is_none() => run.summary.settling_s.unwrap_or(run.duration_s),
         "overshoot_pkts" if span.is_none() => run.summary.overshoot_pkts,
         "settling_s" => settling(&steps(), reference).unwrap_or(to - from),
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deviation_uses_samples_within_the_span() {
+    fn queue_deviation_uses_samples_within_time_span() {
         let series = SeriesRecord {
             time_s: vec![1.0, 2.0, 3.0, 4.0],
             queue_pkts: vec![100.0, 10.0, 14.0, 100.0],

@@ -1,5 +1,5 @@
-//! Series of a run at a link: the queue, the discipline's probes, and per class of traffic queueing delay and throughput;
-//! on request counters of service classes and the state of flows.
+//! Time series of a run at a link: the queue, the discipline's probes, and per class of traffic queueing delay and
+//! throughput. Series of service classes and flows are added if the scenario requests them.
 
 use forebay_sim::network::Network;
 use forebay_sim::outcome::{LinkOutcome, Series, TrackRow};
@@ -10,14 +10,14 @@ use crate::results::record::SeriesRecord;
 use crate::results::traffic::{self, ALL, TrafficSummary};
 use crate::scenario::Scenario;
 
-/// With more classes of traffic only the series of all together are recorded.
+/// With more classes of traffic than this, only the series of all traffic are recorded.
 const MOST_CLASSES: usize = 16;
 
 /// Values of a column; `None` where there is nothing to average.
 type Values = Vec<Option<f64>>;
 
-/// The series of a link with this discipline. `found`: the classes of traffic at the link; `tracks`: the rows of the
-/// network's tracks.
+/// The series of a link with this discipline. `found`: the classes of traffic at the link; `tracks`: the rows of each
+/// series of flows that the scenario requests.
 pub(super) fn series(
     scenario: &Scenario,
     net: &Network,
@@ -42,7 +42,7 @@ pub(super) fn series(
     }
 }
 
-/// The requested series of service classes; they follow those of the discipline.
+/// The series of service classes that the scenario requests, in the order of the request.
 fn class_columns(scenario: &Scenario, of: &Series) -> Vec<(String, Values)> {
     let column = |name: &String| {
         let asked = ClassColumn::parse(name)?;

@@ -64,15 +64,15 @@ pub struct Classes {
     field: String,
 }
 
-/// Values at the link. A class has one per colour; those of several classes and colours can be combined.
+/// Values of a class at the link. There is one per colour; those of several classes and colours can be combined.
 const AT_THE_LINK: [&str; 5] = ["offered_pkts", "dropped_pkts", "delivered_pkts", "loss_ratio", "utilisation"];
-/// Distributions at the link.
+/// Names of distributions at the link.
 const SPREADS_AT_THE_LINK: [&str; 1] = ["sojourn_ms"];
-/// End-to-end values. A class has one for both colours together.
+/// End-to-end values of a class. There is one for both colours together.
 const END_TO_END: [&str; 3] = ["goodput_bps", "received_bps", "jitter_ms"];
-/// End-to-end distributions.
+/// Names of end-to-end distributions.
 const SPREADS_END_TO_END: [&str; 2] = ["owd_ms", "fct_s"];
-/// Fields of a distribution.
+/// Statistics of a distribution.
 const PARTS: [&str; 5] = ["mean", "std", "p50", "p99", "max"];
 
 impl Quantity {
@@ -187,13 +187,13 @@ impl Classes {
         }
     }
 
-    /// The same value of each class of the set separately.
+    /// The same value for each class of the set, as separate values.
     fn each(&self) -> impl Iterator<Item = Self> {
         let classes = self.set.iter().flatten();
         classes.map(|class| Self { set: Some(BTreeSet::from([*class])), ..self.clone() })
     }
 
-    /// The value of all classes together.
+    /// The value of all classes of the set together.
     fn of(&self, run: &RunSummary) -> Result<f64, String> {
         let asked = |c: &&ClassSummary| {
             self.set.as_ref().is_none_or(|set| set.contains(&c.class))
@@ -252,7 +252,7 @@ fn parse_set(text: &str) -> Option<BTreeSet<u8>> {
     Some(set)
 }
 
-/// One row for each class, the one with its end-to-end values: the row of IN packets if the class has one.
+/// One row for each class. It is the row that has the end-to-end values: that of IN packets if the class has one.
 fn by_class<'a>(rows: &[&'a ClassSummary]) -> Vec<&'a ClassSummary> {
     let first = |(i, c): (usize, &&'a ClassSummary)| (!rows[..i].iter().any(|d| d.class == c.class)).then_some(*c);
     rows.iter().enumerate().filter_map(first).collect()
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_summed_and_ratios_weighted() {
+    fn class_counts_are_summed_and_ratios_weighted() {
         close("class.0.offered_pkts", 400.0);
         close("class.0.in.loss_ratio", 0.1);
         // (10 + 150) / 400.

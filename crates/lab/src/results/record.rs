@@ -32,7 +32,7 @@ pub struct ClassSummary {
     pub colour: String,
     /// Packets offered at the link, acknowledgements of reverse flows included.
     pub offered_pkts: u64,
-    /// Dropped / offered.
+    /// Dropped packets as a fraction of those offered.
     pub loss_ratio: f64,
     /// Waiting time at the link.
     pub sojourn_ms: Option<Spread>,
@@ -67,11 +67,11 @@ pub struct RunSummary {
     pub queue_pkts: Spread,
     /// Waiting time in milliseconds.
     pub sojourn_ms: Option<Spread>,
-    /// Bits sent / capacity.
+    /// Bits sent as a fraction of the capacity.
     pub utilisation: f64,
-    /// Dropped / offered, without losses on the wire.
+    /// Dropped packets as a fraction of those offered, without losses on the wire.
     pub loss_ratio: f64,
-    /// Marked / offered.
+    /// Marked packets as a fraction of those offered.
     pub mark_ratio: f64,
     /// Goodput (RFC 2647 section 3.17): payload that reached the receivers for the first time within the
     /// window, of flows whose data crosses the link, in bit/s.
@@ -116,19 +116,20 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
-    /// Name of the contender. The link has another discipline if `[compare]` does not apply to it.
+    /// Name of the contender (compared discipline). The link has another discipline if `[compare]` does not apply to
+    /// it.
     pub fn contender(&self) -> &str {
         contender_of(&self.label, &self.axes)
     }
 
-    /// Name of the contender, followed by the link's discipline if this is another one.
+    /// Name of the contender (compared discipline), followed by the link's discipline if this is another one.
     pub fn contender_here(&self) -> String {
         let contender = self.contender();
         if self.aqm == contender { contender.to_string() } else { format!("{contender} ({} here)", self.aqm) }
     }
 }
 
-/// Reference of the queue for settling time and overshoot, in packets.
+/// Reference of the queue, in packets, to which settling time and overshoot refer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Reference {
     /// The target in the scenario.
@@ -140,7 +141,7 @@ pub enum Reference {
 /// Recorded series, one row per sampling interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRecord {
-    /// Seconds.
+    /// Times of the rows, in seconds.
     pub time_s: Vec<f64>,
     /// Queue at the sampling time.
     pub queue_pkts: Vec<f64>,
@@ -162,14 +163,14 @@ pub struct FlowRecord {
     pub class: u8,
     /// Payload that reached the receiver for the first time within the window.
     pub goodput_bytes: u64,
-    /// The same payload including headers.
+    /// Payload as in `goodput_bytes`, headers included.
     #[serde(default)]
     pub received_bytes: u64,
     /// Seconds active within the window.
     pub active_s: f64,
     /// Packets sent in the complete run.
     pub sent_pkts: u64,
-    /// Retransmissions among them.
+    /// Packets among `sent_pkts` that were retransmissions.
     pub retransmitted_pkts: u64,
     /// Timeouts in the complete run.
     pub timeouts: u64,
@@ -182,14 +183,14 @@ pub struct RunRecord {
     pub summary: RunSummary,
     /// Simulated seconds.
     pub duration_s: f64,
-    /// Reference for settling and overshoot.
+    /// Reference of the queue for settling time and overshoot.
     pub reference: Reference,
     /// Fraction of time at each queue length, from 0 packets.
     pub queue_shares: Vec<f64>,
     /// The queueing delay of each class of traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitRecord>,
-    /// The series.
+    /// The time series.
     pub series: SeriesRecord,
     /// The flows.
     pub flows: Vec<FlowRecord>,
@@ -222,12 +223,12 @@ impl RunRecord {
         names().find(|name| *name == flow.group).or_else(|| names().find(|name| *name == number))
     }
 
-    /// Summaries of all links under study.
+    /// Summaries of the run at all links under study.
     pub fn summaries(&self) -> impl Iterator<Item = &RunSummary> {
         std::iter::once(&self.summary).chain(self.others.iter().map(|link| &link.summary))
     }
 
-    /// Series of all links under study, with the name of the link.
+    /// Time series of the run at all links under study, with the name of the link.
     pub fn all_series(&self) -> impl Iterator<Item = (&str, &SeriesRecord)> {
         let first = (self.summary.link.as_str(), &self.series);
         std::iter::once(first).chain(self.others.iter().map(|link| (link.summary.link.as_str(), &link.series)))
@@ -275,14 +276,14 @@ impl SeriesRecord {
 pub struct LinkRecord {
     /// The summary of the run at this link.
     pub summary: RunSummary,
-    /// Reference for settling and overshoot.
+    /// Reference of the queue for settling time and overshoot.
     pub reference: Reference,
     /// Fraction of time at each queue length, from 0 packets.
     pub queue_shares: Vec<f64>,
     /// The queueing delay of each class of traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitRecord>,
-    /// The series.
+    /// The time series.
     pub series: SeriesRecord,
 }
 
@@ -295,25 +296,26 @@ pub struct WaitRecord {
     pub ms: Vec<f64>,
 }
 
-/// The label of a contender in a case: `raqm q0=50 [n=40]`.
+/// The label of a contender (compared discipline) in a case, with the values of the axes: `raqm q0=50 [n=40]`.
 pub fn label(contender: &Contender, case: &Case) -> String {
     let axes = case.axes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     contender.label.clone() + &label_end(axes)
 }
 
-/// The end of a label: ` [n=40]`, or empty without axes.
+/// The end of a label with the values of the axes: ` [n=40]`; empty without axes.
 pub(crate) fn label_end<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let axes: Vec<String> = axes.map(|(name, value)| format!("{name}={value}")).collect();
     if axes.is_empty() { String::new() } else { format!(" [{}]", axes.join(" ")) }
 }
 
-/// The contender part of a label.
+/// The part of a label that names the contender (compared discipline), without the values of the axes.
 pub fn contender_of<'a>(label: &'a str, axes: &Axes) -> &'a str {
     let end = label_end(axes.words());
     label.strip_suffix(end.as_str()).unwrap_or(label)
 }
 
-/// The discipline at a link: the contender if the link is compared, else the link's own.
+/// The discipline at a link: the contender if `[compare]` applies to the link, else the discipline that the link has in
+/// the scenario.
 fn aqm(scenario: &Scenario, contender: &Contender, link: &str) -> String {
     let links = scenario.topology.links();
     let own = links.iter().find(|own| own.name == link && !scenario.compared.contains(&own.name));
@@ -343,7 +345,8 @@ pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String 
     axes.map(|(axis, value)| format!("{} = {value}", axis_name(axis))).collect::<Vec<_>>().join(", ")
 }
 
-/// A finished run with its case, contender and seed. The records of its links are made from it.
+/// A finished run with its scenario, contender (compared discipline) and seed. The records of its links are made from
+/// it.
 struct Run<'a> {
     case: &'a Case,
     contender: &'a Contender,

@@ -1,4 +1,4 @@
-//! `summary.json`.
+//! `summary.json`: the results of all runs of a scenario and their comparison.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub struct Summary {
     pub timing: Option<Timings>,
 }
 
-/// What tables show, from the scenario's `[report]`.
+/// What tables of results show, from the scenario's `[report]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
     /// [Names](crate::figures::metric::Metric::name) of the metrics in the first table. If empty, the table has the

@@ -29,9 +29,9 @@ pub struct TrafficSummary {
     pub fct_s: Option<Spread>,
     /// Number of files that arrived.
     pub fct_n: u64,
-    /// Dropped / offered.
+    /// Dropped packets as a fraction of those offered.
     pub loss_ratio: f64,
-    /// Marked / offered.
+    /// Marked packets as a fraction of those offered.
     pub mark_ratio: f64,
     /// Jain's index of flows that are active in nearly the complete window; `None` without such flows, and if the class
     /// has a single flow.
@@ -62,7 +62,7 @@ pub(crate) fn traffic(
         ends: outcome.bundles.iter().find(|ends| ends.bundle == bundle.bundle),
         flows: flows.iter().copied().filter(|flow| flow.bundle == bundle.bundle).collect(),
     };
-    // A bundle whose acknowledgements alone cross the link has no flows here.
+    // A class of traffic (bundle) of which only acknowledgements cross the link has no flows here.
     let bundles = link.bundles.iter().map(of).filter(|parts| !parts.flows.is_empty());
     let all = Parts {
         name: ALL.to_string(),
@@ -87,7 +87,7 @@ pub(crate) fn traffic(
 
 /// Name of the class of traffic with the number `bundle`; see [`TrafficSummary::name`].
 pub(crate) fn name(scenario: &Scenario, net: &Network, bundle: u8) -> String {
-    // With more groups all flows are one bundle.
+    // With more groups, whose flows all have class 0, all flows are one bundle.
     let is_group = scenario.flows.len() <= 256 && net.flows.iter().all(|flow| flow.class == 0);
     match scenario.flows.get(usize::from(bundle)) {
         Some(group) if is_group => group.name.clone(),

@@ -1,4 +1,4 @@
-//! Runs a plan on all cores, stores every finished run, and stops on request.
+//! Runs a plan (scenarios, their disciplines and seeds) on all cores, stores every finished run, and stops on request.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ pub struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    /// A control that reports nothing.
+    /// Callbacks that do nothing, with this stop flag.
     pub fn silent(stop: &'a AtomicBool) -> Self {
         Self { stop, progress: &|_| (), waits: &|_, _| () }
     }

@@ -69,7 +69,7 @@ const FAST: Case = Case {
 
 const SCALING: Case = Case { rate: "100mbit", queue: 350, duration: "20s", ..FAST };
 
-/// The standard cases.
+/// The simulations that `forebay bench` always runs.
 pub const CASES: [Case; 4] = [
     RAQM_1,
     Case { name: "raqm-1-n400", flows: 400, ..RAQM_1 },
@@ -128,7 +128,7 @@ start = {{ uniform = ["0s", "{start}"] }}
 pub struct SimRow {
     /// Name of the case.
     pub case: String,
-    /// The discipline.
+    /// The discipline of the bottleneck.
     pub aqm: String,
     /// Packets served by the bottleneck.
     pub packets: u64,
@@ -177,7 +177,7 @@ pub struct MarkerRow {
     pub out_ratio: f64,
 }
 
-/// Why a case did not run.
+/// Why a benchmark case did not run.
 #[derive(Debug)]
 pub enum BenchError {
     /// Its scenario is invalid.
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_is_a_valid_scenario() {
+    fn every_benchmark_case_is_a_valid_scenario() {
         for case in CASES.iter().chain(&SCALING_CASES) {
             let cases = load::parse(case.name, &case.scenario(), &Overrides::default()).unwrap();
             assert_eq!(cases[0].scenario.compare[0].spec.name(), "droptail");

@@ -1,4 +1,5 @@
-//! Compares contenders: means with 95 % confidence intervals, and differences paired by seed.
+//! Compares contenders (the disciplines that a scenario compares): means with 95 % confidence intervals, and
+//! differences paired by seed. A case is a combination of the values of the axes, which are the keys that vary.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +81,7 @@ pub fn compare(plan: &Plan, records: &[RunRecord]) -> Comparison {
     of_groups(cases)
 }
 
-/// The comparison of the groups of each case, which have runs, with the first one.
+/// The comparison of the groups of each case with the first group of the case. Every group has runs.
 pub fn of_groups<'a>(cases: impl Iterator<Item = (Axes, Vec<Group<'a>>)>) -> Comparison {
     let case = |(axes, groups): (Axes, Vec<Group<'a>>)| CaseComparison {
         axes,

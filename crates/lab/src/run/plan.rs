@@ -1,4 +1,5 @@
-//! A plan: the product of cases, contenders and seeds, in a fixed order.
+//! A plan: the product of cases, contenders and seeds, in a fixed order. A case is a combination of the values of the
+//! keys that vary; a contender is a compared discipline.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +14,7 @@ use crate::results::record::{self, RunRecord};
 use crate::results::summary::Shown;
 use crate::scenario::{Case, Found, InputError};
 
-/// A scenario file with its seeds.
+/// The cases of a scenario file, with the seeds of their runs.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Cases; at least one.
@@ -24,7 +25,7 @@ pub struct Plan {
     pub revision: String,
 }
 
-/// One run.
+/// One run of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Job {
     /// Index of the case.
@@ -47,7 +48,7 @@ impl Plan {
         self
     }
 
-    /// Version, and revision if known.
+    /// Version of the library, and revision of the program if known.
     pub fn engine(&self) -> String {
         engine(&self.revision)
     }
@@ -85,12 +86,12 @@ impl Plan {
         Ok(())
     }
 
-    /// Title in reports.
+    /// Title of the scenario in reports.
     pub fn title(&self) -> &str {
         self.cases.first().map_or("", |c| c.scenario.title.as_str())
     }
 
-    /// What tables show.
+    /// What tables of results show.
     pub fn shown(&self) -> Shown {
         self.cases.first().map_or_else(Shown::default, |case| Shown::of(&case.scenario))
     }

@@ -43,7 +43,7 @@ struct Shard<'a> {
 }
 
 impl<'a> Shard<'a> {
-    /// Reads a file if it is complete and its checksum is right.
+    /// Reads the file of a run if it is complete and its checksum is right.
     fn read(text: &'a str) -> Option<Self> {
         let shard: Self = serde_json::from_str(text).ok()?;
         (shard.sha256 == sum(shard.record)).then_some(shard)
@@ -58,7 +58,8 @@ fn sum(record: &RawValue) -> String {
     Sha256::digest(record.get()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A run directory that this process writes. One process opens it and holds its lock; others may join.
+/// A run directory that this process writes. One process opens it and locks it; further processes can join it to store
+/// their runs.
 pub struct Store {
     dir: PathBuf,
     shards: bool,
@@ -233,7 +234,7 @@ impl Store {
     }
 }
 
-/// The rows of a table.
+/// Makes the rows of a table from the records of runs.
 type Rows<'a> = dyn Fn(&[RunRecord]) -> Table + 'a;
 
 /// An error if `dir` has other content than results of `plan`.
@@ -251,7 +252,7 @@ fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
     }
 }
 
-/// A case as stored in a run directory, without its axes.
+/// A case (combination of the values that vary) as stored in a run directory, without its values.
 pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
     let of_case = dir.join("cases").join(format!("{index:03}.toml"));
     let path = if of_case.exists() { of_case } else { dir.join("scenario.toml") };
@@ -263,7 +264,7 @@ pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
 fn case_text(plan: &Plan, index: usize) -> String {
     let case = &plan.cases[index];
     let axes: Vec<String> = case.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-    // Figures are of all cases.
+    // Figures are left out: they show all cases together.
     format!("# case {index} of {}: {}\n{}", plan.cases.len(), axes.join(", "), case.scenario.runs_to_toml())
 }
 
@@ -329,7 +330,7 @@ pub struct Loaded {
 /// Reads the results of a directory of `run`, `sweep` or `link`.
 ///
 /// # Errors
-/// It has no such results, or a file is damaged.
+/// The directory has no such results, or a file is damaged.
 pub fn load(dir: &Path) -> Result<Loaded, StoreError> {
     let Meta::Run(meta) = Meta::read(dir)? else {
         let reason = "is not of one scenario: load the directory of one of its experiments".to_string();
@@ -343,12 +344,12 @@ pub fn load(dir: &Path) -> Result<Loaded, StoreError> {
         Some((job, shard.key.to_string(), shard.record()?.slim()))
     };
     let mut jobs = jobs_on_disk(dir, &meta)?;
-    // As in `Plan::jobs`.
+    // The order of `Plan::jobs`.
     jobs.sort_by_key(|job| (meta.seeds.iter().position(|seed| *seed == job.seed), job.case, job.contender));
     Ok(Loaded { summary, runs: jobs.into_par_iter().filter_map(run).collect() })
 }
 
-/// The job of a file, from its name.
+/// The job of the file of a run, from the name of the file.
 fn job_of(path: &Path) -> Option<Job> {
     let name = path.file_name()?.to_str()?.strip_prefix("case")?.strip_suffix(".json")?;
     let (case, rest) = name.split_once("-aqm")?;
@@ -356,7 +357,7 @@ fn job_of(path: &Path) -> Option<Job> {
     Some(Job { case: case.parse().ok()?, contender: contender.parse().ok()?, seed: seed.parse().ok()? })
 }
 
-/// This machine.
+/// The machine that runs this program.
 pub fn machine() -> Machine {
     let line = |path: &str, key: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();

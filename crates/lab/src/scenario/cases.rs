@@ -89,7 +89,8 @@ fn essence(scenario: &Scenario) -> [u8; 32] {
     Sha256::digest(bare.runs_to_toml()).into()
 }
 
-/// The first link whose discipline differs between two scenarios although `[compare]` replaces it in both.
+/// The first link whose discipline differs between two scenarios, although `[compare]` replaces the discipline of that
+/// link in both.
 fn overruled(one: &Scenario, other: &Scenario) -> Option<String> {
     let pairs = one.topology.links().into_iter().zip(other.topology.links());
     let found = pairs.into_iter().find(|(a, b)| {

@@ -1,4 +1,5 @@
-//! `[[figure]]`: figures of a scenario, in the notation of the figures of papers (`docs/claims.md`).
+//! `[[figure]]`: figures of a scenario, in the notation of the figures of papers (`docs/claims.md`). A contender is a
+//! compared discipline; a case is a combination of the values of the keys that vary.
 
 use serde_json::{Map, Value as Json};
 
@@ -8,7 +9,7 @@ use crate::document::vary::Axis;
 use crate::document::{Node, Place, Value};
 use crate::input::{Found, InputError, did_you_mean};
 
-/// The figures of a document, each with its place.
+/// The figures of a scenario, each with its place in the file.
 pub(crate) struct Figures(Vec<(Place, Figure)>);
 
 /// Removes the figures from the document and reads them. Texts keep `{name}`, which stands for the axis `name`.
@@ -43,7 +44,8 @@ pub(crate) fn take(root: &mut Node, axes: &[Axis]) -> Result<Figures, InputError
 }
 
 impl Figures {
-    /// Removes lines whose contender no case has, as disciplines given in place of those of the file do not have them.
+    /// Removes the lines of figures whose contender no case has. Arguments can replace the disciplines to which the
+    /// file's figures refer.
     pub(crate) fn keep_known(&mut self, cases: &[Case]) {
         let known = contenders(cases);
         for (_, figure) in &mut self.0 {
@@ -52,7 +54,7 @@ impl Figures {
         self.0.retain(|(_, figure)| !figure.lines.is_empty());
     }
 
-    /// Gives every case the figures. Refuses a line whose contender no case has.
+    /// Adds the figures to every case. Refuses a line whose contender no case has.
     pub(crate) fn give(self, cases: &mut [Case]) -> Result<(), InputError> {
         let known = contenders(cases);
         for (n, (place, figure)) in self.0.iter().enumerate() {
@@ -97,10 +99,10 @@ fn json(node: &Node) -> Json {
     }
 }
 
-/// Texts without a default: they stay even if they are empty.
+/// Texts without a default: they are written even if they are empty.
 const NEEDED: [&str; 3] = ["id", "title", "label"];
 
-/// Removes empty texts, lists and tables, which are defaults.
+/// Removes empty texts, lists and tables, which are the defaults.
 fn strip(table: &mut toml::Table) {
     for (_, value) in table.iter_mut() {
         match value {

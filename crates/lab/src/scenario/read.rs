@@ -132,7 +132,7 @@ impl Overlay {
 }
 
 impl Scenario {
-    /// The requested series of flows, with their names.
+    /// The time series of flows that the scenario requests, with their names.
     pub(crate) fn flow_columns(&self) -> Vec<(&str, FlowColumn<'_>)> {
         let groups: Vec<&str> = self.flows.iter().map(|group| group.name.as_str()).collect();
         let column = |name| Some((name, FlowColumn::parse(name, &groups)?));

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Equilibrium and stability of the loop with one discipline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stability {
-    /// Packets waiting at equilibrium.
+    /// Number of packets that wait at equilibrium.
     pub q_rest_pkts: f64,
     /// Load over link rate at equilibrium.
     pub load_rest: f64,
@@ -20,20 +20,20 @@ pub struct Stability {
     pub rtt_ms: f64,
     /// Whether the loop is stable.
     pub stable: bool,
-    /// Highest frequency at which the loop gain falls through 1.
+    /// Highest frequency at which the gain of the loop falls through 1; `None` if there is none.
     pub crossover_rad_per_s: Option<f64>,
     /// Phase margin in degrees; negative if the loop is unstable.
     pub phase_margin_deg: Option<f64>,
-    /// Factor by which the gain may grow; `None` if unlimited.
+    /// Factor by which the gain of the loop may grow before it becomes unstable; `None` if unlimited.
     pub gain_margin: Option<f64>,
-    /// Delay that may be added; `None` if unlimited.
+    /// Delay that may be added to the loop before it becomes unstable; `None` if unlimited.
     pub delay_margin_ms: Option<f64>,
 }
 
 /// Equilibrium of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rest {
-    /// Packets waiting.
+    /// Number of packets that wait.
     pub(crate) q: f64,
     /// Signal probability.
     pub(crate) p: f64,

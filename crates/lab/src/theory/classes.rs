@@ -19,14 +19,14 @@ use super::setting::{Flows, Setting};
 /// Tolerance for the sum of the shares of sending classes: they are written with few digits.
 const ROUNDING: f64 = 1e-3;
 
-/// A class that sends.
+/// A class of service that sends: its share of the link and its flows.
 struct Sender<'a> {
     share: Share,
     flows: Vec<&'a Flows>,
 }
 
 impl Sender<'_> {
-    /// The loop of its flows with `q` packets waiting.
+    /// The loop of the flows of the class with `q` packets waiting.
     fn at(&self, setting: &Setting, q: f64) -> TcpLoop {
         let queueing = q / setting.capacity;
         let flows = self.flows.iter().map(|kind| tcp_loop::Flows { count: kind.count, rtt_s: kind.base_s + queueing });
@@ -64,10 +64,10 @@ fn at_rest(shares: &Shares, setting: &Setting) -> Result<Stability, NoAnswer> {
             sum += threshold / sender.share.alpha;
             above = above.max(threshold - sender.share.bounds_pkts[1]);
         }
-        // A threshold at its maximum stays there; the excess is lost to the sum.
+        // A threshold at its maximum does not grow: the sum of Q and B_i/alpha_i loses what exceeds the maximum.
         sum.max(above)
     };
-    // Increases with q, and is at most 0 for an empty queue.
+    // This sum increases with q, and is at most 0 for an empty queue.
     let (mut low, mut high) = (0.0, setting.limit);
     if wanting(high) < 0.0 {
         return Err(NoAnswer::NoRest);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn one_class_agrees_with_svb() {
+    fn msvb_with_one_class_agrees_with_svb() {
         let link = ["topology.bottleneck.rate=5mbit", "topology.bottleneck.delay=5ms", "topology.egress.delay=5ms"];
         for (flows, limits) in [
             ("80", "alpha=0.1 b_init=100p b_cap=110p"),
@@ -155,9 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn two_half_classes_agree_with_one_class() {
-        // Each half moves its threshold half as far: alpha counts half. The difference between the halves is
-        // controlled only by their own thresholds, which here is far from the stability limit.
+    fn two_equal_msvb_classes_agree_with_one_class() {
+        // Each half moves its threshold half as far, so alpha counts half. The difference between the halves is
+        // controlled only by their own thresholds; this control is far from the stability limit here.
         let link = ["topology.bottleneck.rate=5mbit", "topology.bottleneck.delay=5ms", "topology.egress.delay=5ms"];
         let halves = ["topology.access.hosts=2", "flows.ftp.class=host", "flows.ftp.count=80"];
         for (alpha, cap) in [(0.1, 110), (0.2, 200)] {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_equilibrium_has_a_reason() {
+    fn missing_equilibrium_of_msvb_has_a_reason() {
         assert_eq!(found(&[], "msvb"), Err(NoAnswer::Shares), "one class with a tenth of the link");
         assert_eq!(found(&[], "msvb phi=1 ecn=off rate_basis=offered"), Err(NoAnswer::Offered));
         assert_eq!(found(&[], "msvb phi=1 alpha=0"), Err(NoAnswer::Threshold));

@@ -11,19 +11,19 @@ use super::answer::Rest;
 use super::drive::{self, Driven};
 use super::setting::Setting;
 
-/// Frequency response from queue to p; interpolated between the measured frequencies.
+/// Frequency response from the queue to the signal probability p; interpolated between the measured frequencies.
 #[derive(Clone, Debug)]
 pub(super) struct Controller {
     pub(super) rest: Rest,
-    /// Index of the step size with which its equilibrium was found; see [`PACES`](super::drive::PACES).
+    /// Index of the step size with which the equilibrium was found; see [`PACES`](super::drive::PACES).
     pub(super) pace: usize,
-    /// Logarithm of the first frequency, and the step to the next.
+    /// Logarithm of the first measured frequency, and the difference to that of the next.
     first: f64,
     step: f64,
-    /// Logarithm of the absolute gain, and the unwrapped phase.
+    /// For each measured frequency: logarithm of the absolute gain, and the unwrapped phase.
     points: Vec<[f64; 2]>,
     pub(super) integrators: u32,
-    /// Immediate part of the gain: the change of p per packet of queue between two clock ticks of the discipline.
+    /// Immediate part of the gain: the change of p per packet of queue between two periodic updates of the discipline.
     direct: f64,
 }
 
@@ -66,8 +66,8 @@ impl Controller {
         let ([size_a, phase_a], [size_b, phase_b]) = (self.points[from], self.points[from + 1]);
         let part = place - from as f64;
         if part > 1.0 {
-            // Beyond the clock's frequency: the part without delay, plus what a sample-and-hold lets through
-            // of the other part.
+            // Above the frequency of the periodic updates: the immediate part of the gain, plus what a sample-and-hold
+            // lets through of the other part.
             let edge = Complex64::from_polar(libm::exp(size_b), phase_b);
             return self.direct + (edge - self.direct) * libm::exp((1.0 - part) * self.step);
         }
@@ -77,7 +77,7 @@ impl Controller {
         Complex64::from_polar(libm::exp(size), phase)
     }
 
-    /// Interpolation between this and `other`, measured at the same frequencies; `part` is the weight of
+    /// Interpolation between this response and `other`, measured at the same frequencies; `part` is the weight of
     /// `other`.
     pub(super) fn towards(&self, other: &Self, part: f64) -> Self {
         let between = |a: f64, b: f64| a + part * (b - a);
@@ -103,8 +103,9 @@ fn nearest_turn(phase: f64, other: f64) -> f64 {
     phase + TAU * ((other - phase) / TAU).round()
 }
 
-/// Measured frequencies in rad/s, ascending. `rtt_s`: shortest and longest round trip in seconds. The highest frequency
-/// is below the Nyquist frequency of a clock with period `tick_s`, except that it is at least four times the lowest.
+/// The frequencies at which a response is measured, in rad/s, ascending. `rtt_s`: shortest and longest round trip in
+/// seconds. The highest frequency is below the Nyquist frequency of periodic updates every `tick_s` seconds, except
+/// that it is at least four times the lowest.
 pub(super) fn frequencies(rtt_s: [f64; 2], tick_s: f64) -> Vec<f64> {
     let from = SLOW / rtt_s[1];
     let to = (FAST / rtt_s[0]).min(0.9 * std::f64::consts::PI / tick_s).max(4.0 * from);
@@ -160,14 +161,14 @@ pub(super) fn driven_at(
     Controller::new(rest, pace, direct, &gains).ok_or(NoAnswer::NotFound)
 }
 
-/// Test of [`straight`]: number of consecutive gains, tolerances for slope and phase, and the phase error that is
-/// ignored. Such an error arises because counters are whole numbers.
+/// Constants of [`straight`]: number of consecutive gains that are tested, tolerances for slope and phase, and the
+/// phase error that is ignored. Such an error arises because counters are whole numbers.
 const STRAIGHT: usize = 4;
 const SLOPE: f64 = 0.02;
 const PHASE: f64 = 0.01;
 const UNHEEDED: f64 = 0.002;
-/// The phase at a frequency shows whether there is a corner at a lower frequency, down to the frequency divided by
-/// this.
+/// The phase at a frequency shows whether the gain has a corner at a lower frequency, down to this frequency divided by
+/// SHOWS.
 const SHOWS: f64 = 100.0;
 
 /// The number of integrators, 0 or 1, if the last gains are on a straight line, else `None`. `gains` have falling
@@ -177,7 +178,7 @@ fn straight(gains: &[(f64, Complex64)]) -> Option<f64> {
     let last = &gains[gains.len().checked_sub(STRAIGHT)?..];
     let ([(fast, a), .., (slow, b)], lines) = (last, [(0.0, 1.0.into()), (1.0, -Complex64::i())]) else { return None };
     lines.into_iter().find_map(|(order, turn)| {
-        // Sign does not matter.
+        // The sign of the gain does not matter.
         let lacks = |gain: Complex64| (gain / turn).im.abs() / gain.norm();
         let slope = libm::log(b.norm() / a.norm()) / libm::log(fast / slow);
         let near = (slope - order).abs() < SLOPE && last.iter().all(|(_, gain)| lacks(*gain) < PHASE);

@@ -1,4 +1,5 @@
-//! Runs the code of a control law with a synthetic queue, to find its equilibrium and its response.
+//! Runs the code of a control law with a synthetic queue, to find its equilibrium and its response. The clocks of a law
+//! are its periodic updates, in which it reads the counters of the port.
 
 use std::f64::consts::TAU;
 use std::ops::Range;
@@ -12,7 +13,7 @@ use num_complex::Complex64;
 use super::answer::Rest;
 use super::setting::Setting;
 
-/// A law with its clocks and counters.
+/// A control law that is driven, with the state of its clocks and of the counters that it reads.
 pub(crate) struct Driven<'a> {
     law: Box<dyn BareLaw>,
     setting: &'a Setting,
@@ -20,8 +21,8 @@ pub(crate) struct Driven<'a> {
     now_s: f64,
     q: f64,
     clocks: [Clock; MAX_CLOCKS],
-    /// Packets offered and dropped so far, with fractions. Counters contain whole numbers, and the fraction counts in
-    /// the next period.
+    /// Packets offered and dropped so far, with fractions. The counters contain whole numbers; the fraction counts in
+    /// the next period of a clock.
     offered: f64,
     dropped: f64,
 }
@@ -45,12 +46,12 @@ impl<'a> Driven<'a> {
         Self { law, setting, actuation, now_s: 0.0, q: 0.0, clocks: Default::default(), offered: 0.0, dropped: 0.0 }
     }
 
-    /// Shortest period of its clocks, in seconds.
+    /// Shortest period of the law's clocks, in seconds; infinite without clocks.
     pub(crate) fn period_s(&self) -> f64 {
         (0..self.law.clocks()).map(|i| self.law.period(i).secs()).fold(f64::INFINITY, f64::min)
     }
 
-    /// Sets the sampling interval of laws without a clock.
+    /// Sets the interval in which a law without a clock samples the queue.
     fn look_every(&mut self, seconds: f64) {
         // Rounded down, so that it never samples too late.
         self.law.look_every(Span::from_nanos((seconds * 1e9) as u64));
@@ -61,12 +62,12 @@ impl<'a> Driven<'a> {
         self.period_s().max(self.setting.at_rest(0.0, self.setting.capacity).mean_rtt_s() / 50.0)
     }
 
-    /// Time that its clocks have reached, in seconds.
+    /// Time to which the law has been driven, in seconds.
     pub(crate) fn now_s(&self) -> f64 {
         self.now_s
     }
 
-    /// Time when the next clock is due, in seconds.
+    /// Time of the next periodic update, in seconds; infinite without clocks.
     fn due_s(&self) -> f64 {
         let due = |i: usize| self.clocks[i].last_s + self.law.period(i).secs();
         (0..self.law.clocks()).map(due).fold(f64::INFINITY, f64::min)
@@ -84,8 +85,8 @@ impl<'a> Driven<'a> {
     }
 
     /// Advances the time to `now_s`. Since the previous call, `offered` packets have arrived and `dropped` of them were
-    /// dropped, evenly spread in time. The queue has changed linearly to `q`. Clocks that are due in between run with
-    /// the counters and the queue at their time.
+    /// dropped, evenly spread in time. The queue has changed linearly to `q`. Periodic updates that are due in between
+    /// run with the counters and the queue at their time.
     pub(crate) fn pass(&mut self, now_s: f64, offered: f64, dropped: f64, q: f64) {
         let (begin_s, from_q) = (self.now_s, self.q);
         let mut part = 0.0;
@@ -124,7 +125,7 @@ impl<'a> Driven<'a> {
         self.actuation = self.law.update(i, &sample);
     }
 
-    /// The counters as a port would report them.
+    /// The counters of packets as a port would report them.
     fn tally(&self) -> Tally {
         let count = |pkts: f64| Count { pkts: pkts as u64, bytes: (pkts * f64::from(self.setting.packet)) as u64 };
         let accepted = count(self.offered - self.dropped);
@@ -135,20 +136,23 @@ impl<'a> Driven<'a> {
     }
 }
 
-/// Step sizes of the search, largest first. In each step the queue moves by this fraction of the distance to the queue
-/// that p implies.
+/// Step sizes of the search for the equilibrium, largest first. In each step the queue moves by this fraction of the
+/// distance to the queue that the law's signal probability p implies.
 const NEARER: [f64; 7] = [0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003];
-/// Largest number of steps with each step size, and the number of steps in a window, over which p is averaged.
+/// Largest number of steps with each step size of the search, and the number of steps in a window, over which p is
+/// averaged.
 const STEPS: usize = 2_000_000;
 const WATCHED: usize = 1000;
-/// p is at equilibrium if its mean changes by at most the fraction MOVES from one window to the next, and if it
-/// deviates from its mean by less than the fraction ROUNDING. It deviates because counters are whole numbers.
+/// The search has found the equilibrium if the mean of p changes by at most the fraction MOVES from one window to the
+/// next, and if p deviates from its mean by less than the fraction ROUNDING. It deviates because counters are whole
+/// numbers.
 const MOVES: f64 = 1e-5;
 const ROUNDING: f64 = 0.05;
-/// Number of recent windows by which the search decides that p only oscillates. It then gives up this step size.
+/// Number of recent windows by which the search for the equilibrium decides that p only oscillates. It then tries the
+/// next smaller step size.
 const PATIENCE: usize = 20;
 
-/// Indices of the step sizes in `NEARER`, from fast to slow flows.
+/// Indices of the step sizes in `NEARER`, from the largest to the smallest.
 pub(crate) const PACES: Range<usize> = 0..NEARER.len();
 
 /// Finds the equilibrium of a law with flows that react slowly: in each step the queue moves a small part of the way to

@@ -6,13 +6,14 @@ use forebay_theory::fit::{self, NoFit, TwoStates};
 
 use crate::scenario::Recorded;
 
-/// Largest number of phases of packet sizes. Sizes that need more phases are nearly constant, and count as constant.
+/// Largest number of phases of the distribution of packet sizes. Sizes that need more phases are nearly constant, and
+/// count as constant.
 const MOST_PHASES: f64 = 32.0;
 
 /// A source with the burstiness of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fitted {
-    /// Its arrivals.
+    /// The packet arrivals of the source.
     pub arrivals: TwoStates,
     /// Mean packet size in bytes.
     pub packet: u32,

@@ -14,21 +14,21 @@ use super::stability::NoAnswer;
 pub struct Course {
     /// Mean queue after the warm-up.
     pub q_mean_pkts: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the queue after the warm-up.
     pub q_std_pkts: f64,
-    /// Period of the oscillation; `None` if it reaches equilibrium.
+    /// Period of the oscillation of the queue; `None` if the queue reaches equilibrium.
     pub period_s: Option<f64>,
     /// Mean signal probability after the warm-up.
     pub p_mean: f64,
     /// Times of the stored points, in seconds.
     pub t_s: Vec<f64>,
-    /// Packets waiting.
+    /// Packets that wait at these times.
     pub q_pkts: Vec<f64>,
-    /// Signal probability.
+    /// Signal probability at these times.
     pub p: Vec<f64>,
 }
 
-/// Most stored points of a trajectory.
+/// Maximum number of points of a trajectory that are stored.
 const KEPT: usize = 2000;
 /// An oscillation counts as equilibrium if its standard deviation is at most this fraction of the mean queue, or of one
 /// packet if the mean is below that.

@@ -19,7 +19,7 @@ use super::stability::{self, NoAnswer, Stability};
 pub struct Axis {
     /// The quantity along it.
     pub what: Scaled,
-    /// Factors on the value of the setting, ascending.
+    /// Factors on the value that the quantity has in the scenario, ascending.
     pub factors: Vec<f64>,
 }
 
@@ -35,16 +35,16 @@ impl Axis {
     }
 }
 
-/// Result for one loop.
+/// Result for one cell of the map: the loop with the values of the quantities at this cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cell {
     /// Whether the loop is stable.
     pub stable: bool,
-    /// Packets waiting at equilibrium.
+    /// Number of packets that wait at equilibrium.
     pub q_rest_pkts: f64,
     /// Signal probability at equilibrium.
     pub p_rest: f64,
-    /// Delay that may be added; `None` if unlimited.
+    /// Delay that may be added to the loop before it becomes unstable; `None` if unlimited.
     pub delay_margin_ms: Option<f64>,
 }
 
@@ -55,17 +55,18 @@ impl Cell {
     }
 }
 
-/// Ratio of the numbers of flows at successive equilibria: FAR for an integrator, whose gain is a power of p, else
-/// NEAR.
+/// Ratio of the numbers of flows at successive equilibria at which a discipline is linearised: FAR for an integrator,
+/// whose gain is a power of the signal probability p, else NEAR.
 const FAR: f64 = 2.5;
 const NEAR: f64 = 1.5;
-/// Number of step sizes that are tried for the next equilibrium, from that of the previous equilibrium to finer ones.
+/// Number of step sizes that are tried in the search for the next equilibrium, from that of the previous equilibrium to
+/// finer ones.
 const FINER: usize = 2;
 /// Link rates per decade at which a discipline is linearised.
 const RATES: f64 = 8.0;
 
-/// The map of `spec`: a row per factor of the second axis, a cell per factor of the first. `None` without
-/// equilibrium.
+/// The stability map of the discipline `spec`: a row per factor of the axis `y`, a cell per factor of the axis `x`. A
+/// cell without equilibrium is `None`.
 pub fn of(spec: &Spec, setting: &Setting, [x, y]: [&Axis; 2]) -> Result<Vec<Vec<Option<Cell>>>, NoAnswer> {
     let setting = Setting { left_out: Vec::new(), ..setting.clone() };
     let at = |fx: f64, fy: f64| setting.scaled(x.what, fx).scaled(y.what, fy);
@@ -87,7 +88,7 @@ pub fn of(spec: &Spec, setting: &Setting, [x, y]: [&Axis; 2]) -> Result<Vec<Vec<
     let cell = |here: &Setting| -> Option<Cell> {
         let next = links.partition_point(|link| link.capacity < here.capacity * (1.0 - 1e-9));
         let after = links.get(next)?;
-        // Slower than the slowest link on which the discipline has an equilibrium.
+        // The link is slower than the slowest one on which the discipline has an equilibrium.
         if next == 0 && after.capacity > here.capacity * (1.0 + 1e-9) {
             return None;
         }
@@ -107,7 +108,7 @@ struct Family {
 
 impl Family {
     /// The equilibria of the discipline on the link of `setting`. `corners` are the loops at the corners of the map.
-    /// The number of flows varies so that the windows include those of all corners.
+    /// The number of flows varies so that the windows of the flows include those of all corners.
     fn new(spec: &Spec, setting: &Setting, corners: &[Setting]) -> Result<Self, NoAnswer> {
         // The window at which the flows of a corner fill the link, for an empty and for a full queue.
         let window = |flows: &Setting, queue: f64| {
@@ -133,7 +134,8 @@ impl Family {
         let first = with(middle, PACES)?;
         let step = if first.integrators > 0 { FAR } else { NEAR };
         let mut rests = vec![first];
-        // Outwards, until no equilibrium is found. Beyond that an integrator is extrapolated.
+        // Equilibria with more and with fewer flows, until no further one is found. Beyond that an integrator is
+        // extrapolated.
         for (step, end) in [(step, many), (1.0 / step, few)] {
             let (mut factor, mut pace) = (middle, rests[0].pace);
             while (factor < end) == (step > 1.0) && factor != end {
@@ -151,12 +153,12 @@ impl Family {
         Ok(Self { capacity: setting.capacity, rests })
     }
 
-    /// Whether the discipline holds the same queue for any p.
+    /// Whether the discipline holds the same queue for any signal probability p.
     fn integrates(&self) -> bool {
         self.rests.iter().all(|at| at.integrators > 0)
     }
 
-    /// Smallest and largest signal probability in the family.
+    /// Smallest and largest signal probability of the equilibria in the family.
     fn span(&self) -> [f64; 2] {
         if self.integrates() { [1e-12, 0.9] } else { [0, self.rests.len() - 1].map(|i| self.rests[i].rest.p) }
     }
@@ -170,7 +172,7 @@ impl Family {
         (a, b, if width > 0.0 { libm::log(p / a.rest.p) / width } else { 0.0 })
     }
 
-    /// Interpolated queue and load at the equilibrium with signal probability `p`.
+    /// Queue and load at the equilibrium with signal probability `p`, interpolated.
     fn rest(&self, p: f64) -> [f64; 2] {
         let (a, b, part) = self.place(p);
         [(a.rest.q, b.rest.q), (a.rest.rate, b.rest.rate)].map(|(a, b)| a + part * (b - a))
@@ -214,7 +216,7 @@ mod tests {
     use super::*;
     use crate::theory::testing::example;
 
-    /// Number of cells that disagree with the separate answer for that loop, and number of cells.
+    /// Number of cells of the map that disagree with the separate result for that loop, and number of cells.
     fn disagree(aqm: &str, x: &Axis, y: &Axis) -> (usize, usize) {
         let (spec, setting) = example(&[], aqm);
         let map = of(&spec, &setting, [x, y]).unwrap();
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn map_agrees_with_separate_loops() {
+    fn stability_map_agrees_with_separate_loops() {
         let flows = Axis::new(Scaled::Flows, 0.1, 3.0, 4);
         let rtt = Axis::new(Scaled::RoundTrip, 0.3, 3.0, 3);
         let rate = Axis::new(Scaled::Capacity, 0.4, 2.5, 3);
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn interpolated_margins_agree_with_separate_loops() {
+    fn interpolated_margins_of_map_agree_with_separate_loops() {
         let (spec, setting) = example(&[], "raqm");
         let (flows, rtt) = (0.7, 1.3);
         let axes = [Axis::new(Scaled::Flows, flows, flows, 1), Axis::new(Scaled::RoundTrip, rtt, rtt, 1)];

@@ -29,32 +29,32 @@ pub struct Markov {
     pub step_ms: f64,
     /// f'(q_e), the derivative of the map f. From a queue, f gives the queue S seconds later without random deviations.
     pub slope: f64,
-    /// Whether a small deviation decays: |f'(q_e)| < 1.
+    /// Whether a small deviation of the queue from q_e decays: |f'(q_e)| < 1.
     pub stable: bool,
     /// S at which f'(q_e) is -1.
     pub edge_ms: f64,
-    /// Below this S the complete map contracts (Proposition 6.1).
+    /// S below which the complete map f contracts: every step moves the queue closer to q_e (Proposition 6.1).
     pub contraction_bound_ms: f64,
     /// Up to this S every orbit ends at q_e (Proposition 6.2), by the corrected bound for unequal round trips.
     pub mixed_bound_ms: f64,
     /// Standard deviation of a flow's rate, bit/s.
     pub sigma_bits_per_s: f64,
-    /// Standard deviation of the queue with f linearised at q_e; `None` if q_e is unstable.
+    /// Standard deviation of the queue in the model with f linearised at q_e; `None` if q_e is unstable.
     pub linear_std_pkts: Option<f64>,
     /// Mean queue of the chain. This and the following fields are `None` if there is no chain: the noise is too small
     /// for the cells, or the buffer has too many cells.
     pub q_mean_pkts: Option<f64>,
-    /// Its standard deviation.
+    /// Standard deviation of the queue of the chain.
     pub q_std_pkts: Option<f64>,
-    /// Median queue.
+    /// Median queue of the chain.
     pub q_p50_pkts: Option<f64>,
-    /// 99th percentile of the queue.
+    /// 99th percentile of the queue of the chain.
     pub q_p99_pkts: Option<f64>,
     /// Fraction of the sent data that finds the buffer full.
     pub overflow: Option<f64>,
     /// Fraction of the capacity that is unused because the queue is empty.
     pub idle: Option<f64>,
-    /// Queue distribution.
+    /// Distribution of the queue of the chain.
     pub distribution: Option<Shares>,
 }
 
@@ -78,15 +78,15 @@ pub enum NoAnswer {
     Outside {
         /// The given p.
         p: f64,
-        /// The p at which they just fill the buffer.
+        /// The p at which the flows just fill the buffer.
         from: f64,
-        /// The p at which they just leave it empty.
+        /// The p at which the flows just leave the buffer empty.
         to: f64,
     },
 }
 
 impl NoAnswer {
-    /// What would give a result.
+    /// Text that says which values of p would give a result.
     pub fn accepts(&self) -> String {
         match self {
             Self::NoModel => "a signal probability such as 0.014: no model of this discipline gives one".to_string(),
@@ -159,7 +159,7 @@ fn rounded(x: f64) -> f64 {
     libm::round(x * 1e12) / 1e12 + 0.0
 }
 
-/// Most cells of a chain: the elimination takes cubic time.
+/// Most cells of a chain: the elimination that solves it takes cubic time.
 const MOST_CELLS: f64 = 1200.0;
 
 /// Width of a cell in bits, and the point in the cell that represents it (0: lower end, 0.5: middle). `None` if the
@@ -182,7 +182,7 @@ fn bits(setting: &Setting) -> f64 {
     8.0 * f64::from(setting.packet)
 }
 
-/// The network in terms of the model.
+/// The network of `setting` in terms of the model, with the windows that follow from the signal probability `p`.
 fn network(setting: &Setting, p: f64) -> Loop {
     let packet = bits(setting);
     Loop {
@@ -219,8 +219,8 @@ fn within(setting: &Setting) -> (f64, f64) {
 fn p_at_rest(spec: &Spec, setting: &Setting) -> Result<f64, NoAnswer> {
     spec.fluid(&setting.link).ok_or(NoAnswer::NoModel)?;
     let fresh = || spec.fluid(&setting.link).unwrap_or_else(|| unreachable!("it was one a line ago"));
-    // There, windows are the root of 2/p, here of 1.5/p: the same load from fewer flows. And here everything
-    // sent enters the queue.
+    // The loop model has windows of sqrt(2/p), this model of sqrt(1.5/p): there, fewer flows give the same load. Here
+    // everything that is sent enters the queue.
     let ours = Setting { drops: false, ..setting.scaled(Scaled::Flows, libm::sqrt(1.5 / 2.0)) };
     let (_, rest, _) = drive::rest(&fresh, &ours, drive::PACES).ok_or(NoAnswer::NoRest)?;
     let inside = rest.q >= WITHIN * setting.limit && rest.q <= (1.0 - WITHIN) * setting.limit;

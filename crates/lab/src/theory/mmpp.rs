@@ -23,14 +23,15 @@ const LARGEST: usize = 512;
 const MOST_CELLS: usize = 1 << 27;
 /// Most multiplications: about ten seconds.
 const MOST_WORK: f64 = 2e10;
-/// Constant sizes have no phases. This many approximate them, or fewer if the arrivals have many states.
+/// Number of phases that approximate constant packet sizes, which have no phases; fewer if the arrivals have many
+/// states.
 const PHASES_OF_CONSTANT: usize = 16;
 const ROOM_FOR_CONSTANT: usize = 128;
-/// Access links are listed as ignored if a packet takes more than 1/10 of the time that it takes on the bottleneck. The
-/// same limit applies to processing times of hosts.
+/// An access link is listed as ignored if a packet takes more than 1/10 of the time that it takes on the bottleneck.
+/// The same limit applies to processing times of hosts.
 const MUCH_FASTER: f64 = 10.0;
 
-/// Result of the model for a case.
+/// Result of the model for a case, which is a combination of the values of the keys that vary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Model {
     /// Packets per second that the link can send.
@@ -39,18 +40,18 @@ pub struct Model {
     pub load: f64,
     /// Number of arrival states.
     pub arrival_states: usize,
-    /// Number of phases of a transmission.
+    /// Number of phases of the transmission time of a packet.
     pub phases: usize,
     /// Features of the scenario that the model ignores.
     pub left_out: Vec<String>,
-    /// Results by contender that has a model.
+    /// Results for each compared discipline that has a model.
     pub queues: Vec<Queue>,
-    /// Contenders without a model.
+    /// Compared disciplines without a model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<Without>,
 }
 
-/// A contender without a model.
+/// A compared discipline without a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Without {
     /// Label of the discipline.
@@ -59,18 +60,18 @@ pub struct Without {
     pub no_answer: String,
 }
 
-/// Queue of one contender.
+/// The queue with one of the compared disciplines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Queue {
     /// Label of the discipline.
     pub label: String,
-    /// Threshold of its marking function.
+    /// Threshold of the marking function; `None` without a threshold marker.
     pub th: Option<f64>,
     /// Behaviour of the discipline that the model ignores.
     pub left_out: Option<String>,
-    /// Most packets in the system, including the one in transmission.
+    /// Most packets in the system, which is the buffer and the packet in transmission.
     pub room_pkts: usize,
-    /// States of the complete chain.
+    /// Number of states of the complete chain.
     pub states: usize,
     /// Mean number of packets in the system.
     pub mean_pkts: f64,
@@ -99,7 +100,7 @@ pub struct Group {
     pub name: String,
     /// Packets per second that arrive.
     pub offered_pkts_s: f64,
-    /// Fraction of them that is lost.
+    /// Fraction of these packets that is lost.
     pub loss: f64,
     /// Probability that an arrival finds n packets in the system.
     pub seen: Vec<f64>,
@@ -116,7 +117,7 @@ impl Queue {
 /// Disciplines with a model.
 const KNOWN: &str = "droptail, or a discipline behind a threshold marker (th=0.95)";
 
-/// Result of the model for `case`; an error if it has none for any contender.
+/// Result of the model for `case`; an error if it has none for any of the compared disciplines.
 pub fn of(case: &Case) -> Result<Model, InputError> {
     let setting = Setting::of(&case.scenario)?;
     let (mut queues, mut without) = (Vec::new(), Vec::new());
@@ -144,18 +145,18 @@ pub fn of(case: &Case) -> Result<Model, InputError> {
     })
 }
 
-/// Whether it is a drop-tail queue, or one behind a threshold marker.
+/// Whether a discipline has a model: a drop-tail queue, or one behind a threshold marker.
 fn knows(spec: &Spec) -> bool {
     let plain = spec.name() == "droptail" && spec.get("front").as_deref() != Some("on");
     plain || !spec.common().th.is_off()
 }
 
-/// A scenario in terms of the model.
+/// A scenario in terms of the model: arrivals, packet sizes and capacity.
 struct Setting<'a> {
     scenario: &'a Scenario,
     arrivals: Mmpp,
     names: Vec<String>,
-    /// Packets per second, by group.
+    /// Packets per second that arrive, by group of flows.
     offered: Vec<f64>,
     phases: usize,
     per_second: f64,
@@ -240,7 +241,7 @@ impl<'a> Setting<'a> {
         Ok(Queue { th, left_out, ..self.figures(&solution, room, block) })
     }
 
-    /// Threshold of the marking function, which must be constant.
+    /// Threshold of the marking function of a discipline, which must be constant.
     fn threshold(&self, spec: &Spec) -> Result<Option<f64>, InputError> {
         let th = spec.common().th;
         match th.constant() {
@@ -279,7 +280,7 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// The single link, with a constant rate.
+/// The dumbbell of the scenario, whose bottleneck is the single link of the model and must have a constant rate.
 fn link(scenario: &Scenario) -> Result<&Dumbbell, InputError> {
     let Topology::Dumbbell(bell) = &scenario.topology else {
         return Err(wrong(scenario, "topology.kind", "several links", "a dumbbell: the model has one link"));
@@ -349,7 +350,7 @@ fn lengths(scenario: &Scenario, groups: &[(&FlowGroup, Mmpp)]) -> Result<(u32, O
     Err(wrong(scenario, &format!("flows.{}.packet", other.name), shown(of(&other.kind)), &accepts))
 }
 
-/// Further features that the model ignores.
+/// Adds to `left_out` further features of the scenario that the model ignores.
 fn beside(scenario: &Scenario, bell: &Dumbbell, packet: u32, left_out: &mut Vec<String>) {
     let sends = |bytes_per_sec: f64| f64::from(packet) / bytes_per_sec;
     let held = sends(bell.bottleneck.forward.rate.bytes_per_sec()) / MUCH_FASTER;

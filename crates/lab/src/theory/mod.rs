@@ -39,7 +39,7 @@ mod testing {
         setting_of(EXAMPLE, sets, aqm)
     }
 
-    /// A scenario with these settings and another discipline.
+    /// The scenario `scenario` with these settings and another discipline.
     pub(super) fn setting_of(scenario: &str, sets: &[&str], aqm: &str) -> (Spec, Setting) {
         let sets = sets.iter().map(|set| (*set).to_string()).collect();
         let overrides = Overrides { sets, ..Overrides::default() };

@@ -139,7 +139,7 @@ fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
     if let Some(rtt) = &group.rtt {
         let kinds = if rtt.is_fixed() { 1 } else { OF_A_RANGE };
         let middle = |i: u32| rtt.quantile_s((f64::from(i) + 0.5) / f64::from(kinds));
-        // All hosts have the same round-trip time then, and differ only in their class.
+        // With `rtt`, the round-trip times do not depend on the host; only the class can differ between hosts.
         let alike = if group.class == Class::Host { used } else { 1 };
         let of = |host: u32, i: u32| {
             let count = flows_of(host, alike, group.count) / f64::from(kinds);
@@ -192,8 +192,8 @@ impl Setting {
         rate.min(self.capacity)
     }
 
-    /// The part of a window that enters the queue, in packets. The window is sqrt(2/p) for signal probability `p`. If
-    /// signals are drops, the fraction 1 - p of it enters.
+    /// The part of the window of a flow that enters the queue, in packets. The window is sqrt(2/p) for signal
+    /// probability `p`. If signals are drops, the fraction 1 - p of it enters.
     fn window_for(&self, p: f64) -> f64 {
         libm::sqrt(2.0 / p) * if self.drops { 1.0 - p } else { 1.0 }
     }
@@ -234,7 +234,7 @@ impl Setting {
         }
     }
 
-    /// The setting with the number of flows, the round-trip times or the capacity multiplied by `factor`.
+    /// This setting with the number of flows, the round-trip times or the capacity multiplied by `factor`.
     #[must_use]
     pub fn scaled(&self, what: Scaled, factor: f64) -> Self {
         let mut other = self.clone();

@@ -11,7 +11,7 @@ use super::classes;
 use super::controller::{self, Controller, SLOW};
 use super::setting::{Scaled, Setting};
 
-/// Equilibrium and stability with `spec` in this setting.
+/// Equilibrium and stability of the loop of the discipline `spec` with the link and the flows of `setting`.
 pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
     match classes::of(spec, setting) {
         Some(found) => found,
@@ -28,7 +28,8 @@ pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
         let answer = near.answer(w);
         controller.at(w) * if q > 0.0 { answer.queue } else { answer.load_alone }
     };
-    // So low that only an integrator matters, if there is one: far below the frequency where the gain is 1.
+    // The first frequency is so low that only an integrator matters, if there is one: far below that where the gain is
+    // 1.
     let mut from = SLOW / rtt_s;
     while controller.integrators > 0 && gain(from).norm() < 100.0 && from > 1e-9 {
         from *= 0.5;
@@ -37,10 +38,10 @@ pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
     Stability::at(controller.rest, setting.capacity, plant.window(), rtt_s, &margins)
 }
 
-/// The factor on `what` at which the loop changes from stable to unstable or back. If there is such a factor above 1
-/// and another below 1, the closer one. `None` if none is found from 1/16 to 16.
+/// The factor on the quantity `what` at which the loop changes from stable to unstable or back. If there is such a
+/// factor above 1 and another below 1, the closer one. `None` if none is found from 1/16 to 16.
 pub fn critical(spec: &Spec, setting: &Setting, what: Scaled) -> Option<f64> {
-    /// Bisections of the last step.
+    /// Number of bisections after a change was found.
     const HALVINGS: u32 = 6;
     let stable = |factor: f64| of(spec, &setting.scaled(what, factor)).ok().map(|s| s.stable);
     let here = stable(1.0)?;
@@ -70,7 +71,7 @@ mod tests {
     use crate::theory::testing::example;
 
     #[test]
-    fn pi_design_example_is_stable() {
+    fn loop_of_pi_design_example_is_stable() {
         let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
         let found = of(&spec, &setting).unwrap();
         assert!(found.stable && (found.rtt_ms - 246.0).abs() < 1.5, "{found:?}");
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_model_or_equilibrium_is_reported() {
+    fn stability_reports_missing_model_or_equilibrium() {
         let (spec, setting) = example(&[], "codel");
         assert_eq!(of(&spec, &setting), Err(NoAnswer::NoModel));
         // Marks alone cannot slow down that many flows; drops can, because dropped packets do not enter.

@@ -1,4 +1,5 @@
-//! Finds parameters that meet aims, in the linear model of the loop with the discipline's own code.
+//! Finds parameters that meet aims, which are bounds on the queue or on margins, in the linear model of the loop with
+//! the discipline's own code.
 //!
 //! A compass search over the logarithms of the free parameters: each is increased and decreased in turn, and
 //! improvements are kept; without improvement the steps are halved. The search ends when every aim is met with some
@@ -14,7 +15,7 @@ use serde::Serialize;
 use super::setting::Setting;
 use super::stability::{self, NoAnswer, Stability};
 
-/// Quantity of an aim.
+/// The quantity that an aim bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
@@ -28,7 +29,7 @@ pub enum Figure {
     GainMargin,
 }
 
-/// Unit of a queue.
+/// Unit of a queue in an aim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -43,7 +44,7 @@ pub enum Unit {
 pub struct Aim {
     /// The aim as written.
     pub text: String,
-    /// Its quantity.
+    /// The quantity that it bounds.
     pub figure: Figure,
     /// Whether the bound is a lower one; otherwise an upper one.
     pub at_least: bool,
@@ -51,7 +52,7 @@ pub struct Aim {
     pub bound: f64,
 }
 
-/// The accepted aims of `tune`.
+/// Text that lists the aims that `tune` accepts.
 const ACCEPTS: &str =
     "an aim such as queue<=20ms, queue<=50p, delay-margin>=50ms, phase-margin>=45 (degrees) or gain-margin>=2";
 
@@ -86,7 +87,7 @@ impl Aim {
         }
     }
 
-    /// The value in the model; `None` if unlimited.
+    /// The value of the aim's quantity in the model; `None` if unlimited.
     pub fn figure_of(&self, found: &Stability, setting: &Setting) -> Option<f64> {
         match self.figure {
             Figure::Queue(Unit::Ms) => Some(1e3 * found.q_rest_pkts / setting.capacity),
@@ -97,8 +98,8 @@ impl Aim {
         }
     }
 
-    /// The slack of the aim, positive if it is met. It is the logarithm of value over bound for a lower bound, and of
-    /// bound over value for an upper bound.
+    /// The slack of the aim: how far the model is on the right side of the bound, negative if it is on the wrong side.
+    /// It is the logarithm of value over bound for a lower bound, and of bound over value for an upper bound.
     fn slack(&self, found: &Stability, setting: &Setting) -> f64 {
         let Some(figure) = self.figure_of(found, setting) else {
             // Several loops together have no phase margin, though they have a delay margin.
@@ -112,20 +113,20 @@ impl Aim {
 
 /// Largest absolute value of a slack; larger ones are reduced to it.
 const MOST: f64 = 5.0;
-/// Slack at which the search ends: a tenth of the bound.
+/// Slack of all aims at which the search ends: a tenth of the bound.
 const SPARE: f64 = 0.1;
-/// First step and smallest step of a parameter, as factors; and the number of model evaluations after which the search
-/// ends.
+/// Factors by which the first step and the smallest step of the search change a parameter; and the number of model
+/// evaluations after which the search ends.
 const FIRST: f64 = 4.0;
 const LAST: f64 = 1.05;
 const MOST_LOOPS: usize = 600;
 
-/// A free parameter, in its own unit.
+/// A free parameter, which the search can change, in its own unit.
 #[derive(Clone, Debug, PartialEq)]
 struct Knob {
     name: &'static str,
     value: f64,
-    /// Initial value, and how it was written.
+    /// Initial value of the parameter, and how it was written.
     first: (f64, String),
     unit: String,
     whole: bool,
@@ -161,7 +162,7 @@ fn rounded(x: f64) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }
 
-/// Result of the search.
+/// Result of the search for parameters.
 #[derive(Clone, Debug)]
 pub struct Tuned {
     /// The discipline with its parameters.
@@ -176,7 +177,7 @@ pub struct Tuned {
     pub loops: usize,
 }
 
-/// Why there was no search.
+/// Why there was no search for parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotTuned {
     /// The model has no result for any parameters.
@@ -239,7 +240,7 @@ struct Search<'a> {
 
 /// Evaluation of one set of parameters.
 struct Look {
-    /// Smallest slack of all aims; far below 0 for an unstable loop, and lower still without equilibrium.
+    /// The smallest slack of all aims; far below 0 for an unstable loop, and lower still without equilibrium.
     score: f64,
     answer: Option<(Spec, Vec<Stability>)>,
 }
@@ -268,7 +269,7 @@ impl Search<'_> {
                     let here = if found.stable {
                         self.aims.iter().map(|aim| aim.slack(&found, setting)).fold(MOST, f64::min)
                     } else {
-                        // An unstable loop scores better the less phase is lacking.
+                        // An unstable loop has a higher score if it lacks less phase.
                         UNSTABLE + found.phase_margin_deg.unwrap_or(-180.0).clamp(-180.0, 180.0) / 180.0
                     };
                     score = score.min(here);
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn aims_are_parsed_with_units() {
+    fn tuning_aims_are_parsed_with_units() {
         let read = |text| Aim::parse(text).map(|aim| (aim.figure, aim.at_least, aim.bound));
         assert_eq!(read("queue<=20ms"), Ok((Figure::Queue(Unit::Ms), false, 20.0)));
         assert_eq!(read("queue >= 50p"), Ok((Figure::Queue(Unit::Pkts), true, 50.0)));

@@ -45,7 +45,7 @@ impl<R: BufRead> Bytes<R> {
         Self { inner, offset: 0 }
     }
 
-    /// Current offset.
+    /// Current position in the file, for errors.
     pub(super) const fn here(&self) -> Where {
         Where::Byte(self.offset)
     }
@@ -65,7 +65,7 @@ impl<R: BufRead> Bytes<R> {
         Ok(out)
     }
 
-    /// The next `N` bytes, part of `what`.
+    /// Reads the next `N` bytes. `what` names what they belong to, for errors.
     pub(super) fn take<const N: usize>(&mut self, what: &str) -> Read<[u8; N]> {
         let mut out = [0; N];
         let here = self.here();
@@ -79,7 +79,7 @@ impl<R: BufRead> Bytes<R> {
         Ok(out)
     }
 
-    /// Skips `n` bytes, part of `what`.
+    /// Skips `n` bytes. `what` names what they belong to, for errors.
     pub(super) fn skip(&mut self, n: u64, what: &str) -> Read<()> {
         let here = self.here();
         let passed = io::copy(&mut self.inner.by_ref().take(n), &mut io::sink());

@@ -1,4 +1,4 @@
-//! Recordings inline in a scenario; stored scenarios always have them inline.
+//! Recordings of traffic as text inline in a scenario; stored scenarios always have them inline.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub(super) fn show(recorded: &Recorded) -> String {
     out
 }
 
-/// Reads items separated by commas. Errors give the number of the item as line.
+/// Reads items separated by commas. In errors, the number of the item takes the place of the line.
 fn items(text: &str, read: impl Fn(&[&str], Where) -> Option<Read<Raw>>, accepts: &str) -> Read<Vec<Raw>> {
     let mut out: Vec<Raw> = Vec::new();
     for (i, item) in text.split(',').enumerate() {

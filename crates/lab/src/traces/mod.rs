@@ -158,7 +158,7 @@ fn packets_in<R: std::io::BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     }
 }
 
-/// Reads bytes in every format; for each, the recording or an error text.
+/// Reads the same bytes in every format; returns for each format the recording or the text of the error.
 pub fn read_all(bytes: &[u8]) -> [Result<Recorded, String>; 4] {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let readers = [

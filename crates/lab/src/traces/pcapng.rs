@@ -14,12 +14,12 @@ const PACKET: u32 = 2;
 const SIMPLE: u32 = 3;
 const ENHANCED: u32 = 6;
 
-/// The clock of an interface.
+/// Unit and offset of the time stamps of an interface.
 #[derive(Clone, Copy)]
 struct Clock {
     /// Units per second, as in the option if_tsresol: a power of ten or, with the high bit, of two.
     resolution: u8,
-    /// Seconds to add.
+    /// Seconds to add to the time stamps.
     offset: i64,
 }
 

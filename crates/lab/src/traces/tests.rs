@@ -156,7 +156,7 @@ fn frame_lists_of_both_column_orders_are_read() {
 }
 
 #[test]
-fn text_errors_name_line_and_cause() {
+fn errors_in_text_recordings_name_line_and_cause() {
     let line = |n| Where::Line(n);
     for (text, at, found, words) in [
         ("", Where::File, "no packets", "one or more packets"),
@@ -193,7 +193,7 @@ fn text_errors_name_line_and_cause() {
 }
 
 #[test]
-fn capture_errors_name_byte_and_cause() {
+fn errors_in_capture_files_name_byte_and_cause() {
     let change = |mut bytes: Vec<u8>, at: usize, to: &[u8]| {
         bytes[at..at + to.len()].copy_from_slice(to);
         packets_of(&bytes).unwrap_err()
@@ -224,7 +224,8 @@ fn samples() -> Vec<Vec<u8>> {
     captures.into_iter().chain([pcapng(false), pcapng(true)]).chain(texts).collect()
 }
 
-/// Both readers either refuse the bytes or return sorted times that start at 0 and respect the limits.
+/// The readers of packets and of frames either refuse the bytes or return sorted times that start at 0 and respect the
+/// limits. The reader of times refuses them, or returns at least one time in the order of the lines.
 fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
     for recorded in [packets_of(bytes), super::frames::read(&mut Bytes::new(bytes))].into_iter().flatten() {
         prop_assert!(recorded.items[0].at == Span::ZERO && recorded.items.len() <= MOST_ITEMS);
@@ -239,7 +240,7 @@ fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn truncated_files_are_refused_or_valid_prefixes() {
+fn truncated_recordings_are_refused_or_valid_prefixes() {
     for bytes in samples() {
         for end in 0..bytes.len() {
             check(&bytes[..end]).unwrap();
@@ -255,7 +256,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn readers_never_panic_on_random_bytes(
+    fn recording_readers_never_panic_on_random_bytes(
         start in select(samples()),
         keep in any::<Index>(),
         tail in prop::collection::vec(any::<u8>(), 0..200),
@@ -265,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn readers_never_panic_on_corrupted_files(
+    fn recording_readers_never_panic_on_corrupted_files(
         start in select(samples()),
         changes in prop::collection::vec((any::<Index>(), select(vec![0u8, 1, 0x7f, 0x80, 0xff, b',', b'9'])), 1..8),
     ) {

@@ -1,4 +1,4 @@
-//! Text files with columns.
+//! Reads text files with columns: lines, numbers, errors.
 
 use std::io::BufRead;
 

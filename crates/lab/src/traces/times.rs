@@ -7,7 +7,7 @@ use forebay_aqm::base::time::Span;
 use super::bytes::Bytes;
 use super::{BadRecording, Read, Where, room, text};
 
-/// Parses a field; an error says what is accepted.
+/// Parses the first field of a line as a time; an error says what is accepted.
 pub(crate) type Field<'a> = &'a dyn Fn(&str) -> Result<Span, String>;
 
 /// Reads the times with their lines. Skips a heading (a first line that does not begin with a number), empty lines and

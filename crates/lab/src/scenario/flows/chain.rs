@@ -105,7 +105,7 @@ table! {
         + START;
         /// Packet sizes.
         ..lengths: Lengths;
-        /// The chain.
+        /// The Markov chain that generates the packets.
         ..chain: MmppChain;
     }
 }
@@ -117,7 +117,7 @@ table! {
         + START;
         /// Packet sizes.
         ..lengths: Lengths;
-        /// The chain.
+        /// The Markov chain that generates the packets.
         ..chain: MapChain;
     }
 }

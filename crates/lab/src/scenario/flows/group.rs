@@ -97,9 +97,9 @@ const DIRECTION: Words<Direction> = Words(&[("forward", Direction::Forward), ("r
 /// Traffic class of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// This class.
+    /// The same class for all packets of the group.
     Fixed(u8),
-    /// The number of the flow's host.
+    /// The number of the host that the flow uses.
     Host,
 }
 
@@ -122,7 +122,7 @@ fn start(table: &Table<'_>) -> Result<Option<Uniform>, InputError> {
     Ok(Kind::of(table)?.has(&START).then_some(start))
 }
 
-/// The keys that place flows in the network, and the kinds of network that have them.
+/// The keys that say which hosts the flows connect, and the kinds of network that have them.
 const PLACES: [(&str, &str); 5] = [
     (HOSTS.name, "dumbbell and parking-lot"),
     (ENTER.name, "parking-lot"),

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepted_parameters_are_those_of_the_aqm_crate() {
+    fn token_bucket_parameters_are_those_of_aqm_crate() {
         let words: Option<Vec<_>> = WHO.words().map(Iterator::collect);
         assert_eq!(words, Some(PER.0.iter().map(|(word, _)| *word).collect()));
         assert_eq!((WHO.default)(), PER.word(Per::Host));

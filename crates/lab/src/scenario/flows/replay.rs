@@ -46,7 +46,7 @@ table! {
         + START;
         /// The packets.
         ..recorded: Packets;
-        /// How they are replayed.
+        /// How the recorded packets are replayed.
         ..play: Play;
     }
     finish |trace: Trace, table: &Table<'_>| trace.play.sound(&trace.recorded.0, table).map(|()| trace);

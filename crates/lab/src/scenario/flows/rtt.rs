@@ -35,13 +35,13 @@ impl Rtt {
         from + Span::from_secs(more)
     }
 
-    /// The time that the share `p` of the flows does not exceed, in seconds.
+    /// The time, in seconds, that the fraction `p` of the flows does not exceed.
     pub(crate) fn quantile_s(&self, p: f64) -> f64 {
         let (from, more) = self.quantile(p);
         from.secs() + more
     }
 
-    /// The quantile of `p`, from 0 to 1, as a sum of two parts; the second is in seconds.
+    /// The quantile for the probability `p`, from 0 to 1, as a sum of two parts; the second is in seconds.
     fn quantile(&self, p: f64) -> (Span, f64) {
         match self {
             Self::Uniform(Uniform { lo, hi }) => (*lo, (hi.secs() - lo.secs()) * p),
@@ -89,7 +89,8 @@ impl Rtt {
         if let Self::Measured(times) = self { times.len() } else { 0 }
     }
 
-    /// As a scenario writes it. Measurements are inline, so that a stored scenario does not depend on other files.
+    /// The round-trip times as a scenario writes them. Measurements are inline, so that a stored scenario does not
+    /// depend on other files.
     fn show(&self) -> String {
         let time = |time: Span| quote(&show_span(time));
         match self {
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn measurements_have_equal_shares() {
+    fn measured_round_trips_are_equally_frequent() {
         let rtt = Rtt::Measured(sorted(vec![ms(30), ms(10), ms(20), ms(20)]));
         let quantiles = [0.0, 0.24, 0.25, 0.74, 0.75, 1.0].map(|p| (rtt.quantile_s(p) * 1e3).round());
         assert_eq!(quantiles, [10.0, 10.0, 20.0, 20.0, 30.0, 30.0]);
@@ -295,7 +296,7 @@ mod tests {
     proptest! {
         /// Two points are a uniform distribution, with the same draws.
         #[test]
-        fn two_quantiles_draw_as_uniform(
+        fn two_quantiles_give_draws_of_uniform_distribution(
             seed in any::<u64>(),
             lo in 0..1_000_000_000u64,
             width in 0..1_000_000_000u64,

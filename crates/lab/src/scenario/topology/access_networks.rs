@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn presets_lose_less_than_one_percent() {
+    fn access_network_presets_lose_less_than_one_percent() {
         assert!(PRESETS.iter().all(|preset| preset.losses().is_sound() && preset.losses().mean() < 0.01));
     }
 

@@ -1,4 +1,4 @@
-//! `kind = "dumbbell"`.
+//! `kind = "dumbbell"`: a network with one bottleneck between senders and receivers.
 
 use super::link::TwoWay;
 use super::sides::{EGRESS, HOSTS, Hosts};

@@ -1,4 +1,4 @@
-//! `kind = "graph"`.
+//! `kind = "graph"`: a network of nodes and links with shortest-path routes.
 
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;

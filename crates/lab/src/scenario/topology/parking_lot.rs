@@ -1,4 +1,4 @@
-//! `kind = "parking-lot"`.
+//! `kind = "parking-lot"`: a network with bottlenecks in a row.
 
 use super::link::TwoWay;
 use super::sides::{EGRESS, HOSTS, Hosts};

@@ -80,14 +80,14 @@ fn preset(table: &Table<'_>) -> Result<Option<&'static Preset>, InputError> {
 }
 
 impl Access {
-    /// A link of the group, without its delay.
+    /// A link of one sender of the group, without its delay.
     pub fn lane(&self) -> Lane {
         Lane { conditions: self.wire.clone(), ..Lane::plain(self.rate, Span::ZERO, self.queue) }
     }
 }
 
 impl Egress {
-    /// A link of the group.
+    /// A link of one receiver of the group.
     pub fn lane(&self) -> Lane {
         Lane { conditions: self.wire.clone(), ..Lane::plain(self.rate, self.delay, self.queue) }
     }

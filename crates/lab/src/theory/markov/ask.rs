@@ -76,7 +76,7 @@ impl Step {
     }
 }
 
-/// Queue that represents a cell of the chain.
+/// Which queue length represents a cell of the chain, which is an interval of queue lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cells {
     /// The middle of the cell.

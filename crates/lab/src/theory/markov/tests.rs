@@ -18,7 +18,7 @@ fn near(found: f64, want: f64, within: f64) {
 }
 
 #[test]
-fn matches_the_red_tail_example() {
+fn markov_model_matches_the_red_tail_example() {
     let (spec, setting) = example(&[], "droptail");
     let found = of(&spec, &setting, &ask(0.014, 1.0)).unwrap();
     near(found.window_pkts, 10.351, 5e-4);
@@ -37,7 +37,7 @@ fn matches_the_red_tail_example() {
 }
 
 #[test]
-fn unstable_loop_has_chain_but_no_linear_deviation() {
+fn unstable_loop_gives_chain_without_linear_deviation() {
     let (spec, setting) = example(&[], "droptail");
     let calm = of(&spec, &setting, &ask(0.014, 1.99)).unwrap();
     let wild = of(&spec, &setting, &ask(0.014, 2.01)).unwrap();
@@ -47,7 +47,7 @@ fn unstable_loop_has_chain_but_no_linear_deviation() {
 }
 
 #[test]
-fn p_defaults_to_equilibrium_of_the_law() {
+fn signal_probability_defaults_to_equilibrium_of_the_law() {
     let (spec, setting) = example(&[], "pi preset=ns2 q_ref=100");
     let found = of(&spec, &setting, &Ask::default()).unwrap();
     near(found.q_rest_pkts, 100.0, 0.5);
@@ -61,7 +61,7 @@ fn p_defaults_to_equilibrium_of_the_law() {
 }
 
 #[test]
-fn unequal_round_trips_keep_the_flow_count() {
+fn rounding_of_unequal_round_trips_keeps_flow_count() {
     let (spec, setting) = example(&["flows.ftp.count=7", "flows.ftp.rtt={uniform=[\"40ms\",\"140ms\"]}"], "droptail");
     assert_eq!(delays_s(&setting).len(), 7);
     let found = of(&spec, &setting, &ask(0.003, 1.0)).unwrap();
@@ -75,7 +75,7 @@ fn unequal_round_trips_keep_the_flow_count() {
 }
 
 #[test]
-fn p_without_equilibrium_gives_the_valid_range() {
+fn signal_probability_without_equilibrium_gives_valid_range() {
     let (spec, setting) = example(&[], "droptail");
     for p in [0.5, 1e-4] {
         let Err(NoAnswer::Outside { from, to, .. }) = of(&spec, &setting, &ask(p, 1.0)) else {
@@ -89,7 +89,7 @@ fn p_without_equilibrium_gives_the_valid_range() {
 }
 
 #[test]
-fn too_little_noise_gives_no_queue_distribution() {
+fn too_little_rate_noise_gives_no_queue_distribution() {
     let (spec, setting) = example(&[], "droptail");
     for sigma in [0.0, 1.0] {
         let found = of(&spec, &setting, &Ask { sigma: Sigma::Rate(sigma), ..ask(0.014, 0.5) }).unwrap();
@@ -103,7 +103,7 @@ fn too_little_noise_gives_no_queue_distribution() {
 }
 
 #[test]
-fn valid_arguments_are_parsed_and_others_rejected() {
+fn markov_arguments_are_parsed_and_invalid_ones_rejected() {
     assert_eq!(Sigma::parse("77kbit"), Ok(Sigma::Rate(77e3)));
     assert_eq!(Sigma::parse("25%"), Ok(Sigma::Part(0.25)));
     assert_eq!([Sigma::parse("0"), Sigma::parse("77021bit")], [Ok(Sigma::Rate(0.0)), Ok(Sigma::Rate(77021.0))]);
