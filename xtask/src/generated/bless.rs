@@ -4,7 +4,7 @@ use super::verdicts;
 use crate::base::program;
 
 /// Files that may change.
-const BLESSED: [&str; 9] = [
+const BLESSED: [&str; 10] = [
     "crates/aqm/golden",
     "crates/cli/tests/golden",
     "crates/sim/tests/fingerprints.txt",
@@ -13,10 +13,11 @@ const BLESSED: [&str; 9] = [
     THROUGHPUT.files[0],
     THROUGHPUT.files[1],
     FLUID.files[0],
+    "docs/readings.md",
     verdicts::EXPECTED,
 ];
 /// Tests that write their expected files: package, module.
-const WRITERS: [[&str; 2]; 7] = [
+const WRITERS: [[&str; 2]; 8] = [
     ["forebay-aqm", "golden::"],
     ["forebay", "verdict::"],
     ["forebay-sim", "fingerprints::"],
@@ -24,6 +25,7 @@ const WRITERS: [[&str; 2]; 7] = [
     ["forebay-lab", QUEUES.test],
     ["forebay-lab", THROUGHPUT.test],
     ["forebay-lab", FLUID.test],
+    ["forebay-lab", "readings_page::"],
 ];
 /// The simulator compared with queueing theory.
 pub(crate) const QUEUES: Page = Page { test: "queues::", files: &["docs/queues.md"] };

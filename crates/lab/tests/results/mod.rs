@@ -4,6 +4,7 @@ mod claims;
 mod class_columns;
 mod exhibits;
 mod flow_columns;
+mod readings_page;
 mod report;
 mod store;
 mod traffic;

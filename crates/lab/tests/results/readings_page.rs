@@ -1,0 +1,140 @@
+//! `docs/readings.md`: what the search of readings found in each paper. FOREBAY_BLESS=1 rewrites it.
+
+use std::path::Path;
+
+use forebay_lab::claims::Verdict;
+use forebay_lab::papers::{PAPERS, Paper};
+use forebay_lab::readings::space::Space;
+use forebay_lab::readings::summary::{BestReading, ClaimReadings, ReadingsSummary};
+use forebay_lab::render::digits::{grouped, significant};
+
+const HEAD: &str = "# Readings of the papers
+
+A paper does not print every setting of its experiments. A *reading* is a choice of all settings that a paper leaves open.
+`forebay readings PAPER` searches the readings; [claims.md](claims.md#readings) describes the method. This page is made from
+`papers/*/found.json` by `cargo xtask bless`.
+
+Everything here was found after the fact. The verdicts of `forebay reproduce` belong to the first reading, which was fixed
+before the first run; [grades](claims.md#grades) use this page.
+
+Columns of the tables of claims:
+
+- *first*: whether every check of the claim holds under the first reading.
+- *share*: plausible readings under which every check holds, in %, with a 95 % interval (Wilson), from the sample alone.
+- *tried*: readings under which every check holds, of all that were tried; in parentheses those under which every check that
+  the paper prints holds.
+- *best*: the most checks that hold under one reading, of all.
+- *holds if*: the conditions that separate best, with the share of readings with them, and without them, under which the
+  claim holds.
+";
+
+fn percent(x: f64) -> String {
+    significant(100.0 * x, 2)
+}
+
+fn row(claim: &ClaimReadings) -> String {
+    let [low, high] = claim.interval;
+    let [held, asked] = claim.checks;
+    let rule = claim.rule.as_ref().map_or_else(
+        || "-".to_string(),
+        |rule| format!("{}: {} %, otherwise {} %", rule.text, percent(rule.holds), percent(rule.otherwise)),
+    );
+    format!(
+        "| {} | {} | {} [{}, {}] | {} ({}) | {held} of {asked} | {rule} |\n",
+        claim.id,
+        if claim.first { "yes" } else { "no" },
+        percent(claim.share),
+        percent(low),
+        percent(high),
+        claim.found,
+        claim.found_printed,
+    )
+}
+
+fn list(ids: &[String]) -> String {
+    if ids.is_empty() { "none".to_string() } else { ids.join(", ") }
+}
+
+fn reading(number: usize, best: &BestReading) -> String {
+    let mut text = format!("{number}. {}.\n", best.reading);
+    if let Some(confirmed) = &best.confirmed {
+        let ids = |verdict: Verdict| -> Vec<String> {
+            confirmed.verdicts.iter().filter(|it| it.verdict == verdict).map(|it| it.id.clone()).collect()
+        };
+        let printed = confirmed.verdicts.iter();
+        let printed = printed.filter(|it| it.verdict != Verdict::Reproduced && it.checks.printed_hold());
+        let printed: Vec<String> = printed.map(|it| it.id.clone()).collect();
+        text += &format!(
+            "   With {} fresh seeds: holds {}; only what is printed holds {}; inconclusive {}.\n",
+            confirmed.seeds,
+            list(&ids(Verdict::Reproduced)),
+            list(&printed),
+            list(&ids(Verdict::Inconclusive)),
+        );
+    }
+    text
+}
+
+fn results(paper: &Paper) -> String {
+    if paper.found.trim() == "{}" {
+        return "Not searched yet.\n".to_string();
+    }
+    let found: ReadingsSummary = serde_json::from_str(paper.found).unwrap();
+    let possible = found.claims.iter().filter(|claim| claim.found > 0).count();
+    let first = found.claims.iter().filter(|claim| claim.first).count();
+    let mut text = format!(
+        "{} of {} readings were tried with {} each in {} minutes; {} of them are the sample. Of {} claims {first} hold under \
+         the first reading, {} under the best one, {possible} under some reading.\n\n",
+        grouped(found.tried as u64),
+        significant(found.size as f64, 2),
+        if found.seeds == 1 { "one seed".to_string() } else { format!("{} seeds", found.seeds) },
+        significant(found.seconds / 60.0, 2),
+        grouped(found.sampled as u64),
+        found.claims.len(),
+        found.best.first().map_or(0, |best| best.claims.len()),
+    );
+    text += "| claim | first | share, % | tried | best | holds if |\n|---|---|---|---|---|---|\n";
+    text.extend(found.claims.iter().map(row));
+    text +=
+        "\nThe best readings, as changes of the first one, and readings for claims that hold under none of these:\n\n";
+    text.extend(found.best.iter().enumerate().map(|(at, best)| reading(at + 1, best)));
+    let matter = found.sensitivity.iter().filter(|it| it.index >= 0.01);
+    let matter: Vec<String> = matter.map(|it| format!("{} {}", it.dimension, significant(it.index, 2))).collect();
+    text += &format!("\nDimensions by first-order index of the distance from the paper: {}.\n", list(&matter));
+    for conflict in &found.conflicts {
+        text += &format!("\nNo tried reading has all of: {}.\n", conflict.join(", "));
+    }
+    text
+}
+
+fn dimensions(paper: &Paper) -> String {
+    let space = Space::parse(paper.readings).unwrap();
+    let mut text =
+        "\n| dimension | the paper | source | values, the first reading's in bold |\n|---|---|---|---|\n".to_string();
+    for dimension in &space.dimensions {
+        let values = dimension.values.iter().map(|value| match *value == dimension.first {
+            true => format!("**{value}**"),
+            false => value.clone(),
+        });
+        let values: Vec<String> = values.collect();
+        text += &format!(
+            "| {} | {} | {} | {} |\n",
+            dimension.name,
+            dimension.words.replace('|', "\\|"),
+            dimension.source.word(),
+            values.join(", ")
+        );
+    }
+    text
+}
+
+#[test]
+fn published_page_of_readings_is_current() {
+    let papers = PAPERS.iter().map(|paper| format!("\n## {}\n\n{}{}", paper.name, results(paper), dimensions(paper)));
+    let page = HEAD.to_string() + &papers.collect::<String>();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/readings.md");
+    if std::env::var_os("FOREBAY_BLESS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    assert!(std::fs::read_to_string(&path).unwrap_or_default() == page, "docs/readings.md is stale: cargo xtask bless");
+}
