@@ -1,6 +1,8 @@
 //! Claims of papers as data, and the checks that decide them.
 
+pub mod arithmetic;
 pub mod exhibits;
+pub mod interval;
 pub mod models;
 pub mod papers;
 pub mod theorems;
