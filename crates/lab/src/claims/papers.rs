@@ -13,6 +13,8 @@ pub struct Paper {
     pub scenarios: &'static [(&'static str, &'static str)],
     /// `readings.toml`: the settings that the paper leaves open.
     pub readings: &'static str,
+    /// `arithmetic.toml`: relations between numbers that the paper prints.
+    pub arithmetic: &'static str,
 }
 
 /// The paper in the folder `papers/$name`, with the listed scenario files. Each `$part` is a further file of the
@@ -31,6 +33,7 @@ macro_rules! paper {
                 include_str!(concat!("../../../../papers/", $name, "/", $scenario, ".toml")),
             )),*],
             readings: include_str!(concat!("../../../../papers/", $name, "/readings.toml")),
+            arithmetic: include_str!(concat!("../../../../papers/", $name, "/arithmetic.toml")),
         }
     };
 }

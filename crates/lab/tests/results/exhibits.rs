@@ -141,7 +141,14 @@ rows = [{ label = "weight", given = [1, 2.5], printed = [1, 2.4] }]
 /// A paper of a test is never freed.
 fn paper(name: &'static str, text: &str) -> &'static Paper {
     let claims = Box::leak(text.to_string().into_boxed_str());
-    Box::leak(Box::new(Paper { name, summary: "", claims, scenarios: &[("s", SCENARIO)], readings: "" }))
+    Box::leak(Box::new(Paper {
+        name,
+        summary: "",
+        claims,
+        scenarios: &[("s", SCENARIO)],
+        readings: "",
+        arithmetic: "",
+    }))
 }
 
 fn folder(name: &str) -> PathBuf {
