@@ -29,7 +29,7 @@ pub mod theory;
 pub mod traces;
 
 pub use build::lower;
-pub use claims::{exhibits, models, papers, theorems};
+pub use claims::{arithmetic, exhibits, models, papers, theorems};
 pub use disk::lock;
 pub use figures::{class_column, level, metric, settling, stats};
 pub use reproduce::{claim_file, judge, trial};

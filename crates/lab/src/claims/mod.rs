@@ -1,9 +1,11 @@
 //! Claims of papers as data, and the checks that decide them. A contender is a discipline that a scenario compares; the
 //! axes of a scenario are the keys that vary between its runs.
 
+pub mod arithmetic;
 pub mod exhibits;
 pub mod found;
 pub mod grade;
+pub mod interval;
 pub mod models;
 pub mod papers;
 pub mod theorems;

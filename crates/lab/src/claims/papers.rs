@@ -15,6 +15,8 @@ pub struct Paper {
     pub readings: &'static str,
     /// `found.json`: the result of the search of those settings.
     pub found: &'static str,
+    /// `arithmetic.toml`: relations between numbers that the paper prints.
+    pub arithmetic: &'static str,
 }
 
 /// Declares the paper in the folder `papers/$name`, with the listed scenario files. Each `$part` is a further file of
@@ -34,6 +36,7 @@ macro_rules! paper {
             )),*],
             readings: include_str!(concat!("../../../../papers/", $name, "/readings.toml")),
             found: include_str!(concat!("../../../../papers/", $name, "/found.json")),
+            arithmetic: include_str!(concat!("../../../../papers/", $name, "/arithmetic.toml")),
         }
     };
 }

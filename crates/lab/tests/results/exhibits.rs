@@ -141,7 +141,15 @@ rows = [{ label = "weight", given = [1, 2.5], printed = [1, 2.4] }]
 /// A paper of a test is never freed.
 fn paper(name: &'static str, text: &str) -> &'static Paper {
     let claims = Box::leak(text.to_string().into_boxed_str());
-    Box::leak(Box::new(Paper { name, summary: "", claims, scenarios: &[("s", SCENARIO)], readings: "", found: "{}" }))
+    Box::leak(Box::new(Paper {
+        name,
+        summary: "",
+        claims,
+        scenarios: &[("s", SCENARIO)],
+        readings: "",
+        found: "{}",
+        arithmetic: "",
+    }))
 }
 
 fn folder(name: &str) -> PathBuf {

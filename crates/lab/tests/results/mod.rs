@@ -1,5 +1,6 @@
 //! Run directories, claims, exhibits and reports: files and their content.
 
+mod arithmetic;
 mod claims;
 mod class_columns;
 mod exhibits;
