@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn load_sets_the_rate_term() {
+    fn rate_term_is_the_excess_fraction_of_load() {
         // Experiment 1 with N = 300 offers 1.5 C: a third is in excess, and q = q_ref adds no correction.
         assert!((rate_term(1.5, 1.0, 0.01, false) - 1.0 / 3.0).abs() < 1e-15);
         assert!((drop_probability(1.0 / 3.0, 40.0, 40.0, 0.1) - 1.0 / 3.0).abs() < 1e-15);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn smooth_switch_removes_the_jump_at_full_load() {
+    fn smooth_switch_removes_jump_of_rate_term() {
         // Just above gamma the paper's p_a falls from 0.01 to almost 0.
         assert_eq!(rate_term(1.0, 1.0, 0.01, false), 0.01);
         assert!(rate_term(1.001, 1.0, 0.01, false) < 0.001);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn new_rate_applies_at_next_queue_clock() {
+    fn new_rate_term_applies_at_next_queue_update() {
         let mut msc = Msc::build(&Params::default(), &LINK);
         // 1.875 MB/s is capacity; 1.125 MB in 0.2 s is 3 C; half weight on A = C gives rho = 2.
         assert_eq!(msc.update(1, &sample(40.0, 1_125_000)), Actuation::bernoulli(0.0));

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn step_and_ramp_start_at_t() {
+    fn marking_step_and_ramp_start_at_delay_t() {
         let marks = |settings: &str, us| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn l_delay_enters_average_only_with_overload_on() {
+    fn l_queue_delay_counts_only_with_overload_handling() {
         let average = |settings: &str| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));

@@ -246,10 +246,11 @@ mod tests {
         }
     }
 
-    /// The specification (A.6) gives a throughput of 0.88 to 0.89 of the share for a cap of 5 packets. We do not
-    /// reproduce that: here a cap of 5 packets reduces the throughput by less than 2 %, and a cap of 2 by about 10 %.
+    /// According to the specification (A.6), each class gets 0.88 to 0.89 of its share phi of the link with b_cap = 5
+    /// packets. We do not reproduce that: here a class loses less than 2 % of its share with b_cap = 5, and about 10 %
+    /// with b_cap = 2.
     #[test]
-    fn small_cap_costs_throughput() {
+    fn small_threshold_cap_reduces_throughput() {
         for (cap, shares) in [("2", 0.88..=0.92), ("5", 0.98..=1.001)] {
             let mut queue = queue(&alloc::format!("alpha=0.5 b_cap={cap} phi=0.1"));
             for n in poisson(&mut queue, &[250.0; 10], 200.0) {
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn offered_basis_with_drops_starves_every_class() {
+    fn counting_dropped_packets_as_load_starves_every_class() {
         let mut queue = queue("alpha=0.5 b_cap=50 phi=0.1 rate_basis=offered");
         let delivered = poisson(&mut queue, &[250.0; 10], 200.0);
         assert!(msvb(&queue).buffer.value() > 120_000.0, "Q_v is {}", msvb(&queue).buffer.value());
