@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_excursion_leaves_entry_and_share_in_band() {
+    fn late_excursion_prevents_settling_but_not_band_entry() {
         let mut queue = vec![100.0; 10];
         queue.extend(vec![50.0; 85]);
         queue.extend([100.0; 5]);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn resettling_uses_the_mean_of_the_second_half() {
+    fn resettling_time_refers_to_mean_of_second_half() {
         let mut queue = vec![100.0; 10];
         queue.extend(vec![30.0; 90]);
         // The 5 s mean at second 11 is (100 + 4 x 30)/5 = 44, at 12 it is 30: within 30 +- 6.
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn swing_is_largest_minus_smallest_second() {
+    fn swing_is_largest_minus_smallest_one_second_mean() {
         assert_eq!(swing(&[40.0, 80.0, 50.0]), 40.0);
         assert_eq!(swing(&[40.0]), 0.0);
         assert!(swing(&[40.0, f64::NAN]).is_nan() && swing(&[]).is_nan());
