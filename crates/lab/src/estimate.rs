@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_memory_and_time_budgets() {
+    fn budget_of_this_machine_has_memory_and_time() {
         let budget = Budget::of_this_machine();
         assert!(budget.bytes > 1e8 && budget.seconds == 86_400.0);
     }

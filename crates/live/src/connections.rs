@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn direction_with_more_payload_decides_completion() {
+    fn completion_is_that_of_direction_with_more_payload() {
         let mut upload = vec![
             (0, CLIENT, syn(0)),
             (1, CLIENT, data(1, 0, 900)),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_syn_keeps_the_start_time() {
+    fn completion_time_counts_from_the_first_syn() {
         let again = [vec![(4, CLIENT, syn(50))], exchange()].concat();
         assert_eq!(completions(&again), [(70, SERVER, 66)]);
     }

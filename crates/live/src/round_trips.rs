@@ -105,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_skipped_by_echoes_give_no_sample() {
+    fn timestamp_values_without_echo_give_no_sample() {
         assert_eq!(samples(&[10, 20, 30], &[(60, 20), (61, 10), (70, 30)]), [Some(40), None, Some(40)]);
         assert_eq!(samples(&[10, 20], &[(60, 15), (61, 20)]), [None, Some(41)]);
     }
 
     #[test]
-    fn timestamps_may_wrap_around() {
+    fn timestamp_values_wrap_around() {
         let mut trips = RoundTrips::default();
         trips.sent(&segment(u32::MAX, 0, true), (0, of(3)), ms(1));
         trips.sent(&segment(3, 0, true), (0, of(3)), ms(5));

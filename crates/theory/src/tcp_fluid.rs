@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn queue_without_signals_reaches_the_buffer_limit() {
+    fn without_signals_the_queue_reaches_the_buffer_limit() {
         let points = fluid(60.0).run(100.0, &mut |_| 0.0).unwrap();
         let tail: Vec<f64> = points.iter().filter(|x| x.t_s > 50.0).map(|x| x.q).collect();
         let mean = tail.iter().sum::<f64>() / tail.len() as f64;

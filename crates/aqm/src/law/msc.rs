@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn new_rate_term_applies_at_next_queue_update() {
+    fn new_rate_applies_at_next_queue_sample() {
         let mut msc = Msc::build(&Params::default(), &LINK);
         // 1.875 MB/s is capacity; 1.125 MB in 0.2 s is 3 C; half weight on A = C gives rho = 2.
         assert_eq!(msc.update(1, &sample(40.0, 1_125_000)), Actuation::bernoulli(0.0));

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn marking_step_and_ramp_start_at_delay_t() {
+    fn l_packets_are_marked_above_sojourn_time_t() {
         let marks = |settings: &str, us| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn l_queue_delay_counts_only_with_overload_handling() {
+    fn l_queue_delay_enters_average_only_with_overload() {
         let average = |settings: &str| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_with_equal_names_show_complete_paths() {
+    fn directories_with_equal_names_are_shown_by_path() {
         let dirs = ["x/out", "y/out", "z"].map(PathBuf::from);
         assert_eq!(dirs.iter().map(|dir| short_name(dir, &dirs)).collect::<Vec<_>>(), ["x/out", "y/out", "z"]);
     }

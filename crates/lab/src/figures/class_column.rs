@@ -79,7 +79,7 @@ mod tests {
     use forebay_aqm::base::time::Span;
 
     #[test]
-    fn rates_of_counters_cover_complete_intervals() {
+    fn counter_growth_covers_complete_intervals() {
         let rows = [(0.5, Some(2.0)), (1.0, Some(3.0)), (1.5, None), (2.0, Some(3.0)), (2.5, Some(9.0))];
         assert_eq!(growth_per_s(&rows, 1.0), [(1.0, Some(3.0)), (2.0, Some(0.0))]);
         let late = [(0.6, Some(1.0)), (1.2, Some(3.0)), (1.8, Some(4.0)), (2.4, Some(9.0))];

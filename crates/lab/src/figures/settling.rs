@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn late_excursion_prevents_settling_but_not_band_entry() {
+    fn late_excursion_keeps_entry_time_but_prevents_settling() {
         let mut queue = vec![100.0; 10];
         queue.extend(vec![50.0; 85]);
         queue.extend([100.0; 5]);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn swing_is_largest_minus_smallest_one_second_mean() {
+    fn oscillation_is_largest_minus_smallest_second_mean() {
         assert_eq!(swing(&[40.0, 80.0, 50.0]), 40.0);
         assert_eq!(swing(&[40.0]), 0.0);
         assert!(swing(&[40.0, f64::NAN]).is_nan() && swing(&[]).is_nan());

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn sweep_answer_counts_better_and_worse_points() {
+    fn answer_counts_sweep_points_with_a_clear_best() {
         let case =
             |b: f64| [("a", 40.0), ("b", b)].map(|(name, mean)| contender(name, 5, &[(ALL, WAIT, mean, 1.0)])).to_vec();
         let said = answer(&summary(vec![case(10.0), case(20.0), case(60.0)]));
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn sweep_answer_names_class_with_most_clear_differences() {
+    fn answer_names_class_with_most_clear_sweep_points() {
         let case = |call: f64, web: f64| {
             let fifo = [("call", WAIT, 100.0, 1.0), ("web", WAIT, 100.0, 1.0)];
             let fq = [("call", WAIT, call, 0.1), ("web", WAIT, web, 5.0)];

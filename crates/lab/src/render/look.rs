@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn cell_without_room_moves_to_next_line() {
+    fn text_of_narrow_cell_moves_to_next_line() {
         let name = "  papers/msvb/weighted-mixed-double.toml   ";
         assert_eq!(cell_within(80, name, "one\ntwo"), format!("{name}one two\n"));
         assert_eq!(cell_within(45, name, "one two"), format!("{}\n      one two\n", name.trim_end()));

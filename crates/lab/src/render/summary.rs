@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn unsettled_runs_count_with_their_complete_duration() {
+    fn mean_settling_time_counts_unsettled_runs_fully() {
         let mean = json!({ "settling_s": { "mean": 60.0, "half": 9.0, "n": 2 } });
         let contender: ContenderComparison =
             serde_json::from_value(json!({ "label": "pi", "runs": 2, "mean": mean })).unwrap();

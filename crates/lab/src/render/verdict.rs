@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn single_discipline_is_not_marked_as_best() {
+    fn value_of_single_contender_is_not_marked_best() {
         assert!(!table(Look::PLAIN, &[contender(9.0, 40.0)]).text.contains('*'));
     }
 

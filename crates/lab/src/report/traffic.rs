@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_shades_are_linear_or_logarithmic() {
+    fn heat_map_shades_are_linear_or_logarithmic() {
         let shades = |values: [f64; 2]| Shades::of(values.into_iter());
         assert_eq!([0.0, 5.0, 10.0].map(|x| shades([0.0, 10.0]).at(x)), [0, 3, 6]);
         assert_eq!([1.0, 10.0, 100.0].map(|x| shades([1.0, 100.0]).at(x)), [0, 3, 6], "a factor of 100");

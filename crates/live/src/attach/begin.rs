@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn every_law_can_attach_droptail_needs_none() {
+    fn every_law_attaches_and_droptail_has_none() {
         for entry in ENTRIES.iter().filter(|entry| entry.rung == Rung::Law) {
             assert!(order(entry.name).law().unwrap().is_some(), "{}", entry.name);
         }
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_attach_arguments_are_refused_before_any_change() {
+    fn invalid_orders_are_refused_before_any_change() {
         let codel = refused(&order("codel"));
         assert!(
             codel.starts_with("--aqm: found 'codel', expected a control law")

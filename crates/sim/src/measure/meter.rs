@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_queue_covers_time_since_last_sample() {
+    fn queue_mean_covers_the_time_since_last_call() {
         let mut m = Meter::new(window(0, 100), Span::from_nanos(100), None);
         m.queue_is(at(10), 4);
         assert_eq!(m.look(at(20)), (4, 2.0));

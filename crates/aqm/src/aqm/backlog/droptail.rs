@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn front_drops_come_only_from_the_arrivals_queue() {
+    fn drop_front_never_drops_from_another_queue() {
         let link = Link { rate: Rate(10_000_000), limit: Limit::Bytes(1000), mean_packet: Bytes(500) };
         let (mut port, mut rng) = (Port::new(link, 2, true), Rng::stream(1, "port"));
         let mut cx = Cx::new(Instant::ZERO, &mut rng);

@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn probe_values_outside_their_declared_range_are_found() {
+    fn probe_ranges_reject_values_outside_them() {
         let allowed = [
             (Readings::Amount, &[0.0, 1e300][..], &[-1e-9, f64::INFINITY][..]),
             (Readings::Signed, &[-3.0, 3.0], &[f64::NAN, f64::NEG_INFINITY]),

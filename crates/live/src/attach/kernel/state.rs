@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn only_existing_processes_have_a_start_time() {
+    fn start_time_identifies_a_process() {
         let own = started(std::process::id());
         assert!(own.is_some_and(|ticks| ticks > 0));
         assert_eq!(started(u32::MAX), None);

@@ -146,7 +146,7 @@ fn timer_updates_max_p_without_arrivals() {
 }
 
 #[test]
-fn frozen_gentle_slope_keeps_the_initial_max_p() {
+fn with_frozen_gentle_slope_ignores_later_max_p() {
     for (frozen, want) in [(true, 0.1 + 0.9 * 0.5), (false, 0.4 + 0.6 * 0.5)] {
         let params = params::<red::Params>("min_th=5p max_th=15p w_q=1");
         let mut red = Gateway::new(&params, TARGET_DELAY, Aimd::new(&Params::default(), &LINK), &LINK);

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn branch_free_formula_equals_the_published_listing() {
+    fn branch_free_p_a_equals_the_published_listing() {
         let (mut rng, mut pairs) = (Rng::stream(2, "met"), Rng::stream(1, "spaced"));
         let drawn = (0..100_000).map(|_| (pairs.uniform() * pairs.uniform(), pairs.below(300) as f64));
         let edges = [0.0, 0.25, 0.5, 1.0].into_iter().flat_map(|p_b| (0..10).map(move |count| (p_b, f64::from(count))));
