@@ -13,7 +13,7 @@ from conftest import CASE_1
 from forebay.testing import check_aqm
 
 
-def test_every_discipline_can_be_driven() -> None:
+def test_every_discipline_can_be_called_directly() -> None:
     for name in forebay.disciplines():
         queue = forebay.Discipline(name, rate="10mbit", queue="20p", packet=500)
         told = [queue.enqueue(0.0001 * i, 500, flow=i % 3) for i in range(60)]
@@ -27,7 +27,7 @@ def test_every_discipline_can_be_driven() -> None:
         assert all(math.isfinite(value) or math.isnan(value) for value in queue.probes.values()), name
 
 
-def test_law_gives_p_for_custom_queues() -> None:
+def test_law_judges_arrivals_of_an_external_queue() -> None:
     # The first period of RAQM by hand: no arrivals, so r = 0 and p = p_0 exp(2 (0 - 1)).
     raqm = forebay.Discipline("raqm q0=50 p_min=0", rate="10mbit", packet=500)
     assert raqm["q0"] == "50p" and raqm.probes["p"] == pytest.approx(2e-4)
@@ -74,7 +74,7 @@ def test_packet_has_the_requested_codepoint() -> None:
         forebay.Discipline("pi").enqueue(0.0, 1000, ecn=1)  # type: ignore[arg-type]
 
 
-def test_parameters_change_while_it_runs() -> None:
+def test_parameters_of_a_running_discipline_can_change() -> None:
     pi = forebay.Discipline("pi q_ref=50 ecn=off", packet=500)
     for i in range(200):
         pi.arrival(0.01 * i, 500, backlog=80)
@@ -119,7 +119,7 @@ def fingerprints(results: forebay.Results) -> list[str]:
     return [run["fingerprint"] for run in results.runs]
 
 
-def test_a_law_in_python_is_the_law(short: forebay.Scenario) -> None:
+def test_python_pi_equals_built_in_pi(short: forebay.Scenario) -> None:
     pi = "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=50"
     SamePi.updates = 0
     scenario = forebay.read(short, set={"duration": "20s"})
@@ -172,7 +172,7 @@ class SameBlue(forebay.Aqm):
             self.p, self.last = min(max(self.p + by, 0.0), 1.0), now_s
 
 
-def test_aqm_in_python(short: forebay.Scenario) -> None:
+def test_aqms_in_python_run_and_conform(short: forebay.Scenario) -> None:
     assert fingerprints(forebay.run(short, aqm="blind")) == fingerprints(forebay.run(short, aqm="droptail"))
     run = forebay.run(short, aqm=SameBlue, set={"duration": "20s", "flows.ftp.count": 40}).runs[0]
     assert run["dropped"]["early"] > 0
@@ -196,7 +196,7 @@ class Clock(forebay.Aqm):
         return "signal" if self.signals else "accept"
 
 
-def test_custom_clock() -> None:
+def test_python_aqm_changes_state_at_timer_ticks() -> None:
     queue = forebay.Discipline("clock", packet=500)
     told = []
     for i in range(4):
@@ -231,7 +231,7 @@ def test_exception_ends_the_run_with_its_traceback(short: forebay.Scenario) -> N
         queue.enqueue(1.5, 500)
 
 
-def test_wrong_classes_say_what_is_wrong(short: forebay.Scenario) -> None:
+def test_errors_in_discipline_classes_name_the_cause(short: forebay.Scenario) -> None:
     class Odd(forebay.Law):
         name = "odd"
         gain: float = 1.0
@@ -285,7 +285,7 @@ def test_law_with_non_finite_p_is_refused(short: forebay.Scenario, said: Any, wh
         forebay.Discipline("wild").enqueue(1.0, 500)
 
 
-def test_a_probability_beyond_its_bounds_is_the_bound(short: forebay.Scenario) -> None:
+def test_probability_outside_0_to_1_is_clamped(short: forebay.Scenario) -> None:
     def run(p: Any) -> list[str]:
         class Bound(forebay.Law):
             name = "bound"
@@ -298,7 +298,7 @@ def test_a_probability_beyond_its_bounds_is_the_bound(short: forebay.Scenario) -
     assert run(1.5) == run(1) == run(forebay.Actuation(7.0)) and run(-1.0) == run(0.0) != run(1)
 
 
-def test_what_breaks_a_rule_is_found() -> None:
+def test_check_aqm_finds_an_irreproducible_discipline() -> None:
     class Lucky(forebay.Aqm):
         name = "lucky"
         drawn: ClassVar[int] = 0
@@ -311,5 +311,5 @@ def test_what_breaks_a_rule_is_found() -> None:
         check_aqm(Lucky)
 
 
-def test_case_of_the_paper_is_available() -> None:
+def test_scenario_of_raqm_paper_can_be_read() -> None:
     assert forebay.read(CASE_1).title == "RAQM case 1"

@@ -34,7 +34,7 @@ def means(results: forebay.Results) -> list[float]:
     return found
 
 
-def test_a_class_with_other_code_is_another_discipline(
+def test_results_of_changed_class_code_are_not_reused(
     short: forebay.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -66,7 +66,7 @@ class Heir(Base):
     gain = 50.0
 
 
-def test_classes_extend_classes(short: forebay.Scenario) -> None:
+def test_discipline_classes_inherit_parameters(short: forebay.Scenario) -> None:
     def words(name: str) -> str:
         return forebay.Discipline(name).canonical.split(" code=")[0]
 
@@ -92,7 +92,7 @@ def test_classes_extend_classes(short: forebay.Scenario) -> None:
         type("Odd", (forebay.Law,), {"name": "a b"})
 
 
-def test_results_are_found_from_anywhere(
+def test_results_are_found_after_changing_directory(
     short: forebay.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -104,7 +104,7 @@ def test_results_are_found_from_anywhere(
         results.quantity("utilisation")
 
 
-def test_files_of_a_scenario_are_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_scenario_are_found_after_changing_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sc").mkdir()
     (tmp_path / "sc" / "t.ms").write_text("\n".join(str(ms) for ms in range(1, 1000)))
     text = CASE_1.read_text().replace('rate = "10mbit", delay = "10ms", queue = "100p"', 'rate = "10mbit", delay = "10ms", queue = "100p", rate_trace = "t.ms"', 1)
@@ -120,12 +120,12 @@ def test_files_of_a_scenario_are_found_from_anywhere(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("seeds", [0, -1, [], [1, 1], [-1], "12", [1.5], 10**12, [2**60]])
-def test_odd_seeds_are_refused(seeds: Any, short: forebay.Scenario) -> None:
+def test_invalid_seeds_are_refused(seeds: Any, short: forebay.Scenario) -> None:
     with pytest.raises((TypeError, ValueError)):
         forebay.run(short, seeds=seeds)
 
 
-def test_too_much_is_refused_before_anything_is_written(short: forebay.Scenario, tmp_path: Path) -> None:
+def test_too_large_runs_are_refused_before_writing_files(short: forebay.Scenario, tmp_path: Path) -> None:
     long = forebay.read(short, set={"duration": "70000s"})
     with pytest.raises(forebay.errors.ScenarioError, match="hours.*at most 24 hours.*force=True"):
         forebay.run(long, seeds=1000, jobs=1, output=tmp_path / "run")
@@ -137,7 +137,7 @@ def test_too_much_is_refused_before_anything_is_written(short: forebay.Scenario,
         forebay.run(deep, jobs=1)
 
 
-def test_numpy_goes_in(short: forebay.Scenario) -> None:
+def test_numpy_numbers_and_arrays_are_accepted(short: forebay.Scenario) -> None:
     assert len(forebay.run(short, seeds=numpy.int64(2))) == 4
     assert len(forebay.run(short, seeds=numpy.array([3, 9]))) == 4
     axes = forebay.read(short, vary={"flows.ftp.count": numpy.arange(2, 4), "topology.bottleneck.loss": numpy.linspace(0, 0.01, 3)})
@@ -151,7 +151,7 @@ def test_numpy_goes_in(short: forebay.Scenario) -> None:
     assert forebay.read(short, set={"title": "queue 😀"}).title == "queue 😀"
 
 
-def test_typos_are_found(short: forebay.Scenario) -> None:
+def test_unknown_names_raise_errors(short: forebay.Scenario) -> None:
     results = forebay.run(short)
     with pytest.raises(forebay.ScenarioError):
         results.quantity("nope")
@@ -227,7 +227,7 @@ print(os.waitpid(child, 0)[1])
 
 
 @pytest.mark.parametrize(("code", "says"), [(STUCK, "refused"), (LOCKS, "done"), (AGAIN, "within"), (FORK, "0")])
-def test_nothing_blocks_forever(code: str, says: str, tmp_path: Path) -> None:
+def test_stuck_timers_locks_nesting_and_forks_end(code: str, says: str, tmp_path: Path) -> None:
     words = [sys.executable, "-c", code, str(CASE_1), str(tmp_path / "out")]
     told = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
     assert told.stdout.strip() == says, told.stderr
@@ -250,7 +250,7 @@ def test_running_law_can_list_disciplines(short: forebay.Scenario) -> None:
     assert ran > 0 and len(found) > ran and set(found) == {(31, "pi")}
 
 
-def test_what_start_raises_is_raised(short: forebay.Scenario) -> None:
+def test_exception_in_start_reaches_the_caller(short: forebay.Scenario) -> None:
     class Late(forebay.Law):
         name = "edge_late"
 
@@ -263,7 +263,7 @@ def test_what_start_raises_is_raised(short: forebay.Scenario) -> None:
         forebay.Discipline("edge_late")
 
 
-def test_environment_limits(short: forebay.Scenario) -> None:
+def test_environment_checks_arguments_and_ends_episodes(short: forebay.Scenario) -> None:
     gym, gymnasium = pytest.importorskip("forebay.gym"), pytest.importorskip("gymnasium")
     with pytest.raises(ValueError, match="num_envs"):
         gym.AqmVectorEnv(short, 0)
@@ -294,5 +294,5 @@ def test_environment_limits(short: forebay.Scenario) -> None:
     assert course(4)[14, :, 1].min() > 0.9, "by the time that it really took"
 
 
-def test_scenarios_are_copied(short: forebay.Scenario) -> None:
+def test_copied_scenarios_are_equal(short: forebay.Scenario) -> None:
     assert copy.deepcopy(short).hash == short.hash and os.getcwd() not in repr(short)

@@ -14,7 +14,7 @@ from conftest import REPOSITORY
 
 
 @pytest.mark.parametrize("page", ["quick-start", "tutorial"])
-def test_the_lines_of_a_chapter(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_code_of_a_chapter_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     text = (REPOSITORY / "docs" / f"{page}.md").read_text()
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
@@ -28,7 +28,7 @@ def test_the_lines_of_a_chapter(page: str, tmp_path: Path, monkeypatch: pytest.M
     assert [picture for picture in tmp_path.glob("*.png") if picture.stat().st_size > 10_000]
 
 
-def test_a_small_policy_beats_pi() -> None:
+def test_example_policy_learns_to_beat_pi() -> None:
     script = REPOSITORY / "examples" / "learn_an_aqm.py"
     told = [
         subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout for _ in range(2)

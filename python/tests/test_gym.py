@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(find_spec("gymnasium") is None, reason="gymnasiu
 TEN = {"flows.ftp.count": 10, "duration": "2s", "warmup": "0s"}
 
 
-def test_gymnasiums_own_checker() -> None:
+def test_environment_passes_the_checker_of_gymnasium() -> None:
     from gymnasium.utils.env_checker import check_env
 
     env = gymnasium.make(ID, scenario=str(CASE_1), set=TEN)
@@ -48,7 +48,7 @@ def test_vectorised_environment_equals_the_single_one() -> None:
     assert not (rows[0] == rows[1]).all(), "another seed"
 
 
-def test_the_same_seed_is_the_same_episode() -> None:
+def test_same_seed_gives_the_same_episode() -> None:
     def course(seed: int, jobs: int) -> Any:
         env = AqmVectorEnv(CASE_1, 4, set=TEN, jobs=jobs, step_s=0.02)
         rows = [env.reset(seed=seed)[0]]
@@ -95,7 +95,7 @@ def test_agent_sets_parameters() -> None:
         AqmVectorEnv(CASE_1, 1, set=TEN, aqm="pi", action={"q_ref": (1, 2)}, observation=["raqm.p"])
 
 
-def test_an_agent_can_do_what_pi_does() -> None:
+def test_pi_as_agent_approximates_built_in_pi() -> None:
     """PI as an agent equals built-in PI, except for the time within a step: mean queues agree within a few packets."""
     env = AqmVectorEnv(CASE_1, 1, set=TEN | {"duration": "60s"}, observation=["queue_packets"], step_s=1 / 170)
     rows, _ = env.reset(seed=[1])

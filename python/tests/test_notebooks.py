@@ -77,7 +77,7 @@ def executed(path: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @each
-def test_a_notebook_gives_its_outputs_again(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_reproduces_its_committed_outputs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     book = executed(path, tmp_path, monkeypatch)
     if os.environ.get("FOREBAY_BLESS"):
         import nbformat
@@ -94,7 +94,7 @@ def shows(source: str) -> bool:
 
 
 @each
-def test_a_notebook_has_outputs(path: Path) -> None:
+def test_committed_notebook_has_outputs(path: Path) -> None:
     book = read(path)
     assert path.stat().st_size <= LARGEST and book.metadata == METADATA
     assert [cell.execution_count for cell in codes(book)] == list(range(1, len(codes(book)) + 1))

@@ -58,7 +58,7 @@ def rich(short: forebay.Scenario) -> forebay.Scenario:
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 @pytest.mark.parametrize("kept", [False, True])
-def test_results_pickle(short: forebay.Scenario, tmp_path: Path, copied: Any, kept: bool) -> None:
+def test_results_survive_pickling_and_copying(short: forebay.Scenario, tmp_path: Path, copied: Any, kept: bool) -> None:
     results = forebay.run(rich(short), seeds=2, output=tmp_path / "out" if kept else None)
     same_results(copied(results), results)
     assert len(results.series), "also once its tables have been asked for"
@@ -75,7 +75,7 @@ def found(scenario: forebay.Scenario, seed: int) -> forebay.Results:
     return forebay.run(scenario, seeds=[seed], jobs=1, progress=False)
 
 
-def test_results_come_from_other_processes(short: forebay.Scenario) -> None:
+def test_results_can_return_from_other_processes(short: forebay.Scenario) -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         apart = list(pool.map(found, [short] * 2, [1, 2]))
     for seed, results in zip([1, 2], apart):
@@ -85,7 +85,7 @@ def test_results_come_from_other_processes(short: forebay.Scenario) -> None:
         assert [run["fingerprint"] for run in results.runs] == [run["fingerprint"] for run in here.runs]
 
 
-def test_results_are_read_without_their_classes(short: forebay.Scenario, tmp_path: Path) -> None:
+def test_results_unpickle_without_their_discipline_classes(short: forebay.Scenario, tmp_path: Path) -> None:
     results = forebay.run(rich(short), output=tmp_path / "out")
     (tmp_path / "pickle").write_bytes(pickle.dumps(results))
     code = "import sys, pickle; r = pickle.load(open(sys.argv[1], 'rb')); print(len(r.series), sorted(set(r.labels)))"
@@ -97,7 +97,7 @@ def test_results_are_read_without_their_classes(short: forebay.Scenario, tmp_pat
         pickle.loads((tmp_path / "pickle").read_bytes()).series
 
 
-def test_tables_pickle(short: forebay.Scenario, tmp_path: Path) -> None:
+def test_tables_survive_pickling_and_copying(short: forebay.Scenario, tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     results = forebay.run(rich(short))
     for table in (results.summary, results.series, results.flows):
@@ -167,7 +167,7 @@ def test_foreign_pickles_are_refused(short: forebay.Scenario, tmp_path: Path) ->
             pickle.loads(whole[:length])
 
 
-def test_rows_that_do_not_fit_are_refused(short: forebay.Scenario) -> None:
+def test_columns_of_unequal_length_are_refused(short: forebay.Scenario) -> None:
     kind, (title, compare, runs, place) = forebay.run(short)._native.__reduce__()
     uneven = runs[0].replace(b'"queue_pkts":[', b'"queue_pkts":[1.0,', 1)
     assert uneven != runs[0]
@@ -201,7 +201,7 @@ class Remembers(forebay.Law):
         return 0.01
 
 
-def test_what_a_law_sees_pickles(short: forebay.Scenario) -> None:
+def test_packets_and_stored_samples_survive_copying(short: forebay.Scenario) -> None:
     queue = forebay.Discipline("droptail", packet=500)
     queue.enqueue(0.5, 321, flow=7, ecn=True)
     packet = queue.dequeue(0.75)

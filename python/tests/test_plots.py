@@ -18,7 +18,7 @@ if find_spec("matplotlib"):
 pytestmark = pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
 
 
-def test_pictures_of_results(short: forebay.Scenario) -> None:
+def test_plots_of_results_have_lines_and_labels(short: forebay.Scenario) -> None:
     results = forebay.run(short, seeds=3)
     course = results.plot()
     assert [line.get_label() for line in course.get_lines()] == results.labels
@@ -32,7 +32,7 @@ def test_pictures_of_results(short: forebay.Scenario) -> None:
     matplotlib.pyplot.close("all")
 
 
-def test_a_map() -> None:
+def test_stability_map_is_drawn() -> None:
     design = REPOSITORY / "examples" / "pi-design.toml"
     for cells, aqm in ((8, "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200"), (3, "raqm_plus q0=100")):
         ax = plots.stability_map(theory.stability_map(design, "flows=5..250", "rtt=40ms..1s", aqm=aqm, cells=cells))

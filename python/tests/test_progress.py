@@ -107,7 +107,7 @@ def test_a_bar_begins_again_with_each_batch(bars: list[Fake]) -> None:
     assert bar.totals == [10, 20] and bar.closed == 1 and bar.share == 1
 
 
-def test_a_notebook_keeps_no_bar(
+def test_notebook_removes_the_bar_at_the_end(
     bars: list[Fake], short: forebay.Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look(monkeypatch, Notebook())
@@ -115,7 +115,7 @@ def test_a_notebook_keeps_no_bar(
     assert [bar.options["leave"] for bar in bars] == [False] and bars[0].closed == 1
 
 
-def test_no_bar_where_nobody_looks(
+def test_no_bar_in_files_unless_requested(
     bars: list[Fake], short: forebay.Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forebay.run(short, progress=False)
@@ -160,7 +160,7 @@ def test_an_interrupt_closes_the_bar(
     assert [bar.closed for bar in bars] == [1] and bars[0].share < 1
 
 
-def test_text_without_tqdm(
+def test_without_tqdm_progress_is_text(
     short: forebay.Scenario, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)

@@ -29,7 +29,7 @@ def without_time(runs: list[dict[str, object]]) -> list[dict[str, object]]:
     return [{name: value for name, value in run.items() if name != "cpu_seconds"} for run in runs]
 
 
-def test_it_is_what_the_program_does(tmp_path: Path, short: forebay.Scenario) -> None:
+def test_python_runs_equal_those_of_the_program(tmp_path: Path, short: forebay.Scenario) -> None:
     file = tmp_path / "case.toml"
     file.write_text(short.to_toml())
     told = program("run", str(file), "--aqm", "raqm q0=50", "--aqm", "droptail", "--runs", "2", "--json", cwd=tmp_path)
@@ -54,7 +54,7 @@ def test_both_directions_run_the_disciplines(tmp_path: Path, short: forebay.Scen
     assert pickle.loads(pickle.dumps(both)).hash == both.hash != forebay.scenarios.read(short, aqm="codel").hash
 
 
-def test_results_are_tables(short: forebay.Scenario) -> None:
+def test_results_are_tables_of_numpy_columns(short: forebay.Scenario) -> None:
     results = forebay.run(short, seeds=[3, 5])
     assert len(results) == 4 and results.labels == ["raqm q0=50", "droptail"]
     summary = results.summary
@@ -79,7 +79,7 @@ def test_results_are_tables(short: forebay.Scenario) -> None:
     assert "raqm q0=50" in str(results) and "±" in str(results)
 
 
-def test_arrow_takes_it_without_a_copy(short: forebay.Scenario) -> None:
+def test_arrow_reads_tables_without_a_copy(short: forebay.Scenario) -> None:
     pandas, polars, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     results = forebay.run(short)
     frame = polars.DataFrame(results)
@@ -92,7 +92,7 @@ def test_arrow_takes_it_without_a_copy(short: forebay.Scenario) -> None:
     assert pandas.DataFrame.from_arrow(results)["label"].tolist() == ["raqm q0=50", "droptail"]
 
 
-def test_a_table_is_a_parquet_file(tmp_path: Path, short: forebay.Scenario) -> None:
+def test_table_is_written_as_parquet_file(tmp_path: Path, short: forebay.Scenario) -> None:
     polars = pytest.importorskip("polars")
     results = forebay.run(short)
     results.summary.write_parquet(tmp_path / "summary.parquet")
@@ -179,7 +179,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("where", ["start", "update"])
-def test_ctrl_c_reaches_a_loop_without_end(tmp_path: Path, where: str) -> None:
+def test_ctrl_c_interrupts_an_endless_python_loop(tmp_path: Path, where: str) -> None:
     words = [sys.executable, "-c", ENDLESS, str(CASE_1), where]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         watchdog = threading.Timer(60, process.kill)
@@ -192,7 +192,7 @@ def test_ctrl_c_reaches_a_loop_without_end(tmp_path: Path, where: str) -> None:
     assert process.returncode == 0
 
 
-def test_scenarios_are_built(short: forebay.Scenario) -> None:
+def test_scenarios_can_be_built_from_objects(short: forebay.Scenario) -> None:
     built = forebay.build(
         title="built",
         duration="4s",
@@ -215,7 +215,7 @@ def test_scenarios_are_built(short: forebay.Scenario) -> None:
         )
 
 
-def test_flows_say_their_codepoint() -> None:
+def test_flows_send_the_requested_ecn_codepoint() -> None:
     built = forebay.build(
         duration="4s",
         packet=500,
@@ -250,6 +250,6 @@ def test_the_console_command_is_the_program(tmp_path: Path) -> None:
     assert [one["name"] for one in listed["disciplines"]] == forebay.disciplines()
 
 
-def test_importing_it_imports_little() -> None:
+def test_import_loads_no_large_packages() -> None:
     code = "import sys, forebay; print([m for m in ('numpy', 'matplotlib', 'gymnasium', 'ray', 'asyncio') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

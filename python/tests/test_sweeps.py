@@ -31,7 +31,7 @@ def here(short: forebay.Scenario, tmp_path_factory: pytest.TempPathFactory) -> f
     return forebay.sweep(short, vary=VARY, seeds=2, output=tmp_path_factory.mktemp("here") / "out")
 
 
-def test_in_process(here: forebay.Results, short: forebay.Scenario) -> None:
+def test_sweep_without_executor_equals_run(here: forebay.Results, short: forebay.Scenario) -> None:
     assert len(here) == 3 * 2 * 2
     assert found(here) == found(forebay.run(short, vary=VARY, seeds=2))
     assert here.directory is not None
@@ -41,7 +41,7 @@ def test_in_process(here: forebay.Results, short: forebay.Scenario) -> None:
     assert sorted(shards["fingerprint"]) == sorted(summary["fingerprint"]) and len(shards) == 12
 
 
-def test_results_are_where_the_program_puts_them(
+def test_sweep_results_are_below_the_runs_folder(
     short: forebay.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -82,7 +82,7 @@ EXECUTORS = {"threads": thread_executor, "processes": pool_executor, "dask": das
 
 
 @pytest.mark.parametrize("name", EXECUTORS)
-def test_every_executor(name: str, here: forebay.Results, short: forebay.Scenario, tmp_path: Path) -> None:
+def test_every_executor_gives_the_same_results(name: str, here: forebay.Results, short: forebay.Scenario, tmp_path: Path) -> None:
     for executor in EXECUTORS[name]():
         results = forebay.sweep(short, vary=VARY, seeds=2, executor=executor, output=tmp_path / "out")
         assert found(results) == found(here), "to the last bit"
@@ -164,7 +164,7 @@ def test_custom_classes_reach_workers(short: forebay.Scenario, tmp_path: Path) -
         assert found(results) == found(forebay.run(short, aqm=[Mine], seeds=2))
 
 
-def test_workers_that_do_not_reach_the_directory(short: forebay.Scenario, tmp_path: Path) -> None:
+def test_workers_without_the_directory_return_records(short: forebay.Scenario, tmp_path: Path) -> None:
     """Workers return their records as bytes, and the caller stores them."""
     from forebay import _native
 
@@ -203,7 +203,7 @@ def test_sweeps_with_one_directory_take_turns(short: forebay.Scenario, tmp_path:
         assert [done.result() for done in [threads.submit(go) for _ in range(2)]] == [8, 8]
 
 
-def test_a_sweep_follows_no_link_at_its_token(short: forebay.Scenario, tmp_path: Path) -> None:
+def test_sweep_does_not_follow_symlinked_token_file(short: forebay.Scenario, tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("precious")
     forebay.run(short, output=tmp_path / "out")
     (tmp_path / "out" / "sweep.token").symlink_to("../victim")

@@ -18,7 +18,7 @@ DESIGN = REPOSITORY / "examples" / "pi-design.toml"
 PI = "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200"
 
 
-def test_stability() -> None:
+def test_stability_depends_on_the_flow_count() -> None:
     [found] = theory.stability(DESIGN, aqm=PI, critical=True)
     assert found["stable"] and found["rtt_ms"] == pytest.approx(246, abs=1.5)
     assert 0 < found["critical_flows"] < 60
@@ -30,14 +30,14 @@ def test_stability() -> None:
         theory.stability(DESIGN, aqm="pi q_ref=nought")
 
 
-def test_a_map_is_arrays() -> None:
+def test_stability_map_consists_of_arrays() -> None:
     found = theory.stability_map(DESIGN, "flows=5..250", "rtt=40ms..1s", aqm=PI, cells=12)
     assert found["x"].shape == (12,) and found["stable"].shape == (12, 12)
     assert found["x"][0] == pytest.approx(5) and found["y"][-1] == pytest.approx(1)
     assert {0.0, 1.0} <= set(found["stable"][~numpy.isnan(found["stable"])])
 
 
-def test_fluid_markov_mmpp() -> None:
+def test_fluid_markov_and_mmpp_give_results() -> None:
     [course] = theory.fluid(DESIGN, aqm=PI)
     assert len(course["t_s"]) == len(course["q_pkts"]) == len(course["p"]) > 100
     [chain] = theory.markov(DESIGN, aqm=PI, step="0.5rtt", sigma="77kbit")
@@ -77,7 +77,7 @@ def test_custom_classes_have_margins_trajectories_and_explanation() -> None:
     assert [probe["name"] for probe in told["probes"]] == ["held.p"]
 
 
-def test_what_a_class_raises_ends_the_model() -> None:
+def test_exception_in_a_law_ends_the_model() -> None:
     class Falls(forebay.Law):
         name, period = "falls", "10ms"
 
@@ -111,7 +111,7 @@ def test_built_scenario_is_accepted_too(short: forebay.Scenario) -> None:
     assert found["q_rest_pkts"] == pytest.approx(50, abs=1)
 
 
-def test_tune(tmp_path: Path) -> None:
+def test_tune_finds_parameters_and_refuses_long_runs(tmp_path: Path) -> None:
     found = theory.tune(
         DESIGN, aqm="pi q_ref=200", aims=["delay-margin>=50ms"], output=str(tmp_path / "out"), seeds=1,
         set={"duration": "20s", "warmup": "5s"},
@@ -126,7 +126,7 @@ def test_tune(tmp_path: Path) -> None:
     assert not (tmp_path / "long").exists()
 
 
-def test_explain_and_reproduce(tmp_path: Path) -> None:
+def test_explain_reproduce_and_compare_return_results(tmp_path: Path) -> None:
     raqm = forebay.explain("raqm")
     assert {"q0", "alpha"} <= {one["name"] for one in raqm["parameters"]}
     with pytest.raises(forebay.ScenarioError, match="did you mean raqm"):

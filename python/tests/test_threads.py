@@ -77,7 +77,7 @@ class Plain(forebay.Law):
         return 0.1
 
 
-def test_python_law_holds_the_lock() -> None:
+def test_other_threads_run_during_a_python_law() -> None:
     runs_beside(lambda seconds: forebay.Discipline("threads_plain").enqueue(seconds, 500), 1e3)
 
 
@@ -102,7 +102,7 @@ def ended(code: str, *words: str) -> str:
     return told.stdout.strip()
 
 
-def test_time_does_not_go_back_after_ctrl_c() -> None:
+def test_queue_clock_does_not_go_back_after_ctrl_c() -> None:
     assert ended(INTERRUPTED) == "later", "the clocks that have run have run"
 
 
@@ -161,7 +161,7 @@ def ask() -> None:
 
 
 @pytest.mark.parametrize("elsewhere", ["on", "off"])
-def test_a_call_from_its_own_code_is_refused(elsewhere: str) -> None:
+def test_discipline_cannot_call_itself(elsewhere: str) -> None:
     asked.clear()
     mine[:] = [forebay.Discipline(f"threads_curious elsewhere={elsewhere}")]
     assert mine[0].enqueue(2.0, 500) == "accepted"

@@ -194,7 +194,7 @@ fn unreadable_files_are_refused() {
 }
 
 #[test]
-fn every_wrong_axis_is_refused() {
+fn every_wrong_sweep_axis_is_refused() {
     let place = Place::new("axes");
     place.write("varied.toml", &format!("{SCENARIO}\n[vary]\n\"flows.ftp.count\" = [5, 10]\n"));
     for (vary, says) in [
@@ -324,7 +324,7 @@ fn results_of_another_scenario_are_not_overwritten() {
 }
 
 #[test]
-fn run_over_budget_is_refused_with_the_estimate() {
+fn run_too_large_is_refused_with_its_estimate() {
     let place = Place::new("too-much");
     let long = ["run", "short.toml", "--set", "duration=60000s", "--runs", "20000", "--jobs", "2", "-o", "out"];
     let ended = place.run(&long);

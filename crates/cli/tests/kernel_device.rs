@@ -68,9 +68,10 @@ fn said(out: &Output) -> String {
     String::from_utf8_lossy(&out.stderr).trim().to_string()
 }
 
-/// The role of the second process of a load; without a role it does nothing.
+/// The client or server process of a TCP load. It is a test of this program, so that a test can start it; if the
+/// environment names no role, it does nothing.
 #[test]
-fn role() {
+fn plays_a_child_process() {
     crate::wire::play();
 }
 
@@ -459,7 +460,7 @@ fn daemon_under_nohup_ends_on_request() {
 }
 
 #[test]
-fn wrong_input_changes_nothing() {
+fn wrong_input_leaves_the_device_unchanged() {
     let Some(rig) = rig() else { return };
     let before = rig.qdisc();
     for (words, says) in [

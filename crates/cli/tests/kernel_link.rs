@@ -71,7 +71,7 @@ fn forebay(words: &[&str]) -> Output {
 
 /// The command that plays one of the roles below behind a link.
 fn role(name: &str) -> String {
-    format!("env ROLE={name} {}/roles --exact kernel_link::a_role --nocapture", place().display())
+    format!("env ROLE={name} {}/roles --exact kernel_link::plays_a_child_process --nocapture", place().display())
 }
 
 /// Counts do not depend on timing: late packets only come in bursts.
@@ -145,9 +145,10 @@ fn number(of: &Value, path: &str) -> f64 {
     of.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} of {of}"))
 }
 
-/// The client and server processes of this file: a test that does nothing unless a role is requested.
+/// A client or server process behind a link. It is a test of this program, so that a test can start it; if the variable
+/// ROLE does not name a role, it does nothing.
 #[test]
-fn a_role() {
+fn plays_a_child_process() {
     match std::env::var("ROLE").as_deref() {
         Ok("sink") => sink(),
         Ok("source") => source(6 << 20),
@@ -317,7 +318,7 @@ fn tun_port_forwards_packets() {
 }
 
 #[test]
-fn link_variable_in_environment_is_ignored() {
+fn forebay_link_variable_set_by_user_is_ignored() {
     let out = as_user(&place().join("forebay"))
         .env("FOREBAY_LINK", "0")
         .args(["link", "--", "sh", "-c", "echo $FOREBAY_FAR"])
@@ -348,8 +349,8 @@ fn marks_that_are_sent_are_received() {
     assert!(marked > 10.0 && marked == received, "{marked} marked, {received} received: {said}");
 }
 
-/// Datagrams faster than the link, under DualPI2 without an L queue, which marks ECT(0) and drops ECT(1) and Not-ECT (RFC 9331
-/// section 5.1).
+/// Sends datagrams faster than the link, under DualPI2 without an L queue, which marks ECT(0) and drops ECT(1) and
+/// Not-ECT (RFC 9331 section 5.1).
 #[test]
 fn datagrams_carry_the_requested_codepoint() {
     for (ecn, is_marked) in [("\"ect0\"", true), ("\"ect1\"", false), ("false", false)] {
@@ -648,9 +649,10 @@ fn offloaded_tunnel_segments_are_an_error() {
     assert!(timing["faults"].to_string().contains("offload"), "{document}");
 }
 
-/// Without an output directory the series is not used, and not kept. With one it has a bound, reached after hours.
+/// Without an output directory `forebay link` does not keep the time series of the queue. With one, the series has a
+/// maximum number of rows, which is reached only after hours.
 #[test]
-fn memory_does_not_grow_without_results() {
+fn memory_is_constant_without_an_output_directory() {
     let words = ["link", "--sample", "10us", "--late", "500ms", "--"];
     let mut command = as_user(&place().join("forebay"));
     command.args(words).args(role("drip").split(' '));
@@ -670,7 +672,8 @@ fn memory_does_not_grow_without_results() {
     assert!(after < before + 2048, "from {before} to {after} kB");
 }
 
-/// The estimate of work over the budget must not leave a thread: each real run forks this process.
+/// With --force the estimate of time and memory must not leave a thread: each run with real packets forks this process,
+/// which is possible only with one thread.
 #[test]
 fn force_runs_a_scenario_over_budget() {
     let file = place().join("long.toml");

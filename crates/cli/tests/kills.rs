@@ -98,7 +98,7 @@ fn a_hundred_kills_lose_no_finished_run() {
 }
 
 #[test]
-fn changed_file_is_run_again() {
+fn run_with_damaged_result_file_is_repeated() {
     let place = Place::new("rot");
     let out = place.dir.join("out");
     place.run(&SWEEP).good();

@@ -51,7 +51,7 @@ fn plot_errors_name_wrong_figure_format_and_width() {
 }
 
 #[test]
-fn figures_of_a_scenario_need_no_new_runs() {
+fn figure_added_to_a_scenario_needs_no_runs() {
     let place = Place::new("figures");
     let base = fs::read_to_string(place.dir.join("short.toml")).unwrap();
     place.run(&["run", "short.toml", "--runs", "1", "-o", "out", "-q"]).good();

@@ -68,7 +68,7 @@ fn several_papers_refuse_a_directory_with_other_files() {
 }
 
 #[test]
-fn readings_are_kept_and_summarised() {
+fn interpretations_of_a_paper_are_kept_and_summarised() {
     let place = Place::new("readings");
     let words = ["readings", "raqm", "--readings", "1", "--confirm", "0", "-o", "out"];
     let printed = place.run(&words).good().stdout;

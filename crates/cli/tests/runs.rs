@@ -48,7 +48,7 @@ fn a_run_prints_tables_and_writes_all_files() {
     assert_eq!((quiet.stdout, quiet.stderr.as_str()), (ended.stdout, ""));
 }
 
-/// The example's three bottlenecks: each has its tables, the first one also differences and settling.
+/// The parking lot of the example has three bottlenecks. Each has its tables; only the first one also has differences.
 #[test]
 fn every_link_under_study_has_its_table() {
     let place = Place::new("links");
@@ -68,7 +68,7 @@ fn every_link_under_study_has_its_table() {
     assert!(printed.contains(said), "{printed}");
 }
 
-/// A link that keeps its own discipline is shown with it, whether it is the first link or not.
+/// A link whose discipline is not compared is shown with this discipline, whether it is the first link or not.
 #[test]
 fn table_heading_names_a_links_fixed_discipline() {
     let place = Place::new("own-disciplines");
@@ -189,7 +189,8 @@ fn report_builds_the_page_again() {
     assert!(ended.stderr.contains("out/meta.json"), "{ended:?}");
 }
 
-/// Under --json a report that cannot be written is the one document, without it the last word.
+/// If report.html cannot be written, the exit code is 1. With --json the error is the only document on stdout; without
+/// it the results are printed on stdout, and the error on stderr.
 #[test]
 fn unwritable_report_is_an_error() {
     let place = Place::new("no-report");

@@ -416,7 +416,8 @@ fn tc_lacking_a_discipline_is_reported() {
     }
 }
 
-/// Where tc is not followed: output that it does not read itself, and arguments that it reads only in part.
+/// Our reader differs from tc in two cases: it accepts quantities that tc prints but does not read, and it refuses
+/// arguments of which tc reads only a part.
 #[test]
 fn only_listed_differences_from_tc_exist() {
     let oracle = match Oracle::new() {
@@ -435,7 +436,7 @@ fn only_listed_differences_from_tc_exist() {
     }
 }
 
-/// An oracle without answers would agree with everything.
+/// Checks that the parameters in tc's system call are found: without them the comparison with tc would always pass.
 #[test]
 fn netlink_messages_are_parsed() {
     let dump = " * 76 bytes in buffer 0\n\

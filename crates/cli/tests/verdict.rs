@@ -85,7 +85,7 @@ fn table_has_only_the_requested_columns() {
 }
 
 #[test]
-fn settling_is_shown_only_with_a_reference() {
+fn settling_time_is_shown_only_with_reference_queue() {
     let place = Place::new("settling");
     let run = |more: &[&str]| place.run(&[&["run", "short.toml", "--runs", "2", "-q"], more].concat()).good().stdout;
     assert!(!run(&[]).contains("settling"));

@@ -111,7 +111,7 @@ fn lock_of_a_killed_process_is_released() {
 }
 
 #[test]
-fn an_interruption_ends_the_wait() {
+fn interruption_ends_the_wait_for_the_lock() {
     let place = Place::new("interrupted");
     let words = ["run", "short.toml", "--runs", "20000", "--set", "duration=20s", "-o", "out"];
     let mut first = begin(&mut place.command(&words));

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn overdue_input_is_found() {
+    fn input_that_takes_too_long_is_found() {
         let tried = (Instant::now(), b"red".to_vec());
         std::thread::sleep(Duration::from_millis(2));
         assert_eq!(overdue(Some(&tried), Duration::from_millis(1)), Some(b"red".to_vec()));

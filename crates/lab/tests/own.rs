@@ -34,7 +34,8 @@ fn duplicate_and_built_in_names_are_refused() {
     assert!(!own::register(forebay_aqm::base::own::Own::aqm::<forebay_aqm::aqm::red::Red>("my_red")));
 }
 
-/// A discipline behind a pointer gives the same packets.
+/// A built-in discipline that is registered again under another name is called through a pointer. It gives the same
+/// packets.
 #[test]
 fn copy_of_built_in_discipline_gives_same_run() {
     own::register(forebay_aqm::base::own::Own::law::<forebay_aqm::law::pi::Pi>("my_pi"));

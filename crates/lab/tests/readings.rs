@@ -1,4 +1,5 @@
-//! The search of readings on synthetic papers, of which the reading is known.
+//! The search for readings on a synthetic paper. A reading is one choice of every setting that a paper leaves open.
+//! Here the reading that gives the paper's numbers is known.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -127,7 +128,7 @@ fn planted_reading_is_found() {
 }
 
 #[test]
-fn impossible_claims_have_no_reading() {
+fn impossible_claims_hold_under_no_reading() {
     // No queue exceeds a buffer of 240 packets, and no queue is below and above 20 packets.
     let bench = bench([[250.0, 300.0], [0.0, 20.0], [0.0, 240.0]]);
     let trials = searched(&bench, 96, &mut Log::none()).unwrap();
@@ -157,14 +158,14 @@ fn search_continues_after_an_interruption() {
 }
 
 #[test]
-fn dimension_that_changes_nothing_is_refused() {
+fn open_setting_that_changes_nothing_is_refused() {
     let lost = READINGS.replace("topology.bottleneck.queue", "topology.middle.queue");
     let error = Bench::new(&claims([[0.0, 1.0]; 3]), &[("own", SCENARIO)], &lost).err().unwrap();
     assert!(error.starts_with("dimension buffer: no scenario takes it: own: "), "{error}");
 }
 
 #[test]
-fn every_value_of_every_setting_is_valid() {
+fn every_candidate_of_every_open_setting_is_valid() {
     for paper in forebay_lab::papers::PAPERS {
         let bench = Bench::new(paper.claims, paper.scenarios, paper.readings);
         let bench = bench.unwrap_or_else(|error| panic!("{}: {error}", paper.name));

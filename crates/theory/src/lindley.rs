@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn mixed_bound_gives_nonnegative_slope() {
+    fn bound_for_unequal_delays_gives_nonnegative_slope() {
         for sources in [1, 20, 40] {
             let one = example(sources, 1.0);
             if one.equilibrium() > 0.0 {

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn solutions_match_the_worked_table() {
+    fn solutions_match_the_table_of_worked_values() {
         for (phases, th, mean, delay_ms, losses, total) in [
             (1, Some(0.95), 22.965, 27.827, [0.01488, 0.01583, 0.02895, 0.01406], 0.01751),
             (2, Some(0.95), 22.397, 27.111, [0.01403, 0.01494, 0.02730, 0.01323], 0.01651),
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn marking_function_counts_the_arrival() {
+    fn threshold_marker_counts_the_arriving_packet() {
         assert_eq!(
             [94, 95, 96, 100].map(|n| threshold(n, 100, 0.95)).map(|d| (d * 1e9).round() / 1e9),
             [0.0, 0.0, 0.2, 1.0]

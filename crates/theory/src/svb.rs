@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn lemma_matches_the_worked_table() {
+    fn lemma_3_1_matches_table_of_worked_values() {
         for (flows, p, omega, [low, middle, high]) in [
             (30.0, 0.060, 5.184, [1263.0, 1748.8, 2356.0]),
             (50.0, 0.1667, 6.621, [369.7, 528.1, 726.1]),

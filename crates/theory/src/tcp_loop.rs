@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn equilibrium_matches_the_example() {
+    fn equilibrium_matches_the_worked_example() {
         let rest = example(60.0);
         assert!((rest.window() - 15.375).abs() < 1e-9 && (rest.p() - 0.008_461).abs() < 1e-6);
     }

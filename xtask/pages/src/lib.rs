@@ -37,7 +37,7 @@ mod tests {
     use super::fill;
 
     #[test]
-    fn block_tags_leave_no_empty_lines() {
+    fn template_block_tags_leave_no_empty_lines() {
         let rows = serde_json::json!({ "rows": [["a|b", 1.0], ["c", 2.5]] });
         let text =
             fill("x\n{% for row in rows %}\n| {{ row[0]|cell }} | {{ row[1]|fixed(2) }} |\n{% endfor %}\ny\n", &rows);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_puts_its_name_before_findings() {
+    fn failures_and_skips_begin_with_stage_name() {
         let mut all = Tally::default();
         all.stage("two", "second", |tally| {
             tally.check("good", Ok(()));

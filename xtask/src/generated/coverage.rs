@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_stand_in_order_of_section() {
+    fn rfc_requirements_are_listed_in_section_order() {
         let rows = "| 5.9 | MUST | first. | `crates/x/tests/rfc.rs::first` |\n\
                     | 5.10 | SHOULD | mark below a tenth. | `crates/x/tests/rfc.rs::marks` |\n";
         assert!(

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn renewal_changes_only_the_list_of_disciplines() {
+    fn updating_readme_changes_only_its_discipline_list() {
         let tree = Tree::read().unwrap();
         let new = renewed(&tree, &format!("above\n{BEGIN}\nold\n{END}\nbelow\n")).unwrap();
         assert!(new.starts_with("above\n") && new.ends_with("\nbelow\n") && !new.contains("old\n"));

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_reproduce_prints() {
+    fn reads_verdicts_from_json_output_of_reproduce() {
         let text = r#"{"version":1,"claims":[{"id":"X-1","verdict":"refuted","runs":3}],"summary":{}}"#;
         assert_eq!(parse(text), Ok(verdicts(&[("X-1", "refuted")])));
         for bad in ["", "{}", r#"{"claims":[{"id":"X-1"}]}"#, "progress\n{}"] {

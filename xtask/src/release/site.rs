@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_may_contain_blanks() {
+    fn build_paths_may_contain_blanks() {
         let site = Site { home: "/a b".into(), cargo: "/c d".into(), epoch: "0".into() };
         let mut command = Command::new("cargo");
         site.builds(&mut command);

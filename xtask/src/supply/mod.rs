@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_packages_without_faults_skip_the_check() {
+    fn packages_without_vulnerability_data_skip_the_check() {
         assert_eq!(of(&[CLEAN]), Some(Answer::Clean));
         assert_eq!(of(&[CLEAN, FAULTY, UNKNOWN]), Some(Answer::Faults("b: PYSEC-1, CVE-2".into())));
         let unknown = of(&[CLEAN, UNKNOWN]);

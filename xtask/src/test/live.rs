@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn names_missing_requirements_of_the_requested_use() {
+    fn names_requirements_that_a_command_lacks() {
         let document = serde_json::json!({ "findings": [
             { "name": "namespaces", "for": "link, run --on kernel", "ok": false, "missing": "not permitted" },
             { "name": "rights", "for": "attach", "ok": false, "missing": "no" },

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn p_reaches_one_after_1000_growing_periods() {
+    fn p_reaches_one_after_1000_overloaded_periods() {
         let mut aaqm = Aaqm::build(&Params::default(), &LINK);
         let dt = aaqm.period(0);
         let sample =

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn load_sets_the_rate_term() {
+    fn rate_term_is_the_excess_fraction_of_load() {
         // Experiment 1 with N = 300 offers 1.5 C: a third is in excess, and q = q_ref adds no correction.
         assert!((rate_term(1.5, 1.0, 0.01, false) - 1.0 / 3.0).abs() < 1e-15);
         assert!((drop_probability(1.0 / 3.0, 40.0, 40.0, 0.1) - 1.0 / 3.0).abs() < 1e-15);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn smooth_switch_removes_the_jump_at_full_load() {
+    fn smooth_switch_removes_jump_of_rate_term() {
         // Just above gamma the paper's p_a falls from 0.01 to almost 0.
         assert_eq!(rate_term(1.0, 1.0, 0.01, false), 0.01);
         assert!(rate_term(1.001, 1.0, 0.01, false) < 0.001);

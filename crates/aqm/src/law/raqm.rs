@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn c_matches_hand_calculation() {
+    fn factor_c_of_eq_13_matches_hand_calculation() {
         for (x, want) in [(0.1, 6.543), (0.5, 4.394_449), (0.9, 4.0134), (0.99, 4.00013), (1.0, 4.0)] {
             assert!((c(x, 1e3) - want).abs() < 5e-4, "c({x}) = {}", c(x, 1e3));
             assert!((c(2.0 - x, 1e3) - c(x, 1e3)).abs() < 6e-7, "symmetry at {x}, up to the series' end");
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn filter_starts_at_zero_or_first_rate() {
+    fn rate_filter_starts_at_zero_or_first_sample() {
         let after = |settings: &str, bytes: [u64; 2]| {
             let raqm = after(settings, bytes.map(|bytes| (bytes, 0.0)));
             (raqm.r, raqm.r0)
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn carried_p_is_scaled_by_the_queue_each_period() {
+    fn with_carry_queue_scales_p_in_every_period() {
         // The rate is r0 exactly, so that eq. (3) leaves p as it is.
         let after = |settings: &str, queues: [f64; 2]| after(settings, queues.map(|queue| (1_000_000, queue))).p;
         // 0.0002 x 75/50 x 25/50, and the listing's 0.0002.

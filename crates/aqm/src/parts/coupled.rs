@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn accumulated_sum_must_exceed_one() {
+    fn accumulated_probability_above_one_gives_a_signal() {
         let mut tosses = Tosses::new(Toss::Accumulate);
         let told: [bool; 6] = core::array::from_fn(|_| tosses.linear(0.5, [0.0; 2]));
         assert_eq!(told, [false, false, true, false, true, false], "0.5, 1.0, 1.5 and so on");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn ecn_is_disabled_by_classic_probability() {
+    fn high_classic_probability_disables_ecn() {
         let most = |k, curve| Coupling::p_cmax(k, curve);
         assert_eq!([most(2.0, 1), most(0.5, 1), most(2.0, 2), most(4.0, 1)], [0.25, 1.0, 0.0625, 0.0625]);
         let disables = |curve, p: f64| Coupling { curve, ..TWO }.disables_ecn(p);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn ramp_rises_from_800_to_1200_microseconds() {
+    fn marking_ramp_rises_from_800_to_1200_microseconds() {
         let at = |us| ramp(Span::from_micros(us), Span::from_micros(800), Span::from_micros(400));
         assert_eq!([at(0), at(800), at(900), at(1000), at(1200), at(9000)], [0.0, 0.0, 0.25, 0.5, 1.0, 1.0]);
         let step = |us| ramp(Span::from_micros(us), Span::from_micros(1000), Span::ZERO);

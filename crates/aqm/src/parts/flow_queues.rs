@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_can_leave_any_place_in_a_chain() {
+    fn queues_can_leave_a_list_at_any_position() {
         let (mut links, mut chain) = (Links::new(4), Chain::EMPTY);
         let held = |links: &Links, chain| links.walk(chain).map(|queue| queue.0).collect::<Vec<_>>();
         (0..4).for_each(|at| links.push(&mut chain, ListId(at)));

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn full_window_evicts_the_longest_idle_key() {
+    fn new_key_without_slot_evicts_longest_idle_key() {
         let mut table = PairTable::new(4, T);
         for key in 0..4 {
             table.count(key, at(u64::from(key)));

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_costs_give_weighted_round_robin() {
+    fn packets_of_cost_one_give_weighted_round_robin() {
         assert_eq!(order(&[1, 2, 3], &[1, 1, 1], 12), [0, 1, 1, 2, 2, 2, 0, 1, 1, 2, 2, 2]);
     }
 
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn total_costs_are_proportional_to_the_quanta() {
+    fn bytes_sent_are_proportional_to_the_quanta() {
         for (quanta, costs) in
             [([100, 300], [500, 500]), ([1500, 4500], [1500, 40]), ([1, 3], [40, 9000]), ([7, 21], [65, 1])]
         {

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn only_count_adds_the_packet_to_q_v() {
+    fn packet_enters_q_v_only_when_it_counts() {
         let mut buffer = VirtualBuffer::new(PKTS, &LINK);
         let mut b = Threshold::new(1.5, 0.0, buffer.capacity(), range(0.0, 2.5, 2.5));
         let packet = Packet { len: 1000, ..Packet::default() };
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_packets_count_only_with_basis_offered() {
+    fn dropped_packets_count_only_with_rate_basis_offered() {
         use RateBasis::{Accepted, Offered};
         for basis in [Accepted, Offered] {
             assert!(basis.counts(Fate::Queued { marked: false }) && basis.counts(Fate::Queued { marked: true }));
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_unit_and_bounds_follow_given_values() {
+    fn automatic_unit_and_threshold_bounds_follow_given_values() {
         let (p, b) = (Depth::Packets, Depth::Bytes);
         let none = Some(p(0.0));
         let of = |bounds: Bounds<'_>, class| (bounds.unit(&LINK), bounds.of(class, &LINK));

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn class_is_idle_from_first_empty_dequeue() {
+    fn idle_time_of_class_starts_at_empty_dequeue() {
         let mut queue = queue("w_q=0.5 min_th=50 max_th=60");
         let avg = |queue: &Queue<Wrr>| of_red(queue.discipline(), "avg");
         (0..3).for_each(|_| queue.arrive(packet(0, 1000), at(0)));

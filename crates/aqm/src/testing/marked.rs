@@ -104,7 +104,7 @@ mod tests {
     use crate::base::markers::MARKERS;
 
     #[test]
-    fn markers_drop_ce_mark_and_colour_expected_shares() {
+    fn marker_load_has_expected_drops_marks_and_colours() {
         for marker in MARKERS {
             let mut marked = Marked::of(marker).unwrap_or_else(|| panic!("no load for {}", marker.name));
             marked.run(50_000);

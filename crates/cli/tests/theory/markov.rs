@@ -71,7 +71,7 @@ fn worked_numbers_of_red_tail_are_reproduced() {
 }
 
 #[test]
-fn markov_needs_p_except_for_laws() {
+fn markov_needs_signal_probability_except_for_laws() {
     let place = place("law");
     let rows = results(&place, &["--aqm", "pi preset=ns2 q_ref=100", "--aqm", "droptail"]);
     printed(&rows[0], "q_rest_pkts", "100");

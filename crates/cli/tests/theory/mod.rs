@@ -54,7 +54,7 @@ fn pi_and_rem_with_drops_have_an_equilibrium() {
 }
 
 #[test]
-fn fluid_and_linear_loop_agree() {
+fn fluid_and_linear_model_agree_on_stability() {
     let place = place("theory-fluid");
     let aqm = ["--aqm", "pi q_ref=200", "--aqm", "rem b=200", "--aqm", "raqm_plus q0=200"];
     let with = |topic| results(&place, &[topic, "loop.toml"].iter().chain(&aqm).copied().collect::<Vec<_>>());
@@ -69,7 +69,7 @@ fn fluid_and_linear_loop_agree() {
 const CLASSES: &str = include_str!("../data/classes.toml");
 
 #[test]
-fn classes_may_share_a_queue() {
+fn classes_in_one_queue_have_an_equilibrium() {
     let place = place("theory-classes");
     place.write("classes.toml", CLASSES);
     let found = |aqm: &str| results(&place, &["stability", "classes.toml", "--aqm", aqm])[0].clone();
@@ -199,7 +199,7 @@ fn mmpp_results_equal_the_worked_example() {
 }
 
 #[test]
-fn report_draws_fluid_curve_where_scenario_asks() {
+fn report_draws_fluid_curve_if_scenario_requests_it() {
     let place = place("theory-report");
     let short = ["run", "loop.toml", "--runs", "1", "--set", "duration=5s", "--set", "warmup=1s", "--quiet"];
     let asked = [&short[..], &["--set", "report.theory=[\"fluid\"]", "-o", "asked"]].concat();

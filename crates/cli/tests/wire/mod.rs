@@ -155,7 +155,10 @@ impl Rig {
     pub(crate) fn load(&self, flows: usize, secs: u64) -> Load {
         let role = |place: usize, role: String| {
             let mut command = self.within(place, std::env::current_exe().unwrap());
-            command.args(["--exact", "kernel_device::role", "--nocapture"]).env(ROLE, role).stdout(Stdio::null());
+            command
+                .args(["--exact", "kernel_device::plays_a_child_process", "--nocapture"])
+                .env(ROLE, role)
+                .stdout(Stdio::null());
             command.spawn().unwrap()
         };
         let server = role(2, format!("server {flows}"));

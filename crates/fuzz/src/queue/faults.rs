@@ -1,4 +1,4 @@
-//! A queue with one of several faults, and a test that a history finds each of them.
+//! A queue with one of several faults, and a test that the record of its packets (the history) reveals each fault.
 
 use forebay_aqm::base::adapters::Fifo;
 use forebay_aqm::base::prelude::*;
@@ -98,7 +98,7 @@ fn found(fault: &str) -> Option<String> {
 }
 
 #[test]
-fn history_finds_every_fault_of_a_queue() {
+fn packet_history_reveals_every_fault_of_queue() {
     assert_eq!(found("none"), None);
     for (fault, words) in [
         ("twice", "packet 0 has two fates"),

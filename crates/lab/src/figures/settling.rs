@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn resettling_uses_the_mean_of_the_second_half() {
+    fn resettling_time_refers_to_mean_of_second_half() {
         let mut queue = vec![100.0; 10];
         queue.extend(vec![30.0; 90]);
         // The 5 s mean at second 11 is (100 + 4 x 30)/5 = 44, at 12 it is 30: within 30 +- 6.

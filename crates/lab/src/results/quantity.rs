@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn goodput_of_a_class_ignores_colour() {
+    fn goodput_of_class_cannot_be_restricted_to_colour() {
         close("class.0.goodput_bps", 1000.0);
         close("class.0+2.goodput_bps", 4000.0);
         close("class.0+2.received_bps", 4400.0);

@@ -1,3 +1,5 @@
+//! Tests of the readers of recorded traffic: CSV, pcap, pcapng and lists of video frames.
+
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

@@ -88,7 +88,7 @@ fn why_empty_or_with_not_run_is_refused() {
 }
 
 #[test]
-fn key_times_without_less_than_is_refused() {
+fn claim_key_times_requires_key_less_than() {
     let text = papers::find("msc").unwrap().claims;
     for (right, wrong) in
         [("less_than = \"PI\", times = 1.2", "at_most = 1, times = 1.2"), ("times = 1.2", "times = 0")]
@@ -99,9 +99,10 @@ fn key_times_without_less_than_is_refused() {
     }
 }
 
-/// Every check is evaluated without runs: it must find its contenders and axes, and then fail for lack of runs.
+/// Every check of a claim is evaluated without runs: the disciplines and axis values that it names must exist, so that
+/// it fails only because there are no runs.
 #[test]
-fn every_check_names_existing_contenders_and_axes() {
+fn every_check_names_existing_disciplines_and_axes() {
     for paper in PAPERS {
         let file = claim_file::parse(paper.claims).unwrap();
         for claim in &file.claims {

@@ -276,7 +276,7 @@ fn table_cells_have_computed_and_printed_numbers() {
 }
 
 #[test]
-fn parameter_tables_have_no_outcome() {
+fn tables_of_parameters_are_not_judged() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("given"));
     let table = page["tables"].as_array().unwrap().iter().find(|t| t["id"] == "Table 2").unwrap();
     assert!(table["caption"].as_str().unwrap().contains("not measurements"));
@@ -285,7 +285,7 @@ fn parameter_tables_have_no_outcome() {
 }
 
 #[test]
-fn seeds_come_from_section_paper_or_level() {
+fn seed_count_comes_from_section_paper_or_level() {
     let runs = |text: &str, level| Reproduction::new(paper("one", text), level, |_| true).unwrap().runs();
     let groups = 4;
     assert_eq!(runs(HEAD, Level::Quick), 2 * groups);
@@ -297,7 +297,7 @@ fn seeds_come_from_section_paper_or_level() {
 }
 
 #[test]
-fn section_is_run_for_claims_of_its_table() {
+fn section_runs_if_its_table_names_claims() {
     let other = "[[section]]\nid = \"other\"\ntitle = \"t\"\ntext = \"t\"\nscenario = \"t\"\nsubject = \"droptail\"\n";
     let table = |claims: &str| {
         let column = "{ label = \"l\", quantity = \"queue_pkts.mean\", digits = 1 }";
@@ -355,9 +355,9 @@ fn invalid_figures_and_tables_are_refused() {
     }
 }
 
-/// The contender and axis values of every curve and table row exist in the scenario of the section.
+/// The discipline and the axis values of every curve and table row exist in the scenario of its section.
 #[test]
-fn figures_and_tables_use_existing_contenders_and_cases() {
+fn figures_and_tables_use_existing_disciplines_and_cases() {
     for paper in PAPERS {
         let file = claim_file::parse(paper.claims).unwrap();
         let lines = file.figures.iter().flat_map(|f| {
@@ -420,7 +420,7 @@ fn red_tail_table_ii_agrees_with_its_scenario() {
     has(other, format!("beta={}", ared[4]));
 }
 
-/// Table 2 of the MSVB paper lists settings, too: it must agree with the scenario.
+/// Table 2 of the MSVB paper lists settings, not results: it must agree with the scenario.
 #[test]
 fn msvb_table_2_agrees_with_its_scenario() {
     let (given, scenario, compared) = given_beside_scenario("msvb", "Table 2", "weighted");

@@ -121,7 +121,7 @@ fn foreign_file_in_the_directory_is_kept() {
 }
 
 #[test]
-fn ambiguous_labels_are_found() {
+fn two_cases_with_one_label_are_found() {
     assert!(plan(1).repeated().is_none());
     assert!(plan_of(&["vary.flows.ftp.count=[4, 5]"], 1).repeated().is_none());
     let cases = plan_of(&["vary.flows.ftp.count=[5]"], 1).cases;

@@ -6,7 +6,7 @@ use forebay_lab::record::RunRecord;
 use forebay_lab::scenario::Overrides;
 use forebay_lab::{compare, table};
 
-/// The home line has three groups of flows. Only web users have completions.
+/// The scenario `examples/home.toml` has three groups of flows: download, web and call. Only web has completion times.
 #[test]
 fn classes_and_completions_reach_parquet_and_summary() {
     let text = include_str!("../../../../examples/home.toml");
@@ -35,7 +35,7 @@ fn classes_and_completions_reach_parquet_and_summary() {
     assert!(call.difference.get("wait_ms.p99").unwrap().unwrap().mean < -50.0);
 }
 
-/// Bundles have 8-bit numbers.
+/// Up to 256 groups of flows are measured one by one, because the number of a measured group has 8 bits.
 #[test]
 fn more_than_256_groups_are_one_class() {
     let group = |n: usize| format!("[[flows]]\nname = \"g{n}\"\nkind = \"cbr\"\nrate = \"8kbit\"\npacket = 100\n");

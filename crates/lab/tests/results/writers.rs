@@ -112,7 +112,7 @@ fn orphans_of_killed_writers_are_removed() {
 }
 
 #[test]
-fn owner_finds_runs_written_by_joined_stores() {
+fn lock_owner_finds_runs_of_joined_threads() {
     let (dir, plan) = (place("joined"), plan(8));
     let owner = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
     let stop = AtomicBool::new(false);

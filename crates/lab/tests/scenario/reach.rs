@@ -86,7 +86,7 @@ fn without(text: &str, path: &str) -> Option<String> {
 }
 
 #[test]
-fn every_key_is_set_by_names() {
+fn every_key_is_set_with_item_names() {
     for text in ALL {
         let want = read(text, vec![]).unwrap();
         for (path, value) in paths(text, Items::Named) {

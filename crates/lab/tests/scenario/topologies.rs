@@ -59,7 +59,8 @@ fn each_studied_link_has_a_summary() {
     assert_eq!(probes, [true, false], "the reverse has pi");
 }
 
-/// A row names the discipline of its link: the contender if the link is compared, else the link's own.
+/// A row of results names the discipline of its link: one of `[compare]` if that applies to the link, else that of the
+/// link's table.
 #[test]
 fn a_row_names_the_discipline_of_its_link() {
     let named = |text: &str, contender| {

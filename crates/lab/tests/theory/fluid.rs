@@ -145,7 +145,7 @@ Where the fluid model fails:
 ";
 
 #[test]
-fn fluid_model_satisfies_both_rules_of_the_page() {
+fn fluid_model_agrees_with_simulated_mean_and_oscillation() {
     let cases = load::parse("examples/fluid.toml", SCENARIO, &Overrides::default()).unwrap();
     let contenders = cases[0].scenario.compare.len();
     let rows: Vec<Row> =

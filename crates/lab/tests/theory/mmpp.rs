@@ -26,10 +26,11 @@ fn read(text: &str, sets: &[&str], aqm: &[&str]) -> Case {
     load::parse("model.toml", text, &overrides).unwrap().remove(0)
 }
 
-/// Section D.6 of the notes on the paper prints these values without a threshold: E[n], W in ms, losses. With a
-/// threshold, the link's buffer, which the marker uses, is the room less the packet in transmission.
+/// Section D.6 of the notes on the AAQM paper prints these values of a queue without the threshold marker: mean number
+/// of packets, mean wait in ms, losses. The marker's threshold refers to the link's buffer, which does not contain the
+/// packet in transmission.
 #[test]
-fn model_of_the_preset_equals_printed_values() {
+fn model_of_the_aaqm_scenario_equals_printed_values() {
     let found = mmpp::of(&read(PRESET, &[], &[])).unwrap();
     assert_eq!((found.arrival_states, found.phases, found.queues.len()), (16, 2, 4));
     assert!((found.load - 0.8615).abs() < 5e-5 && (found.capacity_pkts_s - 975.04).abs() < 5e-3);
@@ -191,9 +192,10 @@ fn cells(room: u32, phases: u32, aqm: &str, seconds: u32) -> Vec<Cell> {
     names.zip(exact).enumerate().map(cell).collect()
 }
 
-/// Fixed before the first comparison: every quantity is within intervals that hold all of them together with 95 %
-/// (Bonferroni), each distribution counted as one; half-widths of plain 95 % intervals are at most 5 % of queue and
-/// wait, and 10 % of a loss. Length and number of runs follow from the widths.
+/// Two criteria, fixed before the first comparison. Every value of the model is within the interval of the simulation;
+/// the intervals hold for all quantities together with 95 % (Bonferroni; a distribution counts as one quantity). The
+/// half-width of a single 95 % interval is at most 5 % of queue and wait, 1 % of the utilisation and 10 % of a loss;
+/// the length and the number of runs are chosen for these widths.
 #[test]
 fn simulator_agrees_with_model_for_same_mmpp() {
     let all: Vec<Vec<Cell>> = SYSTEMS.iter().map(|&(room, r, aqm, seconds)| cells(room, r, aqm, seconds)).collect();

@@ -29,7 +29,7 @@ const SYSTEMS: [System; 14] = [
     system(Kind::Dd, 1.2, Some(20), 925_926),
 ];
 
-/// The tolerance is stated on the page.
+/// `docs/queues.md` states the tolerance.
 #[test]
 fn every_system_agrees_with_its_formula() {
     let rows = SYSTEMS.map(Row::new);

@@ -22,7 +22,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// The page states the tolerance, where it holds, and why.
+/// `docs/throughput.md` states the tolerance, for which connections each formula must hold, and why.
 #[test]
 fn formulas_hold_under_their_assumptions() {
     let rows = rows();

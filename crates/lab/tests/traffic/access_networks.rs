@@ -93,7 +93,7 @@ fn preset_applies_to_both_directions_of_last_hop() {
     assert_eq!(net.links.iter().filter(|link| link.name.starts_with("egress")).count(), 2 * 12);
 }
 
-/// The bottleneck remains the bottleneck: 10 Mb/s for twelve stations.
+/// Twelve stations share a link of 10 Mb/s, which limits their rates, not their wireless last hops.
 #[test]
 fn all_groups_get_throughput_and_seeds_differ() {
     let first = run(&[], 1);

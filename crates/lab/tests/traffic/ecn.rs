@@ -179,7 +179,7 @@ fn ecn_keys_round_trip_through_stored_scenario() {
 }
 
 #[test]
-fn unsupported_sender_is_refused() {
+fn ecn_key_of_unsupported_sender_is_refused() {
     for (flows, key, words) in [
         ("kind = \"ftp\"\necn = \"ect2\"", "flows.ftp.ecn", "true, false, \"ect0\" or \"ect1\""),
         ("kind = \"ftp\"\necn = 1", "flows.ftp.ecn", "true, false, \"ect0\" or \"ect1\""),

@@ -23,7 +23,7 @@ fn goodputs(record: &RunRecord, group: &str) -> f64 {
     record.flows.iter().filter(|flow| flow.group == group).map(|flow| flow.goodput_bytes as f64 * 8.0 / 50.0).sum()
 }
 
-/// RFC 9260 section 16, and the initial values of ns-2.
+/// The timeouts are those of RFC 9260 section 16; the other initial values are those of ns-2.
 #[test]
 fn defaults_are_those_of_the_rfc() {
     let flows = &case(&bell("", "[[flows]]\nkind = \"sctp\"")).unwrap().scenario.flows[0];

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn load_is_interpreted_by_segment_kind() {
+    fn load_field_is_interpreted_by_segment_kind() {
         let of = |mark, load| Segment { mark, load, ..Segment::default() };
         let sent = of(Mark::data(Kind::Data, Ecn::NotEct, false), Load::sent(Instant::from_nanos(7)));
         assert_eq!((sent.sent(), sent.blocks()), (Instant::from_nanos(7), None));

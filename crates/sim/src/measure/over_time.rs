@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn served_rows_match_the_rows_of_classes() {
+    fn departures_of_each_bundle_are_counted_per_row() {
         let nanos = Span::from_nanos;
         let mut served = Served::new(nanos(10));
         for (at, bundle) in [(0, 2), (10, 2), (11, 0), (30, 2), (31, 2), (99, 0)] {

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_count_in_each_of_their_sets() {
+    fn flow_in_several_sets_counts_in_each() {
         let nanos = Span::from_nanos;
         let mut tracks = Tracks::new(&[vec![0, 2], vec![2]], 3, (nanos(10), None));
         assert_eq!([0, 1, 2].map(|flow| tracks.has(flow)), [true, false, true]);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn reaching_the_maximum_doubles_the_interval() {
+    fn reaching_the_row_limit_doubles_row_interval() {
         let nanos = Span::from_nanos;
         let mut tracks = Tracks::new(&[vec![0]], 1, (nanos(10), Some(4)));
         [5, 15, 25, 35].into_iter().for_each(|time| tracks.arrived(0, at(time), 1, nanos(time)));

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn attach_reuses_routes_and_needs_both_directions() {
+    fn attaching_flows_reuses_routes_and_needs_both_directions() {
         let line = graph(3, &[(0, 1, 1), (1, 2, 1), (2, 1, 1), (1, 0, 1), (0, 2, 5)]);
         let mut net = line.network(Span::from_millis(2), Span::ZERO, Span::from_millis(1));
         let there = line.attach(&mut net, 0, 2).unwrap();

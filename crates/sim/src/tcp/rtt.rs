@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn first_measurement_gives_three_times_the_rtt() {
+    fn first_measurement_gives_timeout_of_three_rtts() {
         // RFC 6298 rule 2.2: SRTT = R, RTTVAR = R/2, RTO = R + 4 R/2.
         let mut rtt = Rtt::new(OPTIONS);
         assert_eq!(rtt.timeout(), Span::from_millis(3000), "initial timeout before the first measurement");

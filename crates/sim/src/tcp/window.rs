@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn collapse_keeps_threshold_at_least_two() {
+    fn timeout_keeps_slow_start_threshold_at_least_two() {
         let mut w = Window::new(2.0, f64::INFINITY);
         w.collapse();
         assert_eq!((w.cwnd(), w.ssthresh()), (1.0, 2.0));

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_shares_lie_on_eq_18() {
+    fn measured_signal_fractions_follow_eq_18() {
         for (_, th, _) in STEPS {
             let shares = signalled(th).unwrap();
             let d = |x: f64| ((x / f64::from(BUFFER) - th) / (1.0 - th)).max(0.0);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn in_traffic_is_token_rate_plus_burst() {
+    fn packets_coloured_in_match_token_rate_and_burst() {
         let all = coloured();
         let sum = |rates: &[f64]| rates.iter().sum::<f64>() * BIN;
         let crowd = (CROWD.0 / BIN) as usize..(CROWD.1 / BIN) as usize;

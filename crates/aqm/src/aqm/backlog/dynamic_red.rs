@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_thresholds_bands_and_clocks_are_rejected() {
+    fn refuses_invalid_thresholds_probability_bands_and_update_modes() {
         let refused = |settings| DynamicRed::check(&params(settings)).is_err();
         assert!(refused("min_th=5p") && refused("min_th=80000b") && refused("p_l=0.1") && !refused(""));
         assert!(refused("p_u=0.5") && refused("max_p=0.02") && !refused("p_u=0.5 max_p=0.6"));

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn max_p_moves_once_per_crossing() {
+    fn max_p_changes_once_per_threshold_crossing() {
         near(trajectory(&[4], ""), 0.1);
         near(trajectory(&[4, 10], ""), 0.1);
         near(trajectory(&[15], ""), 0.1);
@@ -235,12 +235,12 @@ mod tests {
     }
 
     #[test]
-    fn with_quirk_average_starts_above_max_th() {
+    fn ns2_quirk_counts_first_average_as_above_max_th() {
         assert!((trajectory(&[0], "quirk=on") - 0.1 / 3.0).abs() < 1e-12, "max_p is divided at once");
     }
 
     #[test]
-    fn steering_changes_max_p_only_at_strict_crossings() {
+    fn average_equal_to_a_threshold_leaves_max_p_unchanged() {
         let mut curve = Curve::new(5.0, 15.0, 0.1, true);
         let mut feng = Crossings { alpha: 3.0, beta: 2.0, bottom: 0.01, top: 0.3, status: Status::Below };
         let mut after = |avg| {

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn quirk_skips_average_at_out_arrivals() {
+    fn ns2_quirk_skips_average_at_out_arrivals() {
         for (quirk, all) in [("off", 20.0), ("on", 10.0)] {
             let mut queue = queue(&alloc::format!("w_q=1 quirk={quirk}"));
             offer(&mut queue, Colour::In, 11, 0);

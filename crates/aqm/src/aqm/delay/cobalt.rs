@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn kernel_start_signals_at_once() {
+    fn with_kernel_start_first_signal_comes_at_once() {
         let params = Params { start: Start::Kernel, ..Params::default() };
         let mut queue = backlog(&params, 50, Ecn::NotEct);
         let mut sent = |t| queue.depart(ms(t)).map(|packet| packet.slot);

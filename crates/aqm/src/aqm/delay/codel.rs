@@ -364,7 +364,7 @@ mod tests {
     }
 
     /// One Newton step from x = (1 + d)/sqrt(count) gives (1 - e)/sqrt(count) with e = 3/2 d^2 + d^3/2. Then the lower
-    /// 16 bits are set to 0. x is the root of the previous count, so d is at most 1/(2 (count - 1)). At count 2
+    /// 16 bits are set to 0. x is 1/sqrt of the previous count, so d is at most 1/(2 (count - 1)). At count 2
     /// e is 29 %, which Linux accepts; at large counts e is about 3/8 count^-2.
     #[test]
     fn newton_step_of_inverse_root_has_quadratic_error() {

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn overload_drops_all_or_caps_p() {
+    fn overload_drops_ecn_packets_too_or_caps_p() {
         // p' = 0.6: p'^2 = 0.36 is above 1/k^2, k p' above 1.
         let heard = |more: &str, ecn| offer(&mut congested(&alloc::format!("alpha=60 beta=0 {more}")), ecn);
         assert!(matches!(heard("", Ecn::Ect0), (0, dropped) if dropped.abs_diff(3600) < 250));

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn passing_not_ect_packets_requires_ecn() {
+    fn not_ect_packets_can_pass_only_with_ecn() {
         for (settings, ecn, passes) in [
             ("non_ect=pass", true, true),
             ("non_ect=drop", true, false),

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn apart_freezes_each_direction_separately() {
+    fn freeze_time_can_limit_rises_and_falls_separately() {
         let mut queue = queue("d1=0.01 d2=0.004 freeze=10ms apart=on");
         assert_eq!(overflow(&mut queue, 11), 0.01);
         assert_eq!(idle(&mut queue, 12), 0.01 - 0.004, "nothing has frozen decreases yet");

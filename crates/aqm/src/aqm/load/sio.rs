@@ -310,14 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn hold_limits_halvings() {
+    fn b_out_is_halved_once_per_hold_time() {
         assert_eq!(after("", &[0, 50, 99, 100], 100), 1.25);
         assert_eq!(after("hold=100ms", &[0, 50, 99], 100), 10.0);
         assert_eq!(after("hold=100ms", &[0, 50, 100, 199], 199), 5.0);
     }
 
     #[test]
-    fn recovery_adds_one_packet_per_second() {
+    fn b_out_recovers_by_one_packet_per_second() {
         assert_eq!(after("", &[0], 1_000_000), 10.0, "the paper's never recovers");
         let recovered = |losses: &[u64], look| after("recover=on", losses, look);
         assert_eq!([999, 1000, 1999, 2500, 60_000].map(|look| recovered(&[0], look)), [10.0, 11.0, 11.0, 12.0, 20.0]);

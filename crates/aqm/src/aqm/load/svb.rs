@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn cap_sets_the_equilibrium() {
+    fn threshold_cap_sets_the_equilibrium_of_q_v() {
         // Q_v* = K/(1 - p* + alpha) with K = b_cap, because congestion starts with Q_v = 0 and B at its cap:
         // the worked example, b_cap = 72.5 for 50 packets at p* = 0.05.
         let q_v = settled("alpha=0.5 b_cap=72.5p rate_basis=offered", 0.05);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn drop_is_not_counted_unless_offered() {
+    fn drops_count_only_with_rate_basis_offered() {
         for (basis, after) in [("accepted", (1.0, 1.0, 1.0)), ("offered", (2.0, 0.0, 1.0))] {
             let mut queue = queue(&format!("alpha=1.5 b_cap=2.5p phi=0 rate_basis={basis}"));
             // The first leaves Q_v 1, B 1; the second would make them 2 and 0, so p = (2 - 0)/2.

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn advise_uses_the_given_backlog() {
+    fn advise_judges_an_arrival_at_the_given_backlog() {
         let mut queue = queue("droptail");
         for (pkts, dropped) in [(9, 0), (10, 1), (0, 0)] {
             let backlog = Backlog { pkts, bytes: 500 * u64::from(pkts) };
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn advise_fails_after_storing_packets() {
+    fn advise_refuses_a_queue_that_holds_packets() {
         let mut queue = queue("droptail");
         queue.arrive(packet(), Instant::ZERO);
         assert!(!queue.advise(packet(), Backlog::default(), Instant::ZERO));

@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_show_defaults_and_aliases() {
+    fn notes_on_tc_show_defaults_and_aliases() {
         let bare = "x alone has Forebay's defaults; for tc's write x preset=linux hard_limit=10240p, or a tc argument";
         assert_eq!(notes("x", &TC), [bare]);
         let droptail = notes("droptail", &alias("pfifo").unwrap().1);

@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sound_actuations_have_finite_numbers() {
+    fn law_outputs_must_be_finite_with_positive_divisors() {
         let scaled = |p, q0| Actuation { signal: Signal::Scaled { p, q0 }, ..Actuation::bernoulli(0.0) };
         let per_byte = |mean| Actuation { per_byte: Some(mean), ..Actuation::bernoulli(0.5) };
         // A probability outside 0..1 is clamped.

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_is_32_bytes() {
+    fn packet_descriptor_takes_32_bytes_of_memory() {
         assert_eq!((size_of::<Packet>(), size_of::<Ecn>()), (32, 4));
     }
 }

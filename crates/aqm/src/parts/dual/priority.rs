@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn weight_one_quarter_sends_every_fourth_packet() {
+    fn classic_weight_one_quarter_gets_every_fourth_packet() {
         // The credit starts at -500. Two L packets add 250 each: 0. The third makes it positive.
         let mut wrr = Priority::new(Scheduler::Wrr, 0.25, Span::ZERO, Bytes(1000));
         assert_eq!(order(&mut wrr, &mut port(10, 20), 12), "lllclllclllc");

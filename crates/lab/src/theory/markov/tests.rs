@@ -1,3 +1,5 @@
+//! Tests of the Markov chain of a TCP loop (`forebay theory markov`, RED+Tail paper, section VI).
+
 use super::*;
 use crate::theory::testing::setting_of;
 

@@ -151,8 +151,9 @@ mod tests {
         }
     }
 
-    /// Section 4.3: `cwnd_prior` is the window at the last change of the threshold. A repeated timeout changes neither
-    /// of them. Section 4.7: it also keeps the plateau with which the window at the next loss is compared.
+    /// Section 4.3: `cwnd_prior` is the window at the last change of the slow-start threshold. A repeated timeout
+    /// changes neither of them. Section 4.7: it also keeps the plateau `W_max`, with which the window at the next loss
+    /// is compared.
     #[test]
     fn repeated_timeout_keeps_threshold_cwnd_prior_and_plateau() {
         let (mut cubic, mut window) = (Cubic::default(), Window::new(40.0, f64::INFINITY));
@@ -164,9 +165,9 @@ mod tests {
         assert_eq!(cubic.w_max, 0.85 * 20.0, "a loss below the plateau");
     }
 
-    /// Section 4.8: `W_max` is the window at the start of the stage after a timeout, and `K` is 0.
+    /// Section 4.8: after a timeout, the plateau `W_max` is the window at the start of congestion avoidance. `K` is 0.
     #[test]
-    fn stage_after_timeout_has_plateau_at_its_start() {
+    fn avoidance_after_timeout_starts_at_its_plateau() {
         let (mut cubic, mut window) = (Cubic::default(), Window::new(40.0, f64::INFINITY));
         cubic.on_mark(&mut window);
         cubic.on_timeout(&mut window, true);

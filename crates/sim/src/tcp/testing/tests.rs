@@ -31,7 +31,7 @@ impl<const RECOVERY: usize> Design for Defaults<RECOVERY> {
 }
 
 #[test]
-fn default_hooks_conform_with_every_recovery() {
+fn default_hooks_conform_with_every_loss_recovery() {
     let registered = [
         register::<Defaults<0>>(),
         register::<Defaults<1>>(),

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn recording_parts_share_one_period() {
+    fn part_of_recording_has_offset_and_common_period() {
         let part = recording(&[(0, 1), (3, 2)]).unwrap().with_period(ms(1), ms(10));
         assert_eq!((part.items()[0].0, part.period()), (ms(1), ms(10)));
     }

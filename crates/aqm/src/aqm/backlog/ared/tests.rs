@@ -50,7 +50,7 @@ fn max_p_stays_between_bottom_and_top() {
 }
 
 #[test]
-fn arrivals_change_max_p_unless_clock_is_timer() {
+fn arrivals_adapt_max_p_unless_a_timer_does() {
     for (clock, want) in [("timer", 0.1), ("arrival", 0.09), ("change", 0.09)] {
         let params = params(&alloc::format!("clock={clock}"));
         let mut queue = Queue::new(Fifo::new(Ared::build(&params, &LINK)), LINK, false, Rng::stream(1, "ared"));
@@ -90,7 +90,7 @@ fn max_p_moves_only_outside_the_target_range() {
 }
 
 #[test]
-fn automatic_bottom_falls_with_the_link_rate() {
+fn automatic_minimum_of_max_p_falls_as_rate_grows() {
     let of = |given, mbit: u64| bottom(given, &Link { rate: Rate(mbit * 1_000_000), ..LINK });
     assert_eq!(of(Auto::Auto, 3), 0.01);
     assert!((of(Auto::Auto, 15) - 0.0053).abs() < 5e-5);
@@ -109,7 +109,7 @@ fn trajectory(clock: &str, avg: f64, times: &[u64]) -> Vec<f64> {
 }
 
 #[test]
-fn first_arrival_after_long_idle_makes_one_step() {
+fn first_arrival_after_long_idle_changes_max_p_once() {
     let once = 0.1 * 0.9;
     assert_eq!(trajectory("arrival", 0.0, &[400, 500, 501, 900, 60_000]), [0.1, 0.1, once, once, once * 0.9]);
 }

@@ -56,7 +56,7 @@ fn harddrop_and_nodrop_select_mark_or_drop() {
 }
 
 #[test]
-fn paper_and_linux_add_no_sample_after_idle() {
+fn paper_and_linux_only_decay_average_after_idle() {
     for rule in ["paper", "linux"] {
         let forced = alloc::format!("rule={rule} harddrop=off gentle=off");
         assert_eq!(verdicts(15, &forced), [Accept, Signal, Signal, Signal], "{rule}");

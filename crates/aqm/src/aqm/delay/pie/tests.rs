@@ -163,7 +163,7 @@ fn cap_limits_increase_from_p_0_1() {
 }
 
 #[test]
-fn linux_boost_is_added_after_the_cap() {
+fn linux_raises_p_beyond_cap_above_250_ms() {
     let change = |p, delay, delay_old| updated("cap=on boost=on", p, delay, delay_old) - p;
     near(change(0.1, 0.250, 0.0), 0.02);
     near(change(0.1, 0.251, 0.0), 0.04);
