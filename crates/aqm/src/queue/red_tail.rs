@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 
 use crate::aqm::backlog::ared::{ALPHA, BETA, INTERVAL, MAX_P};
 use crate::aqm::backlog::droptail::DropTail;
-use crate::aqm::backlog::dynamic_red::{self, DynamicRed, GAMMA, Pace, W_P};
+use crate::aqm::backlog::dynamic_red::{self, Averaged, DynamicRed, GAMMA, Pace, W_P};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Order, Preset};
 use crate::base::ladder::{Aqm, Discipline};
@@ -61,6 +61,8 @@ params! {
         gamma: f64 = GAMMA, in 0.0 ..= 1.0, "gamma", "section V";
         /// Dynamic thresholds: weight of an arrival in the average drop probability.
         w_p: f64 = W_P, in 1e-9 ..= 1.0, "", "ours: not printed";
+        /// Dynamic thresholds: what is averaged. base: p_b; applied: p_a, after the spacing, 1 for a forced drop.
+        p_of: Averaged = Averaged::Base, in 0.0 ..= 1.0, "", "ours; Fig. 11: 'EWMA average of Inst. P'";
         /// Time between steps of max_p and of the thresholds.
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "not printed; Floyd, Gummadi, Shenker 2001";
         /// Weight of a new sample in the average of queue 2; auto: 1 - exp(-1/C), C in packets/s.
@@ -119,9 +121,9 @@ pub struct RedTail {
 impl Params {
     /// The parameters of queue 2's Adaptive RED.
     fn red(&self) -> dynamic_red::Params {
-        let &Self { min_th2, max_th2, p_l, p_u, gamma, w_p, interval, w_q, max_p, alpha, beta, .. } = self;
+        let &Self { min_th2, max_th2, p_l, p_u, gamma, w_p, p_of, interval, w_q, max_p, alpha, beta, .. } = self;
         let (min_th, max_th, clock) = (min_th2, max_th2, Pace::Arrival);
-        dynamic_red::Params { min_th, max_th, p_l, p_u, gamma, w_p, interval, clock, alpha, beta, max_p, w_q }
+        dynamic_red::Params { min_th, max_th, p_l, p_u, gamma, w_p, p_of, interval, clock, alpha, beta, max_p, w_q }
     }
 }
 
@@ -182,7 +184,8 @@ impl Design for RedTail {
             "the interval differs from ns-2: it starts at the last step; in ns-2 at the last change of max_p",
             "the gentle part differs from ns-2: it follows max_p; in ns-2 it keeps its initial slope",
             "while queue 2 is empty its average decays as if the link were idle",
-            "dynamic thresholds: the average of p with weight w_p per arrival is ours",
+            "dynamic thresholds: the average of p with weight w_p per arrival is ours; the paper does not say whether \
+             p is RED's base probability (p_of=base) or the applied one (p_of=applied)",
             "dynamic thresholds: the bounds are ours: min_th2 at least 5 packets, max_th2 at most the buffer",
         ],
     };
@@ -456,6 +459,20 @@ mod tests {
         assert_eq!(min_th2("", 100), 20_000.0);
         assert!(min_th2(band, 100) > 20_000.0 && min_th2(band, 10) < 20_000.0);
         assert!(min_th2(&format!("{band} gamma=0.2"), 100) > min_th2(band, 100));
+    }
+
+    #[test]
+    fn average_takes_the_probability_of_p_of() {
+        // Arrival 43 sees 42 packets, p_b = 0.12 x 22/60 = 22/500, and is number 23 since the average reached min_th2.
+        let p_avg = |p_of: &str, arrivals: u32| {
+            let band = "min_th2=20p max_th2=80p max_p=0.12 w_q=1 w_p=1 p_l=0.01 p_u=0.02";
+            let mut queue = queue(&format!("n=0 {band} p_of={p_of}"));
+            (0..arrivals).for_each(|_| queue.arrive(tcp(1), at(0)));
+            queue.discipline().red.steering().p_avg()
+        };
+        by_hand::near(p_avg("base", 43), 22.0 / 500.0);
+        by_hand::near(p_avg("applied", 43), 22.0 / (1000.0 - 23.0 * 22.0));
+        assert_eq!(p_avg("applied", 42), 0.0, "22 x 21/500 < 1: the gap since the last drop is too short");
     }
 
     #[test]

@@ -240,6 +240,7 @@ fn red(dice: &mut Dice, unit: Unit, thresholds: (f64, f64), (p_l, p_u): (f64, f6
     let set = Settings {
         gamma: dice.pick(&[0.05, 0.2]),
         w_p: dice.scale(0.005, 1.0),
+        applied: dice.odds(0.5),
         alpha: dice.pick(&[0.01, 0.1]),
         beta: dice.pick(&[0.9, 0.5]),
         max_p: dice.pick(&[0.1, 0.4]),
@@ -247,9 +248,11 @@ fn red(dice: &mut Dice, unit: Unit, thresholds: (f64, f64), (p_l, p_u): (f64, f6
         interval: dice.pick(&[50, 500]) * MS + 12_345,
         ..usual
     };
-    let Settings { gamma, w_p, alpha, beta, max_p, w_q, interval, .. } = set;
-    let words =
-        format!("gamma={gamma} w_p={w_p} interval={interval}ns w_q={w_q} max_p={max_p} alpha={alpha} beta={beta}");
+    let Settings { gamma, w_p, applied, alpha, beta, max_p, w_q, interval, .. } = set;
+    let p_of = if applied { "applied" } else { "base" };
+    let words = format!(
+        "gamma={gamma} w_p={w_p} p_of={p_of} interval={interval}ns w_q={w_q} max_p={max_p} alpha={alpha} beta={beta}"
+    );
     (set, format!("p_l={p_l} p_u={p_u} {words}"))
 }
 
