@@ -25,6 +25,16 @@ use crate::parts::split::{Scheduler, Split};
 use crate::{choice, params, probes};
 
 choice! {
+    /// What decides the queue of a packet.
+    pub enum Criterion {
+        /// The number of packets of its pair: TCP packets after the first n go to queue 2.
+        Count = "count",
+        /// Its class: class 0 goes to queue 2.
+        Class = "class",
+    }
+}
+
+choice! {
     /// Which packets are counted together.
     pub enum Key {
         /// Packets of a source-destination pair.
@@ -37,7 +47,9 @@ choice! {
 params! {
     /// Parameters of RED+Tail.
     pub struct Params {
-        /// The first n packets of a pair enter queue 1, the others queue 2.
+        /// What decides the queue of a packet. count: the packets of its pair; class: class 0 uses queue 2, others 1.
+        split: Criterion = Criterion::Count, in 0.0 ..= 1.0, "", "section III; class: abstract and caption of Fig. 4";
+        /// split=count: the first n packets of a pair enter queue 1, the others queue 2.
         n: u32 = 64, in 0.0 ..= 4294967295.0, "N", "not printed; 64 keeps false alarms below 0.02 (section III)";
         /// Idle time after which a pair counts as new again.
         t: Span = Span::from_millis(5000), in 0.0 ..= 1e6, "T", "not printed; above an RTO, below the think time";
@@ -86,6 +98,8 @@ params! {
 const SHORT: ListId = ListId(0);
 /// Queue 2, Adaptive RED: long TCP.
 const LONG: ListId = ListId(1);
+/// split=class: the class that goes to queue 2. Ours: FTP has it in the scenarios of the paper.
+const LONG_CLASS: u8 = 0;
 /// Automatic c1_max as a fraction of C. Ours.
 const C1_MAX: f64 = 0.75;
 
@@ -114,7 +128,7 @@ pub struct RedTail {
     q2: f64,
     /// Number of new pairs.
     met: u64,
-    /// Number of pairs that exceeded n packets.
+    /// Number of pairs that exceeded n packets. With split=class they do not move.
     moved: u64,
 }
 
@@ -128,8 +142,19 @@ impl Params {
 }
 
 impl RedTail {
-    /// The queue of `packet`: queue 2 for TCP packets after the first n of a pair, else queue 1.
+    /// The queue of `packet`. Pairs are counted with either criterion, for the probes met and moved.
     fn classify(&mut self, packet: &Packet, now: Instant) -> ListId {
+        let by_count = self.count(packet, now);
+        match self.params.split {
+            Criterion::Count => by_count,
+            Criterion::Class if packet.class == LONG_CLASS => LONG,
+            Criterion::Class => SHORT,
+        }
+    }
+
+    /// Counts `packet`. Returns its queue by section III: queue 2 for TCP packets after the first n of a pair, else
+    /// queue 1.
+    fn count(&mut self, packet: &Packet, now: Instant) -> ListId {
         let key = match self.params.key {
             Key::Pair => packet.pair,
             Key::Flow => packet.flow,
@@ -167,6 +192,7 @@ impl Design for RedTail {
         summary: "short TCP and UDP in drop-tail, long TCP under Adaptive RED; the short queue's length sets the rates",
         source: "RED+Tail: parallel virtual queues with drop-tail and Adaptive RED, section III",
         rule: "classifier:  a pair's first n packets, and UDP, to queue 1; the rest to queue 2, until idle for t\n\
+               split=class: class 0 to queue 2; the other classes to queue 1\n\
                C1:          0 if q1 = 0;  c1_min if q1 < min_th1;  else min(C q1/max_th1, c1_max);  C2 = C - C1\n\
                queue 1:     drop only when the shared buffer is full\n\
                queue 2:     Adaptive RED, gentle; every interval: max_p += min(alpha, max_p/4) or *= beta\n\
@@ -179,6 +205,9 @@ impl Design for RedTail {
              link",
             "a pair that moves to queue 2 leaves its packets in queue 1, so a flow can be reordered once per move",
             "UDP stays in queue 1 at any length; the paper's classifier only counts packets",
+            "split=class sends class 0 to queue 2 and the other classes to queue 1, without a classifier: by the \
+             abstract and the caption of Fig. 4 the kind of traffic decides, FTP to queue 2, web and CBR to queue 1. \
+             Pairs are still counted, so the probes met and moved show what section III's counter would do",
             "the pair table is ours: if full it evicts the longest idle of eight pairs; the probe evicted counts them",
             "RED, as in ns-2.35, counts packets, not bytes, and adapts at the first arrival after an interval",
             "the interval differs from ns-2: it starts at the last step; in ns-2 at the last change of max_p",
@@ -330,7 +359,7 @@ probes! { RedTail {
     p_avg ["1"] probability = |s| s.red.steering().p_avg();
     /// New pairs so far; a forgotten pair counts again.
     met ["1"] = |s| s.met as f64;
-    /// Pairs that moved to queue 2 so far.
+    /// Pairs that exceeded n packets so far; with split=count they moved to queue 2.
     moved ["1"] = |s| s.moved as f64;
 } }
 
@@ -400,6 +429,23 @@ mod tests {
         assert_eq!(lengths(&queue), (50, 0));
         (0..3).for_each(|_| queue.arrive(tcp(7), at(0)));
         assert_eq!(lengths(&queue), (53, 0));
+    }
+
+    #[test]
+    fn class_0_enters_queue_2_with_split_by_class() {
+        let arrive = |queue: &mut Queue<RedTail>, class, proto, packets| {
+            (0..packets).for_each(|_| queue.arrive(Packet { class, proto, ..tcp(u32::from(class)) }, at(0)));
+            lengths(queue)
+        };
+        let mut by_class = queue("split=class n=3");
+        assert_eq!(arrive(&mut by_class, 0, Proto::Tcp, 2), (0, 2), "from the first packet on");
+        assert_eq!(arrive(&mut by_class, 1, Proto::Tcp, 9), (9, 2), "also after the first n");
+        assert_eq!(arrive(&mut by_class, 2, Proto::Udp, 4), (13, 2));
+        assert_eq!(arrive(&mut by_class, 0, Proto::Udp, 5), (13, 7), "the protocol does not matter");
+        assert_eq!((by_class.discipline().met, by_class.discipline().moved), (2, 1), "pairs are counted all the same");
+        let mut by_count = queue("split=count n=3");
+        assert_eq!(arrive(&mut by_count, 0, Proto::Tcp, 2), (2, 0));
+        assert_eq!(arrive(&mut by_count, 1, Proto::Tcp, 9), (5, 6));
     }
 
     #[test]
