@@ -78,6 +78,7 @@ fn retuned_parameters_apply_from_then_on() {
         ("dualpi2 target=5ms", "dualpi2 target=30ms"),
         ("curvy_red range=50ms", "curvy_red range=500ms"),
         ("red_tail n=0 min_th2=2kb max_th2=10kb", "red_tail n=0 min_th2=10kb max_th2=40kb"),
+        ("red_tail n=0 split=count", "red_tail n=0 split=class"),
     ] {
         let [before, after] = [before, after].map(|words| Spec::parse(words).unwrap());
         let half = |step: u64, discipline: &mut AnyDiscipline| {

@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 
 use crate::aqm::backlog::ared::{ALPHA, BETA, INTERVAL, MAX_P};
 use crate::aqm::backlog::droptail::DropTail;
-use crate::aqm::backlog::dynamic_red::{self, DynamicRed, GAMMA, Pace, W_P};
+use crate::aqm::backlog::dynamic_red::{self, Averaged, DynamicRed, GAMMA, Pace, W_P};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Order, Preset};
 use crate::base::ladder::{Aqm, Discipline};
@@ -25,6 +25,16 @@ use crate::parts::split::{Scheduler, Split};
 use crate::{choice, params, probes};
 
 choice! {
+    /// What decides the queue of a packet.
+    pub enum Criterion {
+        /// The number of packets of its pair: TCP packets after the first n go to queue 2.
+        Count = "count",
+        /// Its class: class 0 goes to queue 2.
+        Class = "class",
+    }
+}
+
+choice! {
     /// Which packets are counted together.
     pub enum Key {
         /// Packets of a source-destination pair.
@@ -37,7 +47,9 @@ choice! {
 params! {
     /// Parameters of RED+Tail.
     pub struct Params {
-        /// The first n packets of a pair enter queue 1, the others queue 2.
+        /// What decides the queue of a packet. count: the packets of its pair; class: class 0 uses queue 2, others 1.
+        split: Criterion = Criterion::Count, in 0.0 ..= 1.0, "", "section III; class: abstract and caption of Fig. 4";
+        /// split=count: the first n packets of a pair enter queue 1, the others queue 2.
         n: u32 = 64, in 0.0 ..= 4294967295.0, "N", "not printed; 64 keeps false alarms below 0.02 (section III)";
         /// Idle time after which a pair counts as new again.
         t: Span = Span::from_millis(5000), in 0.0 ..= 1e6, "T", "not printed; above an RTO, below the think time";
@@ -61,6 +73,8 @@ params! {
         gamma: f64 = GAMMA, in 0.0 ..= 1.0, "gamma", "section V";
         /// Dynamic thresholds: weight of an arrival in the average drop probability.
         w_p: f64 = W_P, in 1e-9 ..= 1.0, "", "ours: not printed";
+        /// Dynamic thresholds: what is averaged. base: p_b; applied: p_a, after the spacing, 1 for a forced drop.
+        p_of: Averaged = Averaged::Base, in 0.0 ..= 1.0, "", "ours; Fig. 11: 'EWMA average of Inst. P'";
         /// Time between steps of max_p and of the thresholds.
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "not printed; Floyd, Gummadi, Shenker 2001";
         /// Weight of a new sample in the average of queue 2; auto: 1 - exp(-1/C), C in packets/s.
@@ -84,6 +98,8 @@ params! {
 const SHORT: ListId = ListId(0);
 /// Queue 2, Adaptive RED: long TCP.
 const LONG: ListId = ListId(1);
+/// split=class: the class that goes to queue 2. Ours: FTP has it in the scenarios of the paper.
+const LONG_CLASS: u8 = 0;
 /// Automatic c1_max as a fraction of C. Ours.
 const C1_MAX: f64 = 0.75;
 
@@ -112,22 +128,33 @@ pub struct RedTail {
     q2: f64,
     /// Number of new pairs.
     met: u64,
-    /// Number of pairs that exceeded n packets.
+    /// Number of pairs that exceeded n packets. With split=class they do not move.
     moved: u64,
 }
 
 impl Params {
     /// The parameters of queue 2's Adaptive RED.
     fn red(&self) -> dynamic_red::Params {
-        let &Self { min_th2, max_th2, p_l, p_u, gamma, w_p, interval, w_q, max_p, alpha, beta, .. } = self;
+        let &Self { min_th2, max_th2, p_l, p_u, gamma, w_p, p_of, interval, w_q, max_p, alpha, beta, .. } = self;
         let (min_th, max_th, clock) = (min_th2, max_th2, Pace::Arrival);
-        dynamic_red::Params { min_th, max_th, p_l, p_u, gamma, w_p, interval, clock, alpha, beta, max_p, w_q }
+        dynamic_red::Params { min_th, max_th, p_l, p_u, gamma, w_p, p_of, interval, clock, alpha, beta, max_p, w_q }
     }
 }
 
 impl RedTail {
-    /// The queue of `packet`: queue 2 for TCP packets after the first n of a pair, else queue 1.
+    /// The queue of `packet`. Pairs are counted with either criterion, for the probes met and moved.
     fn classify(&mut self, packet: &Packet, now: Instant) -> ListId {
+        let by_count = self.count(packet, now);
+        match self.params.split {
+            Criterion::Count => by_count,
+            Criterion::Class if packet.class == LONG_CLASS => LONG,
+            Criterion::Class => SHORT,
+        }
+    }
+
+    /// Counts `packet`. Returns its queue by section III: queue 2 for TCP packets after the first n of a pair, else
+    /// queue 1.
+    fn count(&mut self, packet: &Packet, now: Instant) -> ListId {
         let key = match self.params.key {
             Key::Pair => packet.pair,
             Key::Flow => packet.flow,
@@ -165,6 +192,7 @@ impl Design for RedTail {
         summary: "short TCP and UDP in drop-tail, long TCP under Adaptive RED; the short queue's length sets the rates",
         source: "RED+Tail: parallel virtual queues with drop-tail and Adaptive RED, section III",
         rule: "classifier:  a pair's first n packets, and UDP, to queue 1; the rest to queue 2, until idle for t\n\
+               split=class: class 0 to queue 2; the other classes to queue 1\n\
                C1:          0 if q1 = 0;  c1_min if q1 < min_th1;  else min(C q1/max_th1, c1_max);  C2 = C - C1\n\
                queue 1:     drop only when the shared buffer is full\n\
                queue 2:     Adaptive RED, gentle; every interval: max_p += min(alpha, max_p/4) or *= beta\n\
@@ -177,12 +205,16 @@ impl Design for RedTail {
              link",
             "a pair that moves to queue 2 leaves its packets in queue 1, so a flow can be reordered once per move",
             "UDP stays in queue 1 at any length; the paper's classifier only counts packets",
+            "split=class sends class 0 to queue 2 and the other classes to queue 1, without a classifier: by the \
+             abstract and the caption of Fig. 4 the kind of traffic decides, FTP to queue 2, web and CBR to queue 1. \
+             Pairs are still counted, so the probes met and moved show what section III's counter would do",
             "the pair table is ours: if full it evicts the longest idle of eight pairs; the probe evicted counts them",
             "RED, as in ns-2.35, counts packets, not bytes, and adapts at the first arrival after an interval",
             "the interval differs from ns-2: it starts at the last step; in ns-2 at the last change of max_p",
             "the gentle part differs from ns-2: it follows max_p; in ns-2 it keeps its initial slope",
             "while queue 2 is empty its average decays as if the link were idle",
-            "dynamic thresholds: the average of p with weight w_p per arrival is ours",
+            "dynamic thresholds: the average of p with weight w_p per arrival is ours; the paper does not say whether \
+             p is RED's base probability (p_of=base) or the applied one (p_of=applied)",
             "dynamic thresholds: the bounds are ours: min_th2 at least 5 packets, max_th2 at most the buffer",
         ],
     };
@@ -327,7 +359,7 @@ probes! { RedTail {
     p_avg ["1"] probability = |s| s.red.steering().p_avg();
     /// New pairs so far; a forgotten pair counts again.
     met ["1"] = |s| s.met as f64;
-    /// Pairs that moved to queue 2 so far.
+    /// Pairs that exceeded n packets so far; with split=count they moved to queue 2.
     moved ["1"] = |s| s.moved as f64;
 } }
 
@@ -400,6 +432,23 @@ mod tests {
     }
 
     #[test]
+    fn class_0_enters_queue_2_with_split_by_class() {
+        let arrive = |queue: &mut Queue<RedTail>, class, proto, packets| {
+            (0..packets).for_each(|_| queue.arrive(Packet { class, proto, ..tcp(u32::from(class)) }, at(0)));
+            lengths(queue)
+        };
+        let mut by_class = queue("split=class n=3");
+        assert_eq!(arrive(&mut by_class, 0, Proto::Tcp, 2), (0, 2), "from the first packet on");
+        assert_eq!(arrive(&mut by_class, 1, Proto::Tcp, 9), (9, 2), "also after the first n");
+        assert_eq!(arrive(&mut by_class, 2, Proto::Udp, 4), (13, 2));
+        assert_eq!(arrive(&mut by_class, 0, Proto::Udp, 5), (13, 7), "the protocol does not matter");
+        assert_eq!((by_class.discipline().met, by_class.discipline().moved), (2, 1), "pairs are counted all the same");
+        let mut by_count = queue("split=count n=3");
+        assert_eq!(arrive(&mut by_count, 0, Proto::Tcp, 2), (2, 0));
+        assert_eq!(arrive(&mut by_count, 1, Proto::Tcp, 9), (5, 6));
+    }
+
+    #[test]
     fn pair_idle_for_t_is_new_again() {
         let mut queue = queue("n=1 t=5s");
         [0, 1, 5000, 10_000].into_iter().for_each(|ms| queue.arrive(tcp(7), at(ms)));
@@ -456,6 +505,20 @@ mod tests {
         assert_eq!(min_th2("", 100), 20_000.0);
         assert!(min_th2(band, 100) > 20_000.0 && min_th2(band, 10) < 20_000.0);
         assert!(min_th2(&format!("{band} gamma=0.2"), 100) > min_th2(band, 100));
+    }
+
+    #[test]
+    fn average_takes_the_probability_of_p_of() {
+        // Arrival 43 sees 42 packets, p_b = 0.12 x 22/60 = 22/500, and is number 23 since the average reached min_th2.
+        let p_avg = |p_of: &str, arrivals: u32| {
+            let band = "min_th2=20p max_th2=80p max_p=0.12 w_q=1 w_p=1 p_l=0.01 p_u=0.02";
+            let mut queue = queue(&format!("n=0 {band} p_of={p_of}"));
+            (0..arrivals).for_each(|_| queue.arrive(tcp(1), at(0)));
+            queue.discipline().red.steering().p_avg()
+        };
+        by_hand::near(p_avg("base", 43), 22.0 / 500.0);
+        by_hand::near(p_avg("applied", 43), 22.0 / (1000.0 - 23.0 * 22.0));
+        assert_eq!(p_avg("applied", 42), 0.0, "22 x 21/500 < 1: the gap since the last drop is too short");
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! `forebay reproduce`: runs a paper's experiments and gives a verdict on each claim.
 
+use forebay_lab::arithmetic::{Agreement, Side};
 use forebay_lab::claims::grade::{Checks, Grade};
 use forebay_lab::claims::{CheckResult, ClaimResult, Outcome, Verdict};
 use forebay_lab::commands::reproduce::{self, Asked, Reproduced};
 use forebay_lab::level::Level;
 use forebay_lab::render::digits::short;
 use forebay_lab::render::text_table::Table;
-use forebay_lab::results::verdicts::Verdicts;
+use forebay_lab::results::verdicts::{self, Verdicts};
 
 use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
@@ -72,6 +73,7 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
             out.push_str(&ui.look().wrap(&" ".repeat(10), &format!("{grade}: {}", said.join(". "))));
         }
     }
+    out.push_str(&arithmetic(ui, results));
     let count = |word: &str, n: usize| (n > 0).then(|| format!("{n} {word}"));
     let grades = Grade::ALL
         .iter()
@@ -85,6 +87,28 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
         out.push_str("   (* provisional: few seeds)");
     }
     out.push('\n');
+    out
+}
+
+/// The relations between printed numbers that contradict each other, and the number of those that agree.
+fn arithmetic(ui: &Ui, results: &[ClaimResult]) -> String {
+    let all = verdicts::relations(results);
+    let contradicted = || all.iter().filter(|relation| relation.agreement == Agreement::Contradicts);
+    if all.is_empty() {
+        return String::new();
+    }
+    let agree = all.len() - contradicted().count();
+    let mut out = format!("\nrelations between printed numbers: {agree} of {} agree\n", all.len());
+    for relation in contradicted() {
+        let side = |side: &Side| match (short(side.interval.from), short(side.interval.to)) {
+            (from, to) if from == to => from,
+            (from, to) => format!("{from} to {to}"),
+        };
+        let unit = if relation.unit.is_empty() { String::new() } else { format!(" {}", relation.unit) };
+        let [this, other] = [&relation.this, &relation.other].map(side);
+        let text = format!("contradiction: {}: {this} against {other}{unit}", relation.what);
+        out.push_str(&ui.look().titled(&format!("{:<8}", relation.id), &text));
+    }
     out
 }
 

@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::named::Named;
+use crate::claims::arithmetic::{self, Relation};
 use crate::claims::grade::Grade;
+use crate::claims::papers::PAPERS;
 use crate::claims::{ClaimResult, Verdict};
 
 /// The content of `claims.json`, which `forebay reproduce --json` prints.
@@ -21,6 +23,9 @@ pub struct Verdicts {
     /// Number of claims by grade.
     #[serde(default)]
     pub grades: Named<usize>,
+    /// The relations between printed numbers that concern these claims, and those that concern no claim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arithmetic: Vec<Relation>,
 }
 
 impl Verdicts {
@@ -30,6 +35,17 @@ impl Verdicts {
         let summary = Verdict::ALL.iter().map(|verdict| (verdict.word(), count(*verdict))).collect();
         let graded = |grade: Grade| claims.iter().filter(|claim| claim.grade == Some(grade)).count();
         let grades = Grade::ALL.iter().map(|grade| (grade.word(), graded(*grade))).collect();
-        Self { version: 1, claims, summary, grades }
+        let arithmetic = relations(&claims);
+        Self { version: 1, claims, summary, grades, arithmetic }
     }
+}
+
+/// The relations of the papers of these claims: those that concern one of them, and those that concern no claim.
+pub fn relations(claims: &[ClaimResult]) -> Vec<Relation> {
+    let papers = PAPERS.iter().filter(|paper| claims.iter().any(|claim| claim.paper == paper.name));
+    // The files are compiled in, and a test reads them.
+    let all = papers.flat_map(|paper| arithmetic::check(paper.arithmetic).unwrap_or_default());
+    let concerns =
+        |relation: &Relation| relation.claims.is_empty() || claims.iter().any(|it| relation.claims.contains(&it.id));
+    all.filter(concerns).collect()
 }

@@ -103,3 +103,16 @@ fn deliberate_wrong_number_is_caught() {
         assert_eq!(found.agreement, Agreement::Contradicts, "{id} with {to}");
     }
 }
+
+#[test]
+fn contradicted_claims_have_a_contradicting_relation() {
+    for paper in PAPERS {
+        let relations = relations(paper.name);
+        let claims = claim_file::parse(paper.claims).unwrap().claims;
+        for claim in claims.iter().filter(|claim| claim.contradicted.is_some()) {
+            let concerns = |relation: &&Relation| relation.claims.contains(&claim.id);
+            let mut its = relations.iter().filter(concerns);
+            assert!(its.any(|relation| relation.agreement == Agreement::Contradicts), "{}", claim.id);
+        }
+    }
+}

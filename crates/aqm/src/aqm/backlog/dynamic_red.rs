@@ -6,7 +6,7 @@
 use alloc::string::{String, ToString};
 
 use crate::aqm::backlog::ared::{self, ALPHA, Aimd, BETA, Clock, INTERVAL, MAX_P};
-use crate::aqm::backlog::red::{self, AutoWeight, Curve, Gateway, Steer, TARGET_DELAY};
+use crate::aqm::backlog::red::{self, AutoWeight, Curve, Gateway, Spacing, Steer, TARGET_DELAY};
 use crate::base::design::{About, Design, Preset};
 use crate::base::params::Auto;
 use crate::base::time::{Instant, Span};
@@ -20,6 +20,16 @@ choice! {
         Timer = "timer",
         /// At the first arrival more than an interval after the last step.
         Arrival = "arrival",
+    }
+}
+
+choice! {
+    /// Which probability of an arrival enters the average drop probability.
+    pub enum Averaged {
+        /// RED's base probability p_b, from the average queue alone.
+        Base = "base",
+        /// The probability that RED applied: p_a, after the spacing of drops.
+        Applied = "applied",
     }
 }
 
@@ -38,6 +48,8 @@ params! {
         gamma: f64 = GAMMA, in 0.0 ..= 1.0, "gamma", "RED+Tail, section V";
         /// Weight of an arrival in the average drop probability.
         w_p: f64 = W_P, in 1e-9 ..= 1.0, "", "ours: not printed";
+        /// What is averaged. base: p_b; applied: p_a, after the spacing of drops, 1 for a forced drop.
+        p_of: Averaged = Averaged::Base, in 0.0 ..= 1.0, "", "ours; Fig. 11: 'EWMA average of Inst. P'";
         /// Time between steps of max_p and of the thresholds.
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "ours: Adaptive RED's";
         /// When max_p and the thresholds move.
@@ -69,6 +81,7 @@ struct Floating {
     p_u: f64,
     gamma: f64,
     w_p: f64,
+    p_of: Averaged,
     /// `least` and `most` bound min_th. If `least` is above `most`, `least` applies.
     least: f64,
     most: f64,
@@ -78,13 +91,13 @@ struct Floating {
 impl Floating {
     /// Dynamic thresholds with the initial values of `curve`.
     fn new(params: &Params, curve: &Curve, link: &Link) -> Self {
-        let &Params { p_l, p_u, gamma, w_p, .. } = params;
+        let &Params { p_l, p_u, gamma, w_p, p_of, .. } = params;
         let (packet, buffer) = match params.min_th {
             Depth::Packets(_) => (1.0, link.limit_pkts()),
             Depth::Bytes(_) => (link.mean_packet.0 as f64, link.limit_bytes()),
         };
         let most = buffer - (curve.max_th - curve.min_th);
-        Self { p_l, p_u, gamma, w_p, least: LEAST_MIN_TH * packet, most, p_avg: 0.0 }
+        Self { p_l, p_u, gamma, w_p, p_of, least: LEAST_MIN_TH * packet, most, p_avg: 0.0 }
     }
 
     /// The lower threshold after one step.
@@ -130,9 +143,13 @@ impl Steer for Dynamic {
     }
 
     #[inline]
-    fn judged(&mut self, p_b: f64) {
+    fn judged(&mut self, p_b: f64, spacing: &Spacing) {
         if let Some(floating) = &mut self.floating {
-            floating.p_avg += floating.w_p * (p_b - floating.p_avg);
+            let p = match floating.p_of {
+                Averaged::Base => p_b,
+                Averaged::Applied => spacing.p(),
+            };
+            floating.p_avg += floating.w_p * (p - floating.p_avg);
         }
     }
 
@@ -194,12 +211,13 @@ impl Design for DynamicRed {
     const ABOUT: About = About {
         summary: "Adaptive RED whose thresholds rise and fall until the drop probability is in a given band",
         source: "RED+Tail: parallel virtual queues with drop-tail and Adaptive RED, section V",
-        rule: "arrival:         ared's;  P += w_p (p_b - P)\n\
+        rule: "arrival:         ared's;  P += w_p (p_b - P);  p_of=applied: P += w_p (p_a - P)\n\
                every interval:  max_p as ared;  P > p_u: min_th *= 1 + gamma;  P < p_l: min_th *= 1 - gamma;\n\
                \u{20}                max_th = min_th + D, D as at the start",
         deviations: &[
             "P is not defined in the paper: we average RED's base probability p_b at every arrival, before spacing, 0 \
-             below min_th",
+             below min_th; p_of=applied averages the probability after spacing, 1 for a forced drop, 0 for a packet \
+             that RED spares",
             "w_p and the interval are not printed: ours",
             "bounds of the thresholds are ours: min_th at least 5 packets, max_th at most the buffer; without them the \
              thresholds exceed the buffer, or shrink to 0, from which a factor cannot recover",
@@ -283,18 +301,57 @@ mod tests {
         (red.curve().min_th, red.steering().p_avg())
     }
 
+    /// Asserts that lower threshold and average probability are near `want`.
+    fn near((min_th, p): (f64, f64), want: (f64, f64)) {
+        assert!((min_th - want.0).abs() < 1e-9 && (p - want.1).abs() < 1e-12, "{min_th} {p}, not {want:?}");
+    }
+
     #[test]
     fn thresholds_follow_the_drop_probability() {
         // At 35 of 20 to 80 packets p_b = 0.1/4 is above 0.02; at 29, 0.015 is within; at 23, 0.005 is below.
-        let near = |(min_th, p): (f64, f64), want: (f64, f64)| {
-            assert!((min_th - want.0).abs() < 1e-9 && (p - want.1).abs() < 1e-12, "{min_th} {p}, not {want:?}");
-        };
         near(after(35, "", 1), (21.0, 0.025));
         near(after(29, "", 1), (20.0, 0.015));
         near(after(23, "", 1), (19.0, 0.005));
         near(after(35, "", 3), (20.0 * 1.05 * 1.05 * 1.05, 0.025));
         near(after(35, "gamma=0.5", 1), (30.0, 0.025));
         near(after(10, "", 3), (20.0 * 0.95 * 0.95 * 0.95, 0.0));
+    }
+
+    #[test]
+    fn applied_probability_follows_the_spacing_of_drops() {
+        // The queue fills without departures. The arrival at q packets has p_b = 0.12 (q - 20)/60 and is number q - 19
+        // since the count began. At 41, count p_b = 22 x 21/500 < 1; at 42, it is 23 x 22/500 and p_a = p_b/(2 - it).
+        near(after(41, "max_p=0.12 p_of=applied", 1), (19.0, 0.0));
+        near(after(41, "max_p=0.12 p_of=base", 1), (21.0, 21.0 / 500.0));
+        near(after(42, "max_p=0.12 p_of=applied", 1), (21.0, 22.0 / (1000.0 - 23.0 * 22.0)));
+        // A queue of one packet is spared, although its p_b is 0.1/10.
+        near(after(1, "min_th=0p max_th=10p p_of=base", 0), (0.0, 0.01));
+        near(after(1, "min_th=0p max_th=10p p_of=applied", 0), (0.0, 0.0));
+    }
+
+    #[test]
+    fn average_weighs_the_chosen_probability_by_w_p() {
+        // Six arrivals with p_b = 1/4 of which none is dropped, so that p_a is 0, 0, 0, 1/4, 1/3 and 1/2; then a forced
+        // drop.
+        let average = |p_of: &str| {
+            let mut red = DynamicRed::build(&params(&alloc::format!("w_p=0.5 p_of={p_of}")), &LINK);
+            let mut spacing = Spacing::new(red::Rule::Ns2, true, None);
+            let averages = [0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 1.0].map(|p_b| {
+                if p_b < 1.0 {
+                    assert!(!spacing.arrival(Some(p_b), 1000, 1.0))
+                } else {
+                    spacing.forced()
+                }
+                red.steering_mut().judged(p_b, &spacing);
+                red.steering().p_avg()
+            });
+            averages.map(|p| p * 384.0)
+        };
+        // Each is half of the one before plus half of p: 192 p in these units.
+        assert_eq!(average("base"), [48.0, 72.0, 84.0, 90.0, 93.0, 94.5, 239.25]);
+        let applied = average("applied");
+        let want = [0.0, 0.0, 0.0, 48.0, 24.0 + 64.0, 44.0 + 96.0, 70.0 + 192.0];
+        assert!(applied.iter().zip(want).all(|(p, want)| (p - want).abs() < 1e-9), "{applied:?}");
     }
 
     #[test]
@@ -316,8 +373,8 @@ mod tests {
     #[test]
     fn thresholds_move_by_gamma_within_bounds() {
         let floating = |p_avg, least, most| {
-            let (p_l, p_u) = (0.005, 0.010);
-            Floating { p_l, p_u, gamma: GAMMA, w_p: W_P, least, most, p_avg }
+            let (p_l, p_u, p_of) = (0.005, 0.010, Averaged::Base);
+            Floating { p_l, p_u, gamma: GAMMA, w_p: W_P, p_of, least, most, p_avg }
         };
         let moved = |min_th, p_avg| floating(p_avg, 5_000.0, 100_000.0).moved(min_th);
         assert_eq!([0.02, 0.001, 0.007].map(|p| moved(20_000.0, p)), [21_000.0, 19_000.0, 20_000.0]);

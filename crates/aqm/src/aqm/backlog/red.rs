@@ -90,9 +90,10 @@ pub trait Steer {
     #[inline]
     fn steer(&mut self, _curve: &mut Curve, _avg: f64, _now: Instant) {}
 
-    /// Called at each arrival with its base probability from the average alone.
+    /// Called at each arrival after its verdict, with the base probability from the average alone. The p of `_spacing`
+    /// is the probability that was applied.
     #[inline]
-    fn judged(&mut self, _p_b: f64) {}
+    fn judged(&mut self, _p_b: f64, _spacing: &Spacing) {}
 
     /// Time of the next [`tick`](Self::tick); `None`: no timer.
     #[inline]
@@ -147,14 +148,16 @@ impl<S: Steer> Aqm for Gateway<S> {
         self.steering.steer(&mut self.curve, avg, cx.now);
         let p_b = self.base_probability(avg);
         self.p_b = p_b.unwrap_or(0.0);
-        self.steering.judged(self.p_b);
         let p_b = p_b.filter(|_| q > SPARED || self.params.rule != Rule::Ns2);
         self.p = p_b.unwrap_or(0.0);
         if p_b.is_some() && self.is_forced(avg) {
             self.spacing.forced();
+            self.steering.judged(self.p_b, &self.spacing);
             return if self.params.harddrop { Verdict::Drop } else { self.signal(packet, level) };
         }
-        if !self.spacing.arrival(p_b, packet.len, u) {
+        let signalled = self.spacing.arrival(p_b, packet.len, u);
+        self.steering.judged(self.p_b, &self.spacing);
+        if !signalled {
             return Verdict::Accept;
         }
         if self.params.use_mark_p && self.p >= self.params.mark_p {

@@ -1,5 +1,5 @@
-//! RED+Tail: the classifier and the rates of section III, and the two schedulers that enforce the rates; its
-//! Adaptive RED is in `shared/adaptive_red.rs`.
+//! RED+Tail: the classifier of section III, or that of the caption of Fig. 4, the rates of section III, and the two
+//! schedulers that enforce the rates; its Adaptive RED is in `shared/adaptive_red.rs`.
 //!
 //! The clocks are in bytes of service: the clock S_i of queue i advances at C_i, and its head is due when S_i reaches
 //! the finish tag of the head.
@@ -27,6 +27,7 @@ pub(crate) struct RedTail {
     maxth1: f64,
     drr: bool,
     by_flow: bool,
+    by_class: bool,
     seen: Seen,
     connections: BTreeMap<u32, Connection>,
     q: [Buffer; 2],
@@ -46,6 +47,12 @@ pub(crate) struct RedTail {
 impl RedTail {
     /// 0 for queue 1, 1 for queue 2.
     fn classify(&mut self, pkt: &Pkt, now: u64) -> usize {
+        if self.by_class {
+            // "10 FTPs ... go to virtual queue 2, and 800 WEBs + 1 CBR ... go to virtual queue 1".
+            self.seen.note("FTP by class", pkt.class == 0);
+            self.seen.note("WEB or CBR by class", pkt.class != 0);
+            return usize::from(pkt.class == 0);
+        }
         if pkt.udp {
             return 0;
         }
@@ -240,6 +247,7 @@ fn red(dice: &mut Dice, unit: Unit, thresholds: (f64, f64), (p_l, p_u): (f64, f6
     let set = Settings {
         gamma: dice.pick(&[0.05, 0.2]),
         w_p: dice.scale(0.005, 1.0),
+        applied: dice.odds(0.5),
         alpha: dice.pick(&[0.01, 0.1]),
         beta: dice.pick(&[0.9, 0.5]),
         max_p: dice.pick(&[0.1, 0.4]),
@@ -247,9 +255,11 @@ fn red(dice: &mut Dice, unit: Unit, thresholds: (f64, f64), (p_l, p_u): (f64, f6
         interval: dice.pick(&[50, 500]) * MS + 12_345,
         ..usual
     };
-    let Settings { gamma, w_p, alpha, beta, max_p, w_q, interval, .. } = set;
-    let words =
-        format!("gamma={gamma} w_p={w_p} interval={interval}ns w_q={w_q} max_p={max_p} alpha={alpha} beta={beta}");
+    let Settings { gamma, w_p, applied, alpha, beta, max_p, w_q, interval, .. } = set;
+    let p_of = if applied { "applied" } else { "base" };
+    let words = format!(
+        "gamma={gamma} w_p={w_p} p_of={p_of} interval={interval}ns w_q={w_q} max_p={max_p} alpha={alpha} beta={beta}"
+    );
     (set, format!("p_l={p_l} p_u={p_u} {words}"))
 }
 
@@ -265,15 +275,17 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let (c1_min, c1_max, bounds) = bounds(dice, &net, minth1 / maxth1);
     let (p_l, p_u) = if dice.odds(0.5) { (dice.scale(1e-4, 0.01), dice.scale(0.01, 0.1)) } else { (0.0, 0.0) };
     let (drr, by_flow) = (dice.odds(0.3), dice.odds(0.3));
+    let by_class = dice.odds(0.3);
     let (set, red_words) = red(dice, unit2, (minth2, maxth2), (p_l, p_u));
     let words = format!(
-        "n={n} t={t}ns {bounds} min_th1={} max_th1={} min_th2={} max_th2={} {red_words} scheduler={} key={}",
+        "n={n} t={t}ns {bounds} min_th1={} max_th1={} min_th2={} max_th2={} {red_words} scheduler={} key={} split={}",
         depth(minth1, unit1),
         depth(maxth1, unit1),
         depth(minth2, unit2),
         depth(maxth2, unit2),
         if drr { "drr" } else { "clocks" },
         if by_flow { "flow" } else { "pair" },
+        if by_class { "class" } else { "count" },
     );
     let red_tail = RedTail {
         net,
@@ -286,6 +298,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         maxth1,
         drr,
         by_flow,
+        by_class,
         seen: Seen::default(),
         connections: BTreeMap::new(),
         q: Default::default(),
@@ -305,6 +318,8 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 fn agrees_with_paper() {
     let branches = [
         "forgotten",
+        "FTP by class",
+        "WEB or CBR by class",
         "the first of a pair for queue 2",
         "C1 = C1min",
         "C1 in between",

@@ -16,6 +16,8 @@ pub(crate) struct Settings {
     pub(crate) p_u: f64,
     pub(crate) gamma: f64,
     pub(crate) w_p: f64,
+    /// The probability that was applied enters the average, not the base probability.
+    pub(crate) applied: bool,
     pub(crate) alpha: f64,
     pub(crate) beta: f64,
     pub(crate) max_p: f64,
@@ -31,7 +33,8 @@ impl Settings {
     pub(crate) fn usual(unit: Unit, (th_min, th_max): (f64, f64), (p_l, p_u): (f64, f64)) -> Self {
         let (gamma, w_p, alpha, beta, max_p, w_q) = (0.05, 0.02, 0.01, 0.9, 0.1, 0.0);
         let (interval, clock) = (500_000_000, Clock::Step);
-        Self { unit, th_min, th_max, p_l, p_u, gamma, w_p, alpha, beta, max_p, w_q, interval, clock }
+        let applied = false;
+        Self { unit, th_min, th_max, p_l, p_u, gamma, w_p, applied, alpha, beta, max_p, w_q, interval, clock }
     }
 }
 
@@ -163,8 +166,16 @@ impl Adaptive {
         self.th_max = self.th_min + d;
     }
 
-    /// None: not dropped; Some(false): may be marked instead; Some(true): must be dropped.
+    /// None: not dropped; Some(false): may be marked instead; Some(true): must be dropped. Also averages the
+    /// probability, "Inst. P".
     pub(crate) fn verdict(&mut self, queue: &Buffer, now: u64, u: f64, seen: &mut Seen) -> Option<bool> {
+        let verdict = self.judge(queue, now, u, seen);
+        let inst_p = if self.set.applied { self.v_prob } else { self.v_prob1 };
+        self.p_bar += self.set.w_p * (inst_p - self.p_bar);
+        verdict
+    }
+
+    fn judge(&mut self, queue: &Buffer, now: u64, u: f64, seen: &mut Seen) -> Option<bool> {
         let w = self.q_w;
         let qlen = queue.length(self.set.unit);
         let mut m = 0;
@@ -188,7 +199,6 @@ impl Adaptive {
         } else if self.v_ave >= self.th_min {
             p = self.cur_max_p * (self.v_ave - self.th_min) / (self.th_max - self.th_min);
         }
-        self.p_bar += self.set.w_p * (p - self.p_bar);
         self.v_prob1 = p;
 
         self.count += 1;

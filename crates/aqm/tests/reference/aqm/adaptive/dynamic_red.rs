@@ -9,6 +9,8 @@ struct DynamicRed {
     buffer: Buffer,
     seen: Seen,
     red: Adaptive,
+    /// Scale of the average probability. Spacing divides by up to 0, which amplifies rounding.
+    scale: f64,
 }
 
 impl Listing for DynamicRed {
@@ -46,7 +48,7 @@ impl Listing for DynamicRed {
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
         vec![
             ("avg", self.red.v_ave, self.red.th_max),
-            ("p", self.red.p_bar, 0.01),
+            ("p", self.red.p_bar, self.scale),
             ("min_th", self.red.th_min, self.red.th_max),
             ("max_p", self.red.cur_max_p, 1.0),
             ("p_b", self.red.v_prob1, 0.01),
@@ -66,6 +68,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let set = Settings {
         gamma: dice.pick(&[0.05, 0.2]),
         w_p: dice.scale(0.005, 1.0),
+        applied: dice.odds(0.5),
         alpha: dice.pick(&[0.01, 0.1]),
         beta: dice.pick(&[0.9, 0.5]),
         max_p,
@@ -75,13 +78,15 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
         ..Settings::usual(unit, (th_min, th_max), (p_u * dice.scale(0.01, 1.0), p_u))
     };
     let words = format!(
-        "min_th={} max_th={} p_l={} p_u={} gamma={} w_p={} interval={}ns clock={clock_word} alpha={} beta={} max_p={} w_q={}",
+        "min_th={} max_th={} p_l={} p_u={} gamma={} w_p={} p_of={} interval={}ns clock={clock_word} alpha={} beta={} \
+         max_p={} w_q={}",
         depth(th_min, unit),
         depth(th_max, unit),
         set.p_l,
         set.p_u,
         set.gamma,
         set.w_p,
+        if set.applied { "applied" } else { "base" },
         set.interval,
         set.alpha,
         set.beta,
@@ -89,7 +94,8 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
         if set.w_q == 0.0 { "auto".to_string() } else { set.w_q.to_string() },
     );
     let (buffer, seen) = Default::default();
-    (words, Box::new(DynamicRed { net, buffer, seen, red: Adaptive::new(net, set) }))
+    let scale = if set.applied { 1.0 } else { 0.01 };
+    (words, Box::new(DynamicRed { net, buffer, seen, red: Adaptive::new(net, set), scale }))
 }
 
 #[test]
