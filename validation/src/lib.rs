@@ -3,3 +3,4 @@
 mod figures;
 pub mod ns2;
 pub mod ns3;
+pub mod papers;

@@ -1,0 +1,67 @@
+//! The comparison as aligned text and as JSON.
+
+use serde_json::{Value, json};
+
+use super::figures::{Compared, QUANTITIES};
+use super::runs::Experiment;
+
+/// The table of an experiment.
+pub(super) fn text(experiment: &Experiment) -> String {
+    let head = ["contender", "quantity", "ours", "ns-2", "difference", "allowed", "agrees"];
+    let mut rows = vec![head.map(str::to_string)];
+    for row in &experiment.rows {
+        for (quantity, compared) in QUANTITIES.iter().zip(&row.compared) {
+            let number = |x: f64| format!("{x:.*}", quantity.digits);
+            let spread = |(mean, sd): (f64, f64)| {
+                if sd.is_nan() { number(mean) } else { format!("{} ± {}", number(mean), number(sd)) }
+            };
+            rows.push([
+                row.contender.clone(),
+                quantity.name.to_string(),
+                spread(compared.ours),
+                spread(compared.ns2),
+                format!("{:+.*}", quantity.digits, compared.difference()),
+                number(compared.allowed),
+                if compared.is_within() { "yes" } else { "NO" }.to_string(),
+            ]);
+        }
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let line = |row: &[String; 7]| {
+        let cells = row.iter().enumerate().map(|(at, cell)| format!("{cell:<0$}", width(at)));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
+    };
+    let table: String = if experiment.rows.is_empty() { String::new() } else { rows.iter().map(line).collect() };
+    let left: String = experiment.left_out.iter().map(|what| format!("not compared: {what}\n")).collect();
+    format!("{}, {} seeds\n{table}{left}\n", experiment.name, experiment.seeds)
+}
+
+/// Rows with a quantity outside its tolerance, and all rows.
+pub(super) fn count(all: &[Experiment]) -> (usize, usize) {
+    let rows = || all.iter().flat_map(|experiment| &experiment.rows);
+    (rows().filter(|row| !row.compared.iter().all(Compared::is_within)).count(), rows().count())
+}
+
+/// Every experiment, for other programs.
+pub(super) fn json(all: &[Experiment]) -> Value {
+    let spread = |(mean, sd): (f64, f64)| json!({ "mean": mean, "sd": if sd.is_nan() { None } else { Some(sd) } });
+    let quantity = |(at, compared): (usize, &Compared)| {
+        json!({
+            "quantity": QUANTITIES[at].name,
+            "ours": spread(compared.ours),
+            "ns2": spread(compared.ns2),
+            "difference": compared.difference(),
+            "allowed": compared.allowed,
+            "within": compared.is_within(),
+        })
+    };
+    let experiment = |it: &Experiment| {
+        let row = |row: &super::runs::Row| {
+            let quantities: Vec<Value> = row.compared.iter().enumerate().map(quantity).collect();
+            json!({ "contender": row.contender, "quantities": quantities })
+        };
+        let rows: Vec<Value> = it.rows.iter().map(row).collect();
+        json!({ "experiment": it.name, "seeds": it.seeds, "rows": rows, "not_compared": it.left_out })
+    };
+    all.iter().map(experiment).collect()
+}
