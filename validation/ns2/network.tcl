@@ -36,10 +36,13 @@ proc run {duration warmup} { set ::duration $duration; set ::warmup $warmup }
 # nodes N: numbered from 0.
 proc nodes {n} { for {set i 0} {$i < $n} {incr i} { set ::node($i) [$::ns node] } }
 
-# link FROM TO RATE DELAY PACKETS: drop-tail that holds PACKETS.
-proc link {from to rate delay packets} {
+# link FROM TO RATE DELAY LIMIT UNIT: drop-tail that holds LIMIT packets or bytes.
+proc link {from to rate delay limit unit} {
     $::ns simplex-link $::node($from) $::node($to) $rate $delay DropTail
-    $::ns queue-limit $::node($from) $::node($to) [expr {$packets + 1}]
+    set queue [[$::ns link $::node($from) $::node($to)] queue]
+    $queue set queue_in_bytes_ [expr {$unit eq "bytes"}]
+    if {$unit eq "bytes"} { $queue set mean_pktsize_ 1 }
+    $::ns queue-limit $::node($from) $::node($to) [expr {$limit + 1}]
 }
 
 # study FROM TO RATE DELAY: the link whose queue is compared.
@@ -61,8 +64,9 @@ proc loss {from to p} {
     $losses unit pkt
     $losses set rate_ $p
     $losses ranvar $draw
+    $::ns link-lossmodel $losses $::node($from) $::node($to)
+    # Not that of the link, whose monitor would count the losses as drops of the queue.
     $losses drop-target [new Agent/Null]
-    $::ns lossmodel $losses $::node($from) $::node($to)
 }
 
 # jitter FROM TO MOST: a packet waits up to MOST seconds before it is sent; the order is kept.

@@ -29,14 +29,15 @@ impl Queue {
     /// The queue of ns-2 that corresponds to `spec` at `link`. An error says which parameter ns-2 lacks.
     pub(super) fn of(spec: &Spec, link: &LinkSpec) -> Result<Self, String> {
         let values = Values(spec);
-        if !spec.common().th.is_off() {
-            return Err("ns-2 has no threshold marker (th)".to_string());
-        }
         let facts = Link { rate: link.lane.rate, limit: link.lane.limit, mean_packet: link.mean_packet };
         let facts = spec.link(&facts);
         match spec.name() {
             "droptail" => values.drop_tail(&facts),
-            "red" => values.red(&facts, Vec::new()),
+            "red" => {
+                values.must("idle", "on")?;
+                values.only_forced_drops()?;
+                values.red(&facts, Vec::new())
+            }
             "ared" => values.ared(&facts),
             "feng_red" => values.feng_red(&facts),
             "pi" => values.pi(&facts),
@@ -129,12 +130,18 @@ impl Values<'_> {
         Ok(Queue { class: "DropTail", limit, settings })
     }
 
+    /// ns-2 drops ECT packets if the average is high, and packets that it cannot mark.
+    fn only_forced_drops(&self) -> Result<(), String> {
+        self.must("harddrop", "on")?;
+        self.must("nodrop", "off")
+    }
+
     /// RED with `more` settings. Thresholds, average and buffer have one unit.
     fn red(&self, link: &Link, more: Vec<(&'static str, String)>) -> Result<Queue, String> {
         self.must("rule", "ns2")?;
         let mean = self.mean(link)?;
         let (low, high) = (self.depth("min_th", mean)?, self.depth("max_th", mean)?);
-        let in_bytes = low.or(high).is_some_and(|(_, in_bytes)| in_bytes);
+        let in_bytes = low.or(high).map_or(self.is("bytes", "on")?, |(_, in_bytes)| in_bytes);
         let limit = match link.limit {
             Limit::Packets(packets) if !in_bytes => u64::from(packets),
             limit => (Link { limit, ..*link }.limit_bytes() / mean).round() as u64,
@@ -169,8 +176,7 @@ impl Values<'_> {
     }
 
     fn ared(&self, link: &Link) -> Result<Queue, String> {
-        self.must("harddrop", "on")?;
-        self.must("nodrop", "off")?;
+        self.only_forced_drops()?;
         let settings = vec![
             ("adaptive_", flag(true)),
             ("targetdelay_", self.given("target")?),

@@ -6,6 +6,7 @@ use forebay_sim::app::{Files, Work};
 use forebay_sim::network::{FlowSpec, Network, RouteId, Traffic};
 use forebay_sim::source::{Pattern, Source};
 use forebay_sim::tcp::TcpOptions;
+use forebay_sim::tcp::congestion::Transport;
 
 /// ns-2 adds this to `packetSize_`.
 const HEADERS: u16 = 40;
@@ -13,6 +14,12 @@ const HEADERS: u16 = 40;
 const ACK: u16 = 40;
 /// `window_` of a connection without a limit.
 const UNLIMITED: u32 = 1_000_000;
+
+/// Whether ns-2 has this kind of traffic: not video over RTP that adapts its rate, nor SCTP as ours.
+pub(super) fn is_known(flow: &FlowSpec) -> bool {
+    let is_sctp = |options: &TcpOptions| options.variant.profile().transport == Transport::Sctp;
+    !matches!(flow.traffic, Traffic::Rtp(_)) && !flow.traffic.tcp().is_some_and(is_sctp)
+}
 
 /// The line of a flow, without its nodes.
 pub(super) fn describe(net: &Network, flow: &FlowSpec, seed: u64) -> Result<String, String> {

@@ -63,8 +63,8 @@ fn link(link: &LinkSpec, from: usize, to: usize, studied: bool) -> Result<Vec<St
     let mut lines = match (studied, lane.limit) {
         (true, _) => vec![format!("study {ends}")],
         (false, _) if !lane.is_plain() => return refuse("a discipline outside the comparison"),
-        (false, Limit::Packets(packets)) => vec![format!("link {ends} {packets}")],
-        (false, Limit::Bytes(_)) => return refuse("a buffer in bytes at a link outside the comparison"),
+        (false, Limit::Packets(packets)) => vec![format!("link {ends} {packets} packets")],
+        (false, Limit::Bytes(bytes)) => vec![format!("link {ends} {bytes} bytes")],
     };
     match lane.conditions.loss {
         None => {}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use forebay_aqm::Spec;
 use forebay_lab::claim_file;
 use forebay_lab::claims::Section;
 use forebay_lab::load;
@@ -23,6 +24,12 @@ pub(super) struct Experiment {
 }
 
 impl Experiment {
+    /// The opponents at a case of a scenario.
+    pub(super) fn of(scenario: &str, case: Case) -> Result<Self, String> {
+        let opponents = opponents(&case)?;
+        Ok(Self { scenario: scenario.to_string(), case, opponents })
+    }
+
     /// `case-1 [flows.ftp.count=40]`.
     pub(super) fn name(&self) -> String {
         let axes: Vec<String> = self.case.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
@@ -39,8 +46,7 @@ pub(super) fn experiments(paper: &Paper) -> Result<Vec<Experiment>, String> {
         for case in chosen(cases(paper, scenario)?, section) {
             let known = |other: &Experiment| other.scenario == *scenario && other.case.axes == case.axes;
             if !all.iter().any(known) {
-                let opponents = opponents(&case)?;
-                all.push(Experiment { scenario: scenario.clone(), case, opponents });
+                all.push(Experiment::of(scenario, case)?);
             }
         }
     }
@@ -65,11 +71,29 @@ fn chosen(mut cases: Vec<Case>, section: &Section) -> Vec<Case> {
 
 fn opponents(case: &Case) -> Result<Vec<Contender>, String> {
     let mut seen = BTreeSet::new();
-    let mut found = case.scenario.compare.clone();
-    found.retain(|contender| is_opponent(&contender.spec) && seen.insert(contender.spec.canonical()));
+    let mut found = Vec::new();
+    for contender in case.scenario.compare.iter().filter(|contender| is_opponent(&contender.spec)) {
+        let contender = without_marker(contender)?;
+        if seen.insert(contender.spec.canonical()) {
+            found.push(contender);
+        }
+    }
     if found.is_empty() {
-        let spec = forebay_aqm::Spec::parse("droptail").map_err(|e| format!("{e:?}"))?;
-        found.push(Contender { label: "droptail (added)".to_string(), spec });
+        found.push(Contender { label: "droptail (added)".to_string(), spec: parsed("droptail")? });
     }
     Ok(found)
+}
+
+/// The contender without the threshold marker in front of it, which ns-2 lacks.
+fn without_marker(contender: &Contender) -> Result<Contender, String> {
+    if contender.spec.common().th.is_off() {
+        return Ok(contender.clone());
+    }
+    let text = contender.spec.canonical();
+    let words: Vec<&str> = text.split(' ').filter(|word| !word.starts_with("th=")).collect();
+    Ok(Contender { label: format!("{}, without th", contender.label), spec: parsed(&words.join(" "))? })
+}
+
+fn parsed(text: &str) -> Result<Spec, String> {
+    Spec::parse(text).map_err(|error| format!("{text}: {error:?}"))
 }

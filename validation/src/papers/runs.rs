@@ -1,17 +1,21 @@
 //! The runs of an experiment in both simulators.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use forebay_aqm::Spec;
 use forebay_lab::scenario::{Case, Contender};
 use forebay_lab::{lower, record};
+use forebay_sim::network::{Network, Traffic};
 use forebay_sim::world::World;
 use rayon::prelude::*;
 use runner::program;
 
 use super::disciplines::Queue;
 use super::figures::{self, Compared, QUANTITIES, Run};
-use super::{network, points};
+use super::reasons::{self, Change};
+use super::{flows, network, points};
 
 const DRIVER: &str = "validation/ns2/network.tcl";
 
@@ -28,14 +32,28 @@ pub(super) struct Experiment {
 pub(super) struct Row {
     pub(super) contender: String,
     pub(super) compared: Vec<Compared>,
+    /// If it is outside: the same with changes of our run towards ns-2.
+    pub(super) changed: Vec<(String, Vec<Compared>)>,
+}
+
+impl Row {
+    /// The quantities outside.
+    pub(super) fn outside(compared: &[Compared]) -> Vec<&'static str> {
+        let outside = compared.iter().zip(QUANTITIES).filter(|(compared, _)| !compared.is_within());
+        outside.map(|(_, quantity)| quantity.name).collect()
+    }
 }
 
 /// Runs the opponents of `wanted` in both simulators, with seeds from 1 on.
 pub(super) fn compare(wanted: &points::Experiment, seeds: u64, folder: &Path) -> Result<Experiment, String> {
     let (name, mut left_out) = (wanted.name(), Vec::new());
+    if let Some(contender) = wanted.opponents.first() {
+        let unknown = unknown(&wanted.case, &contender.spec);
+        left_out.extend((!unknown.is_empty()).then(|| format!("in both simulators, the flows {}", unknown.join(", "))));
+    }
     let mut opponents = Vec::new();
     for contender in &wanted.opponents {
-        let net = lower::network(&wanted.case.scenario, &contender.spec, 1);
+        let net = network(&wanted.case, &contender.spec, 1);
         let queue = network::studied(&net).and_then(|link| Queue::of(&contender.spec, &net.links[link]));
         match queue {
             Ok(queue) => opponents.push((contender, queue)),
@@ -52,15 +70,29 @@ pub(super) fn compare(wanted: &points::Experiment, seeds: u64, folder: &Path) ->
     let jobs: Vec<(usize, u64)> = (0..opponents.len()).flat_map(|at| (1..=seeds).map(move |seed| (at, seed))).collect();
     let done = jobs.par_iter().map(|&(at, seed)| {
         let (contender, queue) = &opponents[at];
-        Ok((ours(&wanted.case, contender, seed)?, ns2(&files[seed as usize - 1], seed, queue)?))
+        let ours = ours(&wanted.case, contender, &reasons::none(&contender.spec), seed)?;
+        Ok((ours, ns2(&files[seed as usize - 1], seed, queue)?))
     });
     let done: Vec<(Run, Run)> = done.collect::<Result<_, String>>()?;
     let rows = opponents.iter().zip(done.chunks(seeds as usize)).map(|((contender, _), runs)| {
         let (ours, ns2): (Vec<Run>, Vec<Run>) = runs.iter().copied().unzip();
-        let compared = (0..QUANTITIES.len()).map(|quantity| Compared::of(quantity, &ours, &ns2)).collect();
-        Row { contender: record::label(contender, &wanted.case), compared }
+        row(wanted, contender, &ours, &ns2)
     });
-    Ok(Experiment { name, seeds, rows: rows.collect(), left_out })
+    Ok(Experiment { name, seeds, rows: rows.collect::<Result<_, _>>()?, left_out })
+}
+
+/// Compares the runs of a contender; if they are outside, also with each change.
+fn row(wanted: &points::Experiment, contender: &Contender, ours: &[Run], ns2: &[Run]) -> Result<Row, String> {
+    let compare = |ours: &[Run]| (0..QUANTITIES.len()).map(|at| Compared::of(at, ours, ns2)).collect::<Vec<_>>();
+    let (compared, mut changed) = (compare(ours), Vec::new());
+    if !Row::outside(&compared).is_empty() {
+        for change in reasons::changes(&contender.spec, &wanted.case) {
+            let seeds = (1..=ns2.len() as u64).into_par_iter();
+            let runs = seeds.map(|seed| self::ours(&wanted.case, contender, &change, seed));
+            changed.push((change.name.clone(), compare(&runs.collect::<Result<Vec<Run>, String>>()?)));
+        }
+    }
+    Ok(Row { contender: contender.label.clone(), compared, changed })
 }
 
 /// The description of each seed, as a file in `folder`; the inner error says what cannot be described.
@@ -75,7 +107,7 @@ fn described(
     let stem: String = wanted.name().chars().map(word).collect();
     let mut files = Vec::new();
     for seed in 1..=seeds {
-        let net = lower::network(&wanted.case.scenario, &first.spec, seed);
+        let net = network(&wanted.case, &first.spec, seed);
         match network::describe(&net, seed) {
             Ok(text) => {
                 let file = folder.join(format!("{stem}-{seed}.tcl"));
@@ -88,8 +120,27 @@ fn described(
     Ok(Ok(files))
 }
 
-fn ours(case: &Case, contender: &Contender, seed: u64) -> Result<Run, String> {
-    let net = lower::network(&case.scenario, &contender.spec, seed);
+/// Our network, without flows that ns-2 lacks.
+fn network(case: &Case, spec: &Spec, seed: u64) -> Network {
+    let mut net = lower::network(&case.scenario, spec, seed);
+    net.flows.retain(flows::is_known);
+    net
+}
+
+/// Names of the groups of flows that ns-2 lacks.
+fn unknown(case: &Case, spec: &Spec) -> Vec<String> {
+    let net = lower::network(&case.scenario, spec, 1);
+    let groups: BTreeSet<u32> = net.flows.iter().filter(|flow| !flows::is_known(flow)).map(|flow| flow.group).collect();
+    groups.into_iter().filter_map(|group| Some(case.scenario.flows.get(group as usize)?.name.clone())).collect()
+}
+
+fn ours(case: &Case, contender: &Contender, change: &Change, seed: u64) -> Result<Run, String> {
+    let mut net = network(case, &change.spec, seed);
+    for flow in &mut net.flows {
+        if let Traffic::Tcp(options) | Traffic::Application(options, _) = &mut flow.traffic {
+            options.ns2 = change.rules;
+        }
+    }
     let outcome = World::new(&net, seed).map_err(|e| e.to_string())?.run(&mut ()).ok_or("stopped")?;
     figures::of(&record::record(case, contender, seed, &net, &outcome, 0.0))
 }

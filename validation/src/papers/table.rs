@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::figures::{Compared, QUANTITIES};
-use super::runs::Experiment;
+use super::runs::{Experiment, Row};
 
 /// The table of an experiment.
 pub(super) fn text(experiment: &Experiment) -> String {
@@ -32,8 +32,22 @@ pub(super) fn text(experiment: &Experiment) -> String {
         cells.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
     };
     let table: String = if experiment.rows.is_empty() { String::new() } else { rows.iter().map(line).collect() };
+    let reasons: String = experiment.rows.iter().flat_map(changed).collect();
     let left: String = experiment.left_out.iter().map(|what| format!("not compared: {what}\n")).collect();
-    format!("{}, {} seeds\n{table}{left}\n", experiment.name, experiment.seeds)
+    format!("{}, {} seeds\n{table}{reasons}{left}\n", experiment.name, experiment.seeds)
+}
+
+/// A line for each change of our run towards ns-2.
+fn changed(row: &Row) -> impl Iterator<Item = String> {
+    row.changed.iter().map(|(change, compared)| {
+        let values = compared.iter().zip(QUANTITIES);
+        let values: Vec<String> = values.map(|(it, quantity)| format!("{:.*}", quantity.digits, it.ours.0)).collect();
+        let outside = match Row::outside(compared).as_slice() {
+            [] => "agrees".to_string(),
+            outside => format!("outside in {}", outside.join(", ")),
+        };
+        format!("{}, ours with {change}: {}: {outside}\n", row.contender, values.join(" "))
+    })
 }
 
 /// Rows with a quantity outside its tolerance, and all rows.
@@ -56,9 +70,14 @@ pub(super) fn json(all: &[Experiment]) -> Value {
         })
     };
     let experiment = |it: &Experiment| {
-        let row = |row: &super::runs::Row| {
+        let row = |row: &Row| {
             let quantities: Vec<Value> = row.compared.iter().enumerate().map(quantity).collect();
-            json!({ "contender": row.contender, "quantities": quantities })
+            let changed = row.changed.iter().map(|(change, compared)| {
+                let quantities: Vec<Value> = compared.iter().enumerate().map(quantity).collect();
+                json!({ "change": change, "quantities": quantities })
+            });
+            let changed: Vec<Value> = changed.collect();
+            json!({ "contender": row.contender, "quantities": quantities, "changed": changed })
         };
         let rows: Vec<Value> = it.rows.iter().map(row).collect();
         json!({ "experiment": it.name, "seeds": it.seeds, "rows": rows, "not_compared": it.left_out })
