@@ -131,11 +131,12 @@ proc tcp {from to start stop kind sink options} {
 # files FROM TO START STOP KIND SINK OPTIONS FRESH REQUEST BACK DRAWS: files one after the other. DRAWS has the packets
 # of each file and the seconds until the next. FRESH 1: a new connection for each. REQUEST: bytes of a packet from TO
 # to FROM that asks for each, 0 for none. With requests a file ends when it has arrived: BACK seconds before the
-# acknowledgement.
+# acknowledgement reaches FROM.
 proc files {from to start stop kind sink options fresh request back draws} {
     set tcp [connection $from $to $kind $sink $options]
     set i $::flows
-    set ::file($i) [dict create tcp $tcp stop $stop fresh $fresh back $back draws $draws next 0 request $request]
+    set ::file($i) [dict create tcp $tcp stop $stop fresh $fresh back $back draws $draws request $request \
+        next 0 begun -1]
     if {$request} {
         set asks [new Agent/Message]
         set asked [new Agent/Message]
@@ -143,7 +144,7 @@ proc files {from to start stop kind sink options fresh request back draws} {
         $::ns attach-agent $::node($to) $asks
         $::ns attach-agent $::node($from) $asked
         $::ns connect $asks $asked
-        $asked proc recv {flow} { begin_file $flow }
+        $asked proc recv {words} { eval begin_file $words }
         dict set ::file($i) asks $asks
     }
     $tcp proc done {} [list end_file $i]
@@ -153,13 +154,23 @@ proc files {from to start stop kind sink options fresh request back draws} {
 proc next_file {i} {
     set stop [dict get $::file($i) stop]
     if {$stop ne "-" && [$::ns now] >= $stop} return
-    if {[dict get $::file($i) request]} { [dict get $::file($i) asks] send $i } else { begin_file $i }
+    if {[dict get $::file($i) request]} { ask $i [dict get $::file($i) next] 1.0 } else { begin_file $i }
 }
 
-proc begin_file {i} {
+# Requests file number AT, and again after WAIT seconds, doubled each time, if the request was lost.
+proc ask {i at wait} {
+    if {[dict get $::file($i) begun] >= $at} return
+    [dict get $::file($i) asks] send "$i $at"
+    $::ns at [expr {[$::ns now] + $wait}] [list ask $i $at [expr {min(60.0, 2 * $wait)}]]
+}
+
+# The next file begins, unless it has begun or ASKED is the number of another one.
+proc begin_file {i {asked ""}} {
     set at [dict get $::file($i) next]
+    if {$asked ne "" && $asked != $at} return
     set packets [lindex [dict get $::file($i) draws] $at]
-    if {$packets eq ""} return
+    if {$packets eq "" || [dict get $::file($i) begun] >= $at} return
+    dict set ::file($i) begun $at
     set tcp [dict get $::file($i) tcp]
     if {$at > 0 && [dict get $::file($i) fresh]} { $tcp reset; $::sink_of($tcp) reset }
     $tcp advanceby $packets
@@ -169,8 +180,13 @@ proc end_file {i} {
     set at [dict get $::file($i) next]
     set think [lindex [dict get $::file($i) draws] [expr {$at + 1}]]
     dict set ::file($i) next [expr {$at + 2}]
-    if {[dict get $::file($i) request]} { set think [expr {max(0.0, $think - [dict get $::file($i) back])}] }
-    $::ns at [expr {[$::ns now] + $think}] [list next_file $i]
+    set next next_file
+    if {[dict get $::file($i) request]} {
+        set rest [expr {$think - [dict get $::file($i) back]}]
+        # The request was due before now: without a packet, the file begins when the request would have arrived.
+        if {$rest < 0} { set next begin_file } else { set think $rest }
+    }
+    $::ns at [expr {[$::ns now] + $think}] [list $next $i]
 }
 
 # writes FROM TO KIND SINK OPTIONS TIMES: an application writes a packet at each time.

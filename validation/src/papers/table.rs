@@ -50,10 +50,13 @@ fn changed(row: &Row) -> impl Iterator<Item = String> {
     })
 }
 
-/// Rows with a quantity outside its tolerance, and all rows.
-pub(super) fn count(all: &[Experiment]) -> (usize, usize) {
+/// All rows, those with a quantity outside its tolerance, and of these the ones that a rule of ns-2 explains.
+pub(super) fn count(all: &[Experiment]) -> [usize; 3] {
     let rows = || all.iter().flat_map(|experiment| &experiment.rows);
-    (rows().filter(|row| !row.compared.iter().all(Compared::is_within)).count(), rows().count())
+    let agrees = |compared: &[Compared]| Row::outside(compared).is_empty();
+    let outside = || rows().filter(|row| !agrees(&row.compared));
+    let explained = outside().filter(|row| row.changed.iter().any(|(_, compared)| agrees(compared)));
+    [rows().count(), outside().count(), explained.count()]
 }
 
 /// Every experiment, for other programs.
