@@ -1,5 +1,7 @@
-//! Comparisons with ns-2 and ns-3: the pages `docs/validation.md` and `docs/validation-ns3.md`, and their tests.
+//! Comparisons with ns-2 and ns-3: the pages `docs/validation.md` and `docs/validation-ns3.md`, and their tests;
+//! the experiments of papers in ns-2.
 
 mod figures;
 pub mod ns2;
 pub mod ns3;
+pub mod papers;

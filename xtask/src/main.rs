@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use base::stages::STAGES;
 use generated::{bless, book, bpf, docs, performance, verdict_page};
 use test::{live, miri, python};
-use validation::{ns2, ns3};
+use validation::{ns2, ns3, papers};
 
 const USAGE: &str = "\
 cargo xtask test           every test, with lints; ends with `N passed, N failed, N skipped`
@@ -34,6 +34,7 @@ cargo xtask notebooks      executes examples/notebooks and writes their outputs 
 cargo xtask bless          rewrites golden traces, schema and quick verdicts; check the diff
 cargo xtask validate-ns2   rewrites docs/validation.md, a comparison with ns-2; `validate-ns2 page`: without running ns-2
 cargo xtask validate-ns3   rewrites docs/validation-ns3.md, a comparison of PIE, CoDel and FQ-CoDel with ns-3
+cargo xtask ns2 PAPER      compares the opponents in a paper's experiments with ns-2; `--seeds N`: default 5
 cargo xtask queues         rewrites docs/queues.md, a comparison with queueing theory
 cargo xtask throughput     rewrites docs/throughput.md, a comparison with the square-root law and PFTK
 cargo xtask fluid          rewrites docs/fluid.md, a comparison of the fluid model with packets
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         ["validate-ns2", "lines"] => ns2::lines(),
         ["validate-ns2", "page"] => ns2::page(),
         ["validate-ns3"] => ns3::run(),
+        ["ns2", words @ ..] => papers::run(words),
         ["queues"] => bless::page(&bless::QUEUES),
         ["throughput"] => bless::page(&bless::THROUGHPUT),
         ["fluid"] => bless::page(&bless::FLUID),

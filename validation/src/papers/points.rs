@@ -1,0 +1,99 @@
+//! Which runs of a paper are compared.
+
+use std::collections::BTreeSet;
+
+use forebay_aqm::Spec;
+use forebay_lab::claim_file;
+use forebay_lab::claims::Section;
+use forebay_lab::load;
+use forebay_lab::papers::Paper;
+use forebay_lab::scenario::{Case, Contender, Overrides};
+
+use super::disciplines::is_opponent;
+
+/// Most points of a section: first, middle and last.
+const POINTS: usize = 3;
+
+/// A point of an experiment: a case of the main scenario of a section.
+pub(super) struct Experiment {
+    /// Name of the scenario.
+    pub(super) scenario: String,
+    pub(super) case: Case,
+    /// Contenders that ns-2 has; drop-tail if it has none.
+    pub(super) opponents: Vec<Contender>,
+}
+
+impl Experiment {
+    /// The opponents at a case of a scenario.
+    pub(super) fn of(scenario: &str, case: Case) -> Result<Self, String> {
+        let opponents = opponents(&case)?;
+        Ok(Self { scenario: scenario.to_string(), case, opponents })
+    }
+
+    /// `case-1 [flows.ftp.count=40]`.
+    pub(super) fn name(&self) -> String {
+        let axes: Vec<String> = self.case.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+        if axes.is_empty() { self.scenario.clone() } else { format!("{} [{}]", self.scenario, axes.join(", ")) }
+    }
+}
+
+/// The experiments of a paper: of each section the cases at its point; of these the first, the middle and the last.
+pub(super) fn experiments(paper: &Paper) -> Result<Vec<Experiment>, String> {
+    let file = claim_file::parse(paper.claims)?;
+    let mut all: Vec<Experiment> = Vec::new();
+    for section in &file.sections {
+        let Some(scenario) = &section.scenario else { continue };
+        for case in chosen(cases(paper, scenario)?, section) {
+            let known = |other: &Experiment| other.scenario == *scenario && other.case.axes == case.axes;
+            if !all.iter().any(known) {
+                all.push(Experiment::of(scenario, case)?);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn cases(paper: &Paper, scenario: &str) -> Result<Vec<Case>, String> {
+    let text = paper.scenarios.iter().find(|(name, _)| *name == scenario).map(|(_, text)| *text);
+    let text = text.ok_or_else(|| format!("there is no scenario '{scenario}'"))?;
+    let file = format!("papers/{}/{scenario}.toml", paper.name);
+    load::parse(&file, text, &Overrides::default()).map_err(|e| e.to_string())
+}
+
+fn chosen(mut cases: Vec<Case>, section: &Section) -> Vec<Case> {
+    cases.retain(|case| case.axes.iter().all(|(axis, value)| section.point.get(axis).is_none_or(|at| at == value)));
+    if cases.len() <= POINTS {
+        return cases;
+    }
+    let wanted = [0, cases.len() / 2, cases.len() - 1];
+    cases.into_iter().enumerate().filter(|(at, _)| wanted.contains(at)).map(|(_, case)| case).collect()
+}
+
+fn opponents(case: &Case) -> Result<Vec<Contender>, String> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for contender in case.scenario.compare.iter().filter(|contender| is_opponent(&contender.spec)) {
+        let contender = without_marker(contender)?;
+        if seen.insert(contender.spec.canonical()) {
+            found.push(contender);
+        }
+    }
+    if found.is_empty() {
+        found.push(Contender { label: "droptail (added)".to_string(), spec: parsed("droptail")? });
+    }
+    Ok(found)
+}
+
+/// The contender without the threshold marker in front of it, which ns-2 lacks.
+fn without_marker(contender: &Contender) -> Result<Contender, String> {
+    if contender.spec.common().th.is_off() {
+        return Ok(contender.clone());
+    }
+    let text = contender.spec.canonical();
+    let words: Vec<&str> = text.split(' ').filter(|word| !word.starts_with("th=")).collect();
+    Ok(Contender { label: format!("{}, without th", contender.label), spec: parsed(&words.join(" "))? })
+}
+
+fn parsed(text: &str) -> Result<Spec, String> {
+    Spec::parse(text).map_err(|error| format!("{text}: {error:?}"))
+}
