@@ -146,7 +146,7 @@ pub struct Fabric {
     watched: Vec<bool>,
 }
 
-/// A connection that is complete.
+/// A TCP connection of which the receiver has acknowledged the FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completed {
     /// The bundle of its data.

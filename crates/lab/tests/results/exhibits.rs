@@ -297,7 +297,7 @@ fn seed_count_comes_from_section_paper_or_level() {
 }
 
 #[test]
-fn section_runs_if_its_table_names_claims() {
+fn experiment_runs_if_table_shown_for_claims_needs_it() {
     let other = "[[section]]\nid = \"other\"\ntitle = \"t\"\ntext = \"t\"\nscenario = \"t\"\nsubject = \"droptail\"\n";
     let table = |claims: &str| {
         let column = "{ label = \"l\", quantity = \"queue_pkts.mean\", digits = 1 }";
