@@ -157,14 +157,14 @@ proc next_file {i} {
     if {[dict get $::file($i) request]} { ask $i [dict get $::file($i) next] 1.0 } else { begin_file $i }
 }
 
-# Requests file number AT, and again after WAIT seconds, doubled each time, if the request was lost.
+# Requests file number AT. If the file has not begun after WAIT seconds, requests it again; WAIT doubles each time.
 proc ask {i at wait} {
     if {[dict get $::file($i) begun] >= $at} return
     [dict get $::file($i) asks] send "$i $at"
     $::ns at [expr {[$::ns now] + $wait}] [list ask $i $at [expr {min(60.0, 2 * $wait)}]]
 }
 
-# The next file begins, unless it has begun or ASKED is the number of another one.
+# Starts the next file. Does nothing if this file has begun, or if ASKED is the number of another file.
 proc begin_file {i {asked ""}} {
     set at [dict get $::file($i) next]
     if {$asked ne "" && $asked != $at} return
@@ -226,7 +226,8 @@ proc datagrams {from to} {
     return $udp
 }
 
-# Runs COMMAND with each STEP words of LIST, of which the first is the time. One event is pending at a time.
+# Takes STEP words of LIST at a time and runs COMMAND with them, at the time that is the first of the words. Only one
+# event is pending at a time.
 set lists 0
 proc at_each {list step command} {
     set i [incr ::lists]

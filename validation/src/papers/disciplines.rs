@@ -1,4 +1,4 @@
-//! Disciplines of ours that ns-2 has, with the same parameters in its names.
+//! The queues of ns-2 that correspond to our disciplines, with the same parameters under ns-2's names.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::text;
@@ -16,7 +16,7 @@ pub(super) struct Queue {
 /// Disciplines that ns-2 has, by our name.
 const OPPONENTS: [&str; 8] = ["droptail", "red", "ared", "feng_red", "pi", "rem", "avq", "rio"];
 
-/// ns-2's Vq has this adaptation speed without a parameter, REM this weight of the queue.
+/// Constants of ns-2 that cannot be set: the adaptation speed of Vq, and the weight of the queue in REM.
 const VQ_ALPHA: f64 = 0.15;
 const REM_ALPHA: f64 = 0.1;
 
@@ -48,7 +48,7 @@ impl Queue {
         }
     }
 
-    /// The last arguments of the driver.
+    /// The arguments LIMIT, CLASS and NAME VALUE of `network.tcl`.
     pub(super) fn arguments(&self) -> Vec<String> {
         let settings = self.settings.iter().flat_map(|(name, value)| [(*name).to_string(), value.clone()]);
         [self.limit.to_string(), self.class.to_string()].into_iter().chain(settings).collect()

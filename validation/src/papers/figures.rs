@@ -14,13 +14,13 @@ pub(super) struct Quantity {
     ours: &'static str,
     /// Decimals in tables.
     pub(super) digits: usize,
-    /// Share of ns-2's mean that is allowed.
+    /// Allowed distance as a fraction of ns-2's mean.
     share: f64,
-    /// Amount that is allowed.
+    /// Allowed distance in the unit of the quantity.
     amount: f64,
 }
 
-/// The order of the driver's figures.
+/// The quantities, in the order in which `network.tcl` prints them.
 pub(super) const QUANTITIES: [Quantity; COUNT] = [
     Quantity { name: "mean queue", ours: "queue_pkts.mean", digits: 1, share: 0.1, amount: 1.0 },
     Quantity { name: "deviation of queue", ours: "queue_pkts.std", digits: 1, share: 0.1, amount: 1.0 },
@@ -40,7 +40,7 @@ pub(super) fn of(record: &RunRecord) -> Result<Run, String> {
     Ok(run)
 }
 
-/// The quantities in a line of the driver.
+/// The quantities in the line that `network.tcl` prints.
 pub(super) fn read(line: &str) -> Result<Run, String> {
     let mut run = Run::default();
     let mut words = line.split_whitespace();
@@ -61,8 +61,8 @@ pub(super) struct Compared {
 }
 
 impl Compared {
-    /// Quantity number `quantity` of these runs. Allowed is the largest of the quantity's share of ns-2's mean, its
-    /// amount, and half the 95 % interval of the difference of the two means.
+    /// Quantity number `quantity` of these runs. The allowed distance is the largest of three: the quantity's share of
+    /// ns-2's mean, its amount, and the half-width of the 95 % confidence interval of the difference of the two means.
     pub(super) fn of(quantity: usize, ours: &[Run], ns2: &[Run]) -> Self {
         let samples = |runs: &[Run]| runs.iter().map(|run| run[quantity]).collect::<Vec<f64>>();
         let (ours, ns2) = (samples(ours), samples(ns2));
@@ -101,7 +101,8 @@ mod tests {
         assert!(near(compared(0, &[50.0; 3], &[40.0; 3]).allowed, 4.0), "10 %");
         assert!(near(compared(0, &[5.0; 3], &[4.0; 3]).allowed, 1.0), "one packet");
         assert!(near(compared(3, &[0.9; 3], &[0.95; 3]).allowed, 0.01), "one point");
-        // Deviations 10 of three seeds each: 2.776 x 10 x sqrt(2/3).
+        // Both have three seeds and a standard deviation of 10. The half-width is t s sqrt(2/n) = 2.776 x 10 x
+        // sqrt(2/3).
         let noisy = compared(0, &[40.0, 50.0, 60.0], &[20.0, 30.0, 40.0]);
         assert!((noisy.allowed - 22.67).abs() < 0.01 && noisy.is_within(), "{noisy:?}");
         assert!(!compared(0, &[50.0; 2], &[40.0; 2]).is_within());

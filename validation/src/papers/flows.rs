@@ -43,7 +43,7 @@ pub(super) fn describe(net: &Network, flow: &FlowSpec, seed: u64) -> Result<Stri
     })
 }
 
-/// Words for the kind of a connection: sender, receiver, options.
+/// The arguments KIND, SINK and OPTIONS of `network.tcl` for a connection: sender, receiver, variables of the sender.
 fn connection(options: &TcpOptions, packet: u16, handshake: bool) -> Result<String, String> {
     let profile = options.variant.profile();
     let (kind, sack) = match profile.word {
@@ -83,7 +83,8 @@ fn delay(net: &Network, route: RouteId) -> Span {
     net.routes[route].iter().fold(Span::ZERO, |sum, link| sum + net.links[*link].lane.delay)
 }
 
-/// Packets of each file and seconds until the next, with the random numbers of our run, until no more can be needed.
+/// Number of packets of each file and seconds until the next file, from the random numbers of our run. There are as
+/// many files as the flow could send until it stops.
 fn draws(net: &Network, flow: &FlowSpec, files: &Files, seed: u64) -> String {
     let mut rng = Rng::stream(seed, &format!("flow/{}/application", flow.name));
     let left = flow.stop.map_or(net.duration, |stop| stop.since(Instant::ZERO)).secs() - flow.start.secs();

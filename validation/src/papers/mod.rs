@@ -1,22 +1,24 @@
 //! `cargo xtask ns2 PAPER`: the opponents of a paper's experiments in our simulator and in ns-2.
 //!
-//! The experiments are the main scenarios of the sections of `papers/PAPER/claims.toml`, at the section's point; of a
-//! sweep the first, the middle and the last value. Each becomes a description with the links, routes and flows of our
-//! network, which `validation/ns2/network.tcl` reads. The opponents are the contenders that ns-2 has too: RED, Adaptive
-//! RED, PI, REM, AVQ (Vq), RIO and drop-tail; without any, drop-tail is added, to compare the traffic.
+//! The experiments are the main scenarios of the sections of `papers/PAPER/claims.toml`. Axes (keys that vary) that the
+//! section's `point` fixes have the value of the point. Of more than three remaining cases the first, the middle and
+//! the last are compared. Each becomes a description with the links, routes and flows of our network, which
+//! `validation/ns2/network.tcl` reads. The opponents are the contenders that ns-2 has too: RED, Adaptive RED, PI, REM,
+//! AVQ (Vq), RIO and drop-tail; if a scenario has none of these, drop-tail is added, so that the traffic is compared.
 //!
 //! The tolerance was fixed before the first comparison. The mean of a quantity over the seeds agrees if its distance
 //! from ns-2's mean is at most the largest of
 //!
 //! - 10 % of ns-2's mean. The differences that the papers claim are larger;
-//! - half the 95 % interval of the difference of the two means (about two standard errors), so that a row with few seeds
-//!   is not outside only by chance;
+//! - the half-width of the 95 % confidence interval of the difference of the two means (about two standard errors), so
+//!   that a row with few seeds is not outside only by chance;
 //! - an amount below which a difference has no effect on a claim: one packet for the queue and its deviation, 0.001 for
 //!   the drop ratio.
 //!
 //! A row that is outside is run again with rules of ns-2 in our simulator, one at a time, which shows what explains it.
 //!
-//! For the utilisation 10 % would permit everything: it has one point instead.
+//! The utilisation has no share of 10 %, because that would permit nearly every value. Its tolerance is 0.01 (one
+//! percentage point), or the half-width.
 
 mod disciplines;
 mod figures;
@@ -35,7 +37,7 @@ use std::path::Path;
 use forebay_lab::papers;
 use runner::program;
 
-/// Seeds without `--seeds`.
+/// Number of seeds if there is no `--seeds`.
 const SEEDS: u64 = 5;
 const USAGE: &str = "cargo xtask ns2 PAPER [--seeds N] [--only SCENARIO|EXPERIMENT]";
 
@@ -43,7 +45,7 @@ const USAGE: &str = "cargo xtask ns2 PAPER [--seeds N] [--only SCENARIO|EXPERIME
 struct Wanted<'a> {
     paper: &'a str,
     seeds: u64,
-    /// A scenario, or an experiment as a table names it.
+    /// A scenario, or an experiment by its name in a table, such as `case-1 [flows.ftp.count=40]`. Only it is compared.
     only: Option<&'a str>,
 }
 
@@ -70,7 +72,7 @@ impl<'a> Wanted<'a> {
 /// `ns2/PAPER` of the build directory.
 ///
 /// # Errors
-/// Wrong words, a run that fails, or a quantity outside its tolerance.
+/// Wrong arguments, a run that fails, or a quantity outside its tolerance.
 pub fn run(words: &[&str]) -> Result<(), String> {
     let wanted = Wanted::read(words)?;
     let names: Vec<&str> = papers::PAPERS.iter().map(|paper| paper.name).collect();

@@ -13,7 +13,7 @@ use forebay_sim::wire::loss::LossModel;
 
 use super::flows;
 
-/// The link whose discipline is compared. An error: there is none, or more than one.
+/// The link whose discipline is compared. It is an error if there is none or more than one.
 pub(super) fn studied(net: &Network) -> Result<LinkId, String> {
     let mut studied = (0..net.links.len()).filter(|id| net.links[*id].lane.study);
     match (studied.next(), studied.next()) {
@@ -74,7 +74,7 @@ fn link(link: &LinkSpec, from: usize, to: usize, studied: bool) -> Result<Vec<St
     Ok(lines)
 }
 
-/// A command of the driver for a link, and its last words.
+/// A command of `network.tcl` for a link, and its last arguments.
 type Words = (&'static str, String);
 
 /// What hosts do before their first link: the processing time and the token bucket.
@@ -107,11 +107,11 @@ struct Nodes {
     hosts: BTreeMap<usize, usize>,
     /// The nodes of each link.
     ends: BTreeMap<LinkId, (usize, usize)>,
-    /// The next node by node and destination.
+    /// The next node, for each pair of a node and a destination.
     hops: BTreeMap<(usize, usize), usize>,
 }
 
-/// A place that becomes a node; equal ones are joined.
+/// A host or an end of a link. Places that are the same node are joined.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Host(usize),
@@ -119,7 +119,7 @@ enum Place {
     Head(LinkId),
 }
 
-/// Sets of places: each has a parent, the root of a set none.
+/// Disjoint sets of places (union-find): each place has a parent in its set, except the root.
 #[derive(Default)]
 struct Sets(BTreeMap<Place, Place>);
 
@@ -139,7 +139,7 @@ impl Sets {
     }
 }
 
-/// Routes of a flow with their ends: of the data, of the answers.
+/// The two routes of a flow, each with its first and last host: first the route of the data, then that of the answers.
 fn ways(flow: &FlowSpec) -> [(usize, RouteId, usize); 2] {
     [(flow.from, flow.forward, flow.to), (flow.to, flow.back, flow.from)]
 }

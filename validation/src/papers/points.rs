@@ -84,7 +84,7 @@ fn opponents(case: &Case) -> Result<Vec<Contender>, String> {
     Ok(found)
 }
 
-/// The contender without the threshold marker in front of it, which ns-2 lacks.
+/// The contender without the threshold marker in front of it; ns-2 has no such marker.
 fn without_marker(contender: &Contender) -> Result<Contender, String> {
     if contender.spec.common().th.is_off() {
         return Ok(contender.clone());

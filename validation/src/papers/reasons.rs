@@ -13,7 +13,7 @@ pub(super) struct Change {
     pub(super) rules: Ns2Rules,
 }
 
-/// Settings of our disciplines, and ns-2's. Presets of a paper may differ from ns-2.
+/// Discipline, our setting, and the setting that follows ns-2. Presets of a paper may differ from ns-2.
 const SETTINGS: [(&str, &str, &str); 4] = [
     ("ared", "clock=timer", "clock=change"),
     ("ared", "quirk=off", "quirk=on"),

@@ -32,12 +32,12 @@ pub(super) struct Experiment {
 pub(super) struct Row {
     pub(super) contender: String,
     pub(super) compared: Vec<Compared>,
-    /// If it is outside: the same with changes of our run towards ns-2.
+    /// If a quantity is outside its tolerance: the same comparison with each change of our run towards ns-2.
     pub(super) changed: Vec<(String, Vec<Compared>)>,
 }
 
 impl Row {
-    /// The quantities outside.
+    /// The quantities that are outside their tolerance.
     pub(super) fn outside(compared: &[Compared]) -> Vec<&'static str> {
         let outside = compared.iter().zip(QUANTITIES).filter(|(compared, _)| !compared.is_within());
         outside.map(|(_, quantity)| quantity.name).collect()
@@ -81,7 +81,7 @@ pub(super) fn compare(wanted: &points::Experiment, seeds: u64, folder: &Path) ->
     Ok(Experiment { name, seeds, rows: rows.collect::<Result<_, _>>()?, left_out })
 }
 
-/// Compares the runs of a contender; if they are outside, also with each change.
+/// Compares the runs of a contender. If a quantity is outside its tolerance, compares them also with each change.
 fn row(wanted: &points::Experiment, contender: &Contender, ours: &[Run], ns2: &[Run]) -> Result<Row, String> {
     let compare = |ours: &[Run]| (0..QUANTITIES.len()).map(|at| Compared::of(at, ours, ns2)).collect::<Vec<_>>();
     let (compared, mut changed) = (compare(ours), Vec::new());

@@ -98,7 +98,7 @@ params! {
 const SHORT: ListId = ListId(0);
 /// Queue 2, Adaptive RED: long TCP.
 const LONG: ListId = ListId(1);
-/// split=class: the class that goes to queue 2. Ours: FTP has it in the scenarios of the paper.
+/// split=class: the class that goes to queue 2. The number is our choice: FTP is class 0 in the scenarios of the paper.
 const LONG_CLASS: u8 = 0;
 /// Automatic c1_max as a fraction of C. Ours.
 const C1_MAX: f64 = 0.75;
@@ -509,7 +509,8 @@ mod tests {
 
     #[test]
     fn average_takes_the_probability_of_p_of() {
-        // Arrival 43 sees 42 packets, p_b = 0.12 x 22/60 = 22/500, and is number 23 since the average reached min_th2.
+        // Arrival 43 sees 42 packets, so p_b = 0.12 x 22/60 = 22/500. It is arrival 23 since the average reached
+        // min_th2, so the count is 23 and p_a = p_b/(2 - 23 p_b) = 22/(1000 - 23 x 22).
         let p_avg = |p_of: &str, arrivals: u32| {
             let band = "min_th2=20p max_th2=80p max_p=0.12 w_q=1 w_p=1 p_l=0.01 p_u=0.02";
             let mut queue = queue(&format!("n=0 {band} p_of={p_of}"));

@@ -1,8 +1,8 @@
 //! The papers' own arithmetic: relations between numbers that a paper prints, checked without a run.
 //!
 //! `papers/PAPER/arithmetic.toml` has the printed numbers with their places, and the relations. A printed number has
-//! the interval of the values that round to its digits. A relation contradicts if the intervals of its sides do not
-//! meet. So nobody chooses a tolerance.
+//! the interval of the values that round to its digits. A relation contradicts if no values of the intervals of its two
+//! sides satisfy it. So no tolerance is chosen.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,57 +11,58 @@ use serde::{Deserialize, Serialize};
 
 use super::interval::{self, Interval};
 
-/// What a printed number is, and with it the interval for which it stands.
+/// The kind of a printed number. It decides which interval of values the number stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A result, rounded: within half a unit of its last digit.
+    /// A rounded result: stands for all values within half a unit of its last digit.
     #[default]
     Rounded,
-    /// A result that the paper calls "about", "around" or "approximately": within half a unit of its last digit that
-    /// is not 0.
+    /// A result that the paper calls "about", "around" or "approximately": stands for all values within half a unit of
+    /// its last nonzero digit.
     About,
-    /// A setting of the experiment or a constant of a formula: exact.
+    /// A setting of the experiment or a constant of a formula: stands for exactly this value.
     Setting,
-    /// The paper has words, and the number is our reading of them: within half a unit of its last digit.
+    /// The paper has only words, and we chose the number for them: stands for all values within half a unit of its last
+    /// digit.
     Words,
 }
 
 /// A printed number.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Number {
-    /// Name in expressions.
+    /// Name of the number in expressions.
     pub name: String,
     /// Digits as printed.
     pub value: String,
     /// Unit; empty if it has none.
     pub unit: String,
-    /// Where it stands in the paper.
+    /// Place of the number in the paper.
     pub at: String,
-    /// What it is.
+    /// Kind of the number.
     pub kind: Kind,
-    /// The values that it stands for.
+    /// Interval of the values that the number stands for.
     pub interval: Interval,
 }
 
-/// How the two sides of a relation compare.
+/// The comparison that a relation states between its two sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
     /// The sides are equal.
     Equals,
-    /// `this` is not above the other side.
+    /// The side `this` is at most the other side.
     AtMost,
-    /// `this` is not below the other side.
+    /// The side `this` is at least the other side.
     AtLeast,
 }
 
 /// One side of a relation.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Side {
-    /// The expression.
+    /// The expression, as written in the file.
     pub expression: String,
-    /// Its values.
+    /// Interval of the values of the expression.
     pub interval: Interval,
 }
 
@@ -71,35 +72,35 @@ pub struct Side {
 pub enum Agreement {
     /// Some values that round to the printed numbers satisfy it.
     Agrees,
-    /// None do.
+    /// No values that round to the printed numbers satisfy it.
     Contradicts,
 }
 
-/// A relation between printed numbers, checked.
+/// A relation between printed numbers, with the outcome of its check.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Relation {
     /// Fixed id.
     pub id: String,
     /// The relation in words.
     pub what: String,
-    /// The law from which it follows.
+    /// The law from which the relation follows.
     pub law: String,
-    /// Ids of the claims that it concerns.
+    /// Ids of the claims that the relation concerns.
     pub claims: Vec<String>,
     /// Unit of both sides; empty if they have none.
     pub unit: String,
-    /// The side that is compared.
+    /// The left side of the comparison: key `this`.
     pub this: Side,
     /// The comparison.
     pub comparison: Comparison,
-    /// The side that it is compared with.
+    /// The right side of the comparison: key `equals`, `at_most` or `at_least`.
     pub other: Side,
-    /// The printed numbers of both sides, in the order of their first use.
+    /// The printed numbers that the two sides use, in the order of first use.
     pub numbers: Vec<Number>,
     /// The outcome.
     pub agreement: Agreement,
-    /// How far the sides are from satisfying the relation, relative to the larger of their two nearest bounds; 0 if it
-    /// agrees.
+    /// Distance between the two nearest bounds of the intervals, divided by the larger of the absolute values of these
+    /// bounds; 0 if the relation agrees.
     pub apart: f64,
 }
 
@@ -110,7 +111,7 @@ pub struct Fault {
     pub file: String,
     /// The key; empty if the file as a whole cannot be read.
     pub key: String,
-    /// What was found there.
+    /// What is wrong, in words.
     pub found: String,
 }
 
@@ -261,7 +262,8 @@ fn relation(
     Ok(Relation { id, what, law, claims, unit, this, comparison, other, numbers, agreement, apart })
 }
 
-/// How far `this` is from satisfying the comparison, relative to the larger of the nearest bounds.
+/// Distance between the two nearest bounds of the intervals, divided by the larger of the absolute values of these
+/// bounds; 0 if some values satisfy the comparison.
 fn apart(this: Interval, comparison: Comparison, other: Interval) -> f64 {
     let below = if this.to < other.from { Some((this.to, other.from)) } else { None };
     let above = if this.from > other.to { Some((other.to, this.from)) } else { None };

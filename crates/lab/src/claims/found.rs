@@ -57,7 +57,7 @@ pub fn searched(text: &str) -> Result<BTreeMap<String, Searched>, String> {
         return Err(format!("version {} of found.json is not 1", file.version));
     }
     let of = |claim: &Claim| {
-        // Readings under which more holds come first. The first one that `serves` accepts is taken.
+        // Readings under which more claims hold come first. The first reading that `serves` accepts is used.
         let first = |serves: &dyn Fn(&Confirmation) -> bool| {
             file.best.iter().find_map(|best| {
                 let confirmed = best.confirmed.as_ref()?;

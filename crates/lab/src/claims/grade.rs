@@ -1,8 +1,8 @@
 //! Grades of claims: how much of a claim holds, and under which reading of the paper. A reading is a combination of
 //! values for the settings that the paper does not state; the first reading is that of our scenario files.
 //!
-//! The verdict of a claim belongs to the first reading, which was fixed before the first run. The grade uses what was
-//! found later as well: checks that say only what the paper says, and the search of other readings.
+//! The verdict of a claim is that under the first reading, which was fixed before the first run. The grade also uses
+//! what was added later: checks that require only what the paper says, and the search of other readings.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub enum Grade {
     Holds,
     /// Every check holds under another plausible reading, confirmed with seeds that the search did not use.
     HoldsUnderReading,
-    /// What the paper prints holds; a bound that we chose for its words does not.
+    /// Every check that the paper prints holds; a check with a bound that we chose does not.
     DirectionHolds,
     /// The paper's own numbers contradict the claim.
     ContradictedByPaper,
@@ -96,7 +96,7 @@ impl Checks {
         self.asked > 0 && self.held == self.asked
     }
 
-    /// Whether the paper prints checks, and all of them hold.
+    /// Whether there are printed checks, and all of them hold.
     pub const fn printed_hold(&self) -> bool {
         self.printed > 0 && self.printed_held == self.printed
     }
@@ -110,7 +110,7 @@ impl Checks {
     }
 }
 
-/// A reading that was found after the fact, and under which a claim holds.
+/// A reading under which a claim holds, and which the search found after the first run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadingFound {
     /// The settings that differ from the first reading.

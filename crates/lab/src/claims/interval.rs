@@ -1,14 +1,14 @@
 //! Expressions over intervals: the arithmetic of rounded numbers.
 //!
 //! A printed number stands for every number that rounds to it. An expression of such numbers has the interval of its
-//! values. Where a name is used twice its two values are independent, so the interval can be too wide, never too
-//! narrow. Bounds are widened by the rounding of floating point.
+//! values. If an expression uses a name twice, the two values are treated as independent. So the interval can be too
+//! wide, but never too narrow. Bounds are widened by the rounding of floating point.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Calls and parentheses in one another, at most.
+/// Maximum nesting depth of function calls and parentheses.
 const DEPTH: usize = 50;
 /// Functions by name, with the smallest and the largest number of arguments.
 const FUNCTIONS: [(&str, usize, usize); 6] =
@@ -36,7 +36,7 @@ impl Interval {
         if x.fract() == 0.0 { Self { from: x, to: x } } else { Self::outward(x, x) }
     }
 
-    /// Whether a number is in both.
+    /// Whether the two intervals have a number in common.
     pub fn meets(self, other: Self) -> bool {
         self.from <= other.to && other.from <= self.to
     }
@@ -53,7 +53,8 @@ impl Interval {
         Self { from: -self.to, to: -self.from }
     }
 
-    /// The smallest interval that contains `f` of the bounds of both, for an `f` that is monotonic in each.
+    /// The interval of `f(a, b)` for all `a` of this interval and `b` of the other. `f` must be monotonic in each
+    /// argument.
     fn corners(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
         let all = [f(self.from, other.from), f(self.from, other.to), f(self.to, other.from), f(self.to, other.to)];
         Self::outward(all.into_iter().fold(f64::INFINITY, f64::min), all.into_iter().fold(f64::NEG_INFINITY, f64::max))

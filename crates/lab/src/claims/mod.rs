@@ -109,14 +109,14 @@ pub enum By {
 pub struct Check {
     /// Description of the check.
     pub what: String,
-    /// Who states its requirement.
+    /// Who states the requirement of the check: the paper, or we.
     #[serde(default)]
     pub by: By,
     /// Whether it was added after the first run. It then counts for the grade and not for the verdict.
     #[serde(default)]
     pub added: bool,
-    /// Whether an added check replaces this one, because it requires more than the paper says. It then counts for the
-    /// verdict and not for the grade.
+    /// Whether an added check replaces this one, because this one requires more than the paper says. This one then
+    /// counts for the verdict and not for the grade.
     #[serde(default)]
     pub replaced: bool,
     /// The quantity that is checked, in the syntax of `docs/claims.md`.
@@ -130,7 +130,7 @@ pub struct Check {
     pub against: Option<String>,
     /// Position on the x axis at which the curve is checked.
     pub at: Option<f64>,
-    /// Least common x range of two curves, as a part of the longer range.
+    /// Minimum common x range of the two curves, as a fraction (0 to 1) of the longer of the two ranges.
     pub overlap: Option<f64>,
     /// The quantity must be smaller than that of this contender.
     pub less_than: Option<String>,
@@ -236,7 +236,7 @@ pub struct CheckResult {
     pub bound: String,
     /// Outcome.
     pub outcome: Outcome,
-    /// Who states its requirement.
+    /// Who states the requirement of the check: the paper, or we.
     #[serde(default)]
     pub by: By,
     /// Whether it was added after the first run and counts only for the grade.

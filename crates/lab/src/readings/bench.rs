@@ -22,7 +22,7 @@ use crate::scenario::{Overrides, Scenario};
 /// The result of a claim under a reading.
 #[derive(Clone, Copy, Default, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClaimScore {
-    /// Numbers of checks: all, those that hold, those that the paper prints.
+    /// Numbers of checks: all checks, those that hold, and those that the paper prints.
     pub checks: Checks,
     /// Mean over the checks: 0 if one holds, otherwise 0.5 to 1, the more the further the value is from its bound.
     pub miss: f64,
@@ -49,7 +49,7 @@ pub struct ClaimVerdict {
     pub id: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Numbers of checks: all, those that hold, those that the paper prints.
+    /// Numbers of checks: all checks, those that hold, and those that the paper prints.
     pub checks: Checks,
 }
 
@@ -309,7 +309,8 @@ impl Bench {
             parameters.extend(dimension.parameter.iter().map(|parameter| (parameter.as_str(), value)));
         }
         let written = |(_, contender): &(String, String)| {
-            // The contender has whole parameters from an axis of the scenario, which the reading does not change.
+            // Complete parameters of this contender (`{NAME}` in place of `name=value`) come from an axis of the
+            // scenario. The reading does not change them.
             if contender.split(' ').any(|word| word.starts_with('{')) {
                 return contender.clone();
             }
@@ -428,8 +429,8 @@ fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), Strin
                     }
                 }
             }
-            // If the scenario varies this key itself, setting it in every group makes the axis useless, which is an error.
-            // The scenario then keeps its axis.
+            // If the scenario itself varies this key, it is an error to set it in every group, because the axis would
+            // have no effect. Then the key is not set.
             let together = found.iter().filter(|it| !it.0.contains('=')).zip(value.iter().cycle());
             let together = together.map(|((_, path), value)| format!("{path}={value}"));
             if let Err(error) = parsed(experiment, experiment.fixed.iter().cloned().chain(together).collect()) {

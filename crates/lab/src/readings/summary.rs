@@ -16,7 +16,8 @@ const BEST: usize = 5;
 const DEPTH: usize = 2;
 /// Fraction of the sampled readings that each leaf of the decision tree must have at least.
 const LEAF: f64 = 0.02;
-/// Claims exclude each other if no reading has all of them, although at least this number would have them by chance.
+/// Claims exclude each other if all of them hold under no reading, although at least this number of readings would be
+/// expected if the claims were independent.
 const EXPECTED: f64 = 5.0;
 /// 97.5 % point of the normal distribution.
 const Z: f64 = 1.959_964;
@@ -42,7 +43,7 @@ pub struct ReadingsSummary {
     pub best: Vec<BestReading>,
     /// How often each claim holds, and under which readings.
     pub claims: Vec<ClaimReadings>,
-    /// Sets of claims of which each holds under some reading, while no reading has all of them.
+    /// Sets of claims that exclude each other: each holds under some reading, but all of them hold under no reading.
     pub conflicts: Vec<Vec<String>>,
     /// How much each dimension matters for how far the results are from the claims, the largest first.
     pub sensitivity: Vec<Sensitivity>,
@@ -79,7 +80,7 @@ pub struct Confirmed {
     pub verdicts: Vec<ClaimVerdict>,
 }
 
-/// How often a claim holds under the sampled readings, and under which.
+/// How often a claim holds under the sampled readings, and the conditions under which it holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClaimReadings {
     /// Id of the claim.
@@ -145,9 +146,9 @@ pub fn summary(bench: &Bench, paper: &str, seeds: u64, trials: &[Trial]) -> Read
     }
 }
 
-/// The best readings, no two of which have the same set of claims that hold. They are followed by further readings,
-/// such that every claim that holds under some reading, in full or in its printed checks, does so under one of the
-/// list.
+/// The best readings; each has a different set of claims that hold. Further readings follow, so that every claim that
+/// holds under some reading holds under one of the list. The same is true of claims of which only the printed checks
+/// hold.
 pub fn best(trials: &[Trial]) -> Vec<&Trial> {
     let mut order: Vec<&Trial> = trials.iter().filter(|trial| !trial.scores.is_empty()).collect();
     order.sort_by(|a, b| b.held().cmp(&a.held()).then(a.distance().total_cmp(&b.distance())));
@@ -332,7 +333,7 @@ fn sensitivity(space: &Space, sampled: &[&Trial], value: impl Fn(&Trial) -> f64)
                 groups += 1.0;
             }
         }
-        // Omega squared: without what groups of equal values would have by chance.
+        // Omega squared: the explained part of the variance, less the part that would be expected by chance.
         let within = (total - between) / (n - groups).max(1.0);
         let index = (between - (groups - 1.0) * within) / (total + within);
         if index.is_finite() { index.max(0.0) } else { 0.0 }
@@ -344,9 +345,9 @@ fn sensitivity(space: &Space, sampled: &[&Trial], value: impl Fn(&Trial) -> f64)
     all
 }
 
-/// Pairs of claims that hold under some readings but never under the same one, although at least [`EXPECTED`] readings
-/// would have both if the claims were independent; and triples of claims, without such a pair, for which the same is
-/// true.
+/// Sets of two or three claims that exclude each other: each claim holds under some readings, but all of the set hold
+/// under no reading, although at least [`EXPECTED`] readings would be expected if the claims were independent. A set of
+/// three that contains such a pair is left out.
 fn conflicts(bench: &Bench, trials: &[Trial]) -> Vec<Vec<String>> {
     let count =
         |claims: &[usize]| trials.iter().filter(|trial| claims.iter().all(|claim| holds(trial, *claim))).count();
@@ -400,7 +401,7 @@ mod tests {
         set = ["x"]
     "#;
 
-    /// All 18 possible readings, ten times each; a claim holds where `holds` says so.
+    /// All 18 possible readings, ten times each. `holds` decides which claims hold under a reading.
     fn trials(holds: impl Fn(&[usize]) -> bool) -> Vec<Trial> {
         let readings = (0..180).map(|n| vec![n % 3, n / 3 % 2, n / 6 % 3]);
         let score = |held: bool| ClaimScore {

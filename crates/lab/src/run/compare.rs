@@ -81,7 +81,8 @@ pub fn compare(plan: &Plan, records: &[RunRecord]) -> Comparison {
     of_groups(cases)
 }
 
-/// The comparison of the groups of each case with the first group of the case. Every group has runs.
+/// Compares every group (the runs of a contender) of a case with the first group of the same case, the baseline. Each
+/// group must have at least one run.
 pub fn of_groups<'a>(cases: impl Iterator<Item = (Axes, Vec<Group<'a>>)>) -> Comparison {
     let case = |(axes, groups): (Axes, Vec<Group<'a>>)| CaseComparison {
         axes,

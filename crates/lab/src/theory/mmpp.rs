@@ -27,8 +27,9 @@ const MOST_WORK: f64 = 2e10;
 /// states.
 const PHASES_OF_CONSTANT: usize = 16;
 const ROOM_FOR_CONSTANT: usize = 128;
-/// An access link is listed as ignored if a packet takes more than 1/10 of the time that it takes on the bottleneck.
-/// The same limit applies to processing times of hosts.
+/// The model ignores the delays of access links. The result lists them as ignored if the transmission of a packet on an
+/// access link takes more than 1/10 of its transmission time on the bottleneck. The same limit applies to processing
+/// times of hosts.
 const MUCH_FASTER: f64 = 10.0;
 
 /// Result of the model for a case, which is a combination of the values of the keys that vary.

@@ -10,22 +10,24 @@ use forebay_lab::render::digits::{grouped, significant};
 
 const HEAD: &str = "# Readings of the papers
 
-A paper does not print every setting of its experiments. A *reading* is a choice of all settings that a paper leaves open.
-`forebay readings PAPER` searches the readings; [claims.md](claims.md#readings) describes the method. This page is made from
-`papers/*/found.json` by `cargo xtask bless`.
+A paper does not print every setting of its experiments. A *reading* is a choice of one value for each setting
+(*dimension*) that the paper leaves open. `forebay readings PAPER` searches the readings;
+[claims.md](claims.md#readings) describes the method. `cargo xtask bless` generates this page from
+`papers/*/found.json`.
 
-Everything here was found after the fact. The verdicts of `forebay reproduce` belong to the first reading, which was fixed
-before the first run; [grades](claims.md#grades) use this page.
+All results here were found after the first run. The verdicts of `forebay reproduce` are those under the first reading,
+which was fixed before the first run; [grades](claims.md#grades) use the results of this page.
 
 Columns of the tables of claims:
 
 - *first*: whether every check of the claim holds under the first reading.
-- *share*: plausible readings under which every check holds, in %, with a 95 % interval (Wilson), from the sample alone.
-- *tried*: readings under which every check holds, of all that were tried; in parentheses those under which every check that
-  the paper prints holds.
-- *best*: the most checks that hold under one reading, of all.
-- *holds if*: the conditions that separate best, with the share of readings with them, and without them, under which the
-  claim holds.
+- *share*: percentage of the readings of the Latin hypercube sample under which every check holds, with a 95 %
+  confidence interval (Wilson).
+- *tried*: number of readings under which every check holds, among all readings that were tried; in parentheses the
+  number under which every check that the paper prints holds.
+- *best*: the largest number of checks that hold under one reading, and the number of all checks.
+- *holds if*: the conditions that best separate the readings under which the claim holds from the others. Two
+  percentages follow: of the readings with these conditions, and of those without, how many satisfy the claim.
 ";
 
 fn percent(x: f64) -> String {

@@ -319,12 +319,13 @@ mod tests {
 
     #[test]
     fn applied_probability_follows_the_spacing_of_drops() {
-        // The queue fills without departures. The arrival at q packets has p_b = 0.12 (q - 20)/60 and is number q - 19
-        // since the count began. At 41, count p_b = 22 x 21/500 < 1; at 42, it is 23 x 22/500 and p_a = p_b/(2 - it).
+        // No packet departs. An arrival that sees q packets has p_b = 0.12 (q - 20)/60 and count = q - 19. By the
+        // spacing of drops p_a = 0 while count p_b < 1; above, p_a = p_b/(2 - count p_b). At q = 41, count p_b is
+        // 22 x 21/500 < 1. At q = 42, p_b = 22/500 and count p_b is 23 x 22/500 > 1.
         near(after(41, "max_p=0.12 p_of=applied", 1), (19.0, 0.0));
         near(after(41, "max_p=0.12 p_of=base", 1), (21.0, 21.0 / 500.0));
         near(after(42, "max_p=0.12 p_of=applied", 1), (21.0, 22.0 / (1000.0 - 23.0 * 22.0)));
-        // A queue of one packet is spared, although its p_b is 0.1/10.
+        // With one packet in the queue RED drops nothing (p_a = 0), although p_b is 0.1/10.
         near(after(1, "min_th=0p max_th=10p p_of=base", 0), (0.0, 0.01));
         near(after(1, "min_th=0p max_th=10p p_of=applied", 0), (0.0, 0.0));
     }
@@ -347,7 +348,8 @@ mod tests {
             });
             averages.map(|p| p * 384.0)
         };
-        // Each is half of the one before plus half of p: 192 p in these units.
+        // With w_p = 0.5 each average is half of the average before plus half of p. Averages are multiplied by 384, so
+        // half of p is 192 p.
         assert_eq!(average("base"), [48.0, 72.0, 84.0, 90.0, 93.0, 94.5, 239.25]);
         let applied = average("applied");
         let want = [0.0, 0.0, 0.0, 48.0, 24.0 + 64.0, 44.0 + 96.0, 70.0 + 192.0];

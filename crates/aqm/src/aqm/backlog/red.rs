@@ -90,8 +90,8 @@ pub trait Steer {
     #[inline]
     fn steer(&mut self, _curve: &mut Curve, _avg: f64, _now: Instant) {}
 
-    /// Called at each arrival after its verdict, with the base probability from the average alone. The p of `_spacing`
-    /// is the probability that was applied.
+    /// Called at each arrival, after its verdict. `_p_b` is the base probability, which depends only on the average
+    /// queue. The p of `_spacing` is the probability that was applied.
     #[inline]
     fn judged(&mut self, _p_b: f64, _spacing: &Spacing) {}
 

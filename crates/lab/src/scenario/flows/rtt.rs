@@ -41,7 +41,8 @@ impl Rtt {
         from.secs() + more
     }
 
-    /// The quantile for the probability `p`, from 0 to 1, as a sum of two parts; the second is in seconds.
+    /// The round-trip time that the fraction `p` (0 to 1) of the flows does not exceed. It is the sum of the two
+    /// results: a time, and a number of seconds.
     fn quantile(&self, p: f64) -> (Span, f64) {
         match self {
             Self::Uniform(Uniform { lo, hi }) => (*lo, (hi.secs() - lo.secs()) * p),
