@@ -113,7 +113,7 @@
     if (!checks.length) return h("p", { class: "quiet" }, "No checks recorded.");
     const columns = [["outcome", (c) => outcome(c.outcome)], ["quantity", (c) => orDash(c.what)],
       ["measured", (c) => orDash(c.value)], ["interval", (c) => orDash(c.interval)], ["required", (c) => orDash(c.bound)],
-      ["by", (c) => orDash(c.by)]];
+      ["by", (c) => orDash(c.by) + (c.added ? ", added" : "")]];
     const row = (c) => h("tr", {}, columns.map(([name, content]) => h("td", { "data-label": name }, content(c))));
     return h("table", { class: "checks stacking" }, headRow(columns.map(([name]) => name)), h("tbody", {}, checks.map(row)));
   }
@@ -121,7 +121,7 @@
   function evidence(claim) {
     const checks = list(claim.checks);
     if (!checks.length) return h("p", { class: "quiet" }, claim.note || "No checks recorded.");
-    const decide = checks.filter((c) => !String(c.by).includes("added"));
+    const decide = checks.filter((c) => !c.added);
     const lead = decide.find((c) => c.outcome !== "holds") || decide[0] || checks[0];
     const held = checks.filter((c) => c.outcome === "holds").length;
     return [h("p", { class: "what" }, orDash(lead.what)),
@@ -138,7 +138,7 @@
     const summary = counted(checks.length, "check") + (variants.length ? `, ${counted(variants.length, "variant")}` : "");
     return h("details", {}, h("summary", {}, summary),
       claim.sentence ? h("blockquote", {}, claim.sentence) : "",
-      claim.printed ? h("p", {}, h("span", { class: "quiet" }, "The paper's value: "), claim.printed) : "",
+      claim.printed ? h("p", {}, h("span", { class: "quiet" }, "In the paper: "), claim.printed) : "",
       checksTable(checks), paragraphs(claim.note),
       variants.map((v) => h("div", { class: "variant" },
         h("h4", {}, "Variant ", h("code", {}, v.name), badge(v.verdict)), checksTable(list(v.checks)))),

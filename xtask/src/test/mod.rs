@@ -77,15 +77,15 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage("engine", "the same fingerprints in release, and with every instruction this processor has", &|tally| {
         const TEST: [&str; 5] = ["test", "--release", "-p", "forebay-sim", "--test=all"];
         const MODULES: [&str; 3] = ["--", "engine::", "fingerprints::"];
-        let mut with = |words: &[&str], flags: &str| {
-            let mut tests = program::cargo(&TEST);
-            tests.args(words).args(MODULES).env("RUSTFLAGS", flags);
-            // They run once: without link-time optimisation they build in two thirds of the time.
-            tests.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-            cargo_tests::run(tests, tally);
-        };
-        with(&[], "");
-        with(&["--target-dir", "target/native"], "-C target-cpu=native");
+        let mut release = program::cargo(&TEST);
+        release.args(MODULES);
+        cargo_tests::run(release, tally);
+        let mut native = program::cargo(&TEST);
+        native.args(["--target-dir", "target/native"]).args(MODULES);
+        native.env("RUSTFLAGS", "-C target-cpu=native");
+        // It runs once: without link-time optimisation it builds in two thirds of the time.
+        native.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+        cargo_tests::run(native, tally);
     });
     stage("oracles", "what SciPy and python-control say now", &oracles::check);
     stage("fuzz", "a minute of inputs that nobody would write", &fuzz::check);

@@ -1,8 +1,8 @@
 //! `forebay reproduce`: runs a paper's experiments and gives a verdict on each claim.
 
-use forebay_lab::arithmetic::{Agreement, Side};
+use forebay_lab::arithmetic::{Agreement, Kind, Side};
 use forebay_lab::claims::grade::{Checks, Grade};
-use forebay_lab::claims::{CheckResult, ClaimResult, Outcome, Verdict};
+use forebay_lab::claims::{CheckResult, ClaimResult, Verdict, deciding};
 use forebay_lab::commands::reproduce::{self, Asked, Reproduced};
 use forebay_lab::level::Level;
 use forebay_lab::render::digits::short;
@@ -66,11 +66,11 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
     out.push('\n');
     for result in results {
         out.push_str(&ui.look().titled(&format!("{:<8}", result.id), &result.claim));
-        let why = result.why.iter().filter(|why| **why != result.reason).map(String::as_str);
-        let said: Vec<&str> = [result.reason.as_str()].into_iter().chain(why).filter(|text| !text.is_empty()).collect();
-        if !said.is_empty() {
-            let grade = result.grade.map_or("", Grade::word);
-            out.push_str(&ui.look().wrap(&" ".repeat(10), &format!("{grade}: {}", said.join(". "))));
+        let why = result.why.iter().filter(|why| **why != result.reason);
+        let reason = Some(&result.reason).filter(|reason| !reason.is_empty());
+        let reason = reason.map(|reason| format!("{}: {reason}", result.grade.map_or("", Grade::word)));
+        for line in reason.into_iter().chain(why.map(|why| format!("{}: {why}", result.verdict.word()))) {
+            out.push_str(&ui.look().wrap(&" ".repeat(10), &line));
         }
     }
     out.push_str(&arithmetic(ui, results));
@@ -106,18 +106,12 @@ fn arithmetic(ui: &Ui, results: &[ClaimResult]) -> String {
         };
         let unit = if relation.unit.is_empty() { String::new() } else { format!(" {}", relation.unit) };
         let [this, other] = [&relation.this, &relation.other].map(side);
-        let text = format!("contradiction: {}: {this} against {other}{unit}", relation.what);
+        let is_ours = relation.numbers.iter().any(|number| number.kind == Kind::Words);
+        let words = if is_ours { " (with our reading of a word)" } else { "" };
+        let text = format!("contradiction{words}: {}: {this} against {other}{unit}", relation.what);
         out.push_str(&ui.look().titled(&format!("{:<8}", relation.id), &text));
     }
     out
-}
-
-/// The check that decides the verdict on a claim: the first that fails, else the first whose interval straddles the
-/// bound, else the first.
-fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
-    let counts = || checks.iter().filter(|check| !check.added);
-    let first = |outcome| counts().find(|check| check.outcome == outcome);
-    first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| counts().next())
 }
 
 /// Why a claim was not tested; empty if it was.

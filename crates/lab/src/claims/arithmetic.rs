@@ -2,7 +2,7 @@
 //!
 //! `papers/PAPER/arithmetic.toml` has the printed numbers with their places, and the relations. A printed number has
 //! the interval of the values that round to its digits. A relation contradicts if no values of the intervals of its two
-//! sides satisfy it. So no tolerance is chosen.
+//! sides satisfy it. So no tolerance is chosen, except for numbers of [`Kind::Words`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -411,5 +411,12 @@ mod tests {
             assert!(error.starts_with("arithmetic.toml: TOML parse error at line"), "{error}");
             assert!(error.contains("unknown field") || error.contains("missing field"), "{error}");
         }
+    }
+
+    #[test]
+    fn intervals_that_touch_agree() {
+        let of = |from, to| Interval { from, to };
+        assert_eq!(apart(of(1.0, 2.0), Comparison::Equals, of(2.0, 3.0)), 0.0);
+        assert!(apart(of(1.0, 2.0), Comparison::Equals, of(2.1, 3.0)) > 0.0);
     }
 }

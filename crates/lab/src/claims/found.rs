@@ -40,6 +40,7 @@ struct Confirmation {
 struct Claim {
     id: String,
     share: f64,
+    share_printed: f64,
     found: usize,
 }
 
@@ -58,21 +59,23 @@ pub fn searched(text: &str) -> Result<BTreeMap<String, Searched>, String> {
     }
     let of = |claim: &Claim| {
         // Readings under which more claims hold come first. The first reading that `serves` accepts is used.
-        let first = |serves: &dyn Fn(&Confirmation) -> bool| {
-            file.best.iter().find_map(|best| {
+        let others = || file.best.iter().filter(|best| !best.settings.is_empty());
+        let first = |share: f64, serves: &dyn Fn(&Confirmation) -> bool| {
+            others().find_map(|best| {
                 let confirmed = best.confirmed.as_ref()?;
                 let own = confirmed.verdicts.iter().find(|own| own.id == claim.id)?;
                 serves(own).then(|| ReadingFound {
                     settings: best.settings.clone(),
                     found_with: file.tried,
                     confirmed_with_seeds: confirmed.seeds,
-                    share_of_plausible: claim.share,
+                    share_of_plausible: share,
                 })
             })
         };
-        let holds = first(&|own| own.verdict == Verdict::Reproduced);
-        let direction = first(&|own| own.checks.printed_hold());
-        (claim.id.clone(), Searched { tried: file.tried, found: claim.found, holds, direction })
+        let holds = first(claim.share, &|own| own.verdict == Verdict::Reproduced);
+        let direction = first(claim.share_printed, &|own| own.checks.printed_hold());
+        let again = others().filter(|best| best.confirmed.is_some()).count();
+        (claim.id.clone(), Searched { tried: file.tried, found: claim.found, again, holds, direction })
     };
     Ok(file.claims.iter().map(of).collect())
 }
@@ -94,11 +97,13 @@ mod tests {
         let text = serde_json::json!({
             "version": 1, "tried": 2000,
             "best": [best("sack", verdict("not-reproduced", 2)), best("reno", verdict("reproduced", 2))],
-            "claims": [{ "id": "A", "share": 0.1, "found": 200 }],
+            "claims": [{ "id": "A", "share": 0.1, "share_printed": 0.3, "found": 200 }],
         });
         let found = searched(&text.to_string()).unwrap();
         let tcp = |reading: &Option<ReadingFound>| reading.as_ref().unwrap().settings["tcp"].clone();
         assert_eq!((tcp(&found["A"].holds), tcp(&found["A"].direction)), ("reno".to_string(), "sack".to_string()));
+        let share = |reading: &Option<ReadingFound>| reading.as_ref().unwrap().share_of_plausible;
+        assert_eq!((share(&found["A"].holds), share(&found["A"].direction)), (0.1, 0.3));
         assert!(searched("{}").unwrap().is_empty() && searched("[]").is_err());
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{By, CheckResult, Claim, Outcome, Verdict};
+use super::{By, CheckResult, Claim, Outcome};
 
 /// How much of a claim holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -74,10 +74,10 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Counts the results of checks that count for the grade.
+    /// Counts these results.
     pub fn of(results: &[CheckResult]) -> Self {
         let mut counts = Self::default();
-        for result in results.iter().filter(|result| !result.replaced) {
+        for result in results.iter() {
             let held = usize::from(result.outcome == Outcome::Holds);
             counts.asked += 1;
             counts.held += held;
@@ -130,6 +130,8 @@ pub struct Searched {
     pub tried: usize,
     /// Readings under which every check held.
     pub found: usize,
+    /// Readings, apart from the first one, that were run again with fresh seeds.
+    pub again: usize,
     /// A reading under which every check holds, also with seeds that the search did not use.
     pub holds: Option<ReadingFound>,
     /// A reading under which every printed check holds, also with seeds that the search did not use.
@@ -148,7 +150,7 @@ pub struct Graded {
 }
 
 /// The grade of a claim with this verdict and these results of checks.
-pub fn grade(claim: &Claim, verdict: Verdict, results: &[CheckResult], searched: Option<&Searched>) -> Graded {
+pub fn grade(claim: &Claim, results: &[CheckResult], searched: Option<&Searched>) -> Graded {
     let of = |grade, reason: String| Graded { grade, reason, reading: None };
     if let Some(reason) = &claim.contradicted {
         return of(Grade::ContradictedByPaper, reason.clone());
@@ -160,8 +162,7 @@ pub fn grade(claim: &Claim, verdict: Verdict, results: &[CheckResult], searched:
         return of(Grade::Vacuous, reason.clone());
     }
     let checks = Checks::of(results);
-    let is_theorem = results.is_empty() && verdict == Verdict::Reproduced;
-    if is_theorem || checks.all_hold() {
+    if checks.all_hold() {
         return of(Grade::Holds, String::new());
     }
     if let Some(reading) = searched.and_then(|searched| searched.holds.clone()) {
@@ -175,20 +176,28 @@ pub fn grade(claim: &Claim, verdict: Verdict, results: &[CheckResult], searched:
         let reason = format!("what the paper prints holds under a reading found after the fact: {}", words(&reading));
         return Graded { grade: Grade::DirectionHolds, reason, reading: Some(reading) };
     }
-    let reason = match searched {
-        Some(Searched { tried, found: 0, .. }) => format!("in none of {tried} plausible readings"),
-        Some(Searched { tried, found, .. }) => {
-            format!("in {found} of {tried} plausible readings, but not with fresh seeds")
-        }
-        None => claim.why.clone().unwrap_or_default(),
-    };
-    of(Grade::DoesNotHold, reason)
+    let mut reasons = Vec::new();
+    match searched {
+        Some(Searched { tried, found: 0, .. }) => reasons.push(format!("in none of {tried} plausible readings")),
+        Some(Searched { tried, found, again, .. }) => reasons.push(format!(
+            "in {found} of {tried} plausible readings, but in none of the {again} that were run again with fresh seeds"
+        )),
+        None => {}
+    }
+    let open = results.iter().filter(|result| result.outcome == Outcome::Straddles).count();
+    if open > 0 {
+        reasons.push(format!("the interval of {open} of {} checks straddles the bound", checks.asked));
+    }
+    if reasons.is_empty() {
+        reasons.extend(claim.why.clone());
+    }
+    of(Grade::DoesNotHold, reasons.join("; "))
 }
 
 fn words(reading: &ReadingFound) -> String {
     let settings = reading.settings.iter().map(|(name, value)| format!("{name} = {value}"));
     let settings: Vec<String> = settings.collect();
-    if settings.is_empty() { "the first reading, with fresh seeds".to_string() } else { settings.join(", ") }
+    settings.join(", ")
 }
 
 #[cfg(test)]
@@ -201,7 +210,7 @@ mod tests {
     }
 
     fn graded(results: &[CheckResult], searched: Option<&Searched>) -> Grade {
-        grade(&Claim::default(), Verdict::NotReproduced, results, searched).grade
+        grade(&Claim::default(), results, searched).grade
     }
 
     #[test]
@@ -216,12 +225,6 @@ mod tests {
     }
 
     #[test]
-    fn replaced_checks_do_not_count_for_grade() {
-        let old = CheckResult { replaced: true, ..result(By::Ours, false) };
-        assert_eq!(graded(&[result(By::Printed, true), old], None), Grade::Holds);
-    }
-
-    #[test]
     fn reading_found_by_search_raises_the_grade() {
         let reading = ReadingFound {
             settings: [("ecn".to_string(), "on".to_string())].into(),
@@ -229,7 +232,7 @@ mod tests {
             confirmed_with_seeds: 30,
             share_of_plausible: 0.2,
         };
-        let none = Searched { tried: 2000, found: 0, holds: None, direction: None };
+        let none = Searched { tried: 2000, found: 0, again: 0, holds: None, direction: None };
         let failed = [result(By::Printed, false)];
         assert_eq!(graded(&failed, Some(&none)), Grade::DoesNotHold);
         let direction = Searched { direction: Some(reading.clone()), ..none.clone() };
@@ -237,6 +240,6 @@ mod tests {
         let holds = Searched { holds: Some(reading), ..none };
         assert_eq!(graded(&failed, Some(&holds)), Grade::HoldsUnderReading);
         let claim = Claim { contradicted: Some("Table I".into()), ..Claim::default() };
-        assert_eq!(grade(&claim, Verdict::Reproduced, &failed, Some(&holds)).grade, Grade::ContradictedByPaper);
+        assert_eq!(grade(&claim, &failed, Some(&holds)).grade, Grade::ContradictedByPaper);
     }
 }

@@ -115,10 +115,6 @@ pub struct Check {
     /// Whether it was added after the first run. It then counts for the grade and not for the verdict.
     #[serde(default)]
     pub added: bool,
-    /// Whether an added check replaces this one, because this one requires more than the paper says. This one then
-    /// counts for the verdict and not for the grade.
-    #[serde(default)]
-    pub replaced: bool,
     /// The quantity that is checked, in the syntax of `docs/claims.md`.
     pub quantity: String,
     /// Contender; default the subject of the section.
@@ -242,14 +238,19 @@ pub struct CheckResult {
     /// Whether it was added after the first run and counts only for the grade.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub added: bool,
-    /// Whether an added check replaces this one, so that it counts only for the verdict.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub replaced: bool,
     /// Further remark on the result.
     pub note: Option<String>,
     /// How far the mean is outside the bound, relative to the values compared, 0 to 1. Not stored.
     #[serde(skip)]
     pub miss: f64,
+}
+
+/// The check that decides a verdict: of those that belong to the first reading the first that fails, else the first whose
+/// interval straddles the bound, else the first.
+pub fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
+    let counts = || checks.iter().filter(|check| !check.added);
+    let first = |outcome| counts().find(|check| check.outcome == outcome);
+    first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| counts().next())
 }
 
 /// Result of a check of one exact number: the confidence interval has width 0 and `n` is 1.
@@ -266,7 +267,6 @@ pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckR
         outcome,
         by: By::Printed,
         added: false,
-        replaced: false,
         note: None,
         miss: if holds { 0.0 } else { 1.0 },
     }

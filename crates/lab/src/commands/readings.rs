@@ -79,6 +79,7 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
         error => Failure::Run(error.to_string()),
     })?;
     let mut summary = summary::summary(&bench, paper.name, asked.seeds, &trials);
+    summary.files = files(paper);
     summary.seconds = begun.elapsed().as_secs_f64();
     if asked.confirm > 0 {
         let best = summary::best(&trials);
@@ -108,11 +109,16 @@ fn find(name: &str) -> Result<&'static Paper, InputError> {
     })
 }
 
-/// Identifies what the results of a search depend on: program, files of the paper, seeds.
-fn about(paper: &Paper, seeds: u64, engine: &str) -> String {
+/// Hash of the paper's files that the results depend on.
+pub fn files(paper: &Paper) -> String {
     let mut text = format!("{}\n{}", paper.claims, paper.readings);
     for (name, scenario) in paper.scenarios {
         text += &format!("\n{name}\n{scenario}");
     }
-    format!("{} {}, {seeds} seeds, forebay {engine}", paper.name, hex_hash(text))
+    hex_hash(text)
+}
+
+/// Identifies what the results depend on: program, files of the paper, seeds.
+fn about(paper: &Paper, seeds: u64, engine: &str) -> String {
+    format!("{} {}, {seeds} seeds, forebay {engine}", paper.name, files(paper))
 }

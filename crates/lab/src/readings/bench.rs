@@ -92,7 +92,6 @@ impl Bench {
         let ClaimFile { sections, claims, .. } = claim_file::parse(claims)?;
         let mut claims: Vec<Claim> = claims.into_iter().filter(|claim| !claim.checks.is_empty()).collect();
         for claim in &mut claims {
-            claim.checks.retain(|check| !check.replaced);
             claim.checks.iter_mut().for_each(|check| check.added = false);
         }
         let mut experiments: Vec<Experiment> = Vec::new();

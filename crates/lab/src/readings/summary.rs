@@ -29,6 +29,8 @@ pub struct ReadingsSummary {
     pub version: u32,
     /// Name of the paper.
     pub paper: String,
+    /// Hash of the paper's claims, scenarios and settings that the search used.
+    pub files: String,
     /// Number of possible readings.
     pub size: u64,
     /// Number of readings tried.
@@ -93,6 +95,8 @@ pub struct ClaimReadings {
     pub interval: [f64; 2],
     /// Readings under which it holds, of all that were tried.
     pub found: usize,
+    /// Sampled readings under which every printed check holds, as a part of all.
+    pub share_printed: f64,
     /// Readings under which every printed check holds, of all that were tried.
     pub found_printed: usize,
     /// For the best reading for this claim: the number of its checks that hold, and of all its checks.
@@ -134,6 +138,7 @@ pub fn summary(bench: &Bench, paper: &str, seeds: u64, trials: &[Trial]) -> Read
     ReadingsSummary {
         version: 1,
         paper: paper.to_string(),
+        files: String::new(),
         size: bench.space.size(),
         tried: trials.len(),
         sampled: sampled.len(),
@@ -207,6 +212,8 @@ fn of_claim(bench: &Bench, claim: usize, trials: &[Trial], sampled: &[&Trial]) -
         share: held as f64 / sampled.len().max(1) as f64,
         interval: wilson(held, sampled.len()),
         found: trials.iter().filter(|trial| holds(trial, claim)).count(),
+        share_printed: sampled.iter().filter(|trial| printed_hold(trial, claim)).count() as f64
+            / sampled.len().max(1) as f64,
         found_printed: trials.iter().filter(|trial| printed_hold(trial, claim)).count(),
         checks: checks.max_by_key(|[held, _]| *held).unwrap_or_default(),
         rule: rule(&bench.space, sampled, |trial| holds(trial, claim)),

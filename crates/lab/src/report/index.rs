@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::summary_tables::significant;
 use crate::claims::papers::PAPERS;
-use crate::claims::{CheckResult, ClaimResult, Outcome, Verdict};
+use crate::claims::{ClaimResult, Verdict, deciding};
 use crate::disk;
 use crate::disk::lock::{Wait, WriteLock};
 use crate::results::meta::{Folder, Meta, Origin, PaperMeta, PapersMeta, Provenance};
@@ -236,10 +236,7 @@ fn words(verdict: Verdict) -> &'static str {
 /// within its bound, else the first.
 fn decided(claim: &ClaimResult) -> String {
     let checks = &claim.evidence.checks;
-    let counts = || checks.iter().filter(|check: &&CheckResult| !check.added);
-    let first = |outcome| counts().find(|check| check.outcome == outcome);
-    let check = first(Outcome::Fails).or_else(|| first(Outcome::Straddles)).or_else(|| counts().next());
-    let Some(check) = check else {
+    let Some(check) = deciding(checks) else {
         // A claim that was not tested may say why.
         let said = claim.evidence.detail.values();
         return said.filter_map(Value::as_str).collect::<Vec<_>>().join(" ");

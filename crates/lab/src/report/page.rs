@@ -290,13 +290,11 @@ fn checks(checks: &[CheckResult]) -> Vec<Check> {
                 None => c.what.clone(),
                 Some(note) => format!("{}: {note}", c.what),
             },
-            by: match (c.by, c.added, c.replaced) {
-                (_, _, true) => "verdict only",
-                (By::Printed, false, _) => "printed",
-                (By::Ours, false, _) => "ours",
-                (By::Printed, true, _) => "printed, added",
-                (By::Ours, true, _) => "ours, added",
+            by: match c.by {
+                By::Printed => "printed",
+                By::Ours => "ours",
             },
+            added: c.added,
             value: c.value.map_or_else(|| "none".to_string(), significant),
             interval,
             bound: c.bound.clone(),

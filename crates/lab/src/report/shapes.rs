@@ -74,8 +74,9 @@ pub(super) struct Claim {
 pub(super) struct Check {
     pub(super) what: String,
     /// Whether the paper states the requirement of the check, and whether the check counts only for the grade or only
-    /// for the verdict.
+    /// Who says what it requires, and whether it was added after the first run.
     pub(super) by: &'static str,
+    pub(super) added: bool,
     pub(super) value: String,
     pub(super) interval: Option<String>,
     pub(super) bound: String,

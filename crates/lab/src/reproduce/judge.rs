@@ -166,7 +166,6 @@ impl<'a> Runs<'a> {
             outcome,
             by: check.by,
             added: check.added,
-            replaced: check.replaced,
             note,
             miss: known(interval.mean).map_or(1.0, |value| bound.miss(value, 0.0)),
         }
@@ -354,7 +353,6 @@ mod tests {
             outcome,
             by: By::Printed,
             added: false,
-            replaced: false,
             note: None,
             miss: 0.0,
         };

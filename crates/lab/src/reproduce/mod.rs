@@ -259,7 +259,7 @@ impl Reproduction {
         result.evidence.printed.clone_from(&claim.printed);
         result.evidence.sentence.clone_from(&claim.sentence);
         let Graded { grade, reason, reading } =
-            grade::grade(claim, result.verdict, &result.evidence.checks, self.searched.get(&claim.id));
+            grade::grade(claim, &result.evidence.checks, self.searched.get(&claim.id));
         (result.grade, result.reason, result.reading) = (Some(grade), reason, reading);
         result.checks = Checks::of(&result.evidence.checks);
         result.why = claim.why.clone().filter(|_| result.verdict.asks_why());
