@@ -125,7 +125,7 @@ pub(crate) struct MarkovArgs {
     /// paper).
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     sigma: Option<String>,
-    /// markov: S, the interval between rate updates, e.g. 0.5rtt or 50ms (default: 1rtt).
+    /// markov: S, the interval at which the senders change their rates, e.g. 0.5rtt or 50ms (default: 1rtt).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     step: Option<String>,
     /// markov: a state of the chain is an interval of queue lengths. Its middle (default) or its lower end is used as

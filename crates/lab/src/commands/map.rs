@@ -166,7 +166,7 @@ impl Drawn {
     }
 }
 
-/// Stability maps of all compared disciplines that have a model, for each combination of the keys that vary.
+/// Stability maps of all compared disciplines that have a model, for each combination of the values of `[vary]`.
 pub struct Maps {
     scenario: String,
     sides: [Side; 2],

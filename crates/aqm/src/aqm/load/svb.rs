@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn leak_makes_equilibrium_independent_of_start() {
+    fn equilibrium_of_leaking_threshold_ignores_its_start() {
         // B* = b_target, Q_v* = 50/(1 - 0.5) = 100, for any initial value.
         for init in [2, 700] {
             let q_v = settled(&format!("b_cap=1000p b_init={init}p b_target=50p leak=0.5 rate_basis=offered"), 0.5);

@@ -77,7 +77,7 @@ fn rounding_of_unequal_round_trips_keeps_flow_count() {
 }
 
 #[test]
-fn signal_probability_without_equilibrium_gives_valid_range() {
+fn probability_without_equilibrium_names_those_that_have_one() {
     let (spec, setting) = example(&[], "droptail");
     for p in [0.5, 1e-4] {
         let Err(NoAnswer::Outside { from, to, .. }) = of(&spec, &setting, &ask(p, 1.0)) else {

@@ -71,7 +71,7 @@ impl Port {
         None
     }
 
-    /// Removes the oldest packet of `list`, for rules with their own dequeue loop. [`Port::send_taken`] or
+    /// Removes the oldest packet of `list`, for disciplines with their own dequeue loop. [`Port::send_taken`] or
     /// [`Port::drop_taken`] must follow before any other packet enters.
     #[inline]
     pub fn take(&mut self, list: ListId) -> Option<Taken> {
