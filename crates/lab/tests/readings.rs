@@ -164,6 +164,21 @@ fn open_setting_that_changes_nothing_is_refused() {
     assert!(error.starts_with("dimension buffer: no scenario takes it: own: "), "{error}");
 }
 
+/// Explanations can be reworded after a search; what decides the results cannot be changed.
+#[test]
+fn fingerprint_ignores_explanations_only() {
+    let of = |claims: &str, scenario: &str, readings: &str| {
+        Bench::new(claims, &[("own", scenario)], readings).unwrap().fingerprint().unwrap()
+    };
+    let written = claims([[0.0, 1.0]; 3]);
+    let same = of(&written, SCENARIO, READINGS);
+    let reworded = written.replace("mean queue", "the mean of the queue").replace("claim 1", "another sentence");
+    assert_eq!(of(&reworded, &format!("# A comment.\n{SCENARIO}"), &format!("# Too.\n{READINGS}")), same);
+    assert_ne!(of(&written.replace("within = [0, 1]", "within = [0, 2]"), SCENARIO, READINGS), same);
+    assert_ne!(of(&written, &SCENARIO.replace("10mbit", "11mbit"), READINGS), same);
+    assert_ne!(of(&written, SCENARIO, &READINGS.replace("2..10", "3..10")), same);
+}
+
 #[test]
 fn every_candidate_of_every_open_setting_is_valid() {
     for paper in forebay_lab::papers::PAPERS {

@@ -16,7 +16,7 @@ use crate::input::{Found, InputError};
 use crate::readings::bench::Bench;
 use crate::readings::search::{self, Log, SearchError, Settings};
 use crate::readings::summary::{self, Confirmed, ReadingsSummary};
-use crate::run::plan::{engine, hex_hash};
+use crate::run::plan::engine;
 
 /// First seed with which the best readings are confirmed. The search uses smaller seeds.
 const FRESH: u64 = 1001;
@@ -50,7 +50,8 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
     let dir =
         asked.output.map_or_else(|| Path::new("runs").join(format!("readings-{}", paper.name)), Path::to_path_buf);
     let lock = host.waiting(|wait| WriteLock::take(&dir, wait))?;
-    let about = about(paper, asked.seeds, &engine(&(host.build)()));
+    let files = bench.fingerprint().map_err(Failure::Run)?;
+    let about = about(paper, &files, asked.seeds, &engine(&(host.build)()));
     let path = lock.dir().join("readings.jsonl");
     let mut log = Log::open(&path, &about, &bench).map_err(|error| Failure::Run(error.to_string()))?;
     let each_s = bench.simulated_s().map_err(Failure::Run)? * asked.seeds as f64;
@@ -79,7 +80,7 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
         error => Failure::Run(error.to_string()),
     })?;
     let mut summary = summary::summary(&bench, paper.name, asked.seeds, &trials);
-    summary.files = files(paper);
+    summary.files = files;
     summary.seconds = begun.elapsed().as_secs_f64();
     if asked.confirm > 0 {
         let best = summary::best(&trials);
@@ -109,16 +110,7 @@ fn find(name: &str) -> Result<&'static Paper, InputError> {
     })
 }
 
-/// Hash of the paper's files that the results depend on.
-pub fn files(paper: &Paper) -> String {
-    let mut text = format!("{}\n{}", paper.claims, paper.readings);
-    for (name, scenario) in paper.scenarios {
-        text += &format!("\n{name}\n{scenario}");
-    }
-    hex_hash(text)
-}
-
 /// Identifies what the results depend on: program, files of the paper, seeds.
-fn about(paper: &Paper, seeds: u64, engine: &str) -> String {
-    format!("{} {}, {seeds} seeds, forebay {engine}", paper.name, files(paper))
+fn about(paper: &Paper, files: &str, seeds: u64, engine: &str) -> String {
+    format!("{} {files}, {seeds} seeds, forebay {engine}", paper.name)
 }

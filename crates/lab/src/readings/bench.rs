@@ -10,9 +10,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::grade::Checks;
-use crate::claims::{CheckResult, Claim, Outcome, Section, Verdict};
+use crate::claims::{Check, CheckResult, Claim, Outcome, Section, Verdict};
 use crate::load;
-use crate::readings::space::{AS_IS, Reading, Space};
+use crate::readings::space::{AS_IS, Dimension, Reading, Source, Space};
 use crate::reproduce::claim_file::{self, ClaimFile};
 use crate::reproduce::judge::{self, Runs};
 use crate::results::record::RunRecord;
@@ -129,6 +129,28 @@ impl Bench {
     pub fn simulated_s(&self) -> Result<f64, String> {
         let first = self.space.first();
         self.experiments.iter().map(|experiment| Ok(self.plan(experiment, &first, 1, 1)?.simulated_s())).sum()
+    }
+
+    /// Hash of what the results depend on: scenarios, points, checks and dimensions. Comments and explanations do not
+    /// change it.
+    pub fn fingerprint(&self) -> Result<String, String> {
+        let mut text = String::new();
+        for experiment in &self.experiments {
+            let scenario: toml::Table = toml::from_str(&experiment.text).map_err(|error| error.to_string())?;
+            text += &format!("{}\n{scenario}\n", experiment.name);
+            for (section, numbers) in &experiment.sections {
+                text += &format!("{} {} {:?}\n", section.id, section.subject, section.point);
+                for claim in numbers.iter().map(|number| &self.claims[*number]) {
+                    let checks = claim.checks.iter().map(|check| Check { what: String::new(), ..check.clone() });
+                    text += &format!("{} {:?}\n", claim.id, checks.collect::<Vec<_>>());
+                }
+            }
+        }
+        for dimension in &self.space.dimensions {
+            let unexplained = Dimension { words: String::new(), source: Source::Ours, ..dimension.clone() };
+            text += &format!("{unexplained:?}\n");
+        }
+        Ok(hex_hash(text))
     }
 
     /// Checks that every scenario is valid under a reading.

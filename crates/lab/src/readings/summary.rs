@@ -29,7 +29,7 @@ pub struct ReadingsSummary {
     pub version: u32,
     /// Name of the paper.
     pub paper: String,
-    /// Hash of the paper's claims, scenarios and settings that the search used.
+    /// [`Bench::fingerprint`] of the paper.
     pub files: String,
     /// Number of possible readings.
     pub size: u64,

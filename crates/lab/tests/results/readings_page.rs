@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use forebay_lab::claims::Verdict;
-use forebay_lab::commands::readings::files;
+use forebay_lab::readings::bench::Bench;
 use forebay_lab::papers::{PAPERS, Paper};
 use forebay_lab::readings::space::Space;
 use forebay_lab::readings::summary::{BestReading, ClaimReadings, ReadingsSummary};
@@ -83,7 +83,8 @@ fn results(paper: &Paper) -> String {
         return "Not searched yet.\n".to_string();
     }
     let found: ReadingsSummary = serde_json::from_str(paper.found).unwrap();
-    assert_eq!(found.files, files(paper), "{}: its files changed after the search", paper.name);
+    let bench = Bench::new(paper.claims, paper.scenarios, paper.readings).unwrap();
+    assert_eq!(Ok(found.files), bench.fingerprint(), "{}: its files changed after the search", paper.name);
     let possible = found.claims.iter().filter(|claim| claim.found > 0).count();
     let first = found.claims.iter().filter(|claim| claim.first).count();
     let mut text = format!(
