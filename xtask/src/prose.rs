@@ -62,7 +62,11 @@ fn above_in_code(lines: &[&str], at: usize) -> Vec<String> {
     let head = lines[..at].iter().take_while(|line| line.starts_with("//! ")).take(NEAR);
     let holds = |line: &&str| depth(line) < depth(lines[at]) && line.ends_with('{');
     let around = lines[..at].iter().rposition(holds).map_or(0..0, |item| item - docs(item)..item + 1);
-    let all = head.chain(&lines[around]).chain(&lines[at - docs(at)..at]);
+    // The description of a command is at the enum's variant that has its arguments: `Run(RunArgs)`.
+    let arguments = lines[around.clone()].last().and_then(|item| item.split("struct ").nth(1)?.split(' ').next());
+    let is_command = |line: &&str| arguments.is_some_and(|name| line.trim().ends_with(&format!("({name}),")));
+    let command = lines[..at].iter().position(is_command).map_or(0..0, |item| item - docs(item)..item);
+    let all = head.chain(&lines[command]).chain(&lines[around]).chain(&lines[at - docs(at)..at]);
     all.filter(|line| !line.contains("#[")).map(|line| line.trim_start().to_string()).collect()
 }
 
@@ -136,6 +140,8 @@ mod tests {
         assert_eq!(paragraphs("- a\n  b\n- c\n"), [(1, "- a\n  b".to_string()), (3, "- c".to_string())]);
         let code = ["//! A.", "/// B.", "struct C {", "    /// D.", "    d: u8,"];
         assert_eq!(above_in_code(&code, 3), ["//! A.", "/// B.", "struct C {"]);
+        let command = ["/// B.", "C(D),", "struct D {", "    /// E.", "    e: u8,"];
+        assert_eq!(above_in_code(&command, 3), ["/// B.", "struct D {"]);
         assert_eq!(above_in_page(&["# a", "## b", "", "c", "d", "", "e"], 6), ["# a", "## b", "c", "d"]);
         assert_eq!(paragraphs("# a\n\nb\nc\n```sh\nd\n```\n| e |\n"), [(3, "b\nc".to_string())]);
     }

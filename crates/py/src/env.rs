@@ -416,9 +416,9 @@ fn bad_state(what: &str) -> PyErr {
 
 #[pymethods]
 impl Env {
-    /// Creates `count` simulations of the scenario's first case. A step lasts `step_s` simulated seconds. An action
-    /// has values for `parameters` of the first discipline compared. If `parameters` is empty, an action is the signal
-    /// probability.
+    /// Creates `count` simulations of the scenario. Keys that vary have their first values. A step lasts `step_s`
+    /// simulated seconds. An action has values for `parameters` of the first discipline of the scenario. If
+    /// `parameters` is empty, an action is the probability with which a packet is marked or dropped.
     #[new]
     #[pyo3(signature = (scenario, count, observation, step_s = 0.01, parameters = vec![], jobs = None, ecn = false))]
     fn new(

@@ -69,8 +69,8 @@ pub(crate) enum Command {
     Readings(ReadingsArgs),
     /// Evaluate analytical models of a scenario (no packets are simulated).
     Theory(TheoryArgs),
-    /// Search for parameters that meet an aim (a bound on queue or margins) in the model, then check them in
-    /// simulation.
+    /// Find parameters of a discipline with which the fluid model meets aims (bounds on the queue or on the delay, gain
+    /// and phase margins), then check them in simulation.
     Tune(TuneArgs),
     /// Rebuild DIR/report.html from the results in DIR.
     Report(ReportArgs),

@@ -19,7 +19,7 @@ pub struct Host<'a> {
     pub stop: &'a AtomicBool,
     /// Receives messages that are not results; `None` discards them.
     pub notes: Option<&'a (dyn Fn(&str) + Sync)>,
-    /// Starts a progress display for a batch of this many simulated seconds.
+    /// Starts a progress display for runs of this many simulated seconds in all.
     pub progress: &'a (dyn Fn(f64) -> Box<dyn Progress + 'a> + Sync),
     /// Identifies the build of the program. Results of another build are not reused.
     pub build: &'a (dyn Fn() -> String + Sync),
@@ -29,10 +29,10 @@ pub struct Host<'a> {
     pub words: &'a Words,
 }
 
-/// Names of arguments that the message about a too large batch recommends.
+/// Names of arguments that a message recommends, if a command has too many runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Words {
-    /// Argument that runs a large batch anyway.
+    /// Argument with which the command does all runs anyway.
     pub force: &'static str,
     /// Arguments that reduce the number or concurrency of runs.
     pub fewer: &'static str,
