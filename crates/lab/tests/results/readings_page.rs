@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use forebay_lab::claims::Verdict;
-use forebay_lab::readings::bench::Bench;
 use forebay_lab::papers::{PAPERS, Paper};
+use forebay_lab::readings::bench::Bench;
 use forebay_lab::readings::space::Space;
 use forebay_lab::readings::summary::{BestReading, ClaimReadings, ReadingsSummary};
 use forebay_lab::render::digits::{grouped, significant};
