@@ -8,7 +8,7 @@ use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::quantity;
 use forebay_lab::readings::bench::Bench;
-use forebay_lab::readings::search::{Log, SearchError, Settings, Trial, search};
+use forebay_lab::readings::search::{self, Log, SearchError, Settings, Trial, search};
 use forebay_lab::readings::summary;
 use forebay_lab::scenario::Overrides;
 
@@ -140,12 +140,42 @@ fn impossible_claims_hold_under_no_reading() {
     assert!(found.best.iter().all(|best| !best.claims.contains(&"A".to_string())), "{:?}", found.best);
 }
 
+/// The trials without their CPU times, which differ between searches.
+fn results(trials: &[Trial]) -> Vec<Trial> {
+    trials.iter().map(|trial| Trial { cpu_s: 0.0, ..trial.clone() }).collect()
+}
+
+/// Other processes simulate the readings in any order. The results are those of a search in one process.
+#[test]
+fn shared_search_equals_local_search() {
+    let ranges = [[20.0, 30.0], [20.0, 30.0], [50.0, 60.0]];
+    let bench = bench(ranges);
+    let settings = Settings { seed: 1, readings: 80, seeds: 1, until: None };
+    let mut log = Log::none();
+    let mut rounds = 0;
+    loop {
+        let mut unknown = search::unknown(&bench, &settings, &mut log);
+        if unknown.is_empty() {
+            break;
+        }
+        rounds += 1;
+        unknown.reverse();
+        for reading in &unknown {
+            log.add(&bench, &search::scored(&bench, reading, 1)).unwrap();
+        }
+    }
+    assert!(rounds > 2, "{rounds}");
+    let own = results(&searched(&bench, 80, &mut Log::none()).unwrap());
+    assert_eq!(results(&searched(&bench, 80, &mut log).unwrap()), own);
+    assert!(log.add(&bench, "{}").is_err());
+}
+
 #[test]
 fn search_continues_after_an_interruption() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("readings.jsonl");
     let _ = std::fs::remove_file(&path);
     let bench = bench([[20.0, 30.0], [20.0, 30.0], [50.0, 60.0]]);
-    let whole = searched(&bench, 80, &mut Log::none()).unwrap();
+    let whole = results(&searched(&bench, 80, &mut Log::none()).unwrap());
     searched(&bench, 30, &mut Log::open(&path, "this build", &bench).unwrap()).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     // A crash cuts off the last line.
@@ -153,7 +183,7 @@ fn search_continues_after_an_interruption() {
     let mut log = Log::open(&path, "this build", &bench).unwrap();
     let known = log.len();
     assert!((20..30).contains(&known), "{known}");
-    assert_eq!(searched(&bench, 80, &mut log).unwrap(), whole);
+    assert_eq!(results(&searched(&bench, 80, &mut log).unwrap()), whole);
     assert!(matches!(Log::open(&path, "another build", &bench), Err(SearchError::Foreign(_))));
 }
 

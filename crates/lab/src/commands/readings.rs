@@ -1,6 +1,7 @@
 //! `forebay readings`: searches readings of a paper. A reading is a combination of values for the settings that the
 //! paper does not state.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,11 +16,15 @@ use crate::disk::lock::WriteLock;
 use crate::input::{Found, InputError};
 use crate::readings::bench::Bench;
 use crate::readings::search::{self, Log, SearchError, Settings};
+use crate::readings::space::Reading;
 use crate::readings::summary::{self, Confirmed, ReadingsSummary};
 use crate::run::plan::engine;
 
 /// First seed with which the best readings are confirmed. The search uses smaller seeds.
 const FRESH: u64 = 1001;
+
+/// File of the log in the output directory.
+const LOG: &str = "readings.jsonl";
 
 /// Arguments of a search.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +52,11 @@ pub struct Asked<'a> {
 pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, PathBuf), Failure> {
     let paper = find(asked.paper)?;
     let bench = Bench::new(paper.claims, paper.scenarios, paper.readings).map_err(Failure::Run)?;
-    let dir =
-        asked.output.map_or_else(|| Path::new("runs").join(format!("readings-{}", paper.name)), Path::to_path_buf);
+    let dir = asked.output.map_or_else(|| directory(paper.name), Path::to_path_buf);
     let lock = host.waiting(|wait| WriteLock::take(&dir, wait))?;
     let files = bench.fingerprint().map_err(Failure::Run)?;
     let about = about(paper, &files, asked.seeds, &engine(&(host.build)()));
-    let path = lock.dir().join("readings.jsonl");
+    let path = lock.dir().join(LOG);
     let mut log = Log::open(&path, &about, &bench).map_err(|error| Failure::Run(error.to_string()))?;
     let each_s = bench.simulated_s().map_err(Failure::Run)? * asked.seeds as f64;
     let size = bench.space.size();
@@ -81,7 +85,6 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
     })?;
     let mut summary = summary::summary(&bench, paper.name, asked.seeds, &trials);
     summary.files = files;
-    summary.seconds = begun.elapsed().as_secs_f64();
     if asked.confirm > 0 {
         let best = summary::best(&trials);
         host.note(&format!("{}: the best {} readings with {} fresh seeds", paper.name, best.len(), asked.confirm));
@@ -100,6 +103,82 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
     Ok((summary, file))
 }
 
+/// A search whose readings other processes simulate: on other machines, or with Ray or Dask.
+pub struct Shared {
+    paper: &'static Paper,
+    bench: Bench,
+    seeds: u64,
+    about: String,
+}
+
+impl Shared {
+    /// The search of a paper with this number of seeds for each reading. `build` identifies the program.
+    ///
+    /// # Errors
+    /// The paper is unknown.
+    pub fn new(paper: &str, seeds: u64, build: &str) -> Result<Self, Failure> {
+        let paper = find(paper)?;
+        let bench = Bench::new(paper.claims, paper.scenarios, paper.readings).map_err(Failure::Run)?;
+        let about = about(paper, &bench.fingerprint().map_err(Failure::Run)?, seeds, &engine(build));
+        Ok(Self { paper, bench, seeds, about })
+    }
+
+    /// Identifies program, files of the paper and seeds: results of others are refused.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// Simulated seconds of a reading.
+    ///
+    /// # Errors
+    /// A scenario is invalid.
+    pub fn simulated_s(&self) -> Result<f64, Failure> {
+        Ok(self.bench.simulated_s().map_err(Failure::Run)? * self.seeds as f64)
+    }
+
+    /// The readings that have to be simulated next, each as a JSON object of values by dimension, and the number of
+    /// readings whose results the log in `dir` has.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn unknown(&self, readings: usize, dir: &Path, host: &Host<'_>) -> Result<(Vec<String>, usize), Failure> {
+        let lock = host.waiting(|wait| WriteLock::take(dir, wait))?;
+        let mut log = self.log(lock.dir())?;
+        let settings = Settings { seed: 1, readings, seeds: self.seeds, until: None };
+        let text = |reading: &Reading| {
+            let words: BTreeMap<&str, &str> = self.bench.space.words(reading).collect();
+            serde_json::to_string(&words).map_err(|error| Failure::Run(error.to_string()))
+        };
+        let unknown = search::unknown(&self.bench, &settings, &mut log);
+        Ok((unknown.iter().map(text).collect::<Result<_, _>>()?, log.len()))
+    }
+
+    /// Simulates a reading. Returns the line of the log with its results.
+    ///
+    /// # Errors
+    /// It is not a reading of this paper.
+    pub fn score(&self, reading: &str) -> Result<String, Failure> {
+        let bad = || Failure::Run(format!("{}: not a reading: {reading}", self.paper.name));
+        let words: BTreeMap<String, String> = serde_json::from_str(reading).map_err(|_| bad())?;
+        Ok(search::scored(&self.bench, &self.bench.space.reading(&words).ok_or_else(bad)?, self.seeds))
+    }
+
+    /// Adds lines with results to the log in `dir`.
+    ///
+    /// # Errors
+    /// A line is invalid, or the log cannot be written.
+    pub fn add(&self, lines: &[String], dir: &Path, host: &Host<'_>) -> Result<(), Failure> {
+        let lock = host.waiting(|wait| WriteLock::take(dir, wait))?;
+        let mut log = self.log(lock.dir())?;
+        let failure = |error: std::io::Error| Failure::Run(error.to_string());
+        lines.iter().try_for_each(|line| log.add(&self.bench, line).map_err(failure))
+    }
+
+    fn log(&self, dir: &Path) -> Result<Log, Failure> {
+        Log::open(&dir.join(LOG), &self.about, &self.bench).map_err(|error| Failure::Run(error.to_string()))
+    }
+}
+
 /// The paper of this name.
 fn find(name: &str) -> Result<&'static Paper, InputError> {
     let found = PAPERS.iter().find(|paper| paper.name.eq_ignore_ascii_case(name));
@@ -108,6 +187,11 @@ fn find(name: &str) -> Result<&'static Paper, InputError> {
         let error = InputError::new("readings", "PAPER", Found::text(name), one_of(name, &names));
         error.hint(nearest(name, names.iter().copied()).map(|near| format!("did you mean {near}?")))
     })
+}
+
+/// Output directory of the search of a paper, by default.
+pub fn directory(paper: &str) -> PathBuf {
+    Path::new("runs").join(format!("readings-{}", paper.to_lowercase()))
 }
 
 /// Identifies what the results depend on: program, files of the paper, seeds.

@@ -183,34 +183,38 @@ impl Bench {
     }
 
     /// The results of the claims under a reading with `seeds` seeds from number `from` on, in the order of
-    /// [`Bench::claims`]. A check holds if the mean over the seeds is within its bound.
+    /// [`Bench::claims`], and the CPU time of the simulations, s. A check holds if the mean over the seeds is within its
+    /// bound.
     ///
     /// # Errors
     /// The reading makes a scenario invalid.
-    pub fn score(&self, reading: &Reading, from: u64, seeds: u64) -> Result<Vec<ClaimScore>, String> {
+    pub fn score(&self, reading: &Reading, from: u64, seeds: u64) -> Result<(Vec<ClaimScore>, f64), String> {
         let mut scores = vec![ClaimScore::default(); self.claims.len()];
+        let mut cpu_s = 0.0;
         for experiment in &self.experiments {
             let plan = self.plan(experiment, reading, from, seeds)?;
             let mut records: Vec<RunRecord> = Vec::new();
             for job in plan.jobs() {
-                let record = self.run(&plan, job).map_err(|error| format!("{}: {error}", experiment.name))?;
-                records.extend(record);
+                let record = self.run(&plan, job, &mut cpu_s);
+                records.extend(record.map_err(|error| format!("{}: {error}", experiment.name))?);
             }
             for (claim, results) in self.of_experiment(experiment, reading, &plan, &records, true)? {
                 scores[claim] = ClaimScore::of(&results);
             }
         }
-        Ok(scores)
+        Ok((scores, cpu_s))
     }
 
-    /// The record of a run of `plan`, simulated unless an earlier reading had the same run.
-    fn run(&self, plan: &Plan, job: Job) -> Result<Option<RunRecord>, BadNetwork> {
+    /// The record of a run of `plan`, simulated unless an earlier reading had the same run. Adds the CPU time of the
+    /// simulation to `cpu_s`.
+    fn run(&self, plan: &Plan, job: Job, cpu_s: &mut f64) -> Result<Option<RunRecord>, BadNetwork> {
         let key = key(plan, job);
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(record) = known().get(&key) {
             return Ok(Some(record.clone()));
         }
         let record = plan.run(job, &mut ())?;
+        *cpu_s += record.as_ref().map_or(0.0, |record| record.summary.cpu_seconds);
         let mut known = known();
         if known.len() >= MOST_RUNS {
             known.clear();

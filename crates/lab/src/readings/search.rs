@@ -62,6 +62,8 @@ pub struct Trial {
     pub is_sampled: bool,
     /// Results of the claims in the order of [`Bench::claims`]; empty if a scenario is invalid under the reading.
     pub scores: Vec<ClaimScore>,
+    /// CPU time of the simulations, s.
+    pub cpu_s: f64,
 }
 
 impl Trial {
@@ -89,6 +91,34 @@ impl Trial {
 struct Line {
     reading: BTreeMap<String, String>,
     claims: BTreeMap<String, ClaimScore>,
+    cpu_s: f64,
+}
+
+/// Results of a reading.
+#[derive(Clone)]
+struct Scored {
+    /// In the order of [`Bench::claims`]; empty if a scenario is invalid under the reading.
+    scores: Vec<ClaimScore>,
+    /// CPU time of the simulations, s.
+    cpu_s: f64,
+}
+
+impl Line {
+    fn read(text: &str, bench: &Bench) -> Option<(Reading, Scored)> {
+        let Self { reading, claims, cpu_s } = serde_json::from_str(text).ok()?;
+        let scores: Option<Vec<ClaimScore>> = bench.claims.iter().map(|claim| claims.get(&claim.id).copied()).collect();
+        Some((bench.space.reading(&reading)?, Scored { scores: scores.unwrap_or_default(), cpu_s }))
+    }
+}
+
+/// Simulates a reading with seeds 1 to `seeds`. Returns the line of the log with its results.
+pub fn scored(bench: &Bench, reading: &Reading, seeds: u64) -> String {
+    // An invalid combination of values is a reading under which nothing holds.
+    let (scores, cpu_s) = bench.score(reading, 1, seeds).unwrap_or_default();
+    let words = bench.space.words(reading).map(|(name, value)| (name.to_string(), value.to_string()));
+    let claims = bench.claims.iter().zip(scores).map(|(claim, score)| (claim.id.clone(), score));
+    let line = Line { reading: words.collect(), claims: claims.collect(), cpu_s };
+    serde_json::to_string(&line).unwrap_or_default()
 }
 
 /// Why a search ended before all readings were tried.
@@ -100,6 +130,8 @@ pub enum SearchError {
     Foreign(String),
     /// It was interrupted. The log has what was tried.
     Interrupted,
+    /// These readings have to be simulated first.
+    Unknown(Vec<Reading>),
 }
 
 impl std::fmt::Display for SearchError {
@@ -108,13 +140,14 @@ impl std::fmt::Display for SearchError {
             Self::Log(error) => write!(f, "the log of the search: {error}"),
             Self::Foreign(what) => write!(f, "the log of the search has results of {what}"),
             Self::Interrupted => f.write_str("interrupted"),
+            Self::Unknown(readings) => write!(f, "{} readings have no results", readings.len()),
         }
     }
 }
 
 /// The results of earlier searches, and the log file to which further ones are appended.
 pub struct Log {
-    known: BTreeMap<Reading, Vec<ClaimScore>>,
+    known: BTreeMap<Reading, Scored>,
     file: Option<Mutex<File>>,
 }
 
@@ -139,13 +172,7 @@ impl Log {
             if head["about"] != about {
                 return Err(SearchError::Foreign(format!("{}, not {about}", head["about"])));
             }
-            for line in lines.map_while(Result::ok) {
-                let Ok(Line { reading, claims }) = serde_json::from_str(&line) else { continue };
-                let Some(reading) = bench.space.reading(&reading) else { continue };
-                let scores: Option<Vec<ClaimScore>> =
-                    bench.claims.iter().map(|claim| claims.get(&claim.id).copied()).collect();
-                known.insert(reading, scores.unwrap_or_default());
-            }
+            known.extend(lines.map_while(Result::ok).filter_map(|line| Line::read(&line, bench)));
         }
         Ok(Self { known, file: Some(Mutex::new(file)) })
     }
@@ -160,15 +187,22 @@ impl Log {
         self.known.is_empty()
     }
 
-    fn write(&self, bench: &Bench, reading: &Reading, scores: &[ClaimScore]) -> io::Result<()> {
+    /// Adds a line with results, as [`scored`] writes it.
+    ///
+    /// # Errors
+    /// It is not a line with results of this paper, or the file cannot be written.
+    pub fn add(&mut self, bench: &Bench, line: &str) -> io::Result<()> {
+        let bad = || io::Error::other(format!("not the results of a reading: {line}"));
+        let (reading, scored) = Line::read(line, bench).ok_or_else(bad)?;
+        self.write(line)?;
+        self.known.insert(reading, scored);
+        Ok(())
+    }
+
+    fn write(&self, line: &str) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
-        let words = bench.space.words(reading).map(|(name, value)| (name.to_string(), value.to_string()));
-        let claims = bench.claims.iter().zip(scores).map(|(claim, score)| (claim.id.clone(), *score));
-        let line = Line { reading: words.collect(), claims: claims.collect() };
-        let mut text = serde_json::to_string(&line).unwrap_or_default();
-        text.push('\n');
         // One call, so that a crash cuts off one line at most.
-        file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes())
+        file.lock().unwrap_or_else(PoisonError::into_inner).write_all(format!("{line}\n").as_bytes())
     }
 }
 
@@ -178,7 +212,8 @@ struct Search<'a> {
     settings: &'a Settings,
     log: &'a mut Log,
     stop: &'a AtomicBool,
-    tried: &'a (dyn Fn() + Sync),
+    /// Called after each reading that was simulated; `None` if no reading is simulated here.
+    tried: Option<&'a (dyn Fn() + Sync)>,
     trials: Vec<Trial>,
 }
 
@@ -195,9 +230,23 @@ pub fn search(
     stop: &AtomicBool,
     tried: &(dyn Fn() + Sync),
 ) -> Result<Vec<Trial>, SearchError> {
+    run(Search { bench, settings, log, stop, tried: Some(tried), trials: Vec::new() })
+}
+
+/// The readings that a search has to simulate next, given the results in the log. They can be simulated in any order
+/// and on any machine. Empty if the search is complete.
+pub fn unknown(bench: &Bench, settings: &Settings, log: &mut Log) -> Vec<Reading> {
+    let stop = AtomicBool::new(false);
+    match run(Search { bench, settings, log, stop: &stop, tried: None, trials: Vec::new() }) {
+        Err(SearchError::Unknown(readings)) => readings,
+        _ => Vec::new(),
+    }
+}
+
+fn run(mut search: Search<'_>) -> Result<Vec<Trial>, SearchError> {
+    let Search { bench, settings, .. } = search;
     let mut rng = Rng::stream(settings.seed, "readings");
     let sampled = (settings.readings.saturating_sub(1) as f64 * SAMPLE).ceil() as usize;
-    let mut search = Search { bench, settings, log, stop, tried, trials: Vec::new() };
     search.try_all(vec![bench.space.first()], false)?;
     search.try_all(bench.space.latin(sampled, &mut rng), true)?;
     while search.trials.len() < settings.readings && !settings.is_late() {
@@ -248,21 +297,27 @@ impl Search<'_> {
             }
         }
         let Self { bench, settings, log, stop, tried, .. } = &*self;
+        let Some(tried) = tried else {
+            return if new.is_empty() {
+                Ok(self.conclude(readings, is_sampled))
+            } else {
+                Err(SearchError::Unknown(new))
+            };
+        };
         let failed: Mutex<Option<io::Error>> = Mutex::new(None);
         let score = |reading: Reading| {
             if stop.load(Ordering::Relaxed) || settings.is_late() {
                 return None;
             }
-            // An invalid combination of values is a reading under which nothing holds.
-            let scores = bench.score(&reading, 1, settings.seeds).unwrap_or_default();
-            if let Err(error) = log.write(bench, &reading, &scores) {
+            let line = scored(bench, &reading, settings.seeds);
+            if let Err(error) = log.write(&line) {
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 return None;
             }
             tried();
-            Some((reading, scores))
+            Line::read(&line, bench)
         };
-        let done: Vec<(Reading, Vec<ClaimScore>)> = new.into_par_iter().filter_map(score).collect();
+        let done: Vec<(Reading, Scored)> = new.into_par_iter().filter_map(score).collect();
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(SearchError::Log(error));
         }
@@ -270,11 +325,16 @@ impl Search<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(SearchError::Interrupted);
         }
+        self.conclude(readings, is_sampled);
+        Ok(())
+    }
+
+    /// Adds those of `readings` whose results are known to the trials.
+    fn conclude(&mut self, readings: Vec<Reading>, is_sampled: bool) {
         let known = |reading: Reading| {
-            let scores = self.log.known.get(&reading)?.clone();
-            Some(Trial { reading, is_sampled, scores })
+            let Scored { scores, cpu_s } = self.log.known.get(&reading)?.clone();
+            Some(Trial { reading, is_sampled, scores, cpu_s })
         };
         self.trials.extend(readings.into_iter().filter_map(known));
-        Ok(())
     }
 }

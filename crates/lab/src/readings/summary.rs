@@ -39,8 +39,8 @@ pub struct ReadingsSummary {
     pub sampled: usize,
     /// Number of seeds with which each reading was simulated.
     pub seeds: u64,
-    /// Seconds that the search took.
-    pub seconds: f64,
+    /// CPU time of the simulations of these readings, s.
+    pub cpu_seconds: f64,
     /// The best readings, the best first.
     pub best: Vec<BestReading>,
     /// How often each claim holds, and under which readings.
@@ -143,7 +143,7 @@ pub fn summary(bench: &Bench, paper: &str, seeds: u64, trials: &[Trial]) -> Read
         tried: trials.len(),
         sampled: sampled.len(),
         seeds,
-        seconds: 0.0,
+        cpu_seconds: trials.iter().map(|trial| trial.cpu_s).sum(),
         best: best(trials).into_iter().map(|trial| described(bench, trial)).collect(),
         claims,
         conflicts: conflicts(bench, trials),
@@ -415,7 +415,9 @@ mod tests {
             checks: Checks { held: usize::from(held), asked: 1, ..Checks::default() },
             miss: f64::from(u8::from(!held)),
         };
-        readings.map(|at| Trial { is_sampled: true, scores: vec![score(holds(&at))], reading: Reading(at) }).collect()
+        readings
+            .map(|at| Trial { is_sampled: true, scores: vec![score(holds(&at))], reading: Reading(at), cpu_s: 0.0 })
+            .collect()
     }
 
     fn found(holds: impl Fn(&[usize]) -> bool) -> (Option<Rule>, Vec<Sensitivity>) {

@@ -88,12 +88,12 @@ fn results(paper: &Paper) -> String {
     let possible = found.claims.iter().filter(|claim| claim.found > 0).count();
     let first = found.claims.iter().filter(|claim| claim.first).count();
     let mut text = format!(
-        "{} of {} readings were tried with {} each in {} minutes; {} of them are the sample. Of {} claims {first} hold under \
-         the first reading, {} under the best one, {possible} under some reading.\n\n",
+        "{} of {} readings were tried with {} each in {} minutes of CPU time; {} of them are the sample. Of {} claims \
+         {first} hold under the first reading, {} under the best one, {possible} under some reading.\n\n",
         grouped(found.tried as u64),
         significant(found.size as f64, 2),
         if found.seeds == 1 { "one seed".to_string() } else { format!("{} seeds", found.seeds) },
-        significant(found.seconds / 60.0, 2),
+        significant(found.cpu_seconds / 60.0, 2),
         grouped(found.sampled as u64),
         found.claims.len(),
         found.best.first().map_or(0, |best| best.claims.len()),
