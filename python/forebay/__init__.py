@@ -24,6 +24,7 @@ from forebay.own import Actuation, Aqm, Law
 from forebay.results import Results
 from forebay.running import load, run
 from forebay.scenarios import Access, Bottleneck, Dumbbell, Egress, Flows, build, read
+from forebay.searching import readings
 from forebay.sweeps import RayExecutor, sweep
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "load",
     "plots",
     "read",
+    "readings",
     "reproduce",
     "results",
     "run",

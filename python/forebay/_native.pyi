@@ -493,6 +493,40 @@ def reproduce(
 ) -> str:
     """The verdicts on papers or claims; without names, on all papers. `bar` receives the progress of each paper."""
 
+def readings(
+    paper: str,
+    readings: int,
+    seeds: int,
+    confirm: int,
+    output: _Path,
+    jobs: int | None = None,
+    bar: Callable[[float, float], None] | None = None,
+) -> str:
+    """Searches the readings of a paper; as JSON. `bar` receives the progress of the search and of the confirmation."""
+
+class Search:
+    """A search of readings whose readings other processes simulate."""
+
+    def __new__(cls, paper: str, seeds: int) -> Self:
+        """Reads the files of the paper."""
+
+    @property
+    def about(self) -> str:
+        """Identifies the build, the files of the paper and the number of seeds."""
+
+    @property
+    def simulated_s(self) -> float:
+        """Simulated seconds of a reading."""
+
+    def unknown(self, readings: int, directory: _Path) -> tuple[list[str], int]:
+        """The readings to simulate next, and the number of readings whose results the log in `directory` has."""
+
+    def score(self, reading: str) -> str:
+        """Simulates a reading. Returns the line of the log with its results."""
+
+    def add(self, lines: Sequence[str], directory: _Path) -> None:
+        """Adds lines with results to the log in `directory`."""
+
 def register(class_: type) -> None:
     """Registers a class under its name. Replaces an earlier class of the same name."""
 

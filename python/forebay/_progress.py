@@ -26,7 +26,7 @@ def _in_notebook() -> bool:
     return type(sys.stderr).__module__.startswith("ipykernel")
 
 
-def _shows(wanted: bool | None) -> bool:
+def shows(wanted: bool | None) -> bool:
     """Show a bar? Default: on a terminal and in a notebook."""
     return sys.stderr.isatty() or _in_notebook() if wanted is None else wanted
 
@@ -168,7 +168,7 @@ class Bar:
             total: The amount at 100 %.
             wanted: Show it? None: on a terminal and in a notebook.
         """
-        self._bar = _drawn(max(total, 1e-9), _EVERY_S) if _shows(wanted) else None
+        self._bar = _drawn(max(total, 1e-9), _EVERY_S) if shows(wanted) else None
 
     def __call__(self, done: float) -> None:
         if self._bar is not None:

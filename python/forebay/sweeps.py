@@ -26,6 +26,8 @@ from forebay.scenarios import ScenarioLike, read
 __all__ = ["RayExecutor", "sweep"]
 
 _T = TypeVar("_T")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 _Place = tuple[int, int, int]
 _Done = list[bytes | None]
 
@@ -169,7 +171,45 @@ def _shared(
     # Exclusive creation does not follow a symbolic link.
     with open(Path(where) / _TOKEN, "x") as file:
         file.write(token)
-    waiting: dict[Future[tuple[_Done, float]], list[_Place]] = {}
+
+    def submit(places: list[_Place]) -> Future[tuple[_Done, float]]:
+        return executor.submit(_chunk, key, classes, seeds, places, where, token)
+
+    def take(places: list[_Place], records: _Done) -> None:
+        nonlocal done
+        brought = [(place, record) for place, record in zip(places, records) if record is not None]
+        if brought:
+            _native.bring(found, seeds, where, brought)
+        done += len(places)
+        bar(found.duration_s * done)
+
+    known = f"; can its workers import {', '.join(one.name for one in classes)}?" if classes else ""
+    try:
+        distribute(executor, left, submit, take, known)
+    finally:
+        (Path(where) / _TOKEN).unlink(missing_ok=True)
+
+
+def distribute(
+    executor: Executor,
+    left: list[_Item],
+    submit: Callable[[list[_Item]], Future[tuple[_Result, float]]],
+    take: Callable[[list[_Item], _Result], None],
+    known: str = "",
+) -> bool:
+    """Lets the executor do ``left`` in chunks and takes the result of each chunk as it arrives.
+
+    Args:
+        executor: The executor.
+        left: What is to be done.
+        submit: Submits a chunk. Its result has the time that the chunk took, s.
+        take: Called with each chunk and its result.
+        known: Appended to the warning if the executor breaks.
+
+    Returns:
+        False, after a warning, if the executor broke.
+    """
+    waiting: dict[Future[tuple[_Result, float]], list[_Item]] = {}
     each_s = None
     try:
         while left or waiting:
@@ -177,28 +217,24 @@ def _shared(
             while left and len(waiting) < _AHEAD * workers:
                 fair = max(1, len(left) // (_AHEAD * workers))
                 size = 1 if each_s is None else max(1, min(int(_CHUNK_S / each_s), fair))
-                places, left = left[:size], left[size:]
-                waiting[executor.submit(_chunk, key, classes, seeds, places, where, token)] = places
+                chunk, left = left[:size], left[size:]
+                waiting[submit(chunk)] = chunk
             finished, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in finished:
-                places = waiting.pop(future)
-                records, took_s = future.result()
-                each_s = max(took_s / len(places), 1e-6)
-                brought = [(place, record) for place, record in zip(places, records) if record is not None]
-                if brought:
-                    _native.bring(found, seeds, where, brought)
-                done += len(places)
-                bar(found.duration_s * done)
+                chunk = waiting.pop(future)
+                result, took_s = future.result()
+                each_s = max(took_s / len(chunk), 1e-6)
+                take(chunk, result)
     except Exception as error:
         if not _is_broken(error):
             raise
-        known = f"; can its workers import {', '.join(one.name for one in classes)}?" if classes else ""
         what = f"the executor broke ({error}{known}): this process does the remaining runs"
-        warnings.warn(what, RuntimeWarning, stacklevel=3)
+        warnings.warn(what, RuntimeWarning, stacklevel=4)
+        return False
     finally:
         for future in waiting:
             future.cancel()
-        (Path(where) / _TOKEN).unlink(missing_ok=True)
+    return True
 
 
 def _is_broken(error: Exception) -> bool:

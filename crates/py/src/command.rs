@@ -198,6 +198,77 @@ pub fn reproduce(
     text(&Verdicts::new(found))
 }
 
+/// Searches the readings of a paper. Returns JSON. `bar` receives the progress of the search, then that of the
+/// simulations with further seeds.
+#[pyfunction]
+#[pyo3(signature = (paper, readings, seeds, confirm, output, jobs = None, bar = None))]
+#[expect(clippy::too_many_arguments, reason = "each is a named argument in Python")]
+pub fn readings(
+    py: Python<'_>,
+    paper: &str,
+    readings: i64,
+    seeds: i64,
+    confirm: i64,
+    output: PathBuf,
+    jobs: Option<u16>,
+    bar: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let asked_for = commands::readings::Asked {
+        paper,
+        output: Some(&output),
+        readings: in_range("--readings <N>", readings, 1, 10_000_000)? as usize,
+        seeds: in_range("--seeds <N>", seeds, 1, 1000)?,
+        confirm: in_range("--confirm <N>", confirm, 0, 10_000)?,
+        budget: None,
+        jobs,
+    };
+    text(&asked(py, bar.as_ref(), |host| commands::readings::readings(&asked_for, host))?.0)
+}
+
+/// A search of readings whose readings other processes simulate.
+#[pyclass(frozen, module = "forebay._native")]
+pub struct Search {
+    shared: commands::readings::Shared,
+}
+
+#[pymethods]
+impl Search {
+    #[new]
+    fn new(py: Python<'_>, paper: &str, seeds: i64) -> PyResult<Self> {
+        let (build, seeds) = (build(py)?, in_range("--seeds <N>", seeds, 1, 1000)?);
+        let shared = asked(py, None, |_| commands::readings::Shared::new(paper, seeds, build))?;
+        Ok(Self { shared })
+    }
+
+    /// Identifies the build, the files of the paper and the number of seeds.
+    #[getter]
+    fn about(&self) -> &str {
+        self.shared.about()
+    }
+
+    /// Simulated seconds of a reading.
+    #[getter]
+    fn simulated_s(&self, py: Python<'_>) -> PyResult<f64> {
+        asked(py, None, |_| self.shared.simulated_s())
+    }
+
+    /// The readings to simulate next, and the number of readings whose results the log in `directory` has.
+    fn unknown(&self, py: Python<'_>, readings: i64, directory: PathBuf) -> PyResult<(Vec<String>, usize)> {
+        let readings = in_range("--readings <N>", readings, 1, 10_000_000)? as usize;
+        asked(py, None, |host| self.shared.unknown(readings, &directory, host))
+    }
+
+    /// Simulates a reading. Returns the line of the log with its results.
+    fn score(&self, py: Python<'_>, reading: &str) -> PyResult<String> {
+        asked(py, None, |_| self.shared.score(reading))
+    }
+
+    /// Adds lines with results to the log in `directory`.
+    fn add(&self, py: Python<'_>, lines: Vec<String>, directory: PathBuf) -> PyResult<()> {
+        asked(py, None, |host| self.shared.add(&lines, &directory, host))
+    }
+}
+
 /// Checks the range of a number, with the command line's error message.
 fn in_range(argument: &str, found: i64, from: u64, to: u64) -> PyResult<u64> {
     let fits = u64::try_from(found).ok().filter(|found| (from..=to).contains(found));

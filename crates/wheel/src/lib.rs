@@ -22,7 +22,9 @@ mod _native {
     #[pymodule_export]
     use super::main;
     #[pymodule_export]
-    use forebay_py::command::{disciplines, explain, fluid, markov, mmpp, reproduce, stability, stability_map, tune};
+    use forebay_py::command::{
+        Search, disciplines, explain, fluid, markov, mmpp, readings, reproduce, stability, stability_map, tune,
+    };
     #[pymodule_export]
     use forebay_py::drive::Discipline;
     #[pymodule_export]
