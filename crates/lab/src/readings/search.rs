@@ -1,8 +1,9 @@
 //! Searches the readings of a paper. A reading is a combination of values for the settings (dimensions) that the paper
 //! does not state. Its score says which claims hold under it.
 //!
-//! 1. A Latin hypercube sample of all readings, in which values are as frequent as they are plausible. How often a
-//!    claim holds is computed from this sample alone.
+//! 1. A Latin hypercube sample of all readings, in which values are as frequent as they are plausible. Four readings
+//!    in succession differ only in settings of single disciplines, so that they share the runs of the others. How often
+//!    a claim holds is computed from this sample alone.
 //! 2. Generations around what does best, as in ABC-SMC (Toni, Welch, Strelkowa, Ipsen and Stumpf 2009): parents are the
 //!    readings within a tolerance, the best tenth of all so far; a child differs from its parent in few dimensions. A
 //!    generation begins with the readings that differ from one of the best three in one dimension (coordinate search).
@@ -25,6 +26,8 @@ use super::space::Reading;
 
 /// Fraction of the tried readings that the first step, the Latin hypercube sample, has.
 const SAMPLE: f64 = 0.6;
+/// Number of readings of the sample that share the settings that all disciplines have.
+const GROUP: usize = 4;
 /// Number of readings that are tried together, as children of the best ones so far.
 const GENERATION: usize = 64;
 /// Number of best readings of which all neighbours, which differ in one dimension, are tried.
@@ -248,7 +251,7 @@ fn run(mut search: Search<'_>) -> Result<Vec<Trial>, SearchError> {
     let mut rng = Rng::stream(settings.seed, "readings");
     let sampled = (settings.readings.saturating_sub(1) as f64 * SAMPLE).ceil() as usize;
     search.try_all(vec![bench.space.first()], false)?;
-    search.try_all(bench.space.latin(sampled, &mut rng), true)?;
+    search.try_all(bench.space.latin(sampled, GROUP, &mut rng), true)?;
     while search.trials.len() < settings.readings && !settings.is_late() {
         let children = search.children(&mut rng);
         if children.is_empty() {

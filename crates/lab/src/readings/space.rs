@@ -76,6 +76,12 @@ pub struct Dimension {
 }
 
 impl Dimension {
+    /// Whether a value changes the runs of all disciplines of a scenario. Other values change those of one discipline,
+    /// or only the checks.
+    pub fn is_common(&self) -> bool {
+        !self.set.is_empty() || self.means.values().flatten().any(|change| !change.starts_with("aqm "))
+    }
+
     /// Plausibility of the value with the index `at`, relative to the others.
     fn weight(&self, at: usize) -> f64 {
         self.weights.get(at).copied().unwrap_or(1.0)
@@ -156,19 +162,29 @@ impl Space {
     }
 
     /// A Latin hypercube sample (McKay, Beckman and Conover 1979) of `n` readings: each dimension takes its values in
-    /// proportion to their plausibility, in an independent random order.
-    pub fn latin(&self, n: usize, rng: &mut Rng) -> Vec<Reading> {
+    /// proportion to their plausibility, in an independent random order. `group` readings in succession have the same
+    /// values of the dimensions that change the runs of all disciplines ([`Dimension::is_common`]). So they share the
+    /// runs of the disciplines in which they do not differ. For these dimensions the sample has `n / group` readings.
+    pub fn latin(&self, n: usize, group: usize, rng: &mut Rng) -> Vec<Reading> {
         let mut readings = vec![Reading(Vec::new()); n];
         for dimension in &self.dimensions {
-            let mut order: Vec<usize> = (0..n).collect();
-            for at in (1..n).rev() {
+            let each = if dimension.is_common() { group.max(1) } else { 1 };
+            let strata = n.div_ceil(each);
+            let mut order: Vec<usize> = (0..strata).collect();
+            for at in (1..strata).rev() {
                 order.swap(at, rng.below(at as u64 + 1) as usize);
             }
-            for (reading, stratum) in readings.iter_mut().zip(order) {
-                reading.0.push(dimension.at((stratum as f64 + rng.uniform()) / n as f64));
+            for (readings, stratum) in readings.chunks_mut(each).zip(order) {
+                let value = dimension.at((stratum as f64 + rng.uniform()) / strata as f64);
+                readings.iter_mut().for_each(|reading| reading.0.push(value));
             }
         }
         readings
+    }
+
+    /// Whether two readings have the same values of the dimensions that change the runs of all disciplines.
+    pub fn is_same_group(&self, a: &Reading, b: &Reading) -> bool {
+        (0..self.dimensions.len()).all(|at| !self.dimensions[at].is_common() || a.0[at] == b.0[at])
     }
 
     /// A random neighbour of `parent`: the value of one dimension is drawn again, those of the others with probability
@@ -260,12 +276,26 @@ mod tests {
     #[test]
     fn sample_draws_values_by_their_declared_plausibility() {
         let space = Space::parse(TEXT).unwrap();
-        let readings = space.latin(400, &mut Rng::stream(1, "test"));
+        let readings = space.latin(400, 1, &mut Rng::stream(1, "test"));
         let count = |dimension: usize, value: usize| readings.iter().filter(|r| r.0[dimension] == value).count();
         assert_eq!([count(0, 0), count(0, 1)], [300, 100]);
         assert!((0..3).all(|value| count(1, value).abs_diff(133) <= 1));
         let both = readings.iter().filter(|r| r.0 == [1, 2]).count();
         assert!((20..50).contains(&both), "the dimensions are independent: {both} of 400, 33 expected");
+    }
+
+    #[test]
+    fn readings_of_a_group_share_their_runs() {
+        let space = Space::parse(TEXT).unwrap();
+        let readings = space.latin(402, 4, &mut Rng::stream(1, "test"));
+        assert_eq!(readings.len(), 402);
+        assert!(readings.chunks(4).all(|group| group.iter().all(|r| r.0[0] == group[0].0[0])), "tcp");
+        assert!(readings.chunks(4).any(|group| group.iter().any(|r| r.0[1] != group[0].0[1])), "eps of raqm");
+        let count = |dimension: usize, value: usize| readings.iter().filter(|r| r.0[dimension] == value).count();
+        assert!(count(0, 0).abs_diff(302) <= 4, "{}", count(0, 0));
+        assert!((0..3).all(|value| count(1, value).abs_diff(134) <= 1));
+        assert!(space.is_same_group(&Reading(vec![0, 1]), &Reading(vec![0, 2])));
+        assert!(!space.is_same_group(&Reading(vec![0, 1]), &Reading(vec![1, 1])));
     }
 
     #[test]

@@ -200,7 +200,10 @@ fn holds(trial: &Trial, claim: usize) -> bool {
 }
 
 fn of_claim(bench: &Bench, claim: usize, trials: &[Trial], sampled: &[&Trial]) -> ClaimReadings {
-    let held = sampled.iter().filter(|trial| holds(trial, claim)).count();
+    let groups: Vec<Vec<f64>> = groups(&bench.space, sampled)
+        .map(|group| group.iter().map(|trial| f64::from(u8::from(holds(trial, claim)))).collect())
+        .collect();
+    let held = groups.iter().flatten().sum::<f64>();
     let checks = trials.iter().filter_map(|trial| trial.scores.get(claim)).map(|score| score.checks);
     let checks = checks.map(|checks| [checks.held, checks.asked]);
     let part = |trial: &Trial| {
@@ -209,8 +212,8 @@ fn of_claim(bench: &Bench, claim: usize, trials: &[Trial], sampled: &[&Trial]) -
     ClaimReadings {
         id: bench.claims[claim].id.clone(),
         first: trials.first().is_some_and(|trial| holds(trial, claim)),
-        share: held as f64 / sampled.len().max(1) as f64,
-        interval: wilson(held, sampled.len()),
+        share: held / sampled.len().max(1) as f64,
+        interval: wilson(held / sampled.len().max(1) as f64, independent(&groups)),
         found: trials.iter().filter(|trial| holds(trial, claim)).count(),
         share_printed: sampled.iter().filter(|trial| printed_hold(trial, claim)).count() as f64
             / sampled.len().max(1) as f64,
@@ -221,12 +224,31 @@ fn of_claim(bench: &Bench, claim: usize, trials: &[Trial], sampled: &[&Trial]) -
     }
 }
 
-/// The 95 % interval of a share (Wilson 1927).
-pub fn wilson(held: usize, n: usize) -> [f64; 2] {
-    if n == 0 {
+/// The groups of sampled readings that share runs ([`Space::latin`]).
+fn groups<'a>(space: &'a Space, sampled: &'a [&Trial]) -> impl Iterator<Item = &'a [&'a Trial]> {
+    sampled.chunk_by(|a, b| space.is_same_group(&a.reading, &b.reading))
+}
+
+/// Number of independent readings that give a share as precisely as readings in groups, with 1 where a claim holds and 0
+/// where not: the number of readings divided by the design effect (Kish 1965). At least the number of groups, at most
+/// the number of readings.
+fn independent(groups: &[Vec<f64>]) -> f64 {
+    let n = groups.iter().map(Vec::len).sum::<usize>() as f64;
+    let count = groups.len() as f64;
+    let p = groups.iter().flatten().sum::<f64>() / n.max(1.0);
+    // The variance of the share as a ratio estimator, from the differences between the groups.
+    let spread = groups.iter().map(|group| (group.iter().sum::<f64>() - p * group.len() as f64).powi(2)).sum::<f64>();
+    let variance = spread / (n * n) * count / (count - 1.0);
+    let found = p * (1.0 - p) / variance;
+    // NaN: the claim holds always or never, which says nothing about the differences between the groups.
+    if found.is_nan() { count } else { found.clamp(count, n) }
+}
+
+/// The 95 % interval of a share `p` of `n` independent readings (Wilson 1927).
+fn wilson(p: f64, n: f64) -> [f64; 2] {
+    if n == 0.0 {
         return [0.0, 1.0];
     }
-    let (n, p) = (n as f64, held as f64 / n as f64);
     let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
     let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
     [(centre - half).max(0.0), (centre + half).min(1.0)]
@@ -326,30 +348,44 @@ fn rule(space: &Space, sampled: &[&Trial], holds: impl Fn(&Trial) -> bool) -> Op
 
 /// First-order indices of all dimensions for `value`, a number for each sampled reading; the largest first.
 fn sensitivity(space: &Space, sampled: &[&Trial], value: impl Fn(&Trial) -> f64) -> Vec<Sensitivity> {
-    let values: Vec<f64> = sampled.iter().map(|trial| value(trial)).collect();
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let total = values.iter().map(|y| (y - mean).powi(2)).sum::<f64>();
+    let all: Vec<(&Reading, f64)> = sampled.iter().map(|trial| (&trial.reading, value(trial))).collect();
+    // The readings of a group are not independent in the dimensions that they share: there the group counts as one.
+    let means: Vec<(&Reading, f64)> = groups(space, sampled)
+        .map(|group| (&group[0].reading, group.iter().map(|trial| value(trial)).sum::<f64>() / group.len() as f64))
+        .collect();
     let index = |dimension: usize| {
-        let (mut between, mut groups) = (0.0, 0.0);
-        for level in 0..space.dimensions[dimension].values.len() {
-            let here = sampled.iter().zip(&values).filter(|(trial, _)| trial.reading.0[dimension] == level);
-            let (count, sum) = here.fold((0.0, 0.0), |(count, sum), (_, y)| (count + 1.0, sum + y));
-            if count > 0.0 {
-                between += count * (sum / count - mean).powi(2);
-                groups += 1.0;
-            }
-        }
-        // Omega squared: the explained part of the variance, less the part that would be expected by chance.
-        let within = (total - between) / (n - groups).max(1.0);
-        let index = (between - (groups - 1.0) * within) / (total + within);
-        if index.is_finite() { index.max(0.0) } else { 0.0 }
+        let is_common = space.dimensions[dimension].is_common();
+        let index = omega_squared(dimension, if is_common { &means } else { &all });
+        let of_all = if is_common { variance(&means) / variance(&all) } else { 1.0 };
+        if (index * of_all).is_finite() { (index * of_all).max(0.0) } else { 0.0 }
     };
     let mut all: Vec<Sensitivity> = (0..space.dimensions.len())
         .map(|at| Sensitivity { dimension: space.dimensions[at].name.clone(), index: index(at) })
         .collect();
     all.sort_by(|a, b| b.index.total_cmp(&a.index));
     all
+}
+
+fn variance(values: &[(&Reading, f64)]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().map(|(_, y)| y).sum::<f64>() / n;
+    values.iter().map(|(_, y)| (y - mean).powi(2)).sum::<f64>() / n
+}
+
+/// Omega squared: the part of the variance that the value of a dimension explains, less the part that would be expected
+/// by chance.
+fn omega_squared(dimension: usize, values: &[(&Reading, f64)]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().map(|(_, y)| y).sum::<f64>() / n;
+    let mut levels: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+    for (reading, y) in values {
+        let (count, sum) = levels.entry(reading.0[dimension]).or_default();
+        (*count, *sum) = (*count + 1.0, *sum + y);
+    }
+    let between = levels.values().map(|(count, sum)| count * (sum / count - mean).powi(2)).sum::<f64>();
+    let (total, free) = (n * variance(values), levels.len() as f64 - 1.0);
+    let within = (total - between) / (n - free - 1.0).max(1.0);
+    (between - free * within) / (total + within)
 }
 
 /// Sets of two or three claims that exclude each other: each claim holds under some readings, but all of the set hold
@@ -444,9 +480,20 @@ mod tests {
     #[test]
     fn wilson_interval_matches_published_values() {
         // Brown, Cai and DasGupta (2001): 0 of 10 gives 0 to 0.2775, 5 of 10 gives 0.2366 to 0.7634.
-        let [lo, hi] = wilson(0, 10);
+        let [lo, hi] = wilson(0.0, 10.0);
         assert!(lo == 0.0 && (hi - 0.2775).abs() < 1e-4, "{lo} {hi}");
-        let [lo, hi] = wilson(5, 10);
+        let [lo, hi] = wilson(0.5, 10.0);
         assert!((lo - 0.2366).abs() < 1e-4 && (hi - 0.7634).abs() < 1e-4, "{lo} {hi}");
+    }
+
+    #[test]
+    fn equal_readings_of_a_group_count_once() {
+        let of = |groups: [[f64; 2]; 4]| independent(&groups.map(Vec::from));
+        let (both, none, one) = ([1.0, 1.0], [0.0, 0.0], [1.0, 0.0]);
+        assert_eq!(of([both, none, both, none]), 4.0);
+        assert_eq!(of([one, one, one, one]), 8.0);
+        // p = 1/2, the groups differ by (1, -1, 0, 0) from their expected sum 1: variance 2/64 * 4/3 = 1/24; 1/4 of it is 6.
+        assert!((of([both, none, one, one]) - 6.0).abs() < 1e-9);
+        assert_eq!(of([none; 4]), 4.0, "it never holds");
     }
 }
