@@ -1,5 +1,5 @@
-//! Custom disciplines written in Python. A subclass of `forebay.Law` or `forebay.Aqm` runs in the same adapters as a
-//! built-in law or AQM.
+//! Custom disciplines written in Python. A subclass of `forebay.Law` computes a signal probability once per period. A
+//! subclass of `forebay.Aqm` decides about each packet. Both use the same queue as built-in disciplines.
 //!
 //! If the user's code raises an exception, the call that runs it stops and raises the exception with its traceback.
 //! Once a method has raised an exception, the methods of this instance are not called again.

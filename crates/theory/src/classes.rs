@@ -18,7 +18,7 @@ pub struct Class {
     pub p: f64,
 }
 
-/// Response of a class's load to small changes.
+/// Response of a class's load to small changes of its signal probability and of the queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Answer {
     /// Decrease of the load in packets per second per unit of signal probability.
@@ -33,7 +33,7 @@ pub struct Classes<'a> {
     pub queue: f64,
     /// The classes.
     pub classes: &'a [Class],
-    /// `answer(i, w)`: response of the load of class i at `w` rad/s.
+    /// `answer(i, w)`: response of the load of class i to its signal probability and to the queue, at `w` rad/s.
     pub answer: &'a dyn Fn(usize, f64) -> Answer,
 }
 

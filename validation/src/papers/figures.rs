@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn allowed_is_the_largest_of_share_amount_and_interval() {
+    fn means_may_differ_by_largest_of_three_tolerances() {
         let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(near(compared(0, &[50.0; 3], &[40.0; 3]).allowed, 4.0), "10 %");
         assert!(near(compared(0, &[5.0; 3], &[4.0; 3]).allowed, 1.0), "one packet");

@@ -119,7 +119,7 @@ fn accepts(value: &Value) -> String {
     }
     for choice in ["anyOf", "oneOf"] {
         if let Some(all) = value[choice].as_array() {
-            // The name of an axis in braces is accepted everywhere.
+            // A name of `[vary]` in braces is accepted everywhere.
             let all: Vec<String> = all.iter().filter(|one| one["pattern"].is_null()).map(accepts).collect();
             let mut once = all.clone();
             once.dedup();

@@ -67,7 +67,7 @@ fn try_all(tally: &mut Tally, names: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Chooses faults for one round: no discipline uses a file with a fault of another.
+/// Groups faults that are tested together: within a group, no discipline uses a file with a fault of another.
 fn rounds<'a>(faults: &'a [Fault], tree: &Tree) -> Vec<Vec<&'a Fault>> {
     let own: BTreeMap<&str, BTreeSet<String>> =
         faults.iter().map(|fault| (fault.discipline.as_str(), made_of(&fault.own, tree))).collect();
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_have_one_fault_per_independent_discipline() {
+    fn faults_tested_together_affect_different_disciplines() {
         let files = [
             ("crates/aqm/src/aqm/backlog/red.rs", "a\n"),
             ("crates/aqm/src/aqm/backlog/ared.rs", "use crate::aqm::backlog::red::Red;\nx\n"),

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn smooth_switch_removes_jump_of_rate_term() {
+    fn parameter_smooth_switch_makes_rate_term_continuous() {
         // Just above gamma the paper's p_a falls from 0.01 to almost 0.
         assert_eq!(rate_term(1.0, 1.0, 0.01, false), 0.01);
         assert!(rate_term(1.001, 1.0, 0.01, false) < 0.001);

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn packet_enters_q_v_only_when_it_counts() {
+    fn decision_does_not_add_packet_to_virtual_queue() {
         let mut buffer = VirtualBuffer::new(PKTS, &LINK);
         let mut b = Threshold::new(1.5, 0.0, buffer.capacity(), range(0.0, 2.5, 2.5));
         let packet = Packet { len: 1000, ..Packet::default() };

@@ -39,10 +39,10 @@ pub(crate) struct AttachArgs {
     /// Serve Prometheus metrics on this loopback address, e.g. 127.0.0.1:9550.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
-    /// Daemonize once the qdisc and program are installed.
+    /// Start a daemon, and return once the qdisc and the BPF program (nft: the nftables rules) are installed.
     #[arg(long)]
     pub(crate) background: bool,
-    /// On exit, leave the qdisc and BPF program installed.
+    /// On exit, leave the qdisc and the BPF program (nft: the nftables rules) installed.
     #[arg(long)]
     pub(crate) keep: bool,
     /// Run as the daemon; `--background` starts this command again with this flag.

@@ -36,8 +36,8 @@ pub(crate) struct BatchArgs {
     /// Output directory (default: runs/<file>-<hash of the resolved scenario>).
     #[arg(short, long, visible_alias = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Metrics in the first table of results, such as goodput_bps,wait_ms.p99 (default: those that fit and have
-    /// values).
+    /// Metrics in the first table of results, such as goodput_bps,wait_ms.p99 (default: the standard metrics that
+    /// have values, as many as fit into the width of the terminal).
     #[arg(long, value_name = "METRIC,...", value_delimiter = ',')]
     #[arg(value_parser = metrics(), hide_possible_values = true)]
     pub(crate) columns: Vec<String>,

@@ -13,11 +13,11 @@ use crate::args::ReadingsArgs;
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
-/// Most dimensions that the text names as those that matter.
+/// Largest number of dimensions that the printed result lists as the most influential.
 const MOST_DIMENSIONS: usize = 4;
-/// Most readings that the text lists; the file of results lists all of the best.
+/// Largest number of best readings that the printed result lists; the file of results has all of them.
 const MOST_READINGS: usize = 5;
-/// Dimensions whose sensitivity index is smaller are not named as those that matter.
+/// The printed result does not list dimensions whose sensitivity index is smaller.
 const LEAST_INDEX: f64 = 0.02;
 
 /// Searches readings of a paper and prints which claims hold under which of them.

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_contradict_on_one_side_only() {
+    fn inequality_is_contradicted_in_one_direction_only() {
         for (comparison, with_40, with_30) in [("at_most", 0.0, 0.21), ("at_least", 0.02, 0.0)] {
             for (value, apart) in [("40", with_40), ("30", with_30)] {
                 let text = TEXT.replace("equals", comparison).replace("\"60\"", &format!("\"{value}\""));

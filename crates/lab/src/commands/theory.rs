@@ -57,7 +57,7 @@ pub struct Document<R> {
     pub topic: &'static str,
     /// Title of the scenario.
     pub scenario: String,
-    /// Results by case and contender.
+    /// One result for each combination of values of the axes and each contender; of `mmpp`, one for each combination.
     pub results: Vec<R>,
 }
 
@@ -68,7 +68,7 @@ impl<R> Document<R> {
     }
 }
 
-/// Answer of a loop model for one contender in one case.
+/// Answer of a loop model for one contender and one combination of values of the axes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The contender as written.
@@ -195,7 +195,7 @@ pub fn in_file(file: &str, error: &InputError) -> InputError {
     InputError::new(file, error.key.clone(), error.found.clone(), error.accepts.clone())
 }
 
-/// Answers for every case and every contender. `file` is used in messages.
+/// Answers for every combination of values of the axes and every contender. `file` is used in messages.
 ///
 /// # Errors
 /// The models cannot use the scenario, or have no answer for any row.
@@ -296,7 +296,7 @@ pub fn ask(p: Option<&str>, sigma: Option<&str>, step: Option<&str>) -> Result<A
     Ok(ask)
 }
 
-/// Stationary queue of one case, which is a combination of the values of the axes.
+/// Stationary queue for one combination of values of the axes.
 #[derive(Clone, Debug, Serialize)]
 pub struct InTheLongRun {
     /// Answer of the model.
@@ -306,7 +306,7 @@ pub struct InTheLongRun {
     pub axes: Axes,
 }
 
-/// The stationary queue of every case. `file` is used in messages.
+/// The stationary queue for every combination of values of the axes. `file` is used in messages.
 ///
 /// # Errors
 /// The model cannot use the scenario.

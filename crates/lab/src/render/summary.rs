@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_settling_time_counts_unsettled_runs_fully() {
+    fn settling_time_says_how_many_runs_settled() {
         let mean = json!({ "settling_s": { "mean": 60.0, "half": 9.0, "n": 2 } });
         let contender: ContenderComparison =
             serde_json::from_value(json!({ "label": "pi", "runs": 2, "mean": mean })).unwrap();

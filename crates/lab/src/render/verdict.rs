@@ -63,7 +63,8 @@ pub(super) fn fitting_means(
     }
 }
 
-/// The metrics that the scenario requests for the table. If it requests none: all metrics with a rank that have values.
+/// The metrics that the scenario requests for the table. If it requests none: all metrics that have values, except
+/// those that are shown only on request.
 pub(crate) fn columns(shown: &Shown, classes: &[&str], cases: &[Case<'_>]) -> Vec<&'static Metric> {
     if !shown.columns.is_empty() {
         return shown.columns.iter().filter_map(|name| Metric::named(name)).collect();

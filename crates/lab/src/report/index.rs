@@ -53,7 +53,7 @@ struct ClaimRow {
     variants: Option<String>,
 }
 
-/// Number of claims with a verdict.
+/// A verdict, and the number of claims that have it.
 #[derive(Serialize)]
 struct Count {
     verdict: &'static str,

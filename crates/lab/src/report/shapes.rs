@@ -73,9 +73,9 @@ pub(super) struct Claim {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Check {
     pub(super) what: String,
-    /// Whether the paper states the requirement of the check, and whether the check counts only for the grade or only
-    /// Who says what it requires, and whether it was added after the first run.
+    /// Who states the requirement of the check: `printed` (the paper) or `ours`.
     pub(super) by: &'static str,
+    /// Whether the check was added after the first run. It then counts for the claim's grade and not for its verdict.
     pub(super) added: bool,
     pub(super) value: String,
     pub(super) interval: Option<String>,

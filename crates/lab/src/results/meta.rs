@@ -30,7 +30,7 @@ const LINK: &str = "link";
 /// Origin of results, as given by the caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Revision of the program; `None` if another program made them.
+    /// Revision of the program that made the results; `None` if the caller does not give one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
     /// The command or call.
@@ -51,7 +51,7 @@ impl Revision {
 }
 
 impl Origin {
-    /// The revision, if known.
+    /// The revision of the program that made the results, if known.
     pub fn revision(&self) -> Option<&str> {
         self.revision.as_ref()?.0.as_deref()
     }
@@ -73,7 +73,7 @@ pub struct Machine {
     pub threads: usize,
 }
 
-/// Properties of the runs that reports show, taken from the first case.
+/// Properties of the runs that reports show, taken from the first combination of values of the keys that vary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// Simulated seconds per run.
@@ -124,7 +124,7 @@ pub struct RunMeta {
     /// Version and build; runs of another build are not reused. Empty in old directories.
     #[serde(default)]
     pub engine: String,
-    /// Hash of the plan.
+    /// Hash of the resolved scenario with each combination of values of the keys that vary.
     #[serde(default)]
     pub hash: String,
     /// Title of the scenario.
@@ -133,7 +133,7 @@ pub struct RunMeta {
     /// Seeds per contender.
     #[serde(default)]
     pub seeds: Vec<u64>,
-    /// Number of cases.
+    /// Number of combinations of values of the keys that vary.
     #[serde(default)]
     pub cases: usize,
     /// Machine, facts about the runs, origin.
@@ -262,7 +262,7 @@ impl Default for PaperMeta {
     }
 }
 
-/// Location of a paper's results.
+/// A paper, and the folder of its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Folder {
@@ -286,7 +286,7 @@ pub struct PapersMeta {
     /// Effort level: `quick`, `normal` or `full`.
     #[serde(default)]
     pub level: String,
-    /// Locations of the papers.
+    /// The papers, each with the folder of its results.
     #[serde(default)]
     pub papers: Vec<Folder>,
     /// Machine and origin.

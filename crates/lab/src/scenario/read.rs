@@ -41,7 +41,7 @@ table! {
         + may(
             "vary",
             || json!({ "type": "object" }),
-            "Axes: each is a name (used as {name} in texts) or a dotted path, with a list of values.",
+            "Keys that vary: each is a dotted path, or a name (used in other values as {name}), with a list of values.",
         );
         /// The traffic.
         - flows: Vec<FlowGroup> = |_: &Table<'_>| Ok(Vec::new());

@@ -285,7 +285,7 @@ fn tables_of_parameters_are_not_judged() {
 }
 
 #[test]
-fn seed_count_comes_from_section_paper_or_level() {
+fn experiment_paper_or_default_gives_number_of_seeds() {
     let runs = |text: &str, level| Reproduction::new(paper("one", text), level, |_| true).unwrap().runs();
     let groups = 4;
     assert_eq!(runs(HEAD, Level::Quick), 2 * groups);

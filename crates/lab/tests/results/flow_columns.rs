@@ -112,7 +112,7 @@ fn class_series_agree_with_the_link() {
 }
 
 #[test]
-fn flow_number_includes_all_its_active_windows() {
+fn series_of_flow_covers_all_its_active_times() {
     let text = SCENARIO.replace("count = 2", "count = 2\nactive = [[\"0s\", \"5s\"], [\"10s\", \"20s\"]]");
     let text = format!("{text}[report]\nseries = [\"ftp.0.rate\"]\n");
     let plan = Plan::new(load::parse("s.toml", &text, &Overrides::default()).unwrap(), 1, 1);

@@ -55,7 +55,7 @@ fn seeds_on_disk(dir: &Path) -> Vec<u64> {
 }
 
 #[test]
-fn report_reads_only_runs_of_the_current_plan() {
+fn report_has_only_seeds_of_the_last_command() {
     let dir = place("covers");
     run(&plan(3), &dir);
     assert_eq!(seeds_on_disk(&dir), [1, 2, 3, 1, 2, 3]);

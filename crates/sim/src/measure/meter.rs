@@ -1,4 +1,5 @@
-//! Measurements of a link under study. Updated per packet, without sampling and allocation.
+//! Measurements of a link under study. Updated per packet, without sampling and allocation. The window is the part of
+//! the run after the warm-up.
 
 use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::time::{Instant, Span};
@@ -273,7 +274,7 @@ impl Meter {
         self.served_over_time.thin();
     }
 
-    /// Queue length in the window.
+    /// Time spent at each queue length in the measurement window.
     pub const fn queue(&self) -> &QueueTimes {
         &self.queue
     }

@@ -176,19 +176,19 @@ pub struct FlowOutcome {
     pub class: u8,
     /// Bundle.
     pub bundle: u8,
-    /// Payload that reached the receiver for the first time within the window, in bytes.
+    /// Payload that reached the receiver for the first time within the measurement window, in bytes.
     pub goodput_bytes: u64,
     /// Wire bytes, headers included, of the packets that carried this payload.
     pub received_bytes: u64,
     /// Packets delivered in the complete run.
     pub delivered_pkts: u64,
-    /// Time in seconds in which the flow was active within the window.
+    /// Time in seconds in which the flow was active within the measurement window.
     pub active_s: f64,
     /// Counters of its sender in the complete run; for datagrams and video only `sent`.
     pub sender: SenderCounts,
 }
 
-/// End-to-end results of one class within the window, of flows whose data passes a link under study.
+/// End-to-end results of one class within the measurement window, of flows whose data passes a link under study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndToEnd {
     /// Service class.
@@ -203,7 +203,7 @@ pub struct EndToEnd {
     pub completion_s: Option<Summary>,
 }
 
-/// End-to-end results of one bundle within the window, of flows whose data passes a link under study.
+/// End-to-end results of one bundle within the measurement window, of flows whose data passes a link under study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BundleEnds {
     /// Number of the bundle.
@@ -261,7 +261,7 @@ pub struct Outcome {
     pub bundles: Vec<BundleEnds>,
     /// For each of `links`: results of all bundles together whose data crosses it. Their field `bundle` is 0.
     pub all: Vec<BundleEnds>,
-    /// Files of flows whose data passes a link under study, within the window, in order of arrival.
+    /// Files of flows whose data passes a link under study, within the measurement window, in order of arrival.
     pub completions: Vec<Completion>,
     /// The rows of each of the network's tracks.
     pub tracks: Vec<Vec<TrackRow>>,

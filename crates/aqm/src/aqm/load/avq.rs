@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_is_converted_to_counting_unit() {
+    fn virtual_queue_limit_converts_between_bytes_and_packets() {
         let limit = |settings| queue(settings).discipline().aqm().limit;
         assert_eq!([limit(""), limit("bytes=off")], [100_000.0, 100.0]);
         assert_eq!([limit("limit=20p"), limit("limit=20p bytes=off")], [20_000.0, 20.0]);
