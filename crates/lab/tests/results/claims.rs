@@ -40,15 +40,22 @@ fn red_tail_claim_ids_equal_the_fixed_list() {
         "TAIL-F9",
         "TAIL-F11",
         "TAIL-F12",
+        "TAIL-F15",
+        "TAIL-F15b",
         "TAIL-F16",
         "TAIL-F16b",
         "TAIL-F16c",
         "TAIL-F17",
+        "TAIL-F18",
+        "TAIL-F19",
         "TAIL-F20",
         "TAIL-F21",
         "TAIL-P61",
         "TAIL-P62",
+        "TAIL-P62a",
+        "TAIL-P62b",
         "TAIL-P63",
+        "TAIL-E21",
     ];
     assert_eq!(ids, fixed);
 }
