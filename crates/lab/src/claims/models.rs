@@ -147,7 +147,7 @@ impl Model {
                     Formula::Listing => red_tail::c1(q1, CAPACITY, bounds, (MIN_TH1, MAX_TH1)),
                     Formula::Eq1 => eq1(q1, CAPACITY, bounds, MAX_TH1),
                 };
-                (1..=160).map(|i| 0.25 * f64::from(i)).map(|kb| (kb, c1(1e3 * kb) / CAPACITY)).collect()
+                (1..=80).map(|i| 0.5 * f64::from(i)).map(|kb| (kb, c1(1e3 * kb) / CAPACITY)).collect()
             }
             Self::Tail(..) => self.shares().into_iter().enumerate().map(|(q, share)| (q as f64, share)).collect(),
             Self::AaqmLoss(class) => {
