@@ -5,16 +5,31 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use forebay_aqm::base::rng::Rng;
+use forebay_aqm::queue::red_tail;
 use forebay_theory::lindley::Loop;
 use forebay_theory::mmpp::{self, Mmpp, Service, Solution};
+
+use super::theorems_tail::{CAPACITY, MAX_TH1, MIN_TH1, eq1};
 
 /// A model with its parameters, as figures and checks write it: `tail-chain n=20 sigma=77021 w=10.35`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
     /// RED+Tail, section VI.
     Tail(Shows, Tail),
+    /// RED+Tail, C1 against the length of queue 1.
+    TailC1(Formula, [f64; 2]),
     /// AAQM, section 5: loss against the threshold, for the class with this index or for all packets (`None`).
     AaqmLoss(Option<usize>),
+}
+
+/// Source of a formula for C1, the rate of queue 1 of RED+Tail. Its other parameters are C1min and C1max as fractions of
+/// the link rate C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Formula {
+    /// The listing of section III, as the discipline has it.
+    Listing,
+    /// Eq. 1, section VI-A.
+    Eq1,
 }
 
 /// Output of the RED+Tail model.
@@ -28,6 +43,8 @@ pub enum Shows {
     Queue,
     /// Rate of one connection over time, eq. 3.
     Rate,
+    /// The next queue without noise against the queue, eq. 6.
+    Map,
 }
 
 /// Parameters of the RED+Tail model. The link is that of the example of Figs. 17 to 21: 6 Mbit/s, 64 ms and a buffer of
@@ -64,6 +81,9 @@ impl Model {
             "tail-linear" => Shows::Linear,
             "tail-queue" => Shows::Queue,
             "tail-rate" => Shows::Rate,
+            "tail-map" => Shows::Map,
+            "tail-c1" => return Self::parse_c1(Formula::Listing, words, text),
+            "tail-eq1" => return Self::parse_c1(Formula::Eq1, words, text),
             "aaqm-loss" => {
                 let class = match words.next() {
                     None => None,
@@ -78,13 +98,7 @@ impl Model {
             }
             other => return Err(format!("unknown model '{other}'")),
         };
-        let mut numbers = BTreeMap::new();
-        for word in words {
-            let known = word.split_once('=').filter(|(key, _)| ["n", "sigma", "w", "s"].contains(key));
-            let number = known.and_then(|(key, x)| Some((key, x.parse::<f64>().ok().filter(|x| *x > 0.0)?)));
-            let (key, x) = number.ok_or_else(|| format!("'{word}' is not n, sigma, w or s with a number above 0"))?;
-            numbers.insert(key, x);
-        }
+        let numbers = numbers(words, &["n", "sigma", "w", "s"], |x| x > 0.0, "n, sigma, w or s with a number above 0")?;
         let get = |key: &str| numbers.get(key).copied().ok_or_else(|| format!("'{text}' lacks {key}"));
         let flows = get("n")?;
         if flows.fract() != 0.0 || flows > 1000.0 {
@@ -94,7 +108,9 @@ impl Model {
         if !(0.1..=10.0).contains(&round_trips) {
             return Err(format!("'{text}': s must be 0.1 to 10 round trips"));
         }
-        let tail = Tail { flows: flows as usize, sigma: get("sigma")?, window: get("w")?, round_trips };
+        // f has no noise.
+        let sigma = if shows == Shows::Map { 0.0 } else { get("sigma")? };
+        let tail = Tail { flows: flows as usize, sigma, window: get("w")?, round_trips };
         // With two round trips the linear model does not converge.
         if shows == Shows::Linear && round_trips >= 2.0 {
             return Err(format!("'{text}': the linear model needs s below 2 round trips"));
@@ -102,15 +118,37 @@ impl Model {
         Ok(Self::Tail(shows, tail))
     }
 
+    /// Reads the parameters of a formula for C1.
+    fn parse_c1<'a>(formula: Formula, words: impl Iterator<Item = &'a str>, text: &str) -> Result<Self, String> {
+        let share = |x| (0.0..=1.0).contains(&x);
+        let numbers = numbers(words, &["min", "max"], share, "min or max with a number from 0 to 1")?;
+        let get = |key: &str| numbers.get(key).copied().ok_or_else(|| format!("'{text}' lacks {key}"));
+        Ok(Self::TailC1(formula, [get("min")?, get("max")?]))
+    }
+
     /// The model as points (x, y); empty if it has no solution:
     /// - `tail-chain` and `tail-linear`: queue in packets, fraction of time;
     /// - `tail-queue`: seconds, queue in packets;
     /// - `tail-rate`: seconds, packets per second;
+    /// - `tail-map`: queue and next queue in packets;
+    /// - `tail-c1` and `tail-eq1`: queue 1 in KB, C1 as a fraction of C;
     /// - `aaqm-loss`: threshold as a fraction of the buffer, loss ratio.
     pub fn points(&self) -> Vec<(f64, f64)> {
         match self {
             Self::Tail(Shows::Queue, tail) => tail.path().into_iter().map(|(t, queue, _)| (t, queue)).collect(),
             Self::Tail(Shows::Rate, tail) => tail.path().into_iter().map(|(t, _, rate)| (t, rate)).collect(),
+            Self::Tail(Shows::Map, tail) => {
+                let one = tail.network();
+                (0..=70).map(|i| 10.0 * f64::from(i)).map(|q| (q, one.drift(q * PACKET) / PACKET)).collect()
+            }
+            Self::TailC1(formula, bounds) => {
+                let bounds = (bounds[0] * CAPACITY, bounds[1] * CAPACITY);
+                let c1 = |q1| match formula {
+                    Formula::Listing => red_tail::c1(q1, CAPACITY, bounds, (MIN_TH1, MAX_TH1)),
+                    Formula::Eq1 => eq1(q1, CAPACITY, bounds, MAX_TH1),
+                };
+                (1..=80).map(|i| 0.5 * f64::from(i)).map(|kb| (kb, c1(1e3 * kb) / CAPACITY)).collect()
+            }
             Self::Tail(..) => self.shares().into_iter().enumerate().map(|(q, share)| (q as f64, share)).collect(),
             Self::AaqmLoss(class) => {
                 let loss = |queue: &Solution| class.map_or_else(|| queue.total_loss(), |class| queue.loss(class));
@@ -130,6 +168,20 @@ impl Model {
             _ => Vec::new(),
         }
     }
+}
+
+/// Reads words such as `n=20` whose keys are `known` and whose values are `allowed`. `what` describes them.
+fn numbers<'a>(
+    words: impl Iterator<Item = &'a str>,
+    known: &[&str],
+    allowed: impl Fn(f64) -> bool,
+    what: &str,
+) -> Result<BTreeMap<&'a str, f64>, String> {
+    let number = |word: &'a str| {
+        let (key, x) = word.split_once('=').filter(|(key, _)| known.contains(key))?;
+        Some((key, x.parse::<f64>().ok().filter(|x| allowed(*x))?))
+    };
+    words.map(|word| number(word).ok_or_else(|| format!("'{word}' is not {what}"))).collect()
 }
 
 impl Tail {
@@ -292,6 +344,26 @@ mod tests {
     }
 
     #[test]
+    fn map_and_rate_of_queue_1_match_values_by_hand() {
+        let at = |text: &str, x: f64| model(text).points().into_iter().find(|point| point.0 == x).unwrap().1;
+        // f(0) with S = RTT = N W/C is N W (N W/(d C) - 1), N W being 207.02 and d C 48 packets.
+        assert!((at("tail-map n=20 w=10.351", 0.0) - 207.02 * (207.02 / 48.0 - 1.0)).abs() < 1e-6);
+        assert!((at("tail-map n=20 w=10.351 s=2", 0.0) - 2.0 * 207.02 * (207.02 / 48.0 - 1.0)).abs() < 1e-6);
+        // 1 and 15 of 30 KB.
+        for (text, short, middle, long) in [
+            ("tail-c1 min=0 max=1", 0.0, 0.5, 1.0),
+            ("tail-eq1 min=0 max=1", 1.0 / 30.0, 0.5, 1.0),
+            ("tail-c1 min=0.2 max=0.75", 0.2, 0.5, 0.75),
+            ("tail-eq1 min=0.2 max=0.75", 0.2, 0.5, 0.75),
+        ] {
+            [(1.0, short), (15.0, middle), (40.0, long)]
+                .into_iter()
+                .for_each(|(kb, share)| assert!((at(text, kb) - share).abs() < 1e-12, "{text} at {kb} KB"));
+        }
+        assert!(apart(&[1.0], &model("tail-map n=20 w=10")).is_nan());
+    }
+
+    #[test]
     fn invalid_models_are_refused() {
         for bad in [
             "",
@@ -311,6 +383,12 @@ mod tests {
             "tail-queue n=20 sigma=1 w=1 s=11",
             "tail-linear n=20 sigma=1 w=1 s=2",
             "tail-chain sigma=1 w=1 s=2",
+            "tail-map n=20",
+            "tail-map n=20 w=0",
+            "tail-c1 min=0",
+            "tail-c1 min=0 max=2",
+            "tail-eq1 min=nan max=1",
+            "tail-eq1 min=0 max=1 n=1",
             "aaqm-loss cbr",
             "aaqm-loss www ftp",
         ] {

@@ -29,8 +29,33 @@ fn red_tail_claim_ids_equal_the_fixed_list() {
     let file = claim_file::parse(papers::find("red-tail").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = [
-        "TAIL-F1", "TAIL-T1", "TAIL-E1", "TAIL-FA", "TAIL-T3", "TAIL-T4", "TAIL-U", "TAIL-F4", "TAIL-F9", "TAIL-F11",
-        "TAIL-F12", "TAIL-F16", "TAIL-F17", "TAIL-F20", "TAIL-F21", "TAIL-P61", "TAIL-P62", "TAIL-P63",
+        "TAIL-F1",
+        "TAIL-T1",
+        "TAIL-E1",
+        "TAIL-FA",
+        "TAIL-T3",
+        "TAIL-T4",
+        "TAIL-U",
+        "TAIL-F4",
+        "TAIL-F9",
+        "TAIL-F11",
+        "TAIL-F12",
+        "TAIL-F15",
+        "TAIL-F15b",
+        "TAIL-F16",
+        "TAIL-F16b",
+        "TAIL-F16c",
+        "TAIL-F17",
+        "TAIL-F18",
+        "TAIL-F19",
+        "TAIL-F20",
+        "TAIL-F21",
+        "TAIL-P61",
+        "TAIL-P62",
+        "TAIL-P62a",
+        "TAIL-P62b",
+        "TAIL-P63",
+        "TAIL-E21",
     ];
     assert_eq!(ids, fixed);
 }
