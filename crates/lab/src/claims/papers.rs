@@ -54,7 +54,7 @@ pub const PAPERS: &[Paper] = &[
         ["tuning", "load", "load-64", "load-wired", "web", "web-busy"],
         "exhibits"),
     paper!("raqm", "RAQM: rate-based, p follows the input rate exponentially (Wang, Li, Hou, Sohraby, Tang)",
-        ["case-1", "case-2", "case-3", "case-3-sweep", "case-4", "constant-p"]),
+        ["case-1", "case-2", "case-3", "case-3-sweep", "case-4", "constant-p", "sub-aggregates"]),
     paper!("red-tail", "RED+Tail: short TCP and UDP drop-tail, long TCP under Adaptive RED; dynamic thresholds",
         ["files", "files-tcp", "files-two-way", "files-setup", "files-limited", "files-timers", "files-2006", "mixed", "mixed-tcp", "mixed-2006", "delivery", "load", "max-th1", "model"],
         "exhibits"),
