@@ -294,10 +294,10 @@ impl Law for Raqm {
         self.actuation()
     }
 
-    fn update(&mut self, clock: usize, sample: &Sample) -> Actuation {
+    fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
         for part in &mut self.parts {
             let period = core::mem::take(&mut part.period);
-            part.actuation = part.law.update(clock, &Sample { period, ..*sample });
+            part.actuation = part.law.update(0, &Sample { period, ..*sample });
         }
         if let Some(Part { law, actuation, .. }) = self.parts.first() {
             (self.r, self.m, self.p) = (law.r, law.m, law.p);
