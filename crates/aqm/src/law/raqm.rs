@@ -5,14 +5,17 @@
 //! alpha_hat(r) = c(r/r0)/r0 of Theorem 1.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{ActOn, Actuation, Law, Sample, Signal};
-use crate::base::params::{Auto, Value};
-use crate::base::port::Tally;
+use crate::base::packet::Packet;
+use crate::base::params::{Auto, Off, PerClass, Value};
+use crate::base::port::{Count, Tally};
 use crate::base::text::{self, BadValue};
 use crate::base::time::Span;
 use crate::base::units::{Depth, Link, Rate};
+use crate::base::verdict::{Fate, Reason};
 use crate::{choice, params, probes};
 
 choice! {
@@ -99,6 +102,9 @@ params! {
         r_init: FilterStart = FilterStart::Zero, in 0.0 ..= 1.0, "r(0)", "Fig. 1; sample is ours";
         /// Target input rate; auto: gamma C.
         r0: Auto<Rate> = Auto::Auto, in 1.0 ..= 1e15, "r_0", "section 2.1: C or gamma C";
+        /// Expected rate of each sub-aggregate as a fraction of r0: 0.4/0.6. Class i is in sub-aggregate i modulo
+        /// their number. off: all flows are one aggregate.
+        phi: Off<PerClass> = Off::Off, in 1e-6 ..= 1.0, "", "section 4: 'different expected rate value'";
         /// Fraction of the link's capacity used as r0 if r0=auto.
         gamma: f64 = 1.0, in 1e-3 ..= 1.0, "gamma", "section 2.1; 1 in section 3";
         /// Probability before the first period ends.
@@ -146,9 +152,45 @@ pub struct Raqm {
     m: f64,
     p: f64,
     measured: bool,
+    /// The sub-aggregates; empty if all flows are one aggregate.
+    parts: Vec<Part>,
+}
+
+/// A sub-aggregate (section 4): its rate is measured and its probability computed separately.
+#[derive(Clone)]
+struct Part {
+    law: Raqm,
+    actuation: Actuation,
+    period: Tally,
+}
+
+impl Part {
+    /// A sub-aggregate with the expected rate phi r0, and with the same pull towards q0 in relation to this rate.
+    fn new(whole: &Raqm, phi: f64) -> Self {
+        let params = Params { phi: Off::Off, kappa: phi * whole.params.kappa, ..whole.params.clone() };
+        let law = Raqm { r0: phi * whole.r0, params, ..whole.clone() };
+        Self { actuation: law.actuation(), law, period: Tally::default() }
+    }
+
+    /// This sub-aggregate with the state of `old`.
+    fn after(&self, old: &Self) -> Self {
+        Self { law: self.law.resumed(&old.law), actuation: old.actuation, period: old.period }
+    }
 }
 
 impl Raqm {
+    /// This law with the state of `old`.
+    fn resumed(&self, old: &Self) -> Self {
+        let parts = self.parts.iter().zip(&old.parts).map(|(part, old)| part.after(old)).collect();
+        Self { r: old.r, m: old.m, p: old.p, measured: old.measured, parts, ..self.clone() }
+    }
+
+    /// The index of the sub-aggregate of a class; `None` if all flows are one aggregate.
+    #[inline]
+    fn part(&self, class: u8) -> Option<usize> {
+        usize::from(class).checked_rem(self.parts.len())
+    }
+
     fn bytes(&self, period: &Tally) -> f64 {
         (match self.params.rate_basis {
             RateBasis::Offered => period.offered,
@@ -174,6 +216,7 @@ impl Design for Raqm {
         source: "Wang, Li, Hou, Sohraby, Tang: Design and Analysis of a Rate-based Algorithm for AQM",
         rule: "every period:  r = (1-f) I/T + f r;  p = clamp(p exp(alpha (r - r0)), p_min, 1);  I = 0\n\
                carry=on:      p q/q0 in place of p on the right\n\
+               phi:           the same for each sub-aggregate i, with r_i, p_i and phi_i r0 in place of r, p and r0\n\
                arrival:       I += size;  if u < p (q/q0 in the queue-dependent mode): mark or drop\n\
                alpha:         m/r0, or eps c(r/r0)/r0 with c(x) = 2 ln((2-x)/x)/(1-x)",
         deviations: &[
@@ -186,6 +229,9 @@ impl Design for Raqm {
             "eps differs from the paper: the default 0.5 converges fastest; the paper's 'close to 1' (preset=paper: \
              0.9) oscillates",
             "kappa is ours; raqm_plus sets it",
+            "phi is section 4's extension to sub-aggregates, of which the paper gives no details: each has its own rate, \
+             gain and p, with r0 = phi_i r0; all share the queue and q0. The number of values is the number of \
+             sub-aggregates, at most 32",
             "rate_basis other than offered is ours; raqm_plus uses post_drop",
             "carry=on differs from the listing: the p of eq. (12), scaled by the queue at the end of a period, is the \
              p_(k-1) of eq. (3); section 2 says that the queue refines p 'more each time'. With p_min=0 an empty queue \
@@ -200,7 +246,7 @@ impl Design for Raqm {
         Preset {
             name: "paper",
             settings: "ecn=off q0=50 mode=queue-dependent alpha=adaptive eps=0.9 period=1s f=0.1 r_init=zero r0=auto \
-                       gamma=1 p_init=0.0002 p_min=0 c_max=8 kappa=0 rate_basis=offered carry=off",
+                       phi=off gamma=1 p_init=0.0002 p_min=0 c_max=8 kappa=0 rate_basis=offered carry=off",
             source: "section 3 and Fig. 1; the paper says eps is 'smaller than 1 but close to 1'; c_max is ours",
         },
         Preset {
@@ -220,11 +266,22 @@ impl Design for Raqm {
             Auto::Given(rate) => rate.bytes_per_sec(),
             Auto::Auto => params.gamma * link.rate.bytes_per_sec(),
         };
-        Self { r0, r: 0.0, m: FIRST_GAIN, p: params.p_init, measured: false, params: params.clone() }
+        let (m, p, measured, parts) = (FIRST_GAIN, params.p_init, false, Vec::new());
+        let whole = Self { r0, r: 0.0, m, p, measured, parts, params: params.clone() };
+        let parts = match &params.phi {
+            Off::Off => Vec::new(),
+            Off::At(phi) => phi.values().iter().map(|&phi| Part::new(&whole, phi)).collect(),
+        };
+        Self { parts, ..whole }
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        Some(Self { r: self.r, m: self.m, p: self.p, measured: self.measured, ..Self::build(params, link) })
+        let fresh = Self::build(params, link);
+        (fresh.parts.len() == self.parts.len()).then(|| fresh.resumed(self))
+    }
+
+    fn has_classes(params: &Params) -> bool {
+        params.phi != Off::Off
     }
 }
 
@@ -238,6 +295,14 @@ impl Law for Raqm {
     }
 
     fn update(&mut self, _: usize, sample: &Sample) -> Actuation {
+        for part in &mut self.parts {
+            let period = core::mem::take(&mut part.period);
+            part.actuation = part.law.update(0, &Sample { period, ..*sample });
+        }
+        if let Some(Part { law, actuation, .. }) = self.parts.first() {
+            (self.r, self.m, self.p) = (law.r, law.m, law.p);
+            return *actuation;
+        }
         let Params { f, alpha, eps, c_max, p_min, kappa, q0, mode, carry, .. } = self.params;
         let measured = self.bytes(&sample.period) / sample.dt.secs();
         if !self.measured && self.params.r_init == FilterStart::Sample {
@@ -261,20 +326,46 @@ impl Law for Raqm {
         self.p = step((self.p * scale).min(1.0), self.m, x - pull, p_min);
         self.actuation()
     }
+
+    #[inline]
+    fn of_class(&self, class: u8) -> Option<&Actuation> {
+        self.part(class).map(|part| &self.parts[part].actuation)
+    }
+
+    #[inline]
+    fn count(&mut self, packet: &Packet, fate: Fate) {
+        let Some(part) = self.part(packet.class) else { return };
+        let period = &mut self.parts[part].period;
+        let one = Count { pkts: 1, bytes: u64::from(packet.len) };
+        match fate {
+            Fate::Delivered { .. } => return,
+            Fate::Queued { .. } => period.accepted = period.accepted.plus(one),
+            Fate::Dropped(Reason::Overflow) => {}
+            Fate::Dropped(Reason::Early | Reason::Marker) => period.dropped_early = period.dropped_early.plus(one),
+        }
+        period.offered = period.offered.plus(one);
+    }
 }
 
 probes! { Raqm {
-    /// Probability before scaling by the queue.
+    /// Probability before scaling by the queue; with phi, of the first sub-aggregate.
     p ["1"] probability = |s| s.p;
-    /// Filtered input rate.
+    /// Filtered input rate; with phi, of the first sub-aggregate.
     r ["bit/s"] = |s| s.r * 8.0;
-    /// Gain m = alpha r0.
+    /// Gain m = alpha r0; with phi, of the first sub-aggregate.
     m ["1"] = |s| s.m;
 } }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
+
+    use crate::base::adapters::{Fifo, Ticked};
+    use crate::base::host::Queue;
+    use crate::base::rng::Rng;
+    use crate::base::time::Instant;
+    use crate::base::units::{Bytes, Limit};
 
     #[test]
     fn factor_c_of_eq_13_matches_hand_calculation() {
@@ -298,15 +389,11 @@ mod tests {
 
     /// RAQM at 1 MB/s after periods of 1 s, each with its bytes and its queue in packets.
     fn after(settings: &str, periods: [(u64, f64); 2]) -> Raqm {
-        use crate::base::port::Count;
-        use crate::base::time::Instant;
-        use crate::base::units::{Bytes, Limit};
-        let link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
-        let mut raqm = Raqm::build(&crate::testing::by_hand::params(settings), &link);
+        let mut raqm = Raqm::build(&crate::testing::by_hand::params(settings), &LINK);
         for (bytes, backlog_pkts) in periods {
             let period = Tally { offered: Count { pkts: 1, bytes }, ..Tally::default() };
             let (now, dt) = (Instant::ZERO, Span::from_millis(1000));
-            raqm.update(0, &Sample { now, dt, link, backlog_pkts, backlog_bytes: 0.0, period });
+            raqm.update(0, &Sample { now, dt, link: LINK, backlog_pkts, backlog_bytes: 0.0, period });
         }
         raqm
     }
@@ -334,6 +421,98 @@ mod tests {
         assert!((after("q0=50 f=0 alpha=2", [75.0, 25.0]) - 2e-4).abs() < 1e-12);
         assert!((after("f=0 alpha=2 carry=on mode=queue-independent", [75.0, 25.0]) - 2e-4).abs() < 1e-12);
         assert_eq!(after("f=0 alpha=2 carry=on p_min=0", [0.0, 90.0]), 0.0, "p stays 0");
+    }
+
+    const LINK: Link = Link { rate: Rate(8_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
+
+    /// RAQM at 1 MB/s after a period of 1 s in which packets of these classes and lengths had these fates.
+    fn counted(settings: &str, packets: &[(u8, u32, Fate)]) -> Raqm {
+        let mut raqm = Raqm::build(&crate::testing::by_hand::params(settings), &LINK);
+        packets.iter().for_each(|&(class, len, fate)| {
+            raqm.count(&Packet { class, len, ..Packet::default() }, fate);
+        });
+        end_period(&mut raqm);
+        raqm
+    }
+
+    fn end_period(raqm: &mut Raqm) {
+        let (now, dt, period) = (Instant::ZERO, Span::from_millis(1000), Tally::default());
+        raqm.update(0, &Sample { now, dt, link: LINK, backlog_pkts: 0.0, backlog_bytes: 0.0, period });
+    }
+
+    /// p of each class.
+    fn of_classes<const N: usize>(raqm: &Raqm, classes: [u8; N]) -> [f64; N] {
+        classes.map(|class| match raqm.of_class(class).map(|actuation| actuation.signal) {
+            Some(Signal::Scaled { p, .. } | Signal::Bernoulli(p)) => p,
+            None => f64::NAN,
+        })
+    }
+
+    const QUEUED: Fate = Fate::Queued { marked: false };
+
+    #[test]
+    fn each_sub_aggregate_follows_its_expected_rate() {
+        // Classes 0 and 2 send 375 kB/s of expected 250, class 1 sends 675 of 750; m = 2.
+        let packets = [(0, 300_000, QUEUED), (1, 675_000, QUEUED), (2, 75_000, QUEUED)];
+        let mut raqm = counted("phi=0.25/0.75 f=0 alpha=2", &packets);
+        let near = |got: [f64; 4], want: [f64; 4]| {
+            assert!(got.iter().zip(want).all(|(got, want)| (got / want - 1.0).abs() < 1e-12), "{got:?}, not {want:?}");
+        };
+        let [over, under] = [2e-4 * libm::exp(1.0), 2e-4 * libm::exp(-0.2)];
+        near(of_classes(&raqm, [0, 1, 2, 3]), [over, under, over, under]);
+        assert_eq!((raqm.p, raqm.r), (raqm.parts[0].law.p, 375_000.0));
+        // Both send nothing in the next period: x = 0.
+        end_period(&mut raqm);
+        let [over, under] = [over, under].map(|p| p * libm::exp(-2.0));
+        near(of_classes(&raqm, [0, 1, 2, 3]), [over, under, over, under]);
+        // The gain on the queue error is in relation to each rate: 5 x 50 packets/s of 2000, so x + 0.125 less.
+        let raqm = counted("phi=0.25/0.75 f=0 alpha=2 kappa=5", &packets);
+        let [over, under] = [2e-4 * libm::exp(0.75), 2e-4 * libm::exp(-0.45)];
+        near(of_classes(&raqm, [0, 1, 2, 3]), [over, under, over, under]);
+    }
+
+    #[test]
+    fn sub_aggregate_rate_counts_by_its_basis() {
+        let fates = [QUEUED, Fate::Dropped(Reason::Early), Fate::Dropped(Reason::Overflow)];
+        let packets = [(0, 250_000, fates[0]), (0, 125_000, fates[1]), (0, 50_000, fates[2])];
+        let left = (0, 999, Fate::Delivered { marked: false });
+        for (basis, bytes) in [("offered", 425_000.0), ("post_drop", 300_000.0), ("accepted", 250_000.0)] {
+            let raqm = counted(&format!("phi=0.25/0.75 f=0 rate_basis={basis}"), &[&packets[..], &[left]].concat());
+            assert_eq!(raqm.parts[0].law.r, bytes, "{basis}");
+        }
+    }
+
+    #[test]
+    fn only_the_sub_aggregate_above_its_rate_is_dropped() {
+        let settings = "phi=0.5/0.5 mode=queue-independent alpha=4 f=0 p_init=0.5 p_min=0";
+        let mut queue: Queue<Fifo<Ticked<Raqm>>> = {
+            let raqm = Raqm::build(&crate::testing::by_hand::params(settings), &LINK);
+            Queue::new(Fifo::new(Ticked::new(raqm)), LINK, false, Rng::stream(1, "queue"))
+        };
+        // Class 0 sends 1 MB/s of expected 0.5 for 4 s: p is 0.5 e^4, limited to 1. That of class 1 is 0.5 e^-16.
+        for second in 0..4_u64 {
+            let at = |ms: u64| Instant::from_nanos((1000 * second + ms) * 1_000_000);
+            queue.arrive(Packet { len: 1_000_000, ..Packet::default() }, at(1));
+            queue.depart(at(2));
+            queue.tick(at(1000));
+        }
+        let mut arrives = |class| {
+            queue.arrive(Packet { len: 500, class, ..Packet::default() }, Instant::from_nanos(4_000_000_001));
+            queue.port.pkts()
+        };
+        assert_eq!([0, 1, 0, 1, 1].map(&mut arrives), [0, 1, 1, 2, 3]);
+    }
+
+    #[test]
+    fn new_expected_rates_keep_each_sub_aggregates_state() {
+        let raqm = counted("phi=0.25/0.75 f=0 alpha=2", &[(0, 375_000, QUEUED), (1, 675_000, QUEUED)]);
+        let retuned = |settings: &str| raqm.retuned(&crate::testing::by_hand::params(settings), &LINK);
+        let new = retuned("phi=0.5/0.5").unwrap();
+        assert_eq!(of_classes(&new, [0, 1]), of_classes(&raqm, [0, 1]));
+        let [old, new] = [raqm.clone(), new].map(|raqm| raqm.parts.into_iter().map(|part| (part.law.r, part.law.r0)));
+        assert!(old.eq([(375_000.0, 250_000.0), (675_000.0, 750_000.0)]));
+        assert!(new.eq([(375_000.0, 500_000.0), (675_000.0, 500_000.0)]));
+        assert!(retuned("phi=0.2/0.3/0.5").is_none() && retuned("").is_none());
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod models;
 pub mod papers;
 pub mod theorems;
 pub(crate) mod theorems_msvb;
+pub(crate) mod theorems_raqm;
 pub(crate) mod theorems_tail;
 
 use std::collections::BTreeMap;

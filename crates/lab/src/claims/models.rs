@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use forebay_aqm::base::rng::Rng;
+use forebay_aqm::law::raqm;
 use forebay_aqm::queue::red_tail;
 use forebay_theory::lindley::Loop;
 use forebay_theory::mmpp::{self, Mmpp, Service, Solution};
@@ -20,6 +21,8 @@ pub enum Model {
     TailC1(Formula, [f64; 2]),
     /// AAQM, section 5: loss against the threshold, for the class with this index or for all packets (`None`).
     AaqmLoss(Option<usize>),
+    /// RAQM, eq. 13: c(x), the discipline's own function.
+    RaqmC,
 }
 
 /// Source of a formula for C1, the rate of queue 1 of RED+Tail. Its other parameters are C1min and C1max as fractions of
@@ -96,6 +99,7 @@ impl Model {
                 };
                 return words.next().map_or(Ok(Self::AaqmLoss(class)), |more| Err(format!("unexpected '{more}'")));
             }
+            "raqm-c" => return words.next().map_or(Ok(Self::RaqmC), |more| Err(format!("unexpected '{more}'"))),
             other => return Err(format!("unknown model '{other}'")),
         };
         let numbers = numbers(words, &["n", "sigma", "w", "s"], |x| x > 0.0, "n, sigma, w or s with a number above 0")?;
@@ -132,7 +136,8 @@ impl Model {
     /// - `tail-rate`: seconds, packets per second;
     /// - `tail-map`: queue and next queue in packets;
     /// - `tail-c1` and `tail-eq1`: queue 1 in KB, C1 as a fraction of C;
-    /// - `aaqm-loss`: threshold as a fraction of the buffer, loss ratio.
+    /// - `aaqm-loss`: threshold as a fraction of the buffer, loss ratio;
+    /// - `raqm-c`: rate over the target rate, c.
     pub fn points(&self) -> Vec<(f64, f64)> {
         match self {
             Self::Tail(Shows::Queue, tail) => tail.path().into_iter().map(|(t, queue, _)| (t, queue)).collect(),
@@ -154,6 +159,10 @@ impl Model {
                 let loss = |queue: &Solution| class.map_or_else(|| queue.total_loss(), |class| queue.loss(class));
                 let at = |th: f64| Some((th, loss(&aaqm(th)?)));
                 (5..=19).filter_map(|i| at(0.05 * f64::from(i))).collect()
+            }
+            Self::RaqmC => {
+                let at = |i| 0.01 * f64::from(i);
+                (1..200).map(|i| (at(i), raqm::c(at(i), f64::INFINITY))).collect()
             }
         }
     }
@@ -364,6 +373,16 @@ mod tests {
     }
 
     #[test]
+    fn raqm_c_matches_hand_calculation() {
+        // 2 ln(1.99/0.01)/0.99, 4 ln 3, the limit 4 at x = 1, and the same at 2 - x.
+        let points = model("raqm-c").points();
+        for (i, x, c) in [(0, 0.01, 10.694), (49, 0.5, 4.394), (99, 1.0, 4.0), (149, 1.5, 4.394), (198, 1.99, 10.694)] {
+            assert!((points[i].0 - x).abs() < 1e-12 && (points[i].1 - c).abs() < 1e-3, "{:?}", points[i]);
+        }
+        assert!(points.len() == 199 && model("raqm-c").shares().is_empty());
+    }
+
+    #[test]
     fn invalid_models_are_refused() {
         for bad in [
             "",
@@ -391,6 +410,7 @@ mod tests {
             "tail-eq1 min=0 max=1 n=1",
             "aaqm-loss cbr",
             "aaqm-loss www ftp",
+            "raqm-c 2",
         ] {
             assert!(Model::parse(bad).is_err(), "{bad}");
         }

@@ -7,7 +7,7 @@ use forebay_theory::recurrence;
 use serde_json::json;
 
 use crate::claims::{CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
-use crate::{claims::models, claims::theorems_msvb, claims::theorems_tail};
+use crate::claims::{models, theorems_msvb, theorems_raqm, theorems_tail};
 
 /// Number of random states at which a Lyapunov function is tested.
 const TRIALS: usize = 10_000;
@@ -34,6 +34,9 @@ pub fn try_theorem(name: &str) -> Option<(Verdict, Evidence)> {
         "raqm-1" => Some(raqm_1()),
         "raqm-c" => Some(raqm_c()),
         "raqm-2" => Some(raqm_2()),
+        "raqm-l1" => Some(theorems_raqm::lemma_1()),
+        "raqm-l2" => Some(theorems_raqm::lemma_2()),
+        "raqm-o1" => Some(theorems_raqm::complexity()),
         "tail-e1" => Some(tail_e1()),
         "tail-p61" => Some(theorems_tail::p61()),
         "tail-p62" => Some(theorems_tail::p62()),

@@ -19,7 +19,8 @@ fn raqm_claim_ids_equal_the_fixed_list() {
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
     let fixed = [
         "RAQM-1a", "RAQM-1b", "RAQM-2a", "RAQM-2b", "RAQM-3a", "RAQM-3b", "RAQM-3c", "RAQM-3d", "RAQM-3e", "RAQM-4a",
-        "RAQM-4b", "RAQM-TH1", "RAQM-TH2", "RAQM-TH3",
+        "RAQM-4b", "RAQM-5a", "RAQM-E5", "RAQM-E6", "RAQM-L1", "RAQM-L2", "RAQM-O1", "RAQM-TH1", "RAQM-TH2",
+        "RAQM-TH3",
     ];
     assert_eq!(ids, fixed);
 }

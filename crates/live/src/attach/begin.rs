@@ -65,7 +65,10 @@ impl Order {
             return Err(Fault::input("--aqm", self.spec.canonical(), "th=off: attach has no threshold marker"));
         }
         match entry.rung {
-            Rung::Law => Ok(self.spec.fluid(&self.link())),
+            Rung::Law => match self.spec.fluid(&self.link()) {
+                None => Err(Fault::input("--aqm", self.spec.canonical(), "phi=off: attach has no classes")),
+                law => Ok(law),
+            },
             _ if is(entry, "droptail") => Ok(None),
             _ => {
                 let laws: Vec<&str> =
@@ -248,6 +251,7 @@ mod tests {
                 && codel.contains("raqm")
         );
         assert!(refused(&order("pi th=0.9")).contains("no threshold marker"));
+        assert!(refused(&order("raqm phi=0.4/0.6")).contains("no classes"));
         let slow = Order { rate: Rate(1), ..order("pi") };
         assert_eq!(refused(&slow), "--rate: found '1bit', expected at least 8kbit");
         let small = Order { limit: Some(Limit::Bytes(100)), ..order("pi") };

@@ -6,7 +6,7 @@ use crate::base::ladder::{ActOn, Actuation, Aqm, Discipline, Law, MAX_CLOCKS, Sa
 use crate::base::packet::Packet;
 use crate::base::port::{Level, MAIN, Port, Tally};
 use crate::base::time::Instant;
-use crate::base::verdict::Verdict;
+use crate::base::verdict::{Fate, Verdict};
 
 #[derive(Clone, Copy, Default)]
 struct Clock {
@@ -83,16 +83,23 @@ impl<L: Law> Aqm for Ticked<L> {
             self.run_clocks(level, cx.now);
         }
         let u = cx.rng.uniform();
-        let later = self.actuation.act_on == ActOn::Departure && level.marks(packet);
-        if !later && u < self.actuation.probability(packet, level) { Verdict::Signal } else { Verdict::Accept }
+        let actuation = self.law.of_class(packet.class).unwrap_or(&self.actuation);
+        let later = actuation.act_on == ActOn::Departure && level.marks(packet);
+        if !later && u < actuation.probability(packet, level) { Verdict::Signal } else { Verdict::Accept }
+    }
+
+    #[inline]
+    fn settled(&mut self, packet: &Packet, fate: Fate, _: &mut Cx) {
+        self.law.count(packet, fate);
     }
 
     #[inline]
     fn departure(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        if self.actuation.act_on == ActOn::Arrival || !level.marks(packet) {
+        let actuation = self.law.of_class(packet.class).unwrap_or(&self.actuation);
+        if actuation.act_on == ActOn::Arrival || !level.marks(packet) {
             return Verdict::Accept;
         }
-        let signal = cx.rng.uniform() < self.actuation.probability(packet, level);
+        let signal = cx.rng.uniform() < actuation.probability(packet, level);
         if signal { Verdict::Signal } else { Verdict::Accept }
     }
 

@@ -144,11 +144,13 @@ macro_rules! registry {
         }
 
         impl Spec {
-            /// The law for fluid models: a law itself, or the discipline's `Design::fluid`; `None` if there is none.
+            /// The law for fluid models: a law itself, or the discipline's `Design::fluid`; `None` if there is none, or
+            /// if the law signals classes differently.
             pub fn fluid(&self, link: &$crate::base::units::Link) -> Option<$crate::alloc::boxed::Box<dyn $crate::base::ladder::BareLaw>> {
                 use $crate::base::{design::Design, ladder::Bare};
                 let link = self.common.link(link);
                 match &self.params {
+                    $( AnyParams::$law(p) if <law::$law::$Law as Design>::has_classes(p) => None, )*
                     $( AnyParams::$law(p) => Some($crate::alloc::boxed::Box::new(Bare(<law::$law::$Law as Design>::build(p, &link)))), )*
                     $( $( AnyParams::$aqm(p) => <aqm::$aqm::$Aqm as Design>::fluid(p, &link), )* )*
                     AnyParams::own(p) => p.fluid(&link),

@@ -167,6 +167,12 @@ pub trait Design: Sized {
         None
     }
 
+    /// Whether a law signals the classes of packets differently (`Law::of_class`). Fluid models and `attach`, which
+    /// have one signal for all packets, refuse such a law.
+    fn has_classes(_params: &Self::Params) -> bool {
+        false
+    }
+
     /// A control law for fluid models, for disciplines that are not laws. `None` if there is none.
     fn fluid(_params: &Self::Params, _link: &Link) -> Option<Box<dyn BareLaw>> {
         None

@@ -131,6 +131,17 @@ pub trait Law {
     /// Computes how packets are signalled after one period of `clock`. The result must satisfy
     /// [`Actuation::is_sound`].
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
+
+    /// How packets of this class are signalled, for a law with classes. `None`: as the latest update says. See
+    /// [`Design::has_classes`](crate::base::design::Design::has_classes).
+    #[inline]
+    fn of_class(&self, _class: u8) -> Option<&Actuation> {
+        None
+    }
+
+    /// Counts a packet in its class, for a law with classes. Other laws read the counters of [`Sample`].
+    #[inline]
+    fn count(&mut self, _packet: &Packet, _fate: Fate) {}
 }
 
 /// Object-safe [`Law`], for callers that supply the backlog themselves (fluid models, `attach`).

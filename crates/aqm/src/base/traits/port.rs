@@ -34,7 +34,8 @@ impl Count {
         Self { pkts: self.pkts - earlier.pkts, bytes: self.bytes - earlier.bytes }
     }
 
-    const fn plus(self, other: Self) -> Self {
+    /// The sum of both counts.
+    pub const fn plus(self, other: Self) -> Self {
         Self { pkts: self.pkts + other.pkts, bytes: self.bytes + other.bytes }
     }
 }

@@ -1,4 +1,4 @@
-//! RAQM: Fig. 1 of the paper, with eqs. (3), (12) and (13).
+//! RAQM: Fig. 1 of the paper, with eqs. (3), (12) and (13), once for each sub-aggregate (section 4).
 
 use crate::reference::harness::*;
 
@@ -10,8 +10,10 @@ pub(crate) enum Basis {
 }
 
 /// Settings of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settings {
+    /// Expected rate of each sub-aggregate, as a part of r0.
+    phi: Vec<f64>,
     /// None: queue-independent.
     q0: Option<f64>,
     q0_in: Unit,
@@ -39,11 +41,11 @@ pub(crate) struct Raqm {
     set: Settings,
     buffer: Buffer,
     seen: Seen,
-    /// Bytes in this period.
-    i: u64,
-    /// Filtered rate, bytes per second.
-    r: f64,
-    p: f64,
+    /// Bytes in this period, of each sub-aggregate.
+    i: Vec<u64>,
+    /// Filtered rate of each, bytes per second.
+    r: Vec<f64>,
+    p: Vec<f64>,
     periods: u64,
     next: u64,
 }
@@ -51,7 +53,9 @@ pub(crate) struct Raqm {
 impl Raqm {
     pub(crate) fn new(net: Net, set: Settings) -> Self {
         let (buffer, seen) = Default::default();
-        Self { net, set, buffer, seen, i: 0, r: 0.0, p: set.p_init, periods: 0, next: set.period }
+        let n = set.phi.len();
+        let (i, r, p, next) = (vec![0; n], vec![0.0; n], vec![set.p_init; n], set.period);
+        Self { net, set, buffer, seen, i, r, p, periods: 0, next }
     }
 
     /// Eq. (13) times r0, x = r/r0: 2 ln((2-x)/x)/(1-x), by its series within 0.1 of 1; c_max where it is undefined.
@@ -69,15 +73,58 @@ impl Raqm {
         self.seen.note("alpha_hat capped", c > self.set.c_max);
         if c > self.set.c_max { self.set.c_max } else { c }
     }
+
+    /// InputRateMeasure() for sub-aggregate `j`.
+    fn measure(&mut self, j: usize) {
+        let set = self.set.clone();
+        let t = set.period as f64 / SECOND;
+        let sample = self.i[j] as f64 / t;
+        if self.periods == 0 && set.first_sample {
+            self.r[j] = sample;
+        }
+        self.r[j] = (1.0 - set.f) * sample + set.f * self.r[j];
+        self.i[j] = 0;
+        // Rates and queue in the same unit: mean packets, or bytes.
+        let per_unit = match set.q0_in {
+            Unit::Pkts => self.net.mean_pktsize as f64,
+            Unit::Bytes => 1.0,
+        };
+        let (r, r0) = (self.r[j] / per_unit, set.phi[j] * set.r0 / 8.0 / per_unit);
+        let alpha = match set.m {
+            Some(m) => m / r0,
+            None if self.periods == 0 => 2.0 / r0,
+            None => set.eps * self.c(r / r0) / r0,
+        };
+        let q = self.buffer.length(set.q0_in);
+        let mut mismatch = alpha * (r - r0 - set.phi[j] * set.kappa * (set.pull_to - q));
+        self.seen.note("exponent limited", mismatch.abs() > 5.0);
+        if mismatch > 5.0 {
+            mismatch = 5.0;
+        }
+        if mismatch < -5.0 {
+            mismatch = -5.0;
+        }
+        self.p[j] *= mismatch.exp();
+        self.seen.note("p at its floor", self.p[j] < set.p_min);
+        self.seen.note("p at 1", self.p[j] > 1.0);
+        if self.p[j] < set.p_min {
+            self.p[j] = set.p_min;
+        }
+        if self.p[j] > 1.0 {
+            self.p[j] = 1.0;
+        }
+    }
 }
 
 impl Listing for Raqm {
     usual!(seen, backlog = buffer, deque = buffer, next_timer = next);
 
     fn enque(&mut self, pkt: Pkt, _: u64, uniform: &mut dyn FnMut() -> f64) -> Outcome {
-        let mut p_use = self.p;
+        let j = usize::from(pkt.class) % self.set.phi.len();
+        self.seen.note("later sub-aggregate", j > 0);
+        let mut p_use = self.p[j];
         if let Some(q0) = self.set.q0 {
-            p_use = self.p * self.buffer.length(self.set.q0_in) / q0;
+            p_use = self.p[j] * self.buffer.length(self.set.q0_in) / q0;
             self.seen.note("p q/q0 above 1", p_use > 1.0);
         }
         let random = uniform();
@@ -89,54 +136,19 @@ impl Listing for Raqm {
             Basis::Accepted => matches!(outcome, Outcome::Queued | Outcome::Marked),
         };
         if counted {
-            self.i += u64::from(pkt.size);
+            self.i[j] += u64::from(pkt.size);
         }
         outcome
     }
 
     fn timer(&mut self) {
         self.next += self.set.period;
-        let set = self.set;
-        let t = set.period as f64 / SECOND;
-        if self.periods == 0 && set.first_sample {
-            self.r = self.i as f64 / t;
-        }
-        self.r = (1.0 - set.f) * self.i as f64 / t + set.f * self.r;
-        self.i = 0;
-        // Rates and queue in the same unit: mean packets, or bytes.
-        let per_unit = match set.q0_in {
-            Unit::Pkts => self.net.mean_pktsize as f64,
-            Unit::Bytes => 1.0,
-        };
-        let (r, r0) = (self.r / per_unit, set.r0 / 8.0 / per_unit);
-        let alpha = match set.m {
-            Some(m) => m / r0,
-            None if self.periods == 0 => 2.0 / r0,
-            None => set.eps * self.c(r / r0) / r0,
-        };
+        (0..self.set.phi.len()).for_each(|j| self.measure(j));
         self.periods += 1;
-        let q = self.buffer.length(set.q0_in);
-        let mut mismatch = alpha * (r - r0 - set.kappa * (set.pull_to - q));
-        self.seen.note("exponent limited", mismatch.abs() > 5.0);
-        if mismatch > 5.0 {
-            mismatch = 5.0;
-        }
-        if mismatch < -5.0 {
-            mismatch = -5.0;
-        }
-        self.p *= mismatch.exp();
-        self.seen.note("p at its floor", self.p < set.p_min);
-        self.seen.note("p at 1", self.p > 1.0);
-        if self.p < set.p_min {
-            self.p = set.p_min;
-        }
-        if self.p > 1.0 {
-            self.p = 1.0;
-        }
     }
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
-        vec![("p", self.p, 0.0), ("r", self.r * 8.0, 0.0)]
+        vec![("p", self.p[0], 0.0), ("r", self.r[0] * 8.0, 0.0)]
     }
 }
 
@@ -148,7 +160,16 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let (basis_word, basis) =
         dice.pick(&[("offered", Basis::Offered), ("post_drop", Basis::PostDrop), ("accepted", Basis::Accepted)]);
     let (c, gamma) = (trace.net.bandwidth as f64, dice.pick(&[1.0, 1.0, 0.95, 0.7]));
+    let phi: Vec<f64> = match dice.odds(0.3) {
+        true => (0..dice.upto(1, 4)).map(|_| dice.between(0.1, 0.6)).collect(),
+        false => Vec::new(),
+    };
+    let phi_text = match phi.is_empty() {
+        true => "off".to_string(),
+        false => phi.iter().map(f64::to_string).collect::<Vec<_>>().join("/"),
+    };
     let set = Settings {
+        phi: if phi.is_empty() { vec![1.0] } else { phi },
         q0: dependent.then_some(q0),
         q0_in,
         m: dice.odds(0.4).then(|| dice.between(0.1, 4.0)),
@@ -165,7 +186,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         basis,
     };
     let words = format!(
-        "q0={} mode={} alpha={} eps={} period={}ns f={} r_init={} r0={} gamma={gamma} p_init={} p_min={} c_max={} kappa={} rate_basis={}",
+        "q0={} mode={} alpha={} eps={} period={}ns f={} r_init={} r0={} phi={phi_text} gamma={gamma} p_init={} p_min={} c_max={} kappa={} rate_basis={}",
         depth(q0, q0_in),
         if dependent { "queue-dependent" } else { "queue-independent" },
         set.m.map_or("adaptive".to_string(), |m| m.to_string()),
@@ -193,6 +214,7 @@ fn agrees_with_paper() {
         "exponent limited",
         "p at its floor",
         "p at 1",
+        "later sub-aggregate",
     ];
     differ("raqm", case, &branches);
 }
