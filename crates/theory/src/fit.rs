@@ -30,6 +30,30 @@ pub struct Counts {
     pub third: f64,
 }
 
+/// Moments of the rate that a Markov chain gives the arrivals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateMoments {
+    /// Mean, arrivals per second.
+    pub mean: f64,
+    /// Variance.
+    pub variance: f64,
+    /// Third central moment.
+    pub third: f64,
+    /// Variance over the integral of the autocovariance, per second: with two states, correlations decay as
+    /// exp(-decay t).
+    pub decay: f64,
+}
+
+impl RateMoments {
+    /// The moments of the sum of independent rates.
+    pub fn sum(all: &[Self]) -> Self {
+        let add = |of: &dyn Fn(&Self) -> f64| all.iter().map(of).sum::<f64>();
+        let variance = add(&|one| one.variance);
+        let decay = variance / add(&|one| one.variance / one.decay);
+        Self { mean: add(&|one| one.mean), variance, third: add(&|one| one.third), decay }
+    }
+}
+
 /// A two-state MMPP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoStates {
@@ -119,18 +143,7 @@ pub fn two_states(counts: &Counts) -> Result<TwoStates, NoFit> {
     let mean = rate * long;
     let cumulant = third - 3.0 * high * mean + 2.0 * mean;
     let w = cumulant * d.powi(3) / (6.0 * h(d * long));
-    let skew = w / v;
-    let b = libm::sqrt(skew * skew + 4.0 * v);
-    let p = 0.5 * (1.0 - skew / b);
-    let (a, b, p, third_matched) = match rate - b * p {
-        a if a >= 0.0 => (a, b, p, true),
-        // An on/off source with the mean and the variance of the rate.
-        _ => {
-            let p = rate * rate / (rate * rate + v);
-            (0.0, rate / p, p, false)
-        }
-    };
-    Ok(TwoStates { mean_s: [1.0 / (d * (1.0 - p)), 1.0 / (d * p)], rates: [a + b, a], third_matched })
+    Ok(TwoStates::of_rate(&RateMoments { mean: rate, variance: v, third: w, decay: d }))
 }
 
 /// Solves g(d short)/g(d long) = `ratio` for d; the quotient rises from short/long to 1.
@@ -151,14 +164,36 @@ fn decay(short: f64, long: f64, ratio: f64) -> Result<f64, NoFit> {
 }
 
 impl TwoStates {
+    /// The two-state MMPP whose rate has these moments.
+    pub fn of_rate(rate: &RateMoments) -> Self {
+        let RateMoments { mean, variance: v, third: w, decay: d } = *rate;
+        let skew = w / v;
+        let b = libm::sqrt(skew * skew + 4.0 * v);
+        let p = 0.5 * (1.0 - skew / b);
+        let (a, b, p, third_matched) = match mean - b * p {
+            a if a >= 0.0 => (a, b, p, true),
+            // An on/off source with the mean and the variance of the rate.
+            _ => {
+                let p = mean * mean / (mean * mean + v);
+                (0.0, mean / p, p, false)
+            }
+        };
+        Self { mean_s: [1.0 / (d * (1.0 - p)), 1.0 / (d * p)], rates: [a + b, a], third_matched }
+    }
+
+    /// The moments of its rate.
+    pub fn rate(&self) -> RateMoments {
+        let [up, down] = self.mean_s.map(|mean| 1.0 / mean);
+        let (decay, p) = (up + down, down / (up + down));
+        let b = self.rates[0] - self.rates[1];
+        let variance = b * b * p * (1.0 - p);
+        RateMoments { mean: self.rates[1] + b * p, variance, third: variance * b * (1.0 - 2.0 * p), decay }
+    }
+
     /// The exact moments of the counts of this source's arrivals, in windows of `short` and `long` seconds.
     pub fn counts(&self, short: f64, long: f64) -> Counts {
-        let [up, down] = self.mean_s.map(|mean| 1.0 / mean);
-        let (d, p) = (up + down, down / (up + down));
-        let (a, b) = (self.rates[1], self.rates[0] - self.rates[1]);
-        let (rate, v) = (a + b * p, b * b * p * (1.0 - p));
+        let RateMoments { mean: rate, variance: v, third: w, decay: d } = self.rate();
         let index = |t: f64| 1.0 + 2.0 * v * g(d * t) / (d * rate);
-        let w = v * b * (1.0 - 2.0 * p);
         let mean = rate * long;
         let third = 6.0 * w * h(d * long) / d.powi(3) + 3.0 * index(long) * mean - 2.0 * mean;
         Counts { rate, short: (short, index(short)), long: (long, index(long)), third }
@@ -184,6 +219,24 @@ mod tests {
                 assert!((found - of).abs() <= 1e-6 * of.max(1.0), "{source:?}: {found} for {of}");
             }
         }
+    }
+
+    /// Rates of 260 and 140 for 0.5 s each: mean 200, variance 60^2 = 3600, third moment 0, decay 2 + 2. Rates of 250 for
+    /// 0.8 s and 0 for 0.2 s: mean 200, variance 250^2 x 0.16 = 10000, third moment 10000 x 250 x (1 - 1.6), decay 6.25.
+    /// Together variance 13600 and 13600/(3600/4 + 10000/6.25) = 5.44 per second.
+    #[test]
+    fn summed_rates_match_values_by_hand() {
+        let even = TwoStates { mean_s: [0.5, 0.5], rates: [260.0, 140.0], third_matched: true };
+        let both = RateMoments::sum(&[even.rate(), ALL[1].rate()]);
+        for (found, want) in [(both.mean, 400.0), (both.variance, 13600.0), (both.third, -1.5e6), (both.decay, 5.44)] {
+            assert!((found / want - 1.0).abs() < 1e-12, "{both:?}");
+        }
+        // b = sqrt(110.294^2 + 4 x 13600) = 258.002 and p = (1 + 110.294/258.002)/2 = 0.713747.
+        let one = TwoStates::of_rate(&both);
+        for (found, want) in one.rates.iter().chain(&one.mean_s).zip([473.853, 215.851, 0.642_166, 0.257_543]) {
+            assert!((found / want - 1.0).abs() < 3e-5, "{one:?}");
+        }
+        assert!((one.rate().third / both.third - 1.0).abs() < 1e-9 && one.third_matched);
     }
 
     /// Computed by hand for d = 2 and t = 1: p = 1/2, b = 2, a = 0, m = 1 and v = 1 give the index 1 + g(2) =

@@ -38,6 +38,13 @@ impl Mmpp {
         Self::new(Matrix::from_fn(2, 2, |i, j| [[-on, on], [off, -off]][i][j]), rates.to_vec())
     }
 
+    /// Several classes whose rates one chain of two states sets. `classes`: each class's packets per second in the two
+    /// states.
+    pub fn shared(mean_s: [f64; 2], classes: &[[f64; 2]]) -> Self {
+        let packets = classes.iter().map(|rates| Matrix::diagonal(rates)).collect();
+        Self { packets, ..Self::two_state(mean_s, [0.0, 0.0]) }
+    }
+
     /// `count` identical on/off sources. In state i, i of them are on, each with `rate` packets per second.
     pub fn minisources(count: usize, mean_on_s: f64, mean_off_s: f64, rate: f64) -> Self {
         let up = |i: usize| (count - i) as f64 / mean_off_s;
@@ -175,6 +182,8 @@ pub struct Solution {
     rates: Vec<Vec<f64>>,
     /// By class, then by packets in the system: the probability of admission.
     admits: Vec<Vec<f64>>,
+    /// Departures per second, by packets in the system, then by state of the arrivals.
+    served: Vec<Vec<f64>>,
     throughput: f64,
 }
 
@@ -232,13 +241,18 @@ pub fn solve(
     full.iter_mut().flatten().for_each(|cell| *cell /= whole);
     let throughput =
         full[1..].iter().map(|level| level.iter().enumerate().map(|(i, x)| x * ends[i % p]).sum::<f64>()).sum();
+    let ending = |(n, level): (usize, &Vec<f64>)| match n {
+        0 => vec![0.0; m],
+        _ => level.chunks(p).map(|phases| dot(phases, &ends)).collect(),
+    };
+    let served = full.iter().enumerate().map(ending).collect();
     let by_state = |(n, level): (usize, &Vec<f64>)| match n {
         0 => level.clone(),
         _ => level.chunks(p).map(|phases| phases.iter().sum()).collect(),
     };
     let levels = full.iter().enumerate().map(by_state).collect();
     let rates = (0..arrivals.classes()).map(|class| arrivals.rates(class)).collect();
-    Some(Solution { levels, rates, admits, throughput })
+    Some(Solution { levels, rates, admits, served, throughput })
 }
 
 impl Solution {
@@ -269,6 +283,26 @@ impl Solution {
 
     fn refused(&self, class: usize) -> f64 {
         self.arrivals(class).iter().zip(&self.admits[class]).map(|(rate, admits)| rate * (1.0 - admits)).sum()
+    }
+
+    /// Packets per second that enter with n packets in the system while the arrivals are in state i.
+    fn entering(&self, n: usize, i: usize) -> f64 {
+        let of = |(rates, admits): (&Vec<f64>, &Vec<f64>)| rates[i] * admits[n];
+        self.levels[n][i] * self.rates.iter().zip(&self.admits).map(of).sum::<f64>()
+    }
+
+    /// Packets per second that enter and that leave, by state of the arrivals.
+    pub fn flows_by_state(&self) -> Vec<[f64; 2]> {
+        let levels = || 0..self.levels.len();
+        let both = |i| [levels().map(|n| self.entering(n, i)).sum(), self.served.iter().map(|of| of[i]).sum()];
+        (0..self.levels[0].len()).map(both).collect()
+    }
+
+    /// For each n below L: packets per second that enter with n packets in the system, and that leave with n + 1.
+    pub fn flows_by_level(&self) -> Vec<[f64; 2]> {
+        let states = 0..self.levels[0].len();
+        let entering = |n| states.clone().map(|i| self.entering(n, i)).sum();
+        (1..self.levels.len()).map(|n| [entering(n - 1), self.served[n].iter().sum()]).collect()
     }
 
     /// Fraction of a class's packets that are refused.
@@ -369,6 +403,33 @@ mod tests {
         let mean = |arrivals: &Mmpp| solve(arrivals, &Service::erlang(2, 700.0), 40, |_, _| 0.0).unwrap().mean();
         assert_eq!((named.states(), counted.states(), named.classes(), counted.classes()), (8, 4, 3, 1));
         assert!((mean(&named) - mean(&counted)).abs() < 1e-9);
+    }
+
+    /// One packet at most, service at rate 2; the arrivals have rate 2 in state A and 0 in B, and change state at rate 1.
+    /// With a = P(A, one packet) and b = P(B, one packet), each state has probability 1/2. Balance of (A, one packet):
+    /// 2 (1/2 - a) + b = 3 a; of (B, one packet): a = 3 b. So b = 1/14 and a = 3/14. In A 2 x 4/14 packets per second
+    /// enter and 2 x 3/14 leave; in B none enter and 2/14 leave.
+    #[test]
+    fn flows_by_state_match_values_by_hand() {
+        let bursts = Mmpp::two_state([1.0, 1.0], [2.0, 0.0]);
+        let solution = solve(&bursts, &Service::erlang(1, 2.0), 1, |_, _| 0.0).unwrap();
+        let near = |found: &[[f64; 2]], want: &[[f64; 2]]| {
+            let apart = found.iter().flatten().zip(want.iter().flatten()).map(|(a, b)| (a - b).abs());
+            found.len() == want.len() && apart.fold(0.0, f64::max) < 1e-12
+        };
+        assert!(near(&solution.flows_by_state(), &[[8.0 / 14.0, 6.0 / 14.0], [0.0, 2.0 / 14.0]]));
+        assert!(near(&solution.flows_by_level(), &[[8.0 / 14.0, 8.0 / 14.0]]));
+    }
+
+    /// Two classes on one chain are the single class with their sum.
+    #[test]
+    fn shared_chain_equals_chain_of_sum() {
+        let one = Mmpp::two_state([0.6, 0.3], [470.0, 215.0]);
+        let two = Mmpp::shared([0.6, 0.3], &[[220.0, 151.0], [250.0, 64.0]]);
+        let solved = |arrivals: &Mmpp| solve(arrivals, &Service::erlang(2, 450.0), 20, |_, _| 0.0).unwrap();
+        let (one, two) = (solved(&one), solved(&two));
+        assert!((one.mean() - two.mean()).abs() < 1e-9 && (one.total_loss() - two.total_loss()).abs() < 1e-12);
+        assert!((two.loss(1) - two.loss(0)).abs() > 1e-4, "the burstier class loses more");
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub mod interval;
 pub mod models;
 pub mod papers;
 pub mod theorems;
+pub(crate) mod theorems_aaqm;
+pub(crate) mod theorems_msc;
 pub(crate) mod theorems_msvb;
 pub(crate) mod theorems_raqm;
 pub(crate) mod theorems_tail;

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::law::raqm;
 use forebay_aqm::queue::red_tail;
+use forebay_theory::fit::{RateMoments, TwoStates};
 use forebay_theory::lindley::Loop;
 use forebay_theory::mmpp::{self, Mmpp, Service, Solution};
 
@@ -20,7 +21,9 @@ pub enum Model {
     /// RED+Tail, C1 against the length of queue 1.
     TailC1(Formula, [f64; 2]),
     /// AAQM, section 5: loss against the threshold, for the class with this index or for all packets (`None`).
-    AaqmLoss(Option<usize>),
+    AaqmLoss(Chain, Option<usize>),
+    /// AAQM, section 5, with eight states: distribution of the waiting packets behind a link's threshold marker.
+    AaqmQueue(f64),
     /// RAQM, eq. 13: c(x), the discipline's own function.
     RaqmC,
 }
@@ -33,6 +36,15 @@ pub enum Formula {
     Listing,
     /// Eq. 1, section VI-A.
     Eq1,
+}
+
+/// The Markov chain of AAQM's arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chain {
+    /// A chain of two states for each of the four kinds of traffic: 16 states.
+    Kinds,
+    /// A chain of two states for each of three time scales: 8 states, the paper's "three levels".
+    Levels,
 }
 
 /// Output of the RED+Tail model.
@@ -87,7 +99,13 @@ impl Model {
             "tail-map" => Shows::Map,
             "tail-c1" => return Self::parse_c1(Formula::Listing, words, text),
             "tail-eq1" => return Self::parse_c1(Formula::Eq1, words, text),
-            "aaqm-loss" => {
+            "aaqm-queue-8" => {
+                let th = words.next().and_then(|word| word.strip_prefix("th=")?.parse().ok());
+                let th = th.filter(|th| (0.0..1.0).contains(th) && words.next().is_none());
+                return th.map(Self::AaqmQueue).ok_or_else(|| format!("'{text}' needs th=, from 0 to below 1"));
+            }
+            name @ ("aaqm-loss" | "aaqm-loss-8") => {
+                let chain = if name == "aaqm-loss" { Chain::Kinds } else { Chain::Levels };
                 let class = match words.next() {
                     None => None,
                     Some(kind) => Some(
@@ -97,7 +115,9 @@ impl Model {
                             .ok_or_else(|| format!("'{kind}' is none of video, multimedia, www, ftp"))?,
                     ),
                 };
-                return words.next().map_or(Ok(Self::AaqmLoss(class)), |more| Err(format!("unexpected '{more}'")));
+                return words
+                    .next()
+                    .map_or(Ok(Self::AaqmLoss(chain, class)), |more| Err(format!("unexpected '{more}'")));
             }
             "raqm-c" => return words.next().map_or(Ok(Self::RaqmC), |more| Err(format!("unexpected '{more}'"))),
             other => return Err(format!("unknown model '{other}'")),
@@ -131,12 +151,12 @@ impl Model {
     }
 
     /// The model as points (x, y); empty if it has no solution:
-    /// - `tail-chain` and `tail-linear`: queue in packets, fraction of time;
+    /// - `tail-chain`, `tail-linear` and `aaqm-queue-8`: queue in packets, fraction of time;
     /// - `tail-queue`: seconds, queue in packets;
     /// - `tail-rate`: seconds, packets per second;
     /// - `tail-map`: queue and next queue in packets;
     /// - `tail-c1` and `tail-eq1`: queue 1 in KB, C1 as a fraction of C;
-    /// - `aaqm-loss`: threshold as a fraction of the buffer, loss ratio;
+    /// - `aaqm-loss` and `aaqm-loss-8`: threshold as a fraction of the buffer, loss ratio;
     /// - `raqm-c`: rate over the target rate, c.
     pub fn points(&self) -> Vec<(f64, f64)> {
         match self {
@@ -154,10 +174,12 @@ impl Model {
                 };
                 (1..=80).map(|i| 0.5 * f64::from(i)).map(|kb| (kb, c1(1e3 * kb) / CAPACITY)).collect()
             }
-            Self::Tail(..) => self.shares().into_iter().enumerate().map(|(q, share)| (q as f64, share)).collect(),
-            Self::AaqmLoss(class) => {
+            Self::Tail(..) | Self::AaqmQueue(_) => {
+                self.shares().into_iter().enumerate().map(|(q, share)| (q as f64, share)).collect()
+            }
+            Self::AaqmLoss(chain, class) => {
                 let loss = |queue: &Solution| class.map_or_else(|| queue.total_loss(), |class| queue.loss(class));
-                let at = |th: f64| Some((th, loss(&aaqm(th)?)));
+                let at = |th: f64| Some((th, loss(&aaqm(*chain, th)?)));
                 (5..=19).filter_map(|i| at(0.05 * f64::from(i))).collect()
             }
             Self::RaqmC => {
@@ -174,6 +196,7 @@ impl Model {
                 tail.network().chain(tail.sigma, PACKET, 0.5).map_or_else(Vec::new, |rest| rest.chance)
             }
             Self::Tail(Shows::Linear, tail) => tail.bell(),
+            Self::AaqmQueue(th) => aaqm_waiting(*th).unwrap_or_default(),
             _ => Vec::new(),
         }
     }
@@ -241,23 +264,66 @@ fn normal(rng: &mut Rng) -> f64 {
     libm::sqrt(-2.0 * libm::log(u)) * libm::cos(2.0 * std::f64::consts::PI * v)
 }
 
-/// AAQM's arrivals: mean seconds in each of two states, and packets per second there. The rates are ours,
-/// because the paper's are not available.
-fn aaqm_arrivals() -> Option<Mmpp> {
-    let kinds = [
-        ([0.5, 0.5], [260.0, 140.0]),
-        ([0.8, 0.2], [250.0, 0.0]),
-        ([1.0, 2.0], [360.0, 60.0]),
-        ([5.0, 5.0], [320.0, 240.0]),
-    ];
-    Mmpp::together(&kinds.map(|(mean_s, rates)| Mmpp::two_state(mean_s, rates)))
+/// AAQM's kinds of traffic, in the order of [`KINDS`]: mean seconds in each of two states, and packets per second there.
+/// The rates are ours, because the paper's are not available.
+const SOURCES: [TwoStates; 4] = [
+    TwoStates { mean_s: [0.5, 0.5], rates: [260.0, 140.0], third_matched: true },
+    TwoStates { mean_s: [0.8, 0.2], rates: [250.0, 0.0], third_matched: true },
+    TwoStates { mean_s: [1.0, 2.0], rates: [360.0, 60.0], third_matched: true },
+    TwoStates { mean_s: [5.0, 5.0], rates: [320.0, 240.0], third_matched: true },
+];
+
+/// Several sources on one chain of two states, whose rate has the moments of the sum of their rates. Each source has its
+/// part of the variance: its rate is that of the linear regression on the sum.
+fn merged(sources: &[TwoStates]) -> Mmpp {
+    let moments: Vec<RateMoments> = sources.iter().map(TwoStates::rate).collect();
+    let sum = RateMoments::sum(&moments);
+    let one = TwoStates::of_rate(&sum);
+    let rates = |of: &RateMoments| one.rates.map(|rate| of.mean + of.variance / sum.variance * (rate - sum.mean));
+    Mmpp::shared(one.mean_s, &moments.iter().map(rates).collect::<Vec<_>>())
 }
 
-/// Solution of AAQM's queue, 10 Mbit/s with 1282-byte packets, with the marking function of eq. 18 at the threshold
-/// `th`.
-pub(crate) fn aaqm(th: f64) -> Option<Solution> {
-    let service = Service::erlang(AAQM_STAGES, 10e6 / (8.0 * 1282.0));
-    mmpp::solve(&aaqm_arrivals()?, &service, AAQM_LIMIT, |_, n| mmpp::threshold(n, AAQM_LIMIT, th))
+/// AAQM's arrivals, classes in the order of [`KINDS`].
+pub(crate) fn aaqm_arrivals(chain: Chain) -> Option<Mmpp> {
+    // Of the eight states, video and multimedia (0.25 and 0.16 s) are one level, www and ftp (0.67 and 2.5 s) the others.
+    let levels: &[&[TwoStates]] = match chain {
+        Chain::Kinds => &[&SOURCES[..1], &SOURCES[1..2], &SOURCES[2..3], &SOURCES[3..]],
+        Chain::Levels => &[&SOURCES[..2], &SOURCES[2..3], &SOURCES[3..]],
+    };
+    let of = |level: &&[TwoStates]| match level {
+        [one] => Mmpp::two_state(one.mean_s, one.rates),
+        several => merged(several),
+    };
+    Mmpp::together(&levels.iter().map(of).collect::<Vec<_>>())
+}
+
+/// Capacity of AAQM's link in packets per second: 10 Mbit/s with 1282-byte packets.
+pub(crate) const fn aaqm_capacity() -> f64 {
+    10e6 / (8.0 * 1282.0)
+}
+
+fn aaqm_service() -> Service {
+    Service::erlang(AAQM_STAGES, aaqm_capacity())
+}
+
+/// Solution of AAQM's queue with these arrivals, with the marking function of eq. 18 at the threshold `th`.
+pub(crate) fn aaqm_with(arrivals: &Mmpp, th: f64) -> Option<Solution> {
+    mmpp::solve(arrivals, &aaqm_service(), AAQM_LIMIT, |_, n| mmpp::threshold(n, AAQM_LIMIT, th))
+}
+
+/// Solution of AAQM's queue with the marking function of eq. 18 at the threshold `th`.
+pub(crate) fn aaqm(chain: Chain, th: f64) -> Option<Solution> {
+    aaqm_with(&aaqm_arrivals(chain)?, th)
+}
+
+/// Distribution of the waiting packets, without the packet in transmission, with eight states. A link's threshold marker
+/// counts waiting packets, the arriving one included, even if the link is idle.
+fn aaqm_waiting(th: f64) -> Option<Vec<f64>> {
+    let room = AAQM_LIMIT - 1;
+    let refuses = |_, n: usize| mmpp::threshold((n - 1).max(1), room, th);
+    let solution = mmpp::solve(&aaqm_arrivals(Chain::Levels)?, &aaqm_service(), AAQM_LIMIT, refuses)?;
+    let all = solution.distribution();
+    Some([all[0] + all[1]].into_iter().chain(all[2..].iter().copied()).collect())
 }
 
 /// Queue distributions computed so far, by model. Solving a Markov chain takes longer than a run, and many runs are
@@ -352,6 +418,25 @@ mod tests {
         assert!(model("aaqm-loss www").points()[0].1 > losses[0].1);
     }
 
+    /// Loads and losses with eight and with sixteen states are within 1 % of each other; the mean rates are equal.
+    #[test]
+    fn eight_states_keep_rates_of_sixteen() {
+        let [kinds, levels] = [Chain::Kinds, Chain::Levels].map(|chain| aaqm_arrivals(chain).unwrap());
+        assert_eq!((kinds.states(), levels.states(), levels.classes()), (16, 8, 4));
+        for (class, mean) in [200.0, 200.0, 160.0, 280.0].into_iter().enumerate() {
+            assert!((levels.mean_rate(class).unwrap() - mean).abs() < 1e-9, "{class}");
+        }
+        let [of_kinds, of_levels] = [&kinds, &levels].map(|arrivals| aaqm_with(arrivals, 0.95).unwrap().total_loss());
+        assert!((of_levels / of_kinds - 1.0).abs() < 0.1, "{of_levels} and {of_kinds}");
+    }
+
+    #[test]
+    fn waiting_distribution_of_eight_states_sums_to_1() {
+        let shares = model("aaqm-queue-8 th=0.95").shares();
+        assert!(shares.len() == 100 && (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!(moments(&shares).0 > moments(&model("aaqm-queue-8 th=0.25").shares()).0);
+    }
+
     #[test]
     fn map_and_rate_of_queue_1_match_values_by_hand() {
         let at = |text: &str, x: f64| model(text).points().into_iter().find(|point| point.0 == x).unwrap().1;
@@ -411,6 +496,12 @@ mod tests {
             "aaqm-loss cbr",
             "aaqm-loss www ftp",
             "raqm-c 2",
+            "aaqm-loss-8 www ftp",
+            "aaqm-queue-8",
+            "aaqm-queue-8 0.5",
+            "aaqm-queue-8 th=1",
+            "aaqm-queue-8 th=nan",
+            "aaqm-queue-8 th=0.5 www",
         ] {
             assert!(Model::parse(bad).is_err(), "{bad}");
         }

@@ -6,8 +6,9 @@ use forebay_theory::mmpp::Mmpp;
 use forebay_theory::recurrence;
 use serde_json::json;
 
+use crate::claims::models::{self, Chain};
 use crate::claims::{CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
-use crate::claims::{models, theorems_msvb, theorems_raqm, theorems_tail};
+use crate::claims::{theorems_aaqm, theorems_msc, theorems_msvb, theorems_raqm, theorems_tail};
 
 /// Number of random states at which a Lyapunov function is tested.
 const TRIALS: usize = 10_000;
@@ -50,7 +51,13 @@ pub fn try_theorem(name: &str) -> Option<(Verdict, Evidence)> {
         "tail-p62b" => Some(theorems_tail::p62b()),
         "tail-e21" => Some(theorems_tail::e21()),
         "msvb-l31" => Some(theorems_msvb::l31()),
+        "msc-e3a" => Some(theorems_msc::e3a()),
+        "msc-c1" => Some(theorems_msc::c1()),
         "aaqm-10" => Some(aaqm_10()),
+        "aaqm-s5a" => theorems_aaqm::s5a(),
+        "aaqm-10b" => theorems_aaqm::f10b(),
+        "aaqm-e17" => theorems_aaqm::e17(),
+        "aaqm-e18" => theorems_aaqm::e18(),
         _ => None,
     }
 }
@@ -58,7 +65,7 @@ pub fn try_theorem(name: &str) -> Option<(Verdict, Evidence)> {
 /// AAQM, Fig. 10: with the marking function of eq. 18 the MMPP/Erlang/1/L queue loses less with a higher
 /// threshold.
 fn aaqm_10() -> (Verdict, Evidence) {
-    let lost = |th| models::aaqm(th).map_or(f64::NAN, |queue| queue.total_loss());
+    let lost = |th| models::aaqm(Chain::Kinds, th).map_or(f64::NAN, |queue| queue.total_loss());
     let falls = |(low, high): (f64, f64)| {
         let change = lost(high) - lost(low);
         let what = format!("loss with th = {high} less that with {low}");

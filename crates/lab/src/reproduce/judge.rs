@@ -137,7 +137,9 @@ impl<'a> Runs<'a> {
                 differences(&samples, &values, check.times.unwrap_or(1.0))
             };
         }
-        let axes = self.plan.cases[case].axes.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+        // An axis with one value does not tell cases apart.
+        let differs = |axis: &&(String, String)| self.plan.cases.iter().any(|other| !other.axes.contains(axis));
+        let axes = self.plan.cases[case].axes.iter().filter(differs).map(|(k, v)| (k.as_str(), v.as_str()));
         let result = self.result(check, &record::point_name(axes), bound, samples, "no run finished");
         let miss = result.value.map_or(1.0, |value| bound.miss(value, scale));
         Ok(CheckResult { miss, ..result })

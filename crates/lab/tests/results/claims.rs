@@ -73,7 +73,10 @@ fn msvb_claim_ids_equal_the_fixed_list() {
 fn msc_claim_ids_equal_the_fixed_list() {
     let file = claim_file::parse(papers::find("msc").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
-    let fixed = ["MSC-1a", "MSC-1b", "MSC-1c", "MSC-1d", "MSC-2a", "MSC-2b", "MSC-3a", "MSC-4a", "MSC-4b", "MSC-4c"];
+    let fixed = [
+        "MSC-1a", "MSC-1b", "MSC-1c", "MSC-1d", "MSC-2a", "MSC-2b", "MSC-3a", "MSC-4a", "MSC-4b", "MSC-4c", "MSC-E3a",
+        "MSC-E3b", "MSC-E3c", "MSC-E3d", "MSC-E3e", "MSC-C1",
+    ];
     assert_eq!(ids, fixed);
 }
 
@@ -81,7 +84,10 @@ fn msc_claim_ids_equal_the_fixed_list() {
 fn aaqm_claim_ids_equal_the_fixed_list() {
     let file = claim_file::parse(papers::find("aaqm").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
-    let fixed = ["AAQM-5", "AAQM-10", "AAQM-11", "AAQM-12", "AAQM-13", "AAQM-14", "AAQM-15", "AAQM-16"];
+    let fixed = [
+        "AAQM-5", "AAQM-10", "AAQM-11", "AAQM-12", "AAQM-13", "AAQM-14", "AAQM-15", "AAQM-16", "AAQM-S5a", "AAQM-S5b",
+        "AAQM-10b", "AAQM-E17", "AAQM-E18",
+    ];
     assert_eq!(ids, fixed);
 }
 
