@@ -65,7 +65,10 @@ fn red_tail_claim_ids_equal_the_fixed_list() {
 fn msvb_claim_ids_equal_the_fixed_list() {
     let file = claim_file::parse(papers::find("msvb").unwrap().claims).unwrap();
     let ids: Vec<&str> = file.claims.iter().map(|c| c.id.as_str()).collect();
-    let fixed = ["MSVB-F2", "MSVB-F2n", "MSVB-F2s", "MSVB-T1", "MSVB-F3", "MSVB-F4", "MSVB-F5", "MSVB-F6", "MSVB-L31"];
+    let fixed = [
+        "MSVB-F2", "MSVB-F2n", "MSVB-F2f", "MSVB-F2s", "MSVB-T1", "MSVB-F3", "MSVB-F4", "MSVB-F5", "MSVB-F6",
+        "MSVB-L31",
+    ];
     assert_eq!(ids, fixed);
 }
 
