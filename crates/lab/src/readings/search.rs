@@ -301,11 +301,11 @@ impl Search<'_> {
         }
         let Self { bench, settings, log, stop, tried, .. } = &*self;
         let Some(tried) = tried else {
-            return if new.is_empty() {
-                Ok(self.conclude(readings, is_sampled))
-            } else {
-                Err(SearchError::Unknown(new))
-            };
+            if new.is_empty() {
+                self.conclude(readings, is_sampled);
+                return Ok(());
+            }
+            return Err(SearchError::Unknown(new));
         };
         let failed: Mutex<Option<io::Error>> = Mutex::new(None);
         let score = |reading: Reading| {
