@@ -4,9 +4,9 @@ use forebay_aqm::base::rng::Rng;
 
 use crate::base::tree::{File, Tree};
 
-/// Passages of each kind, and lines of context of one kind.
+/// Passages of each kind, and largest number of lines of each part of the context.
 const EACH: usize = 15;
-const NEAR: usize = 4;
+const NEAR: usize = 15;
 
 /// A passage: file, line, context, text.
 type Passage = (String, usize, Vec<String>, String);
@@ -46,28 +46,29 @@ fn passages(tree: &Tree, of: impl Fn(&File) -> bool, find: fn(&str) -> Vec<(usiz
     tree.files().filter(|file| of(file)).flat_map(found).collect()
 }
 
-/// The headings over line `at` of a page, and the paragraph or list item before it.
+/// The headings over line `at` of a page, and the lines of the section above it.
 fn above_in_page(lines: &[&str], at: usize) -> Vec<String> {
-    let heading = |mark: &str| lines[..at].iter().rev().find(|line| line.starts_with(mark)).copied();
-    let before = lines[..at].iter().rev().skip_while(|line| line.is_empty()).take(NEAR);
-    let before: Vec<&str> = before.take_while(|line| !line.is_empty() && !line.starts_with('#')).copied().collect();
-    [heading("# "), heading("## ")].into_iter().flatten().chain(before.into_iter().rev()).map(str::to_string).collect()
+    let heading = |mark: &str| lines[..at].iter().rposition(|line| line.starts_with(mark));
+    let begin = heading("## ").or(heading("# ")).map_or(0, |line| line + 1).max(at.saturating_sub(NEAR));
+    let headings = [heading("# "), heading("## ")].into_iter().flatten().map(|line| &lines[line]);
+    headings.chain(&lines[begin..at]).filter(|line| !line.is_empty()).map(|line| (*line).to_string()).collect()
 }
 
-/// The first paragraph of the file and the item around line `at`, with its doc comment; for a test also its own.
+/// The first paragraph of the file, the command of arguments, the item around line `at`, and the lines above.
 fn above_in_code(lines: &[&str], at: usize) -> Vec<String> {
     let is_doc = |line: &&&str| line.trim_start().starts_with("///") || line.trim_start().starts_with("#[");
     let depth = |line: &str| line.len() - line.trim_start().len();
     let docs = |item: usize| lines[..item].iter().rev().take_while(is_doc).count();
-    let head = lines[..at].iter().take_while(|line| line.starts_with("//! ")).take(NEAR);
+    let head = lines[..at].iter().take_while(|line| line.starts_with("//!")).take(NEAR);
     let holds = |line: &&str| depth(line) < depth(lines[at]) && line.ends_with('{');
     let around = lines[..at].iter().rposition(holds).map_or(0..0, |item| item - docs(item)..item + 1);
     // The description of a command is at the enum's variant that has its arguments: `Run(RunArgs)`.
     let arguments = lines[around.clone()].last().and_then(|item| item.split("struct ").nth(1)?.split(' ').next());
     let is_command = |line: &&str| arguments.is_some_and(|name| line.trim().ends_with(&format!("({name}),")));
     let command = lines[..at].iter().position(is_command).map_or(0..0, |item| item - docs(item)..item);
-    let all = head.chain(&lines[command]).chain(&lines[around]).chain(&lines[at - docs(at)..at]);
-    all.filter(|line| !line.contains("#[")).map(|line| line.trim_start().to_string()).collect()
+    let near = around.end.max(at.saturating_sub(NEAR))..at;
+    let all = head.chain(&lines[command]).chain(&lines[around]).chain(&lines[near]);
+    all.filter(|line| !line.trim().is_empty()).map(|line| line.trim_end().to_string()).collect()
 }
 
 /// Doc comments that the program prints: those of options, arguments and commands.
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(above_in_code(&code, 3), ["//! A.", "/// B.", "struct C {"]);
         let command = ["/// B.", "C(D),", "struct D {", "    /// E.", "    e: u8,"];
         assert_eq!(above_in_code(&command, 3), ["/// B.", "struct D {"]);
-        assert_eq!(above_in_page(&["# a", "## b", "", "c", "d", "", "e"], 6), ["# a", "## b", "c", "d"]);
+        assert_eq!(above_in_page(&["# a", "f", "## b", "", "c", "", "e"], 6), ["# a", "## b", "c"]);
         assert_eq!(paragraphs("# a\n\nb\nc\n```sh\nd\n```\n| e |\n"), [(3, "b\nc".to_string())]);
     }
 }

@@ -77,7 +77,7 @@ fn interpretations_of_a_paper_are_kept_and_summarised() {
     let again = place.run(&[&words[..], &["--json"]].concat()).good();
     assert!(again.stderr.contains("1 of them already known"), "{}", again.stderr);
     let document = again.json();
-    assert_eq!((&document["tried"], document["claims"].as_array().unwrap().len()), (&1.into(), 11));
+    assert_eq!((&document["tried"], document["claims"].as_array().unwrap().len()), (&1.into(), 14));
     assert!(place.dir.join("out/readings.jsonl").is_file() && place.dir.join("out/readings.json").is_file());
     let unknown = place.run(&["readings", "raqn"]);
     assert!(unknown.code == Some(2) && unknown.stderr.contains("did you mean raqm?"), "{}", unknown.stderr);
