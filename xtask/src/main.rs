@@ -34,7 +34,7 @@ cargo xtask notebooks      executes examples/notebooks and writes their outputs 
 cargo xtask bless          rewrites golden traces, schema and quick verdicts; check the diff
 cargo xtask validate-ns2   rewrites docs/validation.md, a comparison with ns-2; `validate-ns2 page`: without running ns-2
 cargo xtask validate-ns3   rewrites docs/validation-ns3.md, a comparison of PIE, CoDel and FQ-CoDel with ns-3
-cargo xtask ns2 PAPER      compares the opponents in a paper's experiments with ns-2; `--seeds N`: default 5
+cargo xtask ns2 PAPER      runs a paper's experiments in ns-2 too, with the disciplines it has; `--seeds N`: default 5
 cargo xtask queues         rewrites docs/queues.md, a comparison with queueing theory
 cargo xtask throughput     rewrites docs/throughput.md, a comparison with the square-root law and PFTK
 cargo xtask fluid          rewrites docs/fluid.md, a comparison of the fluid model with packets

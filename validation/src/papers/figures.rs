@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn driver_line_gives_figures() {
+    fn line_of_ns2_output_gives_four_quantities() {
         assert_eq!(read("52.1 8.2 0.031 0.99 0"), Ok([52.1, 8.2, 0.031, 0.99]));
         assert!(read("52.1 8.2").is_err());
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask ns2 PAPER`: the opponents of a paper's experiments in our simulator and in ns-2.
+//! `cargo xtask ns2 PAPER`: a paper's experiments in our simulator and in ns-2, with disciplines that both have.
 //!
 //! The experiments are the main scenarios of the sections of `papers/PAPER/claims.toml`. Axes (keys that vary) that the
 //! section's `point` fixes have the value of the point. Of more than three remaining cases the first, the middle and

@@ -1,4 +1,4 @@
-//! The descriptions that scenarios give, and a comparison with ns-2.
+//! The descriptions of scenarios that ns-2 runs, and a comparison with ns-2.
 
 use forebay_aqm::Spec;
 use forebay_lab::scenario::{Case, Overrides};
@@ -139,8 +139,10 @@ fn disciplines_give_the_parameters_of_ns2() {
     }
 }
 
+/// If an experiment of a paper varies a key over more than three values, ns-2 runs three of them. If the paper's
+/// `claims.toml` fixes the value (`point`), ns-2 runs only this one.
 #[test]
-fn sections_give_first_middle_and_last_values() {
+fn ns2_runs_first_middle_and_last_varied_values() {
     let names = |paper: &str| {
         let all = points::experiments(forebay_lab::papers::find(paper).unwrap()).unwrap();
         all.iter().map(points::Experiment::name).collect::<Vec<_>>()

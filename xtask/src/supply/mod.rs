@@ -1,4 +1,4 @@
-//! Dependencies: their licences, their sources, and known vulnerabilities.
+//! Dependencies: their licences, their sources, and known vulnerabilities. Runs cargo-deny and pip-audit.
 
 pub(crate) mod licences;
 
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_network_skips_but_wrong_arguments_fail() {
+    fn audit_without_network_skips_but_usage_error_fails() {
         let shell = |script: &str| packages(program::script(script));
         assert_eq!(shell("echo ConnectionError >&2; exit 1"), Answer::None("ConnectionError".into()));
         assert_eq!(shell("echo usage >&2; exit 2"), Answer::Faults("usage".into()));

@@ -102,8 +102,8 @@ params! {
         r_init: FilterStart = FilterStart::Zero, in 0.0 ..= 1.0, "r(0)", "Fig. 1; sample is ours";
         /// Target input rate; auto: gamma C.
         r0: Auto<Rate> = Auto::Auto, in 1.0 ..= 1e15, "r_0", "section 2.1: C or gamma C";
-        /// Expected rate of each sub-aggregate as a fraction of r0: 0.4/0.6. Class i is in sub-aggregate i modulo
-        /// their number. off: all flows are one aggregate.
+        /// Expected rate of each group of classes (sub-aggregate) as a fraction of r0: 0.4/0.6. Class i is in group i
+        /// modulo their number. off: all classes are one group.
         phi: Off<PerClass> = Off::Off, in 1e-6 ..= 1.0, "", "section 4: 'different expected rate value'";
         /// Fraction of the link's capacity used as r0 if r0=auto.
         gamma: f64 = 1.0, in 1e-3 ..= 1.0, "gamma", "section 2.1; 1 in section 3";
@@ -348,11 +348,12 @@ impl Law for Raqm {
 }
 
 probes! { Raqm {
-    /// Probability before scaling by the queue; with phi, of the first sub-aggregate.
+    /// Signal probability before scaling by the queue. If the parameter phi divides the classes into groups: that of
+    /// the first group.
     p ["1"] probability = |s| s.p;
-    /// Filtered input rate; with phi, of the first sub-aggregate.
+    /// Filtered input rate. If the parameter phi divides the classes into groups: that of the first group.
     r ["bit/s"] = |s| s.r * 8.0;
-    /// Gain m = alpha r0; with phi, of the first sub-aggregate.
+    /// Gain m = alpha r0. If the parameter phi divides the classes into groups: that of the first group.
     m ["1"] = |s| s.m;
 } }
 

@@ -129,8 +129,9 @@ mod tests {
         assert_eq!([1, 300, 0].map(|flow| of(Hash::Ns2, 1000, 0, flow)), [1, 283, 0]);
     }
 
+    /// With `key=pair`.
     #[test]
-    fn key_pair_keeps_pairs_together() {
+    fn flows_of_one_address_pair_share_a_queue() {
         let mut by_pair = Buckets::new(1024, Key::Pair, Hash::Salted, Auto::Given(1));
         let mut rng = Rng::stream(1, "queue");
         let mut queue = |flow, pair| by_pair.of(&Packet { flow, pair, ..Packet::default() }, &mut rng);

@@ -425,8 +425,10 @@ mod tests {
         assert_eq!(b.value(), 8.0);
     }
 
+    /// `rate_basis` decides which packets add to the virtual queue: `offered` all arrivals, `accepted` those that enter
+    /// the buffer.
     #[test]
-    fn dropped_packets_count_only_with_rate_basis_offered() {
+    fn basis_offered_adds_dropped_packets_to_virtual_queue() {
         use RateBasis::{Accepted, Offered};
         for basis in [Accepted, Offered] {
             assert!(basis.counts(Fate::Queued { marked: false }) && basis.counts(Fate::Queued { marked: true }));

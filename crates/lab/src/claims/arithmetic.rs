@@ -413,8 +413,9 @@ mod tests {
         }
     }
 
+    /// A printed number stands for an interval of values, such as 2.5 to 3.5 for 3.
     #[test]
-    fn intervals_that_touch_agree() {
+    fn printed_numbers_agree_if_their_intervals_touch() {
         let of = |from, to| Interval { from, to };
         assert_eq!(apart(of(1.0, 2.0), Comparison::Equals, of(2.0, 3.0)), 0.0);
         assert!(apart(of(1.0, 2.0), Comparison::Equals, of(2.1, 3.0)) > 0.0);

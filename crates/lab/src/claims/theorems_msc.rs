@@ -1,4 +1,4 @@
-//! Statements of section 3 of the MSC paper: equation (3), and the number of updates.
+//! Statements of section 3 of the MSC paper: equation (3), and the number of updates of the drop probability.
 
 use forebay_aqm::base::design::Design;
 use forebay_aqm::base::ladder::{Law, Sample, Signal};
@@ -147,10 +147,11 @@ mod tests {
         assert!(growth(1.5, 0.4, 0.9).abs() < 1e-12 && (growth(1.5, 0.3, 0.9) - 0.15).abs() < 1e-12);
     }
 
-    /// At 15 Mb/s a packet of 500 bytes takes 0.2667 ms, so the first arrival after 10 ms is the 38th. At 1.5 Mb/s it is
-    /// the 4th (10.67 ms). The rate is measured every 200 ms, which are 750 packets at 15 Mb/s.
+    /// MSC updates the drop probability at the first arrival after a period of 10 ms. At 15 Mb/s a packet of 500 bytes
+    /// takes 0.2667 ms, so this is the 38th arrival. At 1.5 Mb/s it is the 4th (10.67 ms). MSC measures the rate every
+    /// 200 ms, which are 750 packets at 15 Mb/s.
     #[test]
-    fn update_counts_match_values_by_hand() {
+    fn numbers_of_msc_updates_match_hand_calculation() {
         let [paper, tenth] = CAPACITIES.map(link);
         assert!((3750.0 / updates(QUEUE, &paper) - 38.0).abs() < 0.01);
         assert!((375.0 / updates(QUEUE, &tenth) - 4.0).abs() < 0.01);

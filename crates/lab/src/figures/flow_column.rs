@@ -88,8 +88,10 @@ mod tests {
         }
     }
 
+    /// `cwnd` and `inflight` are means over the senders of a group, `rtt` over the measured round trips, `delay` over
+    /// the packets that arrived. `rate` is a number of bits, divided by the time.
     #[test]
-    fn flow_series_are_means_of_senders_and_packets() {
+    fn cwnd_averages_senders_and_delay_averages_packets() {
         let row = TrackRow {
             senders: 2,
             cwnd_pkts: 30.0,

@@ -234,7 +234,7 @@ fn without_series(mut run: RunRecord) -> RunRecord {
     run
 }
 
-/// The record of a run at a further link.
+/// The record of a run with its results at `link`, a link under study other than the first.
 pub(super) fn at_link(link: LinkRecord, duration_s: f64) -> RunRecord {
     let LinkRecord { summary, reference, queue_shares, waits, series } = link;
     RunRecord {

@@ -271,7 +271,7 @@ impl SeriesRecord {
     }
 }
 
-/// Results at a further link under study. Those of the first link are in the run's own fields.
+/// Results of a run at a link under study other than the first. Those of the first are in the fields of [`RunRecord`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkRecord {
     /// The summary of the run at this link.

@@ -156,7 +156,7 @@ fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
     (0..used).map(of).collect()
 }
 
-/// Number of hosts of an access group that `flows` flows use.
+/// Number of sending hosts that `flows` flows use, of the hosts that `access` describes; at least 1.
 fn hosts(access: &Access, flows: u32) -> u32 {
     access.hosts.min(flows).max(1)
 }

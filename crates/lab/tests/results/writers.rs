@@ -111,8 +111,9 @@ fn orphans_of_killed_writers_are_removed() {
     }
 }
 
+/// `Store::open` locks the directory. With `Store::join` others store runs there without the lock.
 #[test]
-fn lock_owner_finds_runs_of_joined_threads() {
+fn directory_owner_finds_runs_stored_by_other_threads() {
     let (dir, plan) = (place("joined"), plan(8));
     let owner = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
     let stop = AtomicBool::new(false);

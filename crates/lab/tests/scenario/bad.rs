@@ -211,7 +211,7 @@ fn truncated_file_is_valid_or_error_names_line() {
 }
 
 #[test]
-fn empty_file_error_requests_the_version() {
+fn error_for_empty_scenario_file_requests_key_version() {
     for text in ["", "\n\n", "# nothing\n"] {
         let error = refused(text, &[], &[]);
         assert_eq!((error.line, error.key.as_str()), (Some(1), "version"));

@@ -347,7 +347,7 @@ fn scenario_without_title_has_its_file_name() {
 }
 
 #[test]
-fn file_and_its_text_give_equal_cases() {
+fn scenario_file_and_its_text_are_read_equally() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/example.toml");
     let cases = load::file(&path, &Overrides::default()).unwrap();
     assert_eq!(cases, read(EXAMPLE, &[], &[]).unwrap());

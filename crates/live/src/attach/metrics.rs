@@ -154,7 +154,7 @@ mod tests {
         }
 
         #[test]
-        fn only_loopback_hosts_are_served() {
+        fn only_loopback_names_in_host_header_are_served() {
             let metrics = offered();
             for (host, status) in [
                 ("127.0.0.1:9550", 503),

@@ -34,7 +34,7 @@ fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Sets a socket option of a plain type.
+/// Sets a socket option to `value`, an integer or a C structure without pointers.
 fn set_option<T>(socket: &impl AsRawFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
     let len = size_of::<T>() as libc::socklen_t;
     // SAFETY: the kernel reads `len` bytes from `value`, which has that size, and keeps no pointer.
