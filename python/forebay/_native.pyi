@@ -18,6 +18,7 @@ __all__ = [
     "Results",
     "Sample",
     "Scenario",
+    "Search",
     "Sweep",
     "Table",
     "bring",
@@ -29,6 +30,7 @@ __all__ = [
     "load",
     "markov",
     "mmpp",
+    "readings",
     "register",
     "reproduce",
     "run",
@@ -504,6 +506,7 @@ def readings(
 ) -> str:
     """Searches the readings of a paper; as JSON. `bar` receives the progress of the search and of the confirmation."""
 
+@final
 class Search:
     """A search of readings whose readings other processes simulate."""
 

@@ -83,6 +83,7 @@ def _shared(
     search: _native.Search, paper: str, readings: int, seeds: int, where: str, executor: Executor, bar: _progress.Bar
 ) -> None:
     """Lets the executor simulate the readings, a generation of the search after the other."""
+    unknown, known = search.unknown(readings, where)
 
     def submit(chunk: list[str]) -> Future[tuple[list[str], float]]:
         return executor.submit(_chunk, paper, seeds, search.about, chunk)
@@ -93,6 +94,5 @@ def _shared(
         known += len(chunk)
         bar(search.simulated_s * known)
 
-    unknown, known = search.unknown(readings, where)
     while unknown and distribute(executor, unknown, submit, take):
         unknown, known = search.unknown(readings, where)
