@@ -17,7 +17,7 @@ pub(crate) struct BatchArgs {
     pub(crate) scenario: PathBuf,
     /// Discipline to use instead of those in the scenario file; repeatable, and differences are from the first. It runs
     /// on the links of compare.links: by default on every bottleneck, in the forward direction only (graph: on every
-    /// link under study).
+    /// link with study = true).
     #[arg(long = "aqm", value_name = "DISCIPLINE")]
     pub(crate) aqm: Vec<String>,
     /// Run the disciplines also on the opposite direction of each link of compare.links.

@@ -186,7 +186,7 @@ fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     Ok(told(plan, job, &net, outcome, &found))
 }
 
-/// The record of a run on the kernel and its timing, for the parent process.
+/// The record of a run on the kernel, and by how much frames were late, for the process that started this one.
 fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -> Told {
     let case = &plan.cases[job.case];
     let contender = &case.scenario.compare[job.contender];

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn failing_check_of_ours_prevents_only_full_grade() {
+    fn failed_bound_that_we_chose_gives_direction_holds() {
         let results = [result(By::Printed, true), result(By::Ours, false)];
         assert_eq!(graded(&results, None), Grade::DirectionHolds);
         assert_eq!(graded(&[result(By::Printed, false), result(By::Ours, true)], None), Grade::DoesNotHold);

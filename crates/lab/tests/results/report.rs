@@ -194,7 +194,7 @@ fn drawn(dir: &Path) -> Value {
 }
 
 #[test]
-fn report_of_real_packets_says_whether_timing_is_valid() {
+fn report_says_whether_real_packets_were_on_time() {
     for valid in [false, true] {
         let dir = seeds(&format!("real-{valid}"), BELL, "", "", 1);
         change_meta(&dir, |meta| {

@@ -318,8 +318,9 @@ macro_rules! probes {
 mod tests {
     use super::*;
 
+    /// Probes are the measured variables of a discipline, such as its drop probability.
     #[test]
-    fn probe_ranges_reject_values_outside_them() {
+    fn values_outside_the_range_of_a_probe_are_rejected() {
         let allowed = [
             (Readings::Amount, &[0.0, 1e300][..], &[-1e-9, f64::INFINITY][..]),
             (Readings::Signed, &[-3.0, 3.0], &[f64::NAN, f64::NEG_INFINITY]),
