@@ -460,10 +460,10 @@ def explain(name: str) -> str:
     """Describes a discipline, marker, congestion control or traffic kind, as JSON."""
 
 def stability(scenario: Scenario, critical: bool) -> str:
-    """Equilibrium and margins of the linear loop with each discipline, as JSON."""
+    """Equilibrium and stability margins of the linearized control loop of TCP and each discipline, as JSON."""
 
 def fluid(scenario: Scenario) -> str:
-    """Trajectory of the nonlinear loop with each discipline, as JSON."""
+    """Trajectory of the nonlinear control loop of TCP and each discipline, as JSON."""
 
 def markov(scenario: Scenario, p: str | None = None, step: str | None = None, sigma: str | None = None) -> str:
     """Distribution of the queue at one signal probability, for each discipline, as JSON."""

@@ -28,7 +28,7 @@ use scenarios::{FLOWS, SCENARIOS, Scenario, random_packet};
 
 pub use crate::base::design::{Order, Promises};
 
-/// How to read a discipline's probes.
+/// How to read a discipline's measured variables (probes).
 pub struct Watch<D> {
     /// The probes.
     pub probes: &'static [ProbeSpec],
@@ -255,8 +255,8 @@ fn out_of_order(slots: &[u32], lists: usize) -> Option<u32> {
 /// Runs new queues under a discipline through every scenario, twice each from `seed`.
 ///
 /// Returns the first violation as the error: a packet with no fate or two fates, a changed packet, a mark without
-/// ECN, a wrong order, an empty dequeue although packets are queued, a probe that is not finite, a `p` outside 0..1,
-/// a next tick in the past, two runs that differ.
+/// ECN, a wrong order, an empty dequeue although packets are queued, a measured variable (probe) of the discipline that
+/// is not finite, a probability `p` outside 0..1, a next tick in the past, two runs that differ.
 pub fn check_aqm<D: Discipline>(
     mut make: impl FnMut(Link, Rng) -> Queue<D>,
     watch: &Watch<D>,

@@ -56,7 +56,7 @@ pub(crate) fn traces(bytes: &[u8]) {
     }
 }
 
-/// Claim files.
+/// A claim file (`claims.toml`: the claims of a paper, with the checks that decide them). It must be refused or read.
 pub(crate) fn claims(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = claim_file::parse(text);
@@ -85,7 +85,7 @@ mod tests {
         let cases = texts("scenario")
             .into_iter()
             .filter_map(|text| load::parse("fuzzed.toml", &text, &Overrides::default()).ok().map(|cases| cases.len()));
-        assert!(cases.max() > Some(1), "no scenario with axes");
+        assert!(cases.max() > Some(1), "no scenario with keys that vary");
         assert!(texts("tc").iter().any(|line| Spec::parse(line).is_ok()), "no discipline");
         let claims: Vec<_> = texts("claims").iter().filter_map(|text| claim_file::parse(text).ok()).collect();
         assert!(claims.iter().flat_map(|file| &file.claims).any(|claim| !claim.checks.is_empty()), "no check");

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn estimated_memory_includes_windows_and_propagating_packets() {
+    fn estimated_memory_includes_tcp_windows_and_propagating_packets() {
         let bell = |delay: &str, access: &str| {
             format!(
                 "kind = \"dumbbell\"\nbottleneck = {{ rate = \"100gbit\", delay = \"{delay}\", queue = \"100p\" }}\n\
@@ -366,7 +366,7 @@ mod tests {
             )
         };
         let flows = "[[flows]]\nkind = \"ftp\"\ncount = 50\n";
-        // Unlimited windows and buffers: slow start sends one extra packet per packet delivered.
+        // Unlimited TCP windows and buffers: slow start sends one extra packet per packet delivered.
         let deep = bell("1ms", &format!("rate = \"10gbit\", {HUGE}"));
         let carried = 5.0 * 10e9 / 4000.0 * 20.0;
         assert!(bytes_of(&deep, flows) > 48.0 * carried, "{:e}", bytes_of(&deep, flows));

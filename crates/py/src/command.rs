@@ -107,13 +107,13 @@ pub fn explain(py: Python<'_>, name: &str) -> PyResult<String> {
     document(py, || Ok(explanation::find(name)?.document()))
 }
 
-/// Equilibrium and margins of the linear loop with each discipline, as JSON.
+/// Equilibrium and stability margins of the linearized control loop of TCP and each discipline, as JSON.
 #[pyfunction]
 pub fn stability(py: Python<'_>, scenario: &Scenario, critical: bool) -> PyResult<String> {
     document(py, || theory::of_loop(&scenario.path, &scenario.cases, Asked::Stability { critical }))
 }
 
-/// Trajectory of the nonlinear loop with each discipline, as JSON.
+/// Trajectory of the nonlinear control loop of TCP and each discipline, as JSON.
 #[pyfunction]
 pub fn fluid(py: Python<'_>, scenario: &Scenario) -> PyResult<String> {
     document(py, || theory::of_loop(&scenario.path, &scenario.cases, Asked::Fluid))

@@ -152,8 +152,9 @@ mod tests {
         }
     }
 
+    /// A loss causes a timeout with a probability of 0 to 1, and always in a window of three packets.
     #[test]
-    fn rates_fall_with_loss_and_probabilities_are_valid() {
+    fn send_rate_falls_with_loss_probability() {
         let mut last = f64::INFINITY;
         for step in 1..=60 {
             let p = libm::exp2(-f64::from(61 - step) / 4.0);

@@ -71,7 +71,7 @@ fn short(x: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
-/// The variants whose verdict differs from that of the claim.
+/// The variants (other settings of the experiment) whose verdict differs from that of the claim.
 fn others(variants: &Value, verdict: &str) -> String {
     let variants = variants.as_array().map_or(&[][..], Vec::as_slice);
     let other = |variant: &&Value| variant["verdict"] != verdict;
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_show_failed_check_and_variants_with_other_verdict() {
+    fn rows_show_failed_check_and_settings_changing_verdict() {
         let check = |what: &str, value: f64, outcome: &str| {
             json!({ "what": what, "value": value, "low": value - 0.5, "high": value + 0.5, "n": 30,
                     "bound": ">= 10", "outcome": outcome })

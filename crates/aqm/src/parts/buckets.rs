@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_hash_separates_consecutive_keys() {
+    fn hash_exact_takes_key_modulo_number_of_queues() {
         assert_eq!([0, 9, 10, 4_000_000_007].map(|flow| of(Hash::Exact, 10, 0, flow)), [0, 9, 0, 7]);
     }
 

@@ -92,7 +92,7 @@ mod tests {
     use alloc::vec;
 
     #[test]
-    fn depths_round_trip_in_one_unit() {
+    fn parsed_depths_of_same_unit_print_as_given() {
         for text in ["auto", "50p", "0b", "50p/20p/0.5p", "2000b/1b"] {
             assert_eq!(Auto::<Depths>::parse(text).map(|depths| depths.show()), Ok(text.to_string()));
         }

@@ -59,7 +59,7 @@ pub(crate) struct TheoryArgs {
 /// A model of `forebay theory`.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Model {
-    /// Equilibrium and margins of the linearized loop.
+    /// Equilibrium, and gain, phase and delay margins of the linearized control loop of TCP and the discipline.
     Stability,
     /// Trajectory of the nonlinear fluid model.
     Fluid,

@@ -44,8 +44,8 @@ pub struct Section {
     /// Other contenders to which the same checks are applied.
     #[serde(default)]
     pub variants: Vec<String>,
-    /// Axes that the paper leaves open, with the values for which the verdict counts. Other values are shown
-    /// as variants.
+    /// Keys that vary in the scenario because the paper leaves them open, with the values for which the verdict counts.
+    /// Other values are shown as variants.
     #[serde(default)]
     pub point: Point,
     /// Scenarios with another interpretation of the paper. The `subject` is tested in them too, as a variant.

@@ -16,7 +16,7 @@ use crate::theory::stability::{self, NoAnswer, Stability};
 /// A question to a model of TCP and a discipline.
 #[derive(Clone, Copy)]
 pub enum Asked<'a> {
-    /// Equilibrium and stability margins of the linearised loop.
+    /// Equilibrium and stability margins of the linearized control loop of TCP and a discipline.
     Stability {
         /// Whether to find the number of flows, round-trip time and rate at which the loop becomes unstable or stable.
         critical: bool,

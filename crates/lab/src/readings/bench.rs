@@ -400,7 +400,8 @@ fn contenders<'a>(section: &Section, claims: impl Iterator<Item = &'a Claim>) ->
     named.filter(|name| *name != "subject").chain([section.subject.as_str()]).map(str::to_string).collect()
 }
 
-/// For each axis (key that varies) that all sections fix, an argument of `--set` with the values that their checks use.
+/// For each key that varies in the scenario and has a given value in every one of these sections (experiments of the
+/// paper), an argument of `--set` with the values that the checks of the sections' claims use.
 fn fixed(sections: &[(Section, Vec<usize>)], claims: &[Claim]) -> Vec<String> {
     let Some((first, _)) = sections.first() else { return Vec::new() };
     let is_fixed = |axis: &&String| sections.iter().all(|(section, _)| section.point.contains_key(*axis));

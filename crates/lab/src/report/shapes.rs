@@ -257,7 +257,7 @@ pub(super) struct Column {
     /// Whether it has numbers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) numeric: bool,
-    /// Whether it has the values of an axis. On a narrow page each value has the name of the axis.
+    /// Whether it has the values of a key that varies. On a narrow page each value has the name of this key.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) axis: bool,
 }
@@ -273,7 +273,7 @@ impl Column {
         Self { name: name.to_string(), unit: Some(unit.to_string()), numeric: true, axis: false }
     }
 
-    /// A column with the values of an axis.
+    /// A column with the values of a key of the scenario that varies.
     pub(super) fn axis(name: &str) -> Self {
         Self { name: name.to_string(), axis: true, ..Self::default() }
     }

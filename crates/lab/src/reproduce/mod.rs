@@ -32,7 +32,7 @@ pub struct Reproduction {
     /// Chosen claims, in file order.
     chosen: Vec<Claim>,
     level: Level,
-    /// Plans by scenario name.
+    /// The name of each scenario, and its runs: with each combination of values of its keys that vary, and each seed.
     plans: Vec<(String, Plan)>,
     /// Build of the program that runs them.
     revision: String,

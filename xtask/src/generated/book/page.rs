@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_have_every_parameter_preset_probe_and_deviation() {
+    fn pages_list_parameters_presets_and_differences_from_source() {
         let tree = Tree::of(&[("crates/aqm/mutants/token_bucket.txt", "a\n\nb")]);
         let complete = |page: &str, name: &str, rows: &[(&str, bool)], deviations: usize| {
             for (row, is_probe) in rows {

@@ -317,8 +317,10 @@ mod tests {
         near(after(10, "", 3), (20.0 * 0.95 * 0.95 * 0.95, 0.0));
     }
 
+    /// With `p_of=base` it is RED's base probability p_b; with `p_of=applied` it is p_a, which RED computes from p_b
+    /// and the number of arrivals since the last drop (spacing of drops).
     #[test]
-    fn applied_probability_follows_the_spacing_of_drops() {
+    fn parameter_p_of_selects_the_averaged_probability() {
         // No packet departs. An arrival that sees q packets has p_b = 0.12 (q - 20)/60 and count = q - 19. By the
         // spacing of drops p_a = 0 while count p_b < 1; above, p_a = p_b/(2 - count p_b). At q = 41, count p_b is
         // 22 x 21/500 < 1. At q = 42, p_b = 22/500 and count p_b is 23 x 22/500 > 1.
