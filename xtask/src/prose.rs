@@ -4,9 +4,8 @@ use forebay_aqm::base::rng::Rng;
 
 use crate::base::tree::{File, Tree};
 
-/// Passages of each kind, and largest number of lines of each part of the context.
+/// Number of passages of each kind, and largest number of lines of each part of the context.
 const EACH: usize = 15;
-const NEAR: usize = 15;
 
 /// A passage: file, line, context, text.
 type Passage = (String, usize, Vec<String>, String);
@@ -49,7 +48,7 @@ fn passages(tree: &Tree, of: impl Fn(&File) -> bool, find: fn(&str) -> Vec<(usiz
 /// The headings over line `at` of a page, and the lines of the section above it.
 fn above_in_page(lines: &[&str], at: usize) -> Vec<String> {
     let heading = |mark: &str| lines[..at].iter().rposition(|line| line.starts_with(mark));
-    let begin = heading("## ").or(heading("# ")).map_or(0, |line| line + 1).max(at.saturating_sub(NEAR));
+    let begin = heading("## ").or(heading("# ")).map_or(0, |line| line + 1).max(at.saturating_sub(EACH));
     let headings = [heading("# "), heading("## ")].into_iter().flatten().map(|line| &lines[line]);
     headings.chain(&lines[begin..at]).filter(|line| !line.is_empty()).map(|line| (*line).to_string()).collect()
 }
@@ -59,14 +58,14 @@ fn above_in_code(lines: &[&str], at: usize) -> Vec<String> {
     let is_doc = |line: &&&str| line.trim_start().starts_with("///") || line.trim_start().starts_with("#[");
     let depth = |line: &str| line.len() - line.trim_start().len();
     let docs = |item: usize| lines[..item].iter().rev().take_while(is_doc).count();
-    let head = lines[..at].iter().take_while(|line| line.starts_with("//!")).take(NEAR);
+    let head = lines[..at].iter().take_while(|line| line.starts_with("//!")).take(EACH);
     let holds = |line: &&str| depth(line) < depth(lines[at]) && line.ends_with('{');
     let around = lines[..at].iter().rposition(holds).map_or(0..0, |item| item - docs(item)..item + 1);
     // The description of a command is at the enum's variant that has its arguments: `Run(RunArgs)`.
     let arguments = lines[around.clone()].last().and_then(|item| item.split("struct ").nth(1)?.split(' ').next());
     let is_command = |line: &&str| arguments.is_some_and(|name| line.trim().ends_with(&format!("({name}),")));
     let command = lines[..at].iter().position(is_command).map_or(0..0, |item| item - docs(item)..item);
-    let near = around.end.max(at.saturating_sub(NEAR))..at;
+    let near = around.end.max(at.saturating_sub(EACH))..at;
     let all = head.chain(&lines[command]).chain(&lines[around]).chain(&lines[near]);
     all.filter(|line| !line.trim().is_empty()).map(|line| line.trim_end().to_string()).collect()
 }
