@@ -348,12 +348,12 @@ impl Law for Raqm {
 }
 
 probes! { Raqm {
-    /// Signal probability before scaling by the queue. If the parameter phi divides the classes into groups: that of
-    /// the first group.
+    /// Signal probability before scaling by the queue. With the parameter phi: of the first
+    /// group of classes.
     p ["1"] probability = |s| s.p;
-    /// Filtered input rate. If the parameter phi divides the classes into groups: that of the first group.
+    /// Filtered input rate. With the parameter phi: of the first group of classes.
     r ["bit/s"] = |s| s.r * 8.0;
-    /// Gain m = alpha r0. If the parameter phi divides the classes into groups: that of the first group.
+    /// Gain m = alpha r0. With the parameter phi: of the first group of classes.
     m ["1"] = |s| s.m;
 } }
 

@@ -251,7 +251,8 @@ fn wilson(p: f64, n: f64) -> [f64; 2] {
     }
     let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
     let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-    [(centre - half).max(0.0), (centre + half).min(1.0)]
+    // Without rounding errors, the bounds of 0 and 1 are exact.
+    [if p == 0.0 { 0.0 } else { (centre - half).max(0.0) }, if p == 1.0 { 1.0 } else { (centre + half).min(1.0) }]
 }
 
 /// A condition on one dimension: the values that are accepted.
