@@ -139,8 +139,8 @@ fn disciplines_give_the_parameters_of_ns2() {
     }
 }
 
-/// If an experiment of a paper varies a key over more than three values, ns-2 runs three of them. If the paper's
-/// `claims.toml` fixes the value (`point`), ns-2 runs only this one.
+/// ns-2 runs at most three values of a key that an experiment varies: the first, a middle one and the last. If the
+/// paper's `claims.toml` decides its claims at one value (`point`), ns-2 runs only that value.
 #[test]
 fn ns2_runs_first_middle_and_last_varied_values() {
     let names = |paper: &str| {

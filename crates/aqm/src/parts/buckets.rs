@@ -129,7 +129,7 @@ mod tests {
         assert_eq!([1, 300, 0].map(|flow| of(Hash::Ns2, 1000, 0, flow)), [1, 283, 0]);
     }
 
-    /// With `key=pair`.
+    /// With the parameter `key=pair` the hash uses the pair of addresses and the protocol of a packet, not its ports.
     #[test]
     fn flows_of_one_address_pair_share_a_queue() {
         let mut by_pair = Buckets::new(1024, Key::Pair, Hash::Salted, Auto::Given(1));

@@ -154,7 +154,7 @@ impl Model {
     /// - `tail-chain`, `tail-linear` and `aaqm-queue-8`: queue in packets, fraction of time;
     /// - `tail-queue`: seconds, queue in packets;
     /// - `tail-rate`: seconds, packets per second;
-    /// - `tail-map`: queue and next queue in packets;
+    /// - `tail-map`: queue in packets, and the queue one step of the model later;
     /// - `tail-c1` and `tail-eq1`: queue 1 in KB, C1 as a fraction of C;
     /// - `aaqm-loss` and `aaqm-loss-8`: threshold as a fraction of the buffer, loss ratio;
     /// - `raqm-c`: rate over the target rate, c.
@@ -285,7 +285,8 @@ fn merged(sources: &[TwoStates]) -> Mmpp {
 
 /// AAQM's arrivals, classes in the order of [`KINDS`].
 pub(crate) fn aaqm_arrivals(chain: Chain) -> Option<Mmpp> {
-    // Of the eight states, video and multimedia (0.25 and 0.16 s) are one level, www and ftp (0.67 and 2.5 s) the others.
+    // With eight states, video and multimedia, whose time scales are nearly equal (0.25 and 0.16 s), share one level.
+    // www (0.67 s) and ftp (2.5 s) are the other two levels.
     let levels: &[&[TwoStates]] = match chain {
         Chain::Kinds => &[&SOURCES[..1], &SOURCES[1..2], &SOURCES[2..3], &SOURCES[3..]],
         Chain::Levels => &[&SOURCES[..2], &SOURCES[2..3], &SOURCES[3..]],

@@ -229,9 +229,10 @@ fn groups<'a>(space: &'a Space, sampled: &'a [&Trial]) -> impl Iterator<Item = &
     sampled.chunk_by(|a, b| space.is_same_group(&a.reading, &b.reading))
 }
 
-/// Number of independent readings that give a share as precisely as readings in groups, with 1 where a claim holds and 0
-/// where not: the number of readings divided by the design effect (Kish 1965). At least the number of groups, at most
-/// the number of readings.
+/// The number of independent readings that would give a claim's share with the same variance as these readings, which
+/// are not independent within a group: the number of readings divided by the design effect (Kish 1965). `groups` has 1
+/// for a reading under which the claim holds, and 0 for another. The result is at least the number of groups, and at
+/// most the number of readings.
 fn independent(groups: &[Vec<f64>]) -> f64 {
     let n = groups.iter().map(Vec::len).sum::<usize>() as f64;
     let count = groups.len() as f64;

@@ -80,8 +80,8 @@ fn reading(number: usize, best: &BestReading) -> String {
 
 fn results(paper: &Paper) -> String {
     if paper.found.trim() == "{}" {
-        let what = "It tries values for the settings that the paper does not state.";
-        return format!("There are no results of `forebay readings {}` yet. {what}\n", paper.name);
+        let what = "This command tries values for the settings that the paper does not state.";
+        return format!("`forebay readings {}` has not been run to its end yet. {what}\n", paper.name);
     }
     let found: ReadingsSummary = serde_json::from_str(paper.found).unwrap();
     let bench = Bench::new(paper.claims, paper.scenarios, paper.readings).unwrap();

@@ -41,7 +41,7 @@ pub(crate) struct Raqm {
     set: Settings,
     buffer: Buffer,
     seen: Seen,
-    /// Bytes in this period, of each sub-aggregate.
+    /// Bytes that arrived in this period, for each sub-aggregate (group of classes).
     i: Vec<u64>,
     /// Filtered rate of each, bytes per second.
     r: Vec<f64>,
@@ -84,7 +84,7 @@ impl Raqm {
         }
         self.r[j] = (1.0 - set.f) * sample + set.f * self.r[j];
         self.i[j] = 0;
-        // Rates and queue in the same unit: mean packets, or bytes.
+        // The term with kappa adds a queue to a rate, so the rate has the unit of q0: packets of mean size, or bytes.
         let per_unit = match set.q0_in {
             Unit::Pkts => self.net.mean_pktsize as f64,
             Unit::Bytes => 1.0,
