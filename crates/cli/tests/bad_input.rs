@@ -194,7 +194,7 @@ fn unreadable_files_are_refused() {
 }
 
 #[test]
-fn every_wrong_sweep_axis_is_refused() {
+fn every_wrong_vary_argument_is_refused() {
     let place = Place::new("axes");
     place.write("varied.toml", &format!("{SCENARIO}\n[vary]\n\"flows.ftp.count\" = [5, 10]\n"));
     for (vary, says) in [

@@ -253,7 +253,8 @@ struct Asked {
     count: usize,
     observation: Vec<String>,
     step_s: f64,
-    /// The parameters that an action sets. If the list is empty, an action sets the signal probability.
+    /// The parameters of the discipline that an action sets. If the list is empty, an action sets the probability with
+    /// which the discipline drops or marks a packet.
     parameters: Vec<String>,
     jobs: Option<usize>,
     ecn: bool,

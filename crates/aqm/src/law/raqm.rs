@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn sub_aggregate_rate_counts_by_its_basis() {
+    fn rate_basis_selects_packets_counted_per_sub_aggregate() {
         let fates = [QUEUED, Fate::Dropped(Reason::Early), Fate::Dropped(Reason::Overflow)];
         let packets = [(0, 250_000, fates[0]), (0, 125_000, fates[1]), (0, 50_000, fates[2])];
         let left = (0, 999, Fate::Delivered { marked: false });

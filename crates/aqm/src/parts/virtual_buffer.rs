@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn leak_halves_the_distance_to_equilibrium() {
+    fn leaking_threshold_decays_exponentially_to_its_rest() {
         // kappa = 0.1/s: half of the distance in ln 2/0.1 = 6.93 s, in one step or in two.
         let half = core::f64::consts::LN_2 / 0.1;
         assert!((relaxed(10.0, 0.1, 50.0, half) - 30.0).abs() < 1e-12);

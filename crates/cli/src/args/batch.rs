@@ -15,9 +15,9 @@ pub(crate) struct BatchArgs {
     /// Scenario file, or - for standard input.
     #[arg(value_name = "SCENARIO.toml")]
     pub(crate) scenario: PathBuf,
-    /// Discipline to use instead of those in the scenario file; repeatable, and differences are from the first. It runs
-    /// on the links of compare.links: by default on every bottleneck, in the forward direction only (graph: on every
-    /// link with study = true).
+    /// Discipline to use instead of those in the scenario file; repeatable: the table compares each with the first. It
+    /// runs on the links of compare.links: by default on every bottleneck, in the forward direction only (in a topology
+    /// of kind graph: on every link with study = true).
     #[arg(long = "aqm", value_name = "DISCIPLINE")]
     pub(crate) aqm: Vec<String>,
     /// Run the disciplines also on the opposite direction of each link of compare.links.

@@ -421,7 +421,7 @@ mod tests {
 
     /// Loads and losses with eight and with sixteen states are within 1 % of each other; the mean rates are equal.
     #[test]
-    fn eight_states_keep_rates_of_sixteen() {
+    fn mmpp_of_eight_states_has_rates_of_sixteen() {
         let [kinds, levels] = [Chain::Kinds, Chain::Levels].map(|chain| aaqm_arrivals(chain).unwrap());
         assert_eq!((kinds.states(), levels.states(), levels.classes()), (16, 8, 4));
         for (class, mean) in [200.0, 200.0, 160.0, 280.0].into_iter().enumerate() {

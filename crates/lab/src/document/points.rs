@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn axis_values_are_comma_lists_or_toml_lists() {
+    fn vary_values_are_comma_lists_or_toml_lists() {
         for (argument, want) in [
             ("q=20,30,40", &["20", "30", "40"][..]),
             ("q = [20, 30, 40]", &["20", "30", "40"]),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn axis_ranges_include_both_ends_without_rounding_errors() {
+    fn vary_ranges_include_both_ends_without_rounding_errors() {
         for (argument, want) in [
             ("q=20..40/3", &["20", "30", "40"][..]),
             ("q=0.1..0.5/5", &["0.1", "0.2", "0.3", "0.4", "0.5"]),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_how_to_correct_the_axis() {
+    fn vary_errors_say_how_to_correct_the_values() {
         for (argument, words) in [
             ("q", "found 'q', expected PATH=VALUES"),
             ("q=", "found an empty value, expected one or more values"),

@@ -285,7 +285,7 @@ mod tests {
     use super::with_axis;
 
     #[test]
-    fn only_complete_values_are_replaced_by_axis_names() {
+    fn label_shows_varying_key_instead_of_its_value() {
         assert_eq!(with_axis("red mean_packet=500 q=50 w=50", "q", "50"), "red mean_packet=500 q={q} w={q}");
         assert_eq!(with_axis("droptail", "q", "50"), "droptail");
     }

@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn axis_values_with_units_are_read_as_numbers() {
+    fn varied_values_with_units_are_read_as_numbers() {
         assert_eq!(["5", "10mbit", "20ms", "1.5gbit"].map(number), [Some(5.0), Some(1e7), Some(0.02), Some(1.5e9)]);
         assert_eq!(number("droptail"), None);
     }

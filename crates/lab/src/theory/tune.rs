@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn tune_keeps_given_parameters_and_reports_failures() {
+    fn tune_reports_unmet_aims_and_missing_models() {
         let found = tuned("pi preset=tuned q_ref=300", &[], &["queue<=20ms", "delay-margin>=50ms"]).unwrap();
         assert!(!found.met && found.text.contains("q_ref=300") && found.model[0].q_rest_pkts > 290.0, "{found:?}");
         let all = "pi q_ref=300 a=1e-5 b=1e-6 w=170 n=1 rtt=1s";

@@ -137,7 +137,7 @@ fn claim_key_times_requires_key_less_than() {
 /// Every check of a claim is evaluated without runs: the disciplines and axis values that it names must exist, so that
 /// it fails only because there are no runs.
 #[test]
-fn every_check_names_existing_disciplines_and_axes() {
+fn every_check_names_existing_disciplines_and_keys() {
     for paper in PAPERS {
         let file = claim_file::parse(paper.claims).unwrap();
         for claim in &file.claims {

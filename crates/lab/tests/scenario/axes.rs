@@ -26,7 +26,7 @@ fn alone() -> &'static str {
 }
 
 #[test]
-fn discipline_of_the_compared_link_is_no_axis() {
+fn discipline_of_compared_link_cannot_be_varied() {
     let bell = "topology.bottleneck.aqm";
     for (text, link, path, aqm) in [
         (EXAMPLE, "bottleneck", bell, &[][..]),
@@ -57,7 +57,7 @@ fn discipline_of_the_compared_link_is_no_axis() {
 }
 
 #[test]
-fn discipline_of_another_link_is_an_axis() {
+fn discipline_of_another_link_can_be_varied() {
     let bell = "topology.bottleneck.aqm=pi,red";
     for (text, sets, vary) in [
         (alone(), &[][..], bell),
@@ -73,7 +73,7 @@ fn discipline_of_another_link_is_an_axis() {
 
 /// Two values that give identical runs: two cases would show the same results under two labels.
 #[test]
-fn an_axis_that_changes_nothing_is_refused() {
+fn varied_key_without_effect_is_refused() {
     let named = alone().replace("raqm q0=50", "raqm q0={q}");
     let whole = "topology.bottleneck={rate='1mbit',delay='1ms',queue='9p',aqm='pi'},\
                  {rate='1mbit',delay='1ms',queue='9p',aqm='red'}";
@@ -118,7 +118,7 @@ fn an_axis_that_changes_nothing_is_refused() {
 /// If --set and --vary have the same path, in any notation, --vary is refused. If --set has the path of an axis of the
 /// file, its value replaces the axis.
 #[test]
-fn set_conflicts_with_vary_but_replaces_file_axis() {
+fn set_conflicts_with_vary_but_replaces_file_value() {
     for (set, vary) in [
         ("flows.ftp.count=3", "flows.ftp.count=1,2"),
         ("flows.ftp.count=3", "flows.0.count=1,2"),
@@ -194,7 +194,7 @@ fn set_or_vary_of_disciplines_conflicts_with_aqm() {
 
 /// The file, --set and --vary give the same name to an axis value. The name has one line.
 #[test]
-fn axis_value_name_is_independent_of_notation() {
+fn name_of_varied_value_is_independent_of_notation() {
     let points = |text: &str, sets: &[&str], vary: &[&str]| {
         let cases = read(text, sets, vary, &[]).unwrap_or_else(|e| panic!("{e}"));
         cases.into_iter().map(|case| case.axes[0].1.clone()).collect::<Vec<_>>()

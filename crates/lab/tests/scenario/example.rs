@@ -303,7 +303,7 @@ fn boundary_values_of_constraints_between_keys_are_accepted() {
 }
 
 #[test]
-fn axes_give_all_combinations_in_file_order() {
+fn varied_keys_give_all_combinations_in_file_order() {
     let text = format!(
         "{}\n[vary]\nq = [20, 30]\nflows.ftp.count = [5, 50, 150]\n",
         EXAMPLE.replace("aqm = [\"raqm q0=50\"", "aqm = [\"raqm q0={q}\"")

@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn random_axes_never_panic(
+    fn random_vary_arguments_never_panic(
         path in select(vec!["", "title", "packet", "flows", "flows.0.count", "flows.ftp.count", "vary.q", "q", "x.y"]),
         lo in "[-+.0-9e]{0,5}(mbit|ms|/s|p)?",
         hi in "[-+.0-9e]{0,5}(mbit|ms|/s|p)?",

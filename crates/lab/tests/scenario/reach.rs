@@ -129,7 +129,7 @@ fn an_empty_file_becomes_any_scenario() {
 /// `--vary` takes every path but `topology`, `flows`, `compare` and `report`, which are names of axes, `version`, and
 /// the disciplines that `[compare]` replaces.
 #[test]
-fn every_key_is_an_axis() {
+fn every_key_can_be_varied() {
     for text in ALL {
         let want = read(text, vec![]).unwrap();
         for (path, value) in paths(text, Items::Named) {

@@ -232,7 +232,7 @@ fn command_line_disciplines_apply_to_compared_links() {
 }
 
 #[test]
-fn both_directions_adds_opposite_links() {
+fn option_both_directions_compares_on_opposite_links() {
     let words = |list: &[&str]| -> Vec<String> { list.iter().map(|s| s.to_string()).collect() };
     let read = |text: &str, sets: &[&str]| {
         let overrides =
@@ -260,7 +260,7 @@ fn both_directions_adds_opposite_links() {
 
 /// Tables and comparisons use the first studied link of every case, so all cases must study the same links.
 #[test]
-fn axes_that_change_studied_links_are_refused() {
+fn vary_that_changes_links_under_study_is_refused() {
     let vary = |axes: &str| read(&format!("{LOT}\n[vary]\n{axes}\n"));
     let renamed = read(&format!("{GRAPH}\n[vary]\ntopology.links.0.name = [\"core\", \"middle\"]")).unwrap_err();
     let line = GRAPH.lines().count() + 3;

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn ns2_accepts_first_arrival_and_starts_count() {
+    fn ns2_never_signals_first_arrival_above_minimum_threshold() {
         let mut spacing = Spacing::new(Rule::Ns2, false, None);
         assert_eq!(row(&mut spacing, None, 100), [0.0; 100]);
         assert_eq!((row(&mut spacing, Some(0.1), 1), spacing.count()), ([0.0].into(), 1.0));
