@@ -174,7 +174,10 @@ class Results:
         """One row per file or page that arrived."""
 
     def quantity(self, name: str) -> list[float]:
-        """A quantity, named as in claims and tables, of each run; NaN where a run does not have it."""
+        """The value of a quantity in each run; NaN where a run does not have it.
+
+        `name` is in the notation of docs/claims.md, such as `queue_pkts.mean` or `class.0.goodput_bps`.
+        """
 
     def queue_shares(self, label: str) -> list[list[float]]:
         """Fraction of time at each queue length, from 0 packets on, for each run with this label."""

@@ -3,7 +3,7 @@
 //! [`check_aqm`] runs a discipline with random arrivals, departures and ticks, and returns the first violation. Among
 //! its scenarios are a slow link, overload, buffers of zero and one packet, a clock that stands still, and idle times.
 //! [`settings`] draws random parameters. For benchmarks, [`churn`] is a steady load on a discipline, and [`marked`] a
-//! load on a marker.
+//! load on a threshold marker in front of drop-tail, or on a token bucket that colours packets IN or OUT.
 
 #[cfg(test)]
 pub(crate) mod by_hand;

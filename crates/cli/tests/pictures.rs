@@ -80,8 +80,10 @@ fn figure_added_to_a_scenario_needs_no_runs() {
     }
 }
 
+/// `forebay compare DIR DIR` pairs the runs of the directories by seed. It lists the keys of the scenarios whose values
+/// differ.
 #[test]
-fn compare_pairs_directories_by_seed_and_lists_differences() {
+fn compare_pairs_runs_and_names_differing_scenario_keys() {
     let place = Place::new("compare");
     place.run(&["run", "short.toml", "--runs", "3", "-o", "a", "-q"]).good();
     let set = ["--set", "topology.bottleneck.queue=30p"];

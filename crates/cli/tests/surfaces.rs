@@ -114,8 +114,9 @@ fn explain_knows_every_discipline() {
     }
 }
 
+/// `raqm_plus` is the discipline `raqm` with other defaults; `explain raqm_plus` shows these, and names `raqm`.
 #[test]
-fn explain_shows_the_defaults_of_a_variant() {
+fn explain_gives_raqm_plus_its_own_defaults() {
     let place = Place::new("variant");
     let json = place.run(&["explain", "raqm_plus", "--json"]).good().json();
     assert_eq!(json["variant_of"]["name"], "raqm");

@@ -46,7 +46,8 @@ pub(crate) fn params(bytes: &[u8]) {
     }
 }
 
-/// Recordings of packets and of frames, and delivery opportunity traces.
+/// Reads the input as a recording of packets, as one of video frames, and as a trace of the times at which a link can
+/// send a packet.
 pub(crate) fn traces(bytes: &[u8]) {
     for recorded in traces::read_all(bytes).into_iter().flatten() {
         assert!(recorded.items.is_sorted_by_key(|item| item.at), "items out of order");

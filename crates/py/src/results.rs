@@ -191,7 +191,8 @@ impl Results {
         Table::new(self.whole(py, table::completions)?)
     }
 
-    /// A quantity, named as in claims and tables, of each run; NaN where a run does not have it.
+    /// The value of a quantity in each run; NaN where a run does not have it. `name` is in the notation of
+    /// docs/claims.md, such as `queue_pkts.mean` or `class.0.goodput_bps`.
     fn quantity(&self, py: Python<'_>, name: &str) -> PyResult<Vec<f64>> {
         let wrong = |accepts: String| errors::argument("quantity", name, &accepts);
         let quantity = Quantity::parse(name).map_err(wrong)?;

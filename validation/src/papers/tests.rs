@@ -43,7 +43,7 @@ fn numbers<const N: usize>(line: &str, places: [usize; N]) -> [f64; N] {
 }
 
 #[test]
-fn dumbbell_gives_links_edges_and_hops() {
+fn dumbbell_gives_lines_for_links_jitter_and_routes() {
     let all = described(&case(ACCESS, "[[flows]]\nkind = \"ftp\"\ncount = 3\n")).unwrap();
     // The first flow's hosts are 1 and 0; 2 to 3 is the bottleneck, 4 to 5 its reverse.
     assert_eq!(all[..3], ["run 20 5", "nodes 8", "study 2 3 1000000 0.01"]);

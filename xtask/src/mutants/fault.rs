@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_ambiguous_faults_and_those_without_effect() {
+    fn refuses_ambiguous_faults_and_faults_that_change_nothing() {
         for block in ["a\n- a\n+ b", "none\n- zzz\n+ b"] {
             assert!(
                 fault(block).unwrap().apply(CODE).is_err_and(|what| what.contains("does not occur exactly once")),

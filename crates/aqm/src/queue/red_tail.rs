@@ -385,8 +385,10 @@ mod tests {
         (queue.port.level(SHORT).pkts(), queue.port.level(LONG).pkts())
     }
 
+    /// Section III: the rate of queue 1 is 0 if the queue is empty, and C1_min at a length below min_th1. From there on
+    /// it is C q1/max_th1, at most C1_max.
     #[test]
-    fn c1_follows_its_piecewise_formula() {
+    fn queue_1_rate_is_piecewise_linear_in_length() {
         let c1 = |q1| c1(q1, 3e6, (2e5, 2.25e6), (2_000.0, 30_000.0));
         assert_eq!(c1(0.0), 0.0);
         assert_eq!(c1(1_999.0), 2e5);

@@ -1,4 +1,5 @@
-//! A load on markers for benchmarks, like [`churn`](super::churn) for disciplines. The caller measures the time.
+//! A load on markers for benchmarks, like [`churn`](super::churn) for disciplines. The markers are the threshold marker
+//! in front of drop-tail, and the token bucket that colours packets IN or OUT. The caller measures the time.
 
 use alloc::boxed::Box;
 

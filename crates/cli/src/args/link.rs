@@ -32,7 +32,7 @@ through the outer link. Up means client to server. Arguments without up- or down
 Exit code: that of COMMAND, or 1 if timing was invalid or packets were lost outside the emulated link. Results are \
 kept in either case and state the reason.")]
 pub(crate) struct LinkArgs {
-    /// Rate, e.g. 50mbit (default: 1gbit if there is no trace).
+    /// Rate, e.g. 50mbit (default: 1gbit; with --trace, the times in its file at which a packet can leave).
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
     /// Propagation delay each way, e.g. 20ms.

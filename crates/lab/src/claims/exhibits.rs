@@ -62,7 +62,7 @@ pub struct Line {
     pub model: Option<String>,
     /// Name in the legend; default the contender or the model.
     pub label: Option<String>,
-    /// Values of the scenario's axes that select the runs, in addition to those of the figure.
+    /// Values of the keys that the scenario varies: they select the runs, in addition to those of the figure.
     #[serde(default, rename = "where")]
     pub at_points: Point,
     /// Quantity shown along y, in place of that of the figure.
@@ -104,7 +104,7 @@ pub struct Figure {
     /// Ids of the claims that the figure illustrates.
     #[serde(default)]
     pub claims: Vec<String>,
-    /// Values of the scenario's axes that select the runs.
+    /// Values of the keys that the scenario varies: they select the runs.
     #[serde(default, rename = "where")]
     pub at_points: Point,
     /// Link whose results it shows; default the first link under study.
@@ -168,7 +168,7 @@ pub struct Row {
     /// no results.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "numbers")]
     pub given: Vec<f64>,
-    /// Values of the scenario's axes that select the runs.
+    /// Values of the keys that the scenario varies: they select the runs.
     #[serde(default, rename = "where")]
     pub at_points: Point,
     /// Numbers printed in the paper, one per column; `nan` where there is none.
@@ -231,8 +231,8 @@ impl Line {
 }
 
 impl Figure {
-    /// Values of the scenario's axes for a line: those of the figure and of the line. Those of the line have
-    /// precedence.
+    /// Values of the keys that the scenario varies, for a line: those of the figure and of the line. Those of the line
+    /// have precedence.
     pub fn points_of(&self, line: &Line) -> Point {
         let mut all = self.at_points.clone();
         all.extend(line.at_points.clone());

@@ -122,10 +122,10 @@ pub struct Check {
     pub quantity: String,
     /// Contender; default the subject of the section.
     pub of: Option<String>,
-    /// Values of the scenario's axes that select the runs; default all runs.
+    /// Values of the keys that the scenario varies: they select the runs. Default all runs.
     #[serde(default, rename = "where")]
     pub at_points: Point,
-    /// Quantity on the x axis, for a check of a curve over all values of the axes.
+    /// Quantity on the x axis, for a check of a curve over all values of the keys that the scenario varies.
     pub against: Option<String>,
     /// Position on the x axis at which the curve is checked.
     pub at: Option<f64>,
@@ -137,7 +137,7 @@ pub struct Check {
     pub more_than: Option<String>,
     /// The quantity is divided by that of this contender, and the bound applies to the quotient.
     pub relative_to: Option<String>,
-    /// Values of the scenario's axes for the other contender, if they differ from those of this one.
+    /// Values of the keys that the scenario varies, for the other contender, if they differ from those of this one.
     #[serde(default)]
     pub there: Point,
     /// Minimum difference from the other contender's quantity.
@@ -221,7 +221,7 @@ pub enum Outcome {
 /// A check with its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
-    /// Description, and the values of axes.
+    /// Description, and the values of the keys that the scenario varies.
     pub what: String,
     /// Mean, or mean difference; `None` without a measurement.
     pub value: Option<f64>,
@@ -275,7 +275,7 @@ pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckR
     }
 }
 
-/// Result of the checks for a variant: another contender, other values of axes, or another scenario.
+/// Result of the checks for a variant: another contender, other values of the keys that vary, or another scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantResult {
     /// Name of the variant.

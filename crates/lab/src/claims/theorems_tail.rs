@@ -319,7 +319,8 @@ pub(crate) fn f19() -> (Verdict, Evidence) {
     verdict(checks, json!({ "f'(q_e) with S = 0.5, 1, 1.5 and 2 RTT": slopes }))
 }
 
-/// A random network whose round trips are equal, with its RTT at equilibrium, N W/C.
+/// The model `one`, but its N flows have the same round trip without queueing, and a random window W that is large
+/// enough for a queue. Also the round trip at equilibrium, N W/C with the link's rate C, in seconds.
 fn equal_delays(one: Loop, rng: &mut Rng) -> (Loop, f64) {
     let (sources, d) = (one.delays_s.len(), one.delays_s[0]);
     let window = one.capacity * d / sources as f64 * (1.01 + 4.0 * rng.uniform());

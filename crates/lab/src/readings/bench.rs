@@ -64,7 +64,7 @@ struct Experiment {
     /// For each dimension, the changes that this scenario accepts, each a path of a key or `PATH=VALUE`: as declared,
     /// and with the name of a group of flows in place of `*`.
     paths: Vec<Vec<(String, String)>>,
-    /// Arguments of `--set` that leave out those values of the scenario's axes (keys that vary) that no check uses.
+    /// Arguments of `--set` that leave out those values of the keys that the scenario varies that no check uses.
     fixed: Vec<String>,
 }
 

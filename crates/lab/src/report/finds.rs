@@ -14,7 +14,7 @@ use super::each_run::at_link;
 pub(super) struct Want {
     /// The contender as the scenario writes it.
     of: String,
-    /// Only runs with these values of the scenario's axes (keys that vary) count.
+    /// Only runs with these values of the keys that the scenario varies count.
     at_points: Point,
     link: Option<String>,
     what: What,
@@ -53,7 +53,7 @@ pub(super) struct Finds {
     asked: Vec<(Want, Vec<Find>)>,
 }
 
-/// What was found for an item in the runs of one case, which is a combination of the values of the axes.
+/// What was found for an item in the runs of one case (combination of values of the keys that the scenario varies).
 pub(super) struct AtCase<'a> {
     pub(super) axes: &'a Point,
     pub(super) seen: Vec<&'a Seen>,

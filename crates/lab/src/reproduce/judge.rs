@@ -84,17 +84,18 @@ pub fn verdict(results: &[CheckResult]) -> Verdict {
 }
 
 impl<'a> Runs<'a> {
-    /// All runs of `plan`.
+    /// All runs of `plan`, the experiment: every discipline, with every combination of values of the keys that vary.
     pub fn new(plan: &'a Plan, records: &'a [RunRecord], provisional: bool) -> Self {
         Self { plan, groups: groups(plan, records), point: Point::new(), provisional }
     }
 
-    /// Restricts checks to the cases with these values of axes. Values in a check take precedence.
+    /// Restricts checks to the runs with these values of the keys that the scenario varies. Values in a check take
+    /// precedence.
     pub fn at(self, point: &Point) -> Self {
         Self { point: point.clone(), ..self }
     }
 
-    /// Whether the scenario has the points of the axes that the check names.
+    /// Whether the scenario has the values of varied keys that the check names.
     pub fn has_points_of(&self, check: &Check) -> bool {
         [&check.at_points, &check.there].into_iter().all(|point| self.cases(point).is_ok())
     }
@@ -245,7 +246,7 @@ impl<'a> Runs<'a> {
         if cases.is_empty() { Err(format!("no case of the scenario has {point:?}")) } else { Ok(cases) }
     }
 
-    /// The contender that the scenario writes as `template`, with the values of axes filled in.
+    /// The contender that the scenario writes as `template`, with the values of varied keys filled in.
     fn group(&self, case: usize, template: &str) -> Result<&Group<'a>, String> {
         let it = &self.plan.cases[case];
         let text = it.axes.iter().fold(template.to_string(), |text, (k, v)| text.replace(&format!("{{{k}}}"), v));

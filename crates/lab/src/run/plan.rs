@@ -14,7 +14,8 @@ use crate::results::record::{self, RunRecord};
 use crate::results::summary::Shown;
 use crate::scenario::{Case, Found, InputError};
 
-/// The cases of a scenario file, with the seeds of their runs.
+/// The runs that a command asked for: every case of a scenario file (combination of values of the keys that vary) with
+/// every contender (compared discipline) and seed.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Cases; at least one.
@@ -25,7 +26,7 @@ pub struct Plan {
     pub revision: String,
 }
 
-/// One run of a plan.
+/// One of the runs that a command asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Job {
     /// Index of the case.

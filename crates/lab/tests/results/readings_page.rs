@@ -68,7 +68,8 @@ fn reading(number: usize, best: &BestReading) -> String {
         let printed = printed.filter(|it| it.verdict != Verdict::Reproduced && it.checks.printed_hold());
         let printed: Vec<String> = printed.map(|it| it.id.clone()).collect();
         text += &format!(
-            "   With {} fresh seeds: holds {}; only what is printed holds {}; inconclusive {}.\n",
+            "   With {} seeds that the search did not use, all checks hold for {}; only the checks that the paper \
+             prints hold for {}; inconclusive: {}.\n",
             confirmed.seeds,
             list(&ids(Verdict::Reproduced)),
             list(&printed),
@@ -106,7 +107,12 @@ fn results(paper: &Paper) -> String {
     text.extend(found.best.iter().enumerate().map(|(at, best)| reading(at + 1, best)));
     let matter = found.sensitivity.iter().filter(|it| it.index >= 0.01);
     let matter: Vec<String> = matter.map(|it| format!("{} {}", it.dimension, significant(it.index, 2))).collect();
-    text += &format!("\nDimensions by first-order index of the distance from the paper: {}.\n", list(&matter));
+    text += &format!(
+        "\nA reading has a distance from the claims: how far the measured values are from the bounds of the checks. \
+         Each number is the part of the variance of this distance, over the sample, that the value of one dimension \
+         (setting) alone explains (first-order Sobol index; below 0.01 not shown): {}.\n",
+        list(&matter)
+    );
     for conflict in &found.conflicts {
         text += &format!("\nNo tried reading has all of: {}.\n", conflict.join(", "));
     }

@@ -15,7 +15,7 @@ use super::reports::Block;
 pub(super) struct Scoreboard {
     /// Packets that the receiver has selectively acknowledged.
     sacked: BitRing,
-    /// The three highest packets reported, highest first.
+    /// The three highest selectively acknowledged packets, highest first.
     highest: [u32; 3],
     /// Every hole below this packet number is lost.
     lost_below: u32,
@@ -31,15 +31,17 @@ pub(super) struct Scoreboard {
     timeout_point: u32,
 }
 
-/// What counts as a miss of an unreported packet. Three misses make it lost.
+/// Which event counts as a sign that a hole (a packet that is not selectively acknowledged) is lost. Three signs make
+/// it lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Misses {
-    /// Packets reported above it (RFC 6675).
+    /// Each packet above the hole that is selectively acknowledged (RFC 6675).
     Packets,
-    /// Acknowledgements that report something new above it (RFC 9260 section 7.2.4).
+    /// Each acknowledgement that selectively acknowledges a new packet above the hole (RFC 9260 section 7.2.4).
     Acknowledgements,
-    /// Like `Acknowledgements`, but this acknowledgement counts for every hole below the highest packet reported. RFC
-    /// 9260 prescribes this in fast recovery for an acknowledgement that advances the cumulative acknowledgement.
+    /// Like `Acknowledgements`, but this acknowledgement is a sign for every hole below the highest selectively
+    /// acknowledged packet. RFC 9260 prescribes this in fast recovery for an acknowledgement that advances the
+    /// cumulative acknowledgement.
     AllBelow,
 }
 

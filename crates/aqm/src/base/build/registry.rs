@@ -373,12 +373,14 @@ mod tests {
     use alloc::string::String;
     use alloc::vec::Vec;
 
+    /// The error message for a text of a discipline, such as `msc q_ref=20 preset=paper`. `preset=NAME` selects a named
+    /// set of parameter values.
     fn error(text: &str) -> String {
         Spec::parse(text).map_or_else(|error| error.to_string(), |spec| panic!("{}", spec.canonical()))
     }
 
     #[test]
-    fn preset_must_come_first() {
+    fn preset_must_precede_the_other_parameters() {
         let late = "preset: found 'q_ref=20 preset=paper', expected preset=paper q_ref=20 (preset=... goes first)";
         assert_eq!(error("msc q_ref=20 preset=paper"), late);
         assert!(error("pfifo ecn=on preset=ns2").contains("goes first"));

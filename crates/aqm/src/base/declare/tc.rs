@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn synopsis_shows_the_value_of_each_argument() {
+    fn usage_line_lists_tc_arguments_with_value_types() {
         let line = "x [limit PACKETS] target TIME [quantum BYTES] [rehash MS] [beta NUMBER] [least BYTES] \
                     [share PERCENT] [p NUMBER] [twice TIME] [ecn] [split_gso] [memory_limit BYTES] \
                     [bandwidth RATE|PERCENT]";

@@ -1,4 +1,4 @@
-//! Recordings of sizes at times, and their replay.
+//! Recordings of the times and sizes of packets or video frames, and their replay.
 
 use std::sync::Arc;
 
