@@ -45,12 +45,13 @@ fn passages(tree: &Tree, of: impl Fn(&File) -> bool, find: fn(&str) -> Vec<(usiz
     tree.files().filter(|file| of(file)).flat_map(found).collect()
 }
 
-/// The headings over line `at` of a page, and the lines of the section above it.
+/// The opening of a page, the heading over line `at`, and the lines of the section above it.
 fn above_in_page(lines: &[&str], at: usize) -> Vec<String> {
-    let heading = |mark: &str| lines[..at].iter().rposition(|line| line.starts_with(mark));
-    let begin = heading("## ").or(heading("# ")).map_or(0, |line| line + 1).max(at.saturating_sub(EACH));
-    let headings = [heading("# "), heading("## ")].into_iter().flatten().map(|line| &lines[line]);
-    headings.chain(&lines[begin..at]).filter(|line| !line.is_empty()).map(|line| (*line).to_string()).collect()
+    let section = lines[..at].iter().rposition(|line| line.starts_with("## "));
+    let begin = section.map_or(1, |line| line + 1).max(at.saturating_sub(EACH)).min(at);
+    let opening = lines[..begin].iter().take_while(|line| !line.starts_with("## ")).take(EACH);
+    let above = opening.chain(section.map(|line| &lines[line])).chain(&lines[begin..at]);
+    above.filter(|line| !line.is_empty()).map(|line| (*line).to_string()).collect()
 }
 
 /// The first paragraph of the file, the command of arguments, the item around line `at`, and the lines above.
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(above_in_code(&code, 3), ["//! A.", "/// B.", "struct C {"]);
         let command = ["/// B.", "C(D),", "struct D {", "    /// E.", "    e: u8,"];
         assert_eq!(above_in_code(&command, 3), ["/// B.", "struct D {"]);
-        assert_eq!(above_in_page(&["# a", "f", "## b", "", "c", "", "e"], 6), ["# a", "## b", "c"]);
+        assert_eq!(above_in_page(&["# a", "f", "## b", "", "c", "", "e"], 6), ["# a", "f", "## b", "c"]);
         assert_eq!(paragraphs("# a\n\nb\nc\n```sh\nd\n```\n| e |\n"), [(3, "b\nc".to_string())]);
     }
 }

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::base::tally::Tally;
-use crate::base::{program, tree};
+use crate::base::{program, tally::Tally, tree};
 
 /// The recorded verdicts: id to verdict, one file per paper. A pattern for git.
 pub(crate) const EXPECTED: &str = "papers/*/expected-quick.json";
