@@ -150,8 +150,8 @@ pub struct Graded {
     pub reading: Option<ReadingFound>,
 }
 
-/// The grade of a claim from the results of its checks and from what the search of readings found; `None` if there was
-/// no search.
+/// The grade of a claim, from the results of its checks and from `searched`, what the search of other readings found.
+/// `searched` is `None` if there was no search.
 pub fn grade(claim: &Claim, results: &[CheckResult], searched: Option<&Searched>) -> Graded {
     let of = |grade, reason: String| Graded { grade, reason, reading: None };
     if let Some(reason) = &claim.contradicted {
