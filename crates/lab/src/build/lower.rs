@@ -14,7 +14,7 @@ use crate::figures::class_column::ClassColumn;
 use crate::figures::flow_column::FlowColumn;
 use crate::scenario::{Arrivals, Class, FlowGroup, Marker, Part, Per, Scenario};
 
-/// Rows of the recorded series in a run of up to 1000 s.
+/// Rows of each recorded time series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
 /// Longest time between two rows. Settling times are computed from at least one row per second.
 const LONGEST_SAMPLE: Span = Span::from_millis(1000);
@@ -45,7 +45,8 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
 }
 
 /// The flows (indices in `flows`) of each time series that the scenario requests: all flows of a group, or one of them.
-/// `numbers`: the number of each flow in its group; a flow with several active windows or parts has several entries.
+/// `numbers`: the number of each flow in its group. A flow with several active windows, or whose recording has several
+/// service classes, has several entries.
 fn tracks(scenario: &Scenario, flows: &[FlowSpec], numbers: &[u32]) -> Vec<Vec<usize>> {
     let of_group = |name: &str| {
         let number = scenario.flows.iter().position(|group| group.name == name);

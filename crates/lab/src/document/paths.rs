@@ -37,8 +37,8 @@ pub(crate) fn covers(path: &[String], deeper: &[String]) -> bool {
     path.len() <= deeper.len() && path.iter().zip(deeper).all(meet)
 }
 
-/// The value at `segment` of `node`, which is the value of the key `of`. Creates it if it is missing; `rest` is the path
-/// below it.
+/// The value at `segment` of `node`, which is the value of the key `of`. Creates it if it is missing; `rest` is the
+/// path below it.
 fn step<'a>(
     node: &'a mut Node,
     of: &str,
@@ -83,7 +83,8 @@ fn step<'a>(
 /// Keys whose value is a text or a number, or a table.
 const VALUE_OR_TABLE: [&str; 6] = ["lifetime", "loss", "rtt", "size", "start", "think"];
 
-/// What is created before the path `rest` is set in it: a list if the path begins with the number of its first item.
+/// The empty list or table that is created so that the path `rest` can be set in it: a list if the path begins with the
+/// number of a first item.
 fn empty(rest: Option<&str>) -> Value {
     let first = rest.and_then(|rest| rest.split('.').next());
     if first.is_some_and(|first| first.trim() == "0") { Value::List(Vec::new()) } else { Value::Table(Vec::new()) }
