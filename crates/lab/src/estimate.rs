@@ -133,8 +133,8 @@ fn datagrams(flow: &FlowSpec, secs: f64) -> f64 {
     }
 }
 
-/// The estimate of all runs of a plan, `jobs` at a time: memory of the concurrent runs or of their report, whichever is
-/// larger, and time until the last run ends.
+/// The estimate of all runs that a command asked for (a plan), `jobs` at a time: memory of the concurrent runs or of
+/// their report, whichever is larger, and time until the last run ends.
 pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
     let seed = plan.seeds.first().copied().unwrap_or(1);
     let of_case = |case: &Case| {

@@ -61,7 +61,8 @@ fn tracks(scenario: &Scenario, flows: &[FlowSpec], numbers: &[u32]) -> Vec<Vec<u
 }
 
 /// Sets the bundle of each flow, the number of its class of traffic in results. It is the flow's service class if any
-/// flow has a class other than 0 or there are more than 256 groups. Otherwise it is the number of the flow's group.
+/// flow has a service class other than 0 or there are more than 256 groups. Otherwise it is the number of the flow's
+/// group.
 fn bundle(flows: &mut [FlowSpec]) {
     let by_class = flows.iter().any(|flow| flow.class != 0 || flow.group > u32::from(u8::MAX));
     flows.iter_mut().for_each(|flow| flow.bundle = if by_class { flow.class } else { flow.group as u8 });
@@ -83,7 +84,8 @@ struct Builder<'a> {
 enum Owner {
     /// A flow or a host of one group: the number of the group, then the number of the flow or host.
     Group(u32, usize),
-    /// A host, for all groups whose markers are equal: the number of the host, the rate in bit/s, the burst in bytes.
+    /// A host, for all groups of flows whose token buckets have equal parameters: the number of the host, the rate in
+    /// bit/s, the burst in bytes.
     Edge(usize, u64, u64),
 }
 

@@ -125,8 +125,8 @@ fn no_item(names: &[Option<String>], segment: &str, place: &Place, key: &str) ->
 }
 
 /// Name of each table in the list of the key `of`: its `name`, or else the default. The default is `b1`, `b2` ... for
-/// bottlenecks, `FROM-TO` for the links of a graph, and else the kind. Repeated kinds get a number: `ftp`, `ftp-2`,
-/// `ftp-3`.
+/// bottlenecks, `FROM-TO` for the links of a graph, and else the value of its key `kind`. Repeated kinds get a number:
+/// `ftp`, `ftp-2`, `ftp-3`.
 pub(crate) fn names(of: &str, items: &[Node]) -> Vec<Option<String>> {
     let text = |node: &Node, key: &str| node.get(key).and_then(Node::text).map(str::to_string);
     let given = |node: &Node| text(node, "name");

@@ -1,5 +1,6 @@
 //! The `compare` part of `summary.json`: means of the contenders (compared disciplines), and differences from the first
-//! one. A case is a combination of the values of the axes, which are the keys that vary.
+//! one. A case is a combination of the values of the axes, which are the keys that vary. A class of traffic is a group
+//! of flows, or a service class.
 
 use std::collections::BTreeMap;
 

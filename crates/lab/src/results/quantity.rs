@@ -263,7 +263,8 @@ const fn offered(c: &ClassSummary) -> f64 {
     c.offered_pkts as f64
 }
 
-/// Number of dropped packets. It is computed from the loss ratio and rounded, because records lack this number.
+/// Number of dropped packets. It is computed from the loss ratio and rounded, because the stored results lack this
+/// number.
 fn dropped(c: &ClassSummary) -> f64 {
     (c.loss_ratio * offered(c)).round()
 }

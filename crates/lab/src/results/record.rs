@@ -1,6 +1,7 @@
-//! Results of one run, made from what the simulator returns. The names of the fields are those in `summary.json` and in
-//! the other files of results. A contender is a compared discipline; axes are the keys that vary between runs, and a
-//! case is a combination of their values. A link under study is a link whose results are recorded.
+//! The record of a run: its results, made from what the simulator returns. The names of the fields are those in
+//! `summary.json` and in the other files of results. A contender is a compared discipline; axes are the keys that vary
+//! between runs, and a case is a combination of their values. A link under study is a link whose results are recorded.
+//! A class of traffic is a group of flows, or a service class.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::packet::Colour;

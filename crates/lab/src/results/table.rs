@@ -1,5 +1,5 @@
 //! Tables of results as Parquet: columns of numbers and texts, Snappy-compressed. A probe is an internal variable of a
-//! discipline that is recorded as a time series.
+//! discipline that is recorded as a time series. A class of traffic is a group of flows, or a service class.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -314,7 +314,7 @@ pub fn jobs_on_disk(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> 
     Ok(jobs)
 }
 
-/// The record of a job of [`jobs_on_disk`]; `None` if it is from another build or not complete.
+/// The stored results of a job of [`jobs_on_disk`]; `None` if it is from another build or not complete.
 pub fn read_run(dir: &Path, meta: &RunMeta, job: Job) -> Option<RunRecord> {
     let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
     let shard = Shard::read(&text)?;

@@ -77,7 +77,7 @@ fn other_runs(axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
     Ok(())
 }
 
-/// SHA-256 of everything that affects the runs of a scenario and their records: not titles and labels, nor
+/// SHA-256 of everything that affects the runs of a scenario and their results: not titles and labels, nor
 /// disciplines that `[compare]` replaces.
 fn essence(scenario: &Scenario) -> [u8; 32] {
     let mut bare = Scenario { title: String::new(), ..scenario.clone() };
