@@ -1,6 +1,8 @@
 //! TCP on one link, linearised at its equilibrium, after Misra, Gong and Towsley but without their simplifications.
 //!
-//! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = N W/R - C, R = q/C + T. Units: packets and seconds.
+//! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = N W/R - C, R = q/C + T. W: window; R: round-trip time; p: signal
+//! probability; q: queue; N: number of flows; C: link rate; T: round-trip time without queueing. Units: packets and
+//! seconds.
 
 use num_complex::Complex64;
 
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn equilibrium_matches_the_worked_example() {
+    fn equilibrium_matches_example_of_hollot_et_al() {
         let rest = example(60.0);
         assert!((rest.window() - 15.375).abs() < 1e-9 && (rest.p() - 0.008_461).abs() < 1e-6);
     }
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn pi_example_has_margins_of_its_design_rule() {
+    fn pi_controller_of_hollot_has_its_design_margins() {
         // w_g = 0.53, phase margin 90 - w_g R - atan(w_g R) = 75 degrees, with their simpler plant.
         let found = margins(&|w| pi(w) * example(60.0).near().answer(w).queue, 1, 1e-4, 1e3);
         assert!(found.is_stable());
