@@ -329,7 +329,7 @@ impl Solution {
 mod tests {
     use super::*;
 
-    /// The AAQM paper's four kinds of traffic (video, multimedia, www, ftp), with our rates.
+    /// The AAQM paper's four kinds of traffic (video, multimedia, www, ftp), with rates that we chose.
     fn kinds() -> Mmpp {
         Mmpp::together(&[
             Mmpp::two_state([0.5, 0.5], [260.0, 140.0]),

@@ -25,7 +25,7 @@ pub struct Fluid {
     pub limit: f64,
     /// Are signals drops? Then signalled packets do not enter the queue.
     pub drops: bool,
-    /// The flows; at least one kind.
+    /// The flows; at least one group with equal round-trip times.
     pub flows: Vec<Flows>,
 }
 

@@ -17,7 +17,7 @@ pub struct Flows {
     pub rtt_s: f64,
 }
 
-/// Flows of one or several kinds on one link, at a given equilibrium.
+/// Flows on one link, in groups with equal round-trip times, at a given equilibrium.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpLoop {
     /// C: throughput at equilibrium in packets per second; the link rate, unless the AQM keeps the link below full
@@ -25,7 +25,7 @@ pub struct TcpLoop {
     pub capacity: f64,
     /// Are signals drops? Then signalled packets do not enter the queue.
     pub drops: bool,
-    /// The flows; at least one kind.
+    /// The flows; at least one group with equal round-trip times.
     pub flows: Vec<Flows>,
 }
 
@@ -55,7 +55,7 @@ pub struct Answer {
 }
 
 impl TcpLoop {
-    /// Window of a flow in packets. It is the same for all kinds, because they receive the same signals.
+    /// Window of a flow in packets. It is the same for all flows, because they receive the same signals.
     pub fn window(&self) -> f64 {
         libm::sqrt(2.0 / self.p())
     }

@@ -150,7 +150,7 @@ impl Mark {
         Self(self.0 & !Self::OUT | if colour.bits() == Colour::Out.bits() { Self::OUT } else { 0 })
     }
 
-    /// The colour that a marker wrote; IN without a marker.
+    /// The colour that a token bucket at the edge of the network wrote; IN if there is none.
     #[inline]
     pub const fn colour(self) -> Colour {
         if self.0 & Self::OUT == 0 { Colour::In } else { Colour::Out }

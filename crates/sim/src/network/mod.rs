@@ -210,7 +210,7 @@ pub struct FlowSpec {
     pub ecn: Ecn,
     /// Source-destination pair, for disciplines that hash it.
     pub pair: u32,
-    /// The marker that its data passes when it leaves the host.
+    /// The token bucket that colours its data IN or OUT when it leaves the host.
     pub marker: Option<MarkerId>,
 }
 
