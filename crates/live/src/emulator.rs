@@ -56,7 +56,8 @@ pub struct Outcome {
     pub faults: Vec<String>,
 }
 
-/// Chooses the [`Way`] of a frame that arrived at an end (0 client, 1 server). `None`: the frame bypasses the links.
+/// Chooses the [`Way`] (route) of a frame that arrived at an end (0 client, 1 server). `None`: the frame bypasses the
+/// links.
 pub type Router<'a> = dyn Fn(usize, &[u8]) -> Option<Way> + 'a;
 
 struct Emulator<'a> {

@@ -42,7 +42,7 @@ pub struct Order {
     pub limit: Option<Limit>,
     /// Typical packet size in bytes, link-layer header included.
     pub packet: u32,
-    /// The control law; droptail for none.
+    /// The control law; `droptail`: none.
     pub spec: Spec,
     /// The actuator; `None`: the first that works.
     pub actuator: Option<Kind>,
@@ -119,8 +119,8 @@ fn find(device: &str) -> Result<(String, u32), Fault> {
     })
 }
 
-/// Attaches to the device. `note` receives messages for the user: that leftovers of an earlier attachment were removed,
-/// or that an actuator did not work.
+/// Attaches the law to the device. `note` receives messages for the user: that leftovers of an earlier attachment were
+/// removed, or that an actuator did not work.
 pub fn begin(order: &Order, note: &mut dyn FnMut(&str)) -> Result<Attachment, Fault> {
     check(order)?;
     let law = order.law()?;

@@ -31,7 +31,7 @@ const EVERY: Duration = Duration::from_millis(50);
 /// Lifetime of the watchdog's set element after a renewal.
 const LASTS: &str = "1s";
 
-/// State shared by the daemon and the renewal thread.
+/// State shared by the daemon and the thread that renews the rule.
 struct Shared {
     p: f64,
     counters: Counters,
@@ -41,7 +41,7 @@ struct Shared {
     over: bool,
 }
 
-/// The rules of an attachment and the thread that renews them.
+/// The rules for a device, and the thread that renews the one with the random number.
 pub(in crate::attach) struct Nft {
     shared: Arc<Mutex<Shared>>,
     thread: Option<JoinHandle<()>>,
@@ -120,7 +120,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 }
 
 impl Rules {
-    /// Renews the rule and reads the counters until the attachment ends.
+    /// Renews the rule and reads the counters, until [`Nft`] is dropped or two renewals in a row fail.
     fn renew(&self, shared: &Mutex<Shared>) {
         let mut next = Instant::now();
         let mut missed = false;
