@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernel_and_simulator_agree_if_relative_difference_is_small() {
+    fn kernel_and_simulator_agree_within_tolerances() {
         assert_eq!(agree([100.0, 131.0], [0.01, 0.005]), [true, true]);
         assert_eq!(agree([100.0, 150.0], [0.01, 0.0049]), [false, false]);
         assert_eq!(agree([1.0, 9.0], [0.0, 1e-5]), [true, true]);
