@@ -77,7 +77,7 @@ Towsley and Kurose).
 
 ![Send rate against loss](pictures/throughput.svg)
 
-## Where they should agree
+## Where formulas and simulation should agree
 
 This section was written before the first result; the numbers of seeds and seconds were chosen after it, only by the
 half-widths. W is the window at a loss, in packets. In the formulas W = sqrt(8 / 3bp), where b is the number of packets
@@ -107,7 +107,7 @@ const FOUND: &str = "
 ## Results
 
 - The formula is within 10 % of the simulation for all figures in bold. Among these, NewReno and SACK exceed PFTK by 3
-  to 8 %. The section above explains 7 % of this.
+  to 8 %. The section *Where formulas and simulation should agree* explains 7 % of this.
 - No figure above 1 % loss is bold. There the assumptions of the formulas do not hold; the figures are for comparison
   only.
 - Reno is within 3 % of PFTK's full model up to 2 % loss, although the assumptions of the model do not hold there. Reno
