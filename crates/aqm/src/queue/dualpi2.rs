@@ -68,7 +68,7 @@ params! {
     }
 }
 
-/// Smallest automatic tupdate, so that time advances between updates. Ours.
+/// Smallest automatic tupdate, so that time advances between updates: our choice.
 const SHORTEST: Span = Span::from_micros(1);
 
 /// State of DualPI2.
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn min_backlog_prevents_coupled_but_not_step_marks() {
+    fn below_min_backlog_only_sojourn_time_causes_marks() {
         let marks = |settings: &str| {
             let mut queue = queue(&alloc::format!("toss=random alpha=50 beta=0 {settings}"));
             (0..10).for_each(|_| queue.arrive(packet(Ecn::Ect1), at(0)));

@@ -222,7 +222,7 @@ impl Discipline for Wrr {
     }
 }
 
-/// The probe `name` of RED, for the class of the latest arrival.
+/// The internal variable (probe) `name` of the RED of the latest arrival's class.
 fn of_red(wrr: &Wrr, name: &str) -> f64 {
     let index = Red::PROBES.iter().position(|probe| probe.name == name);
     index.map_or(f64::NAN, |index| wrr.classes[wrr.latest].probe(index))
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_of_class_starts_at_empty_dequeue() {
+    fn class_is_idle_once_dequeue_finds_it_empty() {
         let mut queue = queue("w_q=0.5 min_th=50 max_th=60");
         let avg = |queue: &Queue<Wrr>| of_red(queue.discipline(), "avg");
         (0..3).for_each(|_| queue.arrive(packet(0, 1000), at(0)));
