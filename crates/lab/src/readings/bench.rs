@@ -25,7 +25,7 @@ use crate::scenario::{Overrides, Scenario};
 /// The result of a claim under a reading.
 #[derive(Clone, Copy, Default, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClaimScore {
-    /// Numbers of checks: all checks, those that hold, and those that the paper prints.
+    /// Numbers of checks: all, those that hold, and those whose bound or comparison the paper prints.
     pub checks: Checks,
     /// How far the claim is from holding: the mean over its checks of 0 for a check that holds, and 0.5 to 1 for one
     /// that does not, the more the further the measured value is from the bound.
@@ -53,7 +53,7 @@ pub struct ClaimVerdict {
     pub id: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Numbers of checks: all checks, those that hold, and those that the paper prints.
+    /// Numbers of checks: all, those that hold, and those whose bound or comparison the paper prints.
     pub checks: Checks,
 }
 
