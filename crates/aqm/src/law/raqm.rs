@@ -89,7 +89,7 @@ params! {
     pub struct Params {
         /// Reference queue length of the queue-dependent mode.
         q0: Depth = Depth::Packets(50.0), in 1.0 ..= 1e9, "q_0", "section 3.1";
-        /// Whether the queue scales p.
+        /// Whether the queue length scales p.
         mode: Mode = Mode::QueueDependent, in 0.0 ..= 1.0, "", "section 2.3";
         /// Gain as m = alpha r0 (stable for 0 < m < 4), or adaptive.
         alpha: Gain = Gain::Adaptive, in 1e-6 ..= 4.0, "alpha r_0", "section 2.4";

@@ -49,7 +49,8 @@ params! {
         overload: Overload = Overload::Drop, in 0.0 ..= 1.0, "", "RFC 9332 section 4.2.3; Linux: drop_overload";
         /// overload=drop: Classic probability from which ECN is disabled in the C queue; auto: min(1/k^2, 1).
         p_cmax: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "p_Cmax", "RFC 9332 Figure 2 and Appendix A.2";
-        /// A packet is not signalled because of p' if both queues together hold fewer bytes after its departure.
+        /// A packet is not signalled because of p' if both queues together hold fewer bytes than this after its
+        /// departure.
         min_backlog: Bytes = Bytes(0), in 0.0 ..= 1e9, "2 MTU", "Linux; RFC 9332 Appendix A.1 mentions it";
         /// Scheduler that limits the L queue's priority.
         scheduler: Scheduler = Scheduler::Wrr, in 0.0 ..= 1.0, "", "RFC 9332 Appendix A.2 and section 4.2.2";

@@ -47,7 +47,7 @@ params! {
         max_th: Depth = Depth::Packets(8.0), in 0.0 ..= 1e9, "max_th", "section 4.6";
         /// Probability at max_th.
         max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "section 4.6";
-        /// Weight of a new queue sample in the average; auto: ns-2's for the full link rate.
+        /// Weight of a new queue sample in the average; auto: as ns-2 computes it for the full link rate.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "ns-2.35 q_weight_ = -1; not printed";
         /// Above max_th the probability rises to 1 at 2 max_th; off: it jumps to 1.
         gentle: bool = true, in 0.0 ..= 1.0, "gentle", "ns-2.35 default; not printed";

@@ -115,7 +115,7 @@ pub struct Typed {
     pub word: String,
     /// The text of the value; empty for a flag.
     pub value: String,
-    /// The parsed value, in the unit of its form.
+    /// The parsed value, in the unit of its format ([`Form`]).
     pub number: f64,
 }
 
