@@ -178,7 +178,7 @@ pub trait Design: Sized {
         None
     }
 
-    /// The shares of the link that the discipline enforces for service classes in a common queue, for fluid models.
+    /// The shares of the link that the discipline enforces for service classes in a common queue, for `forebay theory`.
     /// `None` if there are none.
     fn shares(_params: &Self::Params, _link: &Link) -> Option<Shares> {
         None
