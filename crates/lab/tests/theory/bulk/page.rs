@@ -75,7 +75,7 @@ packets sent per second, retransmissions included: means ± half-width of the 95
 (`crates/theory/src/tcp.rs`): the square-root law, and the approximate and the full model of PFTK (Padhye, Firoiu,
 Towsley and Kurose).
 
-![Send rate against loss](pictures/throughput.svg)
+![Send rate of TCP against packet loss, measured and by the formulas](pictures/throughput.svg)
 
 ## Where formulas and simulation should agree
 
@@ -106,16 +106,16 @@ and Ott for random losses, instead of 1.22.
 const FOUND: &str = "
 ## Results
 
-- The formula is within 10 % of the simulation for all figures in bold. Among these, NewReno and SACK exceed PFTK by 3
-  to 8 %. The section *Where formulas and simulation should agree* explains 7 % of this.
+- For all figures in bold the formula is within 10 % of the simulated rate. Among these, NewReno and SACK exceed PFTK by
+  3 to 8 %. The section *Where formulas and simulation should agree* explains 7 % of this.
 - No figure above 1 % loss is bold. There the assumptions of the formulas do not hold; the figures are for comparison
   only.
 - Reno is within 3 % of PFTK's full model up to 2 % loss, although the assumptions of the model do not hold there. Reno
   has fewer timeouts than the model, and a slow start after each timeout, which the model leaves out. We did not
   separate the two effects.
-- From 0.5 to 5 % loss NewReno and SACK are faster than PFTK, which models Reno's timeouts; the last column has their
-  numbers. With b = 1 they are within 6 % of the square-root law up to 1 % loss. Above that they are slower, because
-  windows become too small for three duplicate acknowledgements.
+- From 0.5 to 5 % loss NewReno and SACK are faster than PFTK, which models Reno's timeouts; the last column of the
+  tables has the numbers of timeouts. With b = 1 they are within 6 % of the square-root law up to 1 % loss. Above that
+  they are slower, because windows become too small for three duplicate acknowledgements.
 - At 10 % loss Reno times out as often as in PFTK, but each timeout lasts longer. A doubled timer stays doubled until a
   packet that was sent only once is acknowledged (Karn's rule, RFC 6298 section 5). In the model the first
   retransmission that arrives resets the timer. If the timer is not doubled, neither in the simulator nor in the full
