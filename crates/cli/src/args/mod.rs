@@ -258,7 +258,8 @@ pub(crate) struct ReadingsArgs {
 
 The search varies all numeric parameters of the discipline that --aqm does not set; for pi it starts at preset=tuned, \
 its design rule. With --vary, the aims must hold at every combination of the values. A queue aim is also checked in \
-simulation; margins are properties of the model only. Exit code 1 if an aim is not met.")]
+simulation; margins are properties of the model only. If no parameters meet the aims in the model, nothing is \
+simulated, and the exit code is 2.")]
 pub(crate) struct TuneArgs {
     /// Aim: queue<=20ms or queue<=50p (packets), delay-margin>=50ms, phase-margin>=45 (degrees), gain-margin>=2
     /// (ratio); repeatable, and all must be met.
