@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permission_errors_have_their_own_exit_code() {
+    fn permission_and_full_disk_errors_have_different_exit_codes() {
         let exit = |kind: ErrorKind| Failure::from(StoreError::Io { path: "out".into(), error: kind.into() }).exit();
         assert_eq!(exit(ErrorKind::PermissionDenied), Exit::Unavailable);
         assert_eq!(exit(ErrorKind::ReadOnlyFilesystem), Exit::Unavailable);

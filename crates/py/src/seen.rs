@@ -104,7 +104,8 @@ const fn word(ecn: Ecn) -> &'static str {
     }
 }
 
-/// The queue state at a call for a packet or a tick. It counts neither this packet nor the packet in transmission.
+/// The queue state when a discipline is called for a packet or a tick (timer event). It counts neither this packet nor
+/// the packet in transmission.
 #[pyclass(frozen, get_all, module = "forebay._native")]
 pub struct Level {
     /// Backlog, packets.

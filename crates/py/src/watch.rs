@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_millis(50);
 /// How long user code may continue after Ctrl-C. Then KeyboardInterrupt is raised in it.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A call from Python: the state that the threads share which work for it.
+/// A call from Python: the state shared by the threads that do its work.
 #[derive(Default)]
 pub(crate) struct Call {
     /// Set to stop the work.
@@ -126,7 +126,7 @@ impl Drop for Working {
     }
 }
 
-/// Call before running user code in this thread.
+/// To be called before user code runs in this thread. The result must exist as long as the code runs.
 pub(crate) fn working(py: Python<'_>) -> Working {
     let mine = MINE.with_borrow(Clone::clone);
     if let Some(call) = &mine {

@@ -189,7 +189,7 @@ fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     Ok(told(plan, job, &net, outcome, &found))
 }
 
-/// The record of a run on the kernel, and by how much frames were late, for the process that started this one.
+/// The results of a run on the kernel, and by how much frames were late, for the process that started this one.
 fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -> Told {
     let case = &plan.cases[job.case];
     let contender = &case.scenario.compare[job.contender];
@@ -248,7 +248,7 @@ fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, fou
     }
 }
 
-/// File transfers that ended after the warm-up, of flows that cross a link under study.
+/// File transfers that ended after the warm-up, of flows that cross a link under study (one with results).
 fn completions(net: &Network, found: &Found) -> Vec<Completion> {
     let passes = |flow: &&FlowSpec| net.routes[flow.forward].iter().any(|&link| net.links[link].lane.study);
     let completion = |&(flow, begun, took): &(usize, u64, u64)| {

@@ -73,7 +73,8 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
 
 /// How the time series of the link are sampled. The number of rows is bounded for any duration. With an output
 /// directory, a column takes at most 17 MB for both directions, and 10 ms rows become 20 ms rows after three hours.
-/// Without one, the series is used only for `settling_s` and `overshoot_pkts`, which use means over one second.
+/// Without one, the series are used only for the metrics `settling_s` and `overshoot_pkts`, which use means over one
+/// second.
 fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
     let every = args.sample()?;
     Ok(match args.output {
