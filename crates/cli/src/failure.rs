@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permission_and_full_disk_errors_have_different_exit_codes() {
+    fn permission_and_full_disk_exit_codes_differ() {
         let exit = |kind: ErrorKind| Failure::from(StoreError::Io { path: "out".into(), error: kind.into() }).exit();
         assert_eq!(exit(ErrorKind::PermissionDenied), Exit::Unavailable);
         assert_eq!(exit(ErrorKind::ReadOnlyFilesystem), Exit::Unavailable);
