@@ -129,7 +129,7 @@ fn recording_flow_series_does_not_change_the_run() {
 }
 
 #[test]
-fn unknown_flow_series_names_are_refused_with_the_nearest() {
+fn unknown_flow_series_are_refused_with_nearest_name() {
     let refused = |name: &str| {
         let text = format!("{SCENARIO}[report]\nseries = [\"{name}\"]\n");
         load::parse("s.toml", &text, &Overrides::default()).unwrap_err().to_string()
