@@ -1,7 +1,7 @@
-//! Figures and tables of a paper as data: which results of which runs they show. A quantity is a number computed from
-//! the results of a run, in the syntax of `docs/claims.md`. A link under study is one whose results are recorded. The
-//! report draws them. A contender is a discipline that a scenario compares; the axes of a scenario are the keys that
-//! vary between its runs.
+//! Figures and tables of a paper as data: which results of which runs they show. The report draws the figures. A
+//! contender is a discipline that a scenario compares; the axes of a scenario are the keys that vary between its runs.
+//! A quantity is a number computed from the results of a run, in the syntax of `docs/claims.md`. A link under study is
+//! one whose results are recorded.
 
 use serde::{Deserialize, Serialize};
 

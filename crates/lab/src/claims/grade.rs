@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_bound_of_ours_gives_grade_direction_holds() {
+    fn failed_bound_we_chose_gives_grade_direction_holds() {
         let results = [result(By::Printed, true), result(By::Ours, false)];
         assert_eq!(graded(&results, None), Grade::DirectionHolds);
         assert_eq!(graded(&[result(By::Printed, false), result(By::Ours, true)], None), Grade::DoesNotHold);

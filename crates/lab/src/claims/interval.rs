@@ -77,7 +77,7 @@ pub fn evaluate(text: &str, known: &BTreeMap<String, Interval>, used: &mut Vec<S
     }
 }
 
-/// Whether this is the name of a function of expressions.
+/// Whether `name` is a function that expressions can use.
 pub(crate) fn is_function(name: &str) -> bool {
     FUNCTIONS.iter().any(|(known, ..)| *known == name)
 }
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         Some(next)
     }
 
-    /// Takes the longest run of such characters.
+    /// Takes all characters up to the first one that `belongs` refuses.
     fn word(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let rest = &self.text[self.at..];
         let word = &rest[..rest.find(|c| !belongs(c)).unwrap_or(rest.len())];
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The function `name` of at least one argument.
+/// The interval of the function `name` for these arguments, of which there is at least one.
 fn call(name: &str, arguments: &[Interval]) -> Result<Interval, String> {
     let (_, least, most) = FUNCTIONS
         .into_iter()

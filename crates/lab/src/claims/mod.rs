@@ -97,7 +97,7 @@ pub struct Claim {
     pub undecidable: Option<String>,
     /// Why every discipline would meet the claim, drop-tail included.
     pub vacuous: Option<String>,
-    /// Checks; all must hold.
+    /// Checks of results of runs; the claim holds if all of them hold.
     #[serde(default, rename = "check")]
     pub checks: Vec<Check>,
 }
@@ -166,7 +166,7 @@ impl Check {
         self.less_than.as_deref().or(self.more_than.as_deref()).or(self.relative_to.as_deref())
     }
 
-    /// Whether it has a bound.
+    /// Whether the check has a bound.
     pub const fn has_bound(&self) -> bool {
         self.less_than.is_some()
             || self.more_than.is_some()
@@ -240,7 +240,7 @@ pub struct CheckResult {
     pub n: usize,
     /// The bound of the check, as text.
     pub bound: String,
-    /// Outcome.
+    /// Outcome of the check.
     pub outcome: Outcome,
     /// Who states the requirement of the check: the paper, or we.
     #[serde(default)]
@@ -337,7 +337,7 @@ pub struct ClaimResult {
     pub id: String,
     /// Name of the paper.
     pub paper: String,
-    /// The claim.
+    /// The claim in our words.
     pub claim: String,
     /// The verdict under the first reading, which is the interpretation of the paper in our scenario files.
     pub verdict: Verdict,
@@ -363,7 +363,7 @@ pub struct ClaimResult {
     pub provisional: bool,
     /// Evidence for the verdict.
     pub evidence: Evidence,
-    /// Number of runs used.
+    /// Number of runs of the section's scenarios, with which the claim was decided.
     pub runs: usize,
     /// CPU seconds of those runs.
     pub cpu_seconds: f64,

@@ -25,7 +25,7 @@ use super::theorems_tail::{CAPACITY, MAX_TH1, MIN_TH1, eq1};
 pub enum Model {
     /// RED+Tail's queue model, section VI.
     Tail(Shows, Tail),
-    /// RED+Tail, C1 against the length of queue 1.
+    /// RED+Tail, C1 against the length of queue 1. The numbers are C1min and C1max as fractions of the link rate C.
     TailC1(Formula, [f64; 2]),
     /// AAQM, section 5: loss ratio against the threshold of its early drops, for the class of traffic with this index
     /// or for all packets (`None`).
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn red_tail_queue_model_has_known_mean_and_deviation() {
+    fn red_tail_model_gives_known_mean_and_deviation() {
         for (text, mean, std) in [
             ("tail-chain n=20 sigma=77021 w=10.351", 159.2, 11.93),
             ("tail-linear n=20 sigma=77021 w=10.351", 159.0, 11.88),
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_distributions_have_distance_0_and_disjoint_ones_1() {
+    fn equal_distributions_have_distance_0_disjoint_ones_1() {
         let chain = model("tail-chain n=20 sigma=77021 w=10.351");
         assert!(apart(&chain.shares(), &chain).abs() < 1e-12);
         assert!((apart(&[1.0], &chain) - 1.0).abs() < 1e-9, "an empty queue is not where the model is");

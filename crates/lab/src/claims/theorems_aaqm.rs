@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn each_aaqm_statement_has_its_number_of_checks() {
+    fn every_aaqm_statement_gets_verdict_and_checks() {
         for (answer, checks) in [(s5a(), 4), (f10b(), 15), (e17(), 10), (e18(), 6)] {
             assert_eq!(answer.unwrap().1.checks.len(), checks);
         }

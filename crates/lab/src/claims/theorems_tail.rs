@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn queue_over_s_varies_least_at_rtt() {
+    fn queue_divided_by_s_varies_least_at_rtt() {
         // 1/(1 - 1/4): f'(q_e) is 1/2 with S = RTT/2.
         let over = |s: f64| example(20, s).linear_std(77_021.0) / s;
         near(over(0.5) * over(0.5) / (over(1.0) * over(1.0)), 4.0 / 3.0);

@@ -16,7 +16,7 @@ use crate::scenario::{Found, InputError};
 pub struct Document {
     /// Format version, 1.
     pub version: u32,
-    /// Path of the page.
+    /// Path of the page that was built: `report.html`, or `index.html` for a directory of several papers.
     pub report: String,
 }
 

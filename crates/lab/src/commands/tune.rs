@@ -114,8 +114,8 @@ pub fn tune(batch: &Batch<'_>, cases: &[Case], given: &str, aims: &[Aim], host: 
     Ok(Outcome { document, summary, report })
 }
 
-/// The case (values of the axes) with the tuned discipline as the first that it compares. A discipline with the same
-/// label is removed.
+/// The scenario of `case` (a combination of values of the axes) with the tuned discipline as the first that it
+/// compares. A given discipline with the same label is removed.
 fn beside(mut case: Case, tuned: &Contender) -> Case {
     let compare = &mut case.scenario.compare;
     compare.retain(|given| given.label != tuned.label);

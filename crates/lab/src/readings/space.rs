@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_in_succession_share_values_common_to_disciplines() {
+    fn successive_readings_differ_in_settings_of_single_disciplines() {
         let space = Space::parse(TEXT).unwrap();
         let readings = space.latin(402, 4, &mut Rng::stream(1, "test"));
         assert_eq!(readings.len(), 402);

@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_has_the_settings_that_decide_the_claim() {
+    fn rule_names_settings_that_decide_whether_claim_holds() {
         let (rule, indices) = found(|at| at[0] > 0 && at[1] == 1);
         let rule = rule.unwrap();
         assert_eq!(rule.text, "ecn = on and tcp in {newreno, sack}");

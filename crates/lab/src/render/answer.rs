@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_names_class_with_most_clearly_best_points() {
+    fn answer_names_class_with_most_often_clear_best() {
         let case = |call: f64, web: f64| {
             let fifo = [("call", WAIT, 100.0, 1.0), ("web", WAIT, 100.0, 1.0)];
             let fq = [("call", WAIT, call, 0.1), ("web", WAIT, web, 5.0)];

@@ -64,7 +64,7 @@ fn axis(axis: &Axis) -> shapes::Axis {
     }
 }
 
-/// The error bars (whiskers) of a point; `None` if neither value has an interval, as with one seed.
+/// The error bars (whiskers) of a point; `None` if neither x nor y has a confidence interval, as with one seed.
 fn whisker(x: &Interval, y: &Interval) -> Option<[Option<f64>; 4]> {
     let end = |half: f64, end: f64| half.is_finite().then(|| short(end));
     if !y.half.is_finite() && !x.half.is_finite() {
