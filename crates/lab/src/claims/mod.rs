@@ -42,7 +42,7 @@ pub struct Section {
     pub title: String,
     /// Description of the experiment.
     pub text: String,
-    /// Name of the scenario file, without `.toml`; `None` if the section has only theorems.
+    /// Name of the scenario file, without `.toml`; `None` if no claim of the section needs runs.
     pub scenario: Option<String>,
     /// The contender with the paper's own discipline, as written in the scenario. It decides the verdicts.
     #[serde(default)]
