@@ -8,16 +8,16 @@ use forebay_lab::stats::{self, t95};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quantity {
     pub(crate) name: &'static str,
-    /// Its column in the figures of the other simulator.
+    /// Its column in the files with the results of the other simulator.
     pub(crate) column: &'static str,
-    /// Its name in our records.
+    /// Its name in the record of a run of ours.
     pub(crate) ours: &'static str,
-    /// Decimals on a page.
+    /// Number of decimals in tables.
     pub(crate) digits: usize,
     tolerance: Option<Tolerance>,
 }
 
-/// The larger of a share of the other's value and an amount.
+/// A tolerance: the larger of a share of the other simulator's value and an amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Tolerance {
     share: f64,
@@ -42,7 +42,7 @@ pub(crate) const QUANTITIES: [Quantity; COUNT] = [
 /// The quantities of one run.
 pub(crate) type Run = [f64; COUNT];
 
-/// Our quantities of a recorded run.
+/// The quantities of a run of ours from its record.
 pub(crate) fn of(record: &RunRecord) -> Result<Run, String> {
     let mut run = Run::default();
     for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
@@ -62,18 +62,18 @@ pub(crate) fn read(head: &str, line: &str) -> Result<Run, String> {
     Ok(run)
 }
 
-/// Arguments of a driver: its options, with the columns that name the run as values.
+/// Arguments of the script that runs the other simulator: its options, with the columns that name the run as values.
 pub(crate) fn arguments(options: &[&str], columns: &str) -> Vec<String> {
     options.iter().zip(columns.split(',')).flat_map(|(option, value)| [option.to_string(), value.to_string()]).collect()
 }
 
-/// Text for the quantities outside, each with its reason.
+/// Text that names the quantities outside their tolerance, each with its reason.
 pub(crate) fn outside_words(outside: impl Iterator<Item = (usize, String)>) -> String {
     let parts: Vec<String> = outside.map(|(q, why)| format!("{} ({why})", QUANTITIES[q].name)).collect();
     if parts.is_empty() { "within".to_string() } else { format!("outside: {}", parts.join(", ")) }
 }
 
-/// The runs of one row, by seed from 1 on.
+/// The runs of one row (one setting of the comparison), by seed from 1 on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Runs(pub(crate) Vec<Run>);
 
@@ -90,7 +90,7 @@ impl Runs {
         Self(self.0.iter().take(seeds).copied().collect())
     }
 
-    /// Largest allowed distance of a mean from this one; `None` without a tolerance.
+    /// Largest allowed distance of a mean of ours from that of these runs; `None` if the quantity has no tolerance.
     fn allowed(&self, quantity: usize) -> Option<f64> {
         let Tolerance { share, amount } = QUANTITIES[quantity].tolerance?;
         Some((share * self.mean(quantity)).max(amount))
@@ -100,17 +100,17 @@ impl Runs {
         (other.mean(quantity) - self.mean(quantity)).abs()
     }
 
-    /// Whether the mean of `ours` is within the tolerance around this one.
+    /// Whether the mean of `ours` is within the tolerance around the mean of these runs.
     pub(crate) fn allows(&self, ours: &Self, quantity: usize) -> bool {
         self.allowed(quantity).is_none_or(|allowed| self.distance(ours, quantity) <= allowed)
     }
 
-    /// The quantities of `ours` whose means are outside the tolerances around these.
+    /// The quantities whose mean in `ours` is outside the tolerance around the mean of these runs.
     pub(crate) fn outside(&self, ours: &Self) -> Vec<usize> {
         (0..COUNT).filter(|quantity| !self.allows(ours, *quantity)).collect()
     }
 
-    /// Half the 95 % confidence interval of the difference of two means, under a common deviation.
+    /// Half the 95 % confidence interval of the difference of the two means, if both have the same standard deviation.
     pub(crate) fn uncertainty(&self, other: &Self, quantity: usize) -> f64 {
         let freedom = self.0.len() + other.0.len() - 2;
         let squares = |runs: &Self| stats::sd(&runs.samples(quantity)).powi(2) * (runs.0.len() - 1) as f64;
@@ -118,7 +118,7 @@ impl Runs {
         t95(freedom) * (variance * (1.0 / self.0.len() as f64 + 1.0 / other.0.len() as f64)).sqrt()
     }
 
-    /// Whether the 95 % interval of the difference from `ours` overlaps the tolerance.
+    /// Whether the 95 % confidence interval of the difference from `ours` overlaps the tolerance.
     pub(crate) fn may_agree(&self, ours: &Self, quantity: usize) -> bool {
         let tells = self.0.len() + ours.0.len() > 2;
         let reach = |allowed| self.distance(ours, quantity) <= allowed + self.uncertainty(ours, quantity);
@@ -130,7 +130,7 @@ impl Runs {
         (0..COUNT).any(|q| self.allowed(q).is_some_and(|allowed| self.uncertainty(self, q) > allowed))
     }
 
-    /// Whether the 95 % interval of the difference of the means excludes 0.
+    /// Whether the 95 % confidence interval of the difference of the two means excludes 0.
     pub(crate) fn is_apart(&self, other: &Self, quantity: usize) -> bool {
         self.distance(other, quantity) > self.uncertainty(other, quantity)
     }
@@ -143,7 +143,7 @@ mod tests {
     const NS2: Run = [50.0, 0.04, 0.02, 1.0, 1.0];
 
     #[test]
-    fn outside_lists_means_beyond_their_tolerance() {
+    fn quantities_with_means_beyond_tolerance_are_listed() {
         for (ns2, ours, outside) in [
             (NS2, [52.4, 0.0438, 0.0181, 0.9951, 0.5], vec![]),
             (NS2, [53.0, 0.04, 0.02, 1.0, 1.0], vec![0]),

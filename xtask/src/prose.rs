@@ -10,7 +10,7 @@ const EACH: usize = 15;
 /// A passage: file, line, context, text.
 type Passage = (String, usize, Vec<String>, String);
 
-/// Prints [`EACH`] help texts, doc comments, paragraphs or list items of pages, and names of tests. Each has its context,
+/// Prints [`EACH`] help texts, doc comments, paragraphs or list items of pages, and test names. Each has its context,
 /// which a reader of the file sees before it. The same seed draws the same passages.
 pub(crate) fn run(seed: u64) -> Result<(), String> {
     let tree = Tree::read()?;
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_comments_paragraphs_and_tests() {
+    fn finds_comments_paragraphs_and_test_names() {
         let code = "//! A.\n\n/// B\n/// c.\nfn d() {} // e\n#[test]\nfn f_g() {}\n";
         assert_eq!(comments(code), [(1, "//! A.\n".to_string()), (3, "/// B\n/// c.\nfn d() {} // e".to_string())]);
         assert_eq!(super::tests(code), [(7, "f_g".to_string())]);

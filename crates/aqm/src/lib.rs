@@ -34,7 +34,7 @@ registry! {
     variants { raqm_plus: raqm "plus" }
 }
 
-/// Drop-tail with its defaults.
+/// The default discipline: drop-tail with its default parameters.
 impl Default for Spec {
     fn default() -> Self {
         Self { name: "droptail", common: Default::default(), params: AnyParams::droptail(Default::default()) }

@@ -1,4 +1,5 @@
-//! The conformance suite for all disciplines of the registry, and faults that the suite must find.
+//! The conformance suite for all disciplines of the registry, and faults that the suite must find. A discipline is a
+//! control law (sees counters), an AQM (sees packets, holds none) or a queue (holds its packets).
 
 use forebay_aqm::base::adapters::Fifo;
 use forebay_aqm::base::cx::Cx;
@@ -14,7 +15,7 @@ use forebay_aqm::testing::settings::random_settings;
 use forebay_aqm::testing::{Order, Promises, Watch, check_aqm};
 use forebay_aqm::{AnyDiscipline, ENTRIES, Spec};
 
-/// Random parameter sets for each entry of the registry.
+/// Number of random parameter sets for each discipline.
 const CASES: u64 = 1000;
 
 fn check(spec: &Spec, seed: u64) {
@@ -59,7 +60,7 @@ fn check_rung(rung: Rung) {
 }
 
 #[test]
-fn every_law_passes_the_conformance_suite() {
+fn every_control_law_passes_the_conformance_suite() {
     check_rung(Rung::Law);
 }
 
@@ -178,7 +179,7 @@ fn suite_finds_signals_while_the_queue_is_empty() {
 }
 
 #[test]
-fn suite_finds_tick_times_that_do_not_increase() {
+fn suite_finds_timer_times_that_do_not_increase() {
     struct Stuck(Instant);
     impl Aqm for Stuck {
         fn next_tick(&self) -> Option<Instant> {
@@ -200,7 +201,7 @@ fn suite_finds_tick_times_that_do_not_increase() {
 }
 
 #[test]
-fn suite_finds_probe_values_out_of_range() {
+fn suite_finds_internal_variables_out_of_range() {
     struct Probed(f64);
     impl Aqm for Probed {}
     impl Probes for Probed {

@@ -1,5 +1,5 @@
-//! Properties of every marker with 1000 random parameter sets. The sources have bursts, ten idle seconds, or all
-//! packets at one time, with packets from 1 byte to 64 KB.
+//! Requirements on every marker (threshold marker, token bucket), with 1000 random parameter sets. The sources have
+//! bursts, ten idle seconds, or all packets at one time, with packets from 1 byte to 64 KB.
 
 use forebay_aqm::base::markers::{BUCKET_KEYS, LARGEST_BURST, MARKERS};
 use forebay_aqm::base::packet::Colour;
@@ -18,7 +18,7 @@ const PACKETS: usize = 200;
 const PARTS: u128 = 8_000_000_000;
 
 #[test]
-fn every_marker_conforms() {
+fn every_marker_satisfies_its_requirements() {
     for marker in MARKERS {
         let mut rng = Rng::stream(1, marker.name);
         for seed in 0..CASES {

@@ -113,7 +113,7 @@ fn smaller_quantum_gives_no_extra_turns() {
 }
 
 #[test]
-fn removed_burst_allowance_ends_in_every_flow() {
+fn removing_burst_allowance_ends_it_in_every_flow() {
     let [with, without] =
         ["150ms", "0s"].map(|burst| Spec::parse(&format!("fq_pie target=1ms max_burst={burst}")).unwrap());
     let once = |step: u64, discipline: &mut AnyDiscipline| {

@@ -5,10 +5,10 @@
 //!
 //! Left out: RFC 9332 section 2.5.2.2 (SHOULD): arrivals and overflows per queue: the queues share one buffer, with one
 //! counter of each.
-//! Left out: RFC 9332 section 2.5.2.2 (SHOULD): 99th percentile of the delay per queue: the lab reports it for all
+//! Left out: RFC 9332 section 2.5.2.2 (SHOULD): 99th percentile of the delay per queue: Forebay reports it for all
 //! packets together.
-//! Left out: RFC 9332 section 2.5.2.3 (SHOULD): reports of the start and duration of overload: the probe `overload`
-//! shows the current state.
+//! Left out: RFC 9332 section 2.5.2.3 (SHOULD): reports of the start and duration of overload: the internal variable
+//! `overload` shows the current state.
 //! Left out: RFC 9332 section 2.5.2.3 (SHOULD): hysteresis of overload reports: there are no reports.
 
 use crate::coupled::{BOTH, KINDS, LINK, N, at, based, near, order, packet, probe, queue, signals, spec};

@@ -1,4 +1,5 @@
-//! Arguments of tc(8): examples from the manual pages, and every argument of each discipline.
+//! Arguments of tc(8): examples from the manual pages with Forebay's parameters for them, and every argument of each
+//! discipline.
 
 use forebay_aqm::base::tc::Tail;
 use forebay_aqm::{ENTRIES, Spec};
@@ -77,7 +78,7 @@ const LINES: [(&str, &str); 36] = [
 ];
 
 #[test]
-fn tc_commands_have_the_listed_forebay_form() {
+fn tc_commands_equal_their_forebay_parameters() {
     for (tc, ours) in LINES {
         assert_eq!(canonical(tc), canonical(ours), "{tc}");
     }

@@ -14,11 +14,11 @@ use crate::interrupt;
 pub(crate) enum Exit {
     /// The command did what it should.
     Done,
-    /// A run failed, its results could not be written, or the timing of a live run was invalid.
+    /// A run failed, its results could not be written, or packets of a run with real packets were too late.
     Failed,
     /// Wrong input.
     Input,
-    /// Under `--strict`: a claim did not hold.
+    /// `forebay reproduce --strict`: a claim of a paper did not hold.
     Claims,
     /// Not permitted or not possible on this machine.
     Unavailable,
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permission_errors_have_their_own_exit_code() {
+    fn permission_and_full_disk_exit_codes_differ() {
         let exit = |kind: ErrorKind| Failure::from(StoreError::Io { path: "out".into(), error: kind.into() }).exit();
         assert_eq!(exit(ErrorKind::PermissionDenied), Exit::Unavailable);
         assert_eq!(exit(ErrorKind::ReadOnlyFilesystem), Exit::Unavailable);

@@ -36,7 +36,7 @@ impl Program {
         std::iter::once(OsString::from("forebay")).chain(self.words.clone())
     }
 
-    /// A command that starts the same program without arguments. `None` if the path is unknown.
+    /// A command that starts this program again, without arguments. `None` if the program's path is unknown.
     pub(crate) fn again(&self) -> Option<Command> {
         let (program, words) = self.start.split_first()?;
         let mut command = Command::new(program);

@@ -231,7 +231,7 @@ fn is_put_back(rig: &Rig, qdisc: &str) -> bool {
 }
 
 #[test]
-fn previous_queue_is_restored() {
+fn detach_restores_the_previous_qdisc() {
     let Some(rig) = rig() else { return };
     // Attaching needs tbf, and FIFOs are in every kernel with qdiscs: if the first attachment works, all do.
     let qdiscs = [
@@ -289,14 +289,14 @@ fn starts_that_fail(rig: &Rig) {
 }
 
 #[test]
-fn failed_start_restores_the_device() {
+fn failed_attach_restores_the_previous_qdisc() {
     let Some(rig) = rig() else { return };
     tc(&rig, "qdisc add dev out root handle 17: pfifo limit 321").unwrap();
     starts_that_fail(&rig);
 }
 
 #[test]
-fn failed_start_does_not_block_the_next() {
+fn failed_attach_does_not_block_the_next() {
     let Some(rig) = rig() else { return };
     tc(&rig, "qdisc add dev out root handle 17: pfifo limit 321").unwrap();
     let before = rig.qdisc();
@@ -312,7 +312,7 @@ fn failed_start_does_not_block_the_next() {
 }
 
 #[test]
-fn one_of_two_simultaneous_starts_attaches() {
+fn one_of_two_simultaneous_attach_commands_succeeds() {
     let Some(rig) = rig() else { return };
     for _ in 0..5 {
         let words = ["attach", DEVICE, "--rate", RATE, "--background"];
@@ -405,7 +405,7 @@ fn detach_reports_what_it_cannot_restore() {
 }
 
 #[test]
-fn replaced_queue_ends_the_attachment() {
+fn daemon_ends_if_its_qdisc_is_replaced() {
     let Some(rig) = rig() else { return };
     if attach(&rig, "pi", &[]).is_none() {
         return;

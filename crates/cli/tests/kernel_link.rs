@@ -1,5 +1,5 @@
-//! Real packets, as an ordinary user where possible: `cargo xtask test live`. Run nothing else meanwhile. The tests
-//! check medians and counts; a run with invalid timing is repeated once.
+//! `forebay link` and `run --on kernel` with real packets, as an ordinary user where possible: `cargo xtask test live`.
+//! Run nothing else meanwhile. The tests check medians and counts; a run with invalid timing is repeated once.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -317,8 +317,9 @@ fn tun_port_forwards_packets() {
     assert!((median - 20_000.0).abs() < 300.0, "{median} us: {said}");
 }
 
+/// `forebay link` sets FOREBAY_LINK for links within its link. A value from elsewhere has no effect.
 #[test]
-fn forebay_link_variable_set_by_user_is_ignored() {
+fn environment_variable_forebay_link_of_user_is_ignored() {
     let out = as_user(&place().join("forebay"))
         .env("FOREBAY_LINK", "0")
         .args(["link", "--", "sh", "-c", "echo $FOREBAY_FAR"])
@@ -328,14 +329,14 @@ fn forebay_link_variable_set_by_user_is_ignored() {
 }
 
 #[test]
-fn drop_tail_is_bounded_by_its_limit() {
+fn drop_tail_queue_is_bounded_by_its_limit() {
     let Some(runs) = on_kernel(&scenario("20mbit", 20.0, "50p", 4, "\"droptail\"", 7), "bounded") else { return };
     assert_eq!(number(&runs[0], "/queue_pkts/max"), 50.0);
     assert!(number(&runs[0], "/dropped/overflow") > 0.0 && number(&runs[0], "/dropped/early") == 0.0);
 }
 
 #[test]
-fn marks_that_are_sent_are_received() {
+fn ecn_marks_that_are_sent_are_received() {
     let words = ["--rate", "20mbit", "--delay", "5ms", "--aqm", "codel target=2ms interval=20ms", "--ecn"];
     let words = [&words[..], &ANY_TIME].concat();
     let Some((document, said)) = link(&words, "sink", "source") else { return };
@@ -379,7 +380,7 @@ fn unsupported_codepoint_is_refused() {
 }
 
 #[test]
-fn a_fixed_probability_loses_a_binomial_number() {
+fn number_of_lost_packets_is_binomial() {
     let words = [&["--rate", "100mbit", "--up-loss", "0.02"][..], &ANY_TIME].concat();
     let Some((document, said)) = link(&words, "echo", "flood") else { return };
     let up = &document["runs"][0];
@@ -399,7 +400,7 @@ const QUEUES: f64 = 0.3;
 const SIGNALS: f64 = 2.0;
 
 #[test]
-fn laws_hold_set_point_on_kernel_and_simulator() {
+fn control_laws_hold_target_on_kernel_and_simulator() {
     let aqm = "\"pi q_ref=100 a=2.6e-5 b=2.5e-5 w=170\", \"raqm_plus q0=100\"";
     let Some(runs) = on_kernel(&scenario("50mbit", 30.0, "400p", 8, aqm, 20), "laws") else { return };
     for pair in runs.chunks(2) {
@@ -415,7 +416,7 @@ fn laws_hold_set_point_on_kernel_and_simulator() {
 }
 
 #[test]
-fn nothing_remains_after_a_kill() {
+fn no_process_remains_after_killing_the_link() {
     let server = role("hang");
     let mut child = as_user(&place().join("forebay"))
         .args(["link", "--server", &server, "--", "sleep", "600"])
@@ -513,7 +514,7 @@ fn nested_links_return_the_command_exit_code() {
 }
 
 #[test]
-fn recorded_arrivals_give_the_same_verdicts() {
+fn replayed_arrivals_give_the_recorded_verdicts() {
     let dir = place().join("recorded");
     let aqm = "pie target=2ms";
     let words =
@@ -672,10 +673,10 @@ fn memory_is_constant_without_an_output_directory() {
     assert!(after < before + 2048, "from {before} to {after} kB");
 }
 
-/// With --force the estimate of time and memory must not leave a thread: each run with real packets forks this process,
-/// which is possible only with one thread.
+/// A batch of runs of over a day needs --force. The estimate of its time must not leave a thread: each run with real
+/// packets forks this process, which is possible only with one thread.
 #[test]
-fn force_runs_a_scenario_over_budget() {
+fn force_runs_a_scenario_longer_than_a_day() {
     let file = place().join("long.toml");
     fs::write(&file, scenario("10mbit", 20.0, "400p", 1, "\"droptail\"", 20_000)).unwrap();
     let mut command = as_user(Path::new("timeout"));
@@ -687,7 +688,7 @@ fn force_runs_a_scenario_over_budget() {
 }
 
 #[test]
-fn command_may_write_to_the_output_directory() {
+fn command_behind_link_may_write_to_output_directory() {
     let dir = place().join("next");
     let _ = fs::remove_dir_all(&dir);
     let words = format!("sleep 1; echo x > {}/log", dir.display());
@@ -697,7 +698,7 @@ fn command_may_write_to_the_output_directory() {
 }
 
 #[test]
-fn wrong_arguments_are_refused_before_any_change() {
+fn wrong_link_arguments_are_refused_with_their_name() {
     let trace = place().join("bad.trace");
     fs::write(&trace, "1\n5\n4\n").unwrap();
     let missing = place().join("missing.trace");

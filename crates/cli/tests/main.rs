@@ -1,4 +1,5 @@
-//! The program as typed. `kernel_link` and `kernel_device` need real packets: `cargo xtask test live attach`.
+//! The program `forebay`, called as in a shell. `kernel_link` and `kernel_device` need real packets: `cargo xtask test
+//! live attach`.
 
 mod bad_input;
 mod common;

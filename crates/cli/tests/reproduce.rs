@@ -1,4 +1,4 @@
-//! Papers through the program: folders, reports and the index of several.
+//! `forebay reproduce` and `readings`: folders of results, reports, and the index of several papers.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ fn several_papers_have_folders_reports_and_an_index() {
 
 /// `report` rebuilds the index and the report of every paper.
 #[test]
-fn an_index_is_built_again_from_its_folders() {
+fn report_command_rebuilds_the_index_of_papers() {
     let place = Place::new("again");
     place.run(&["reproduce", "RAQM-TH1", "-o", "out/raqm", "-q"]).good();
     let meta = r#"{"version":1,"kind":"reproductions","level":"normal","papers":[{"paper":"raqm","dir":"raqm"},
@@ -68,7 +68,7 @@ fn several_papers_refuse_a_directory_with_other_files() {
 }
 
 #[test]
-fn interpretations_of_a_paper_are_kept_and_summarised() {
+fn readings_command_keeps_and_summarises_its_results() {
     let place = Place::new("readings");
     let words = ["readings", "raqm", "--readings", "1", "--confirm", "0", "-o", "out"];
     let printed = place.run(&words).good().stdout;

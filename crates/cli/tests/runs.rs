@@ -1,4 +1,4 @@
-//! A scenario through the program: tables, files, fingerprints, resumption.
+//! `forebay run` and `report`: tables, files, fingerprints of runs, resumption.
 
 use std::fs;
 use std::path::Path;
@@ -175,7 +175,7 @@ fn run_prints_table_per_combination_of_varied_values() {
 }
 
 #[test]
-fn report_builds_the_page_again() {
+fn report_command_rebuilds_the_html_report() {
     let place = Place::new("report");
     place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
     let page = place.dir.join("out/report.html");

@@ -210,7 +210,7 @@ fn help_shows_examples_and_version_shows_its_number() {
 }
 
 #[test]
-fn reader_closing_early_is_no_error() {
+fn reader_that_closes_pipe_early_is_no_error() {
     let place = Place::new("pipe");
     for words in [&["list"][..], &["explain", "raqm"], &["-h"], &["list", "--json"], &["explain", "raqn", "--json"]] {
         let mut child = place.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -224,7 +224,7 @@ fn reader_closing_early_is_no_error() {
 }
 
 #[test]
-fn bench_json_has_every_case_and_field() {
+fn bench_json_has_every_benchmark_and_field() {
     let place = Place::new("bench");
     let words = ["bench", "--case", "raqm-1-n40", "--case", "disciplines", "--json", "--quiet"];
     let ended = Ended::new(place.command(&words).output().unwrap()).good();

@@ -1,4 +1,4 @@
-//! Axes through the program: one table, resumption, the same bytes for any number of threads.
+//! `forebay sweep` over values of scenario keys: one table, resumption, the same bytes for any number of threads.
 
 use std::fs;
 use std::path::Path;
@@ -90,7 +90,7 @@ fn sweep_and_run_with_same_values_are_equal() {
 }
 
 #[test]
-fn varied_keys_of_the_file_stay_unless_replaced() {
+fn keys_varied_by_file_stay_unless_arguments_replace() {
     let place = Place::new("sweep-file");
     place.write("varied.toml", &format!("{SCENARIO}\n[vary]\n\"flows.ftp.count\" = [5, 10]\npacket = [500, 1000]\n"));
     let points = |words: &[&str]| {
@@ -127,7 +127,7 @@ fn the_same_sweep_runs_nothing_twice() {
 }
 
 #[test]
-fn threads_make_no_difference_to_any_file() {
+fn number_of_threads_changes_no_result_file() {
     let place = Place::new("sweep-threads");
     let run = |threads: &str| {
         // The output must not tell the two apart.

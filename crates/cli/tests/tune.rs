@@ -1,4 +1,4 @@
-//! `forebay tune` through the program: results, checks and refusals.
+//! `forebay tune`: its results, their check in simulation, and refused input.
 
 use crate::common::Place;
 
@@ -33,7 +33,7 @@ fn pi_is_tuned_by_model_then_simulated() {
 }
 
 #[test]
-fn unreachable_aims_are_refused_with_the_best_found() {
+fn aims_that_model_cannot_meet_are_refused() {
     let place = place("tune-unmet");
     let refused = |words: &[&str], what: &[&str]| {
         let ended = place.run(&[&["tune", "loop.toml"], words, &SHORT[..]].concat());

@@ -43,7 +43,8 @@ impl Account {
         Ok(())
     }
 
-    /// Checks the account of an empty queue: every packet has departed or was dropped, and the port counted the same.
+    /// Checks the account of an empty queue: every packet has departed or was dropped, and the queue's packet store
+    /// (port) counted the same.
     pub(crate) fn close(&self, tally: &Tally) -> Result<(), String> {
         if let Some(lost) = self.open.iter().flatten().next() {
             return Err(format!("packet {} has no fate", lost.slot));

@@ -1,4 +1,4 @@
-//! `forebay-fuzz TARGET... --secs N`: runs targets on mutations of the corpus, without coverage, on stable Rust.
+//! `forebay-fuzz TARGET... --secs N`: runs fuzz targets on mutations of a corpus, without coverage, on stable Rust.
 //!
 //! Every run uses a new seed and prints it; `--seed N` repeats the inputs of that run in the same order.
 //! `forebay-fuzz TARGET --file FILE` runs the target once. After a panic, or an input that takes too long, the program

@@ -7,7 +7,8 @@ use forebay_lab::scenario::Overrides;
 use forebay_lab::{claim_file, traces};
 use forebay_sim::schedule::Trace;
 
-/// A scenario must be refused or read. Each of its cases must be equal after writing and reading it.
+/// A scenario must be refused or read. It must be equal after writing and reading it, with each combination of the
+/// values of its keys that vary.
 pub(crate) fn scenario(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(cases) = load::parse("fuzzed.toml", text, &Overrides::default()) else { return };
@@ -82,7 +83,7 @@ mod tests {
 
     // Mutations of inputs that are not accepted mostly test refusals.
     #[test]
-    fn corpora_have_accepted_inputs_of_every_kind() {
+    fn corpora_have_accepted_inputs_for_every_reader() {
         let cases = texts("scenario")
             .into_iter()
             .filter_map(|text| load::parse("fuzzed.toml", &text, &Overrides::default()).ok().map(|cases| cases.len()));

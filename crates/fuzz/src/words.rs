@@ -33,7 +33,7 @@ pub(crate) const SCENARIO: &[&str] = &[
     "loss = 1",
     "[topology.access]\n",
 ];
-/// Tokens of discipline command lines.
+/// Tokens of disciplines with their parameters, in tc(8)'s and Forebay's syntax.
 pub(crate) const TC: &[&str] = &[
     "red ",
     "pi ",
@@ -105,7 +105,7 @@ pub(crate) const TRACES: &[&str] = &[
     "I 100\n",
     "#",
 ];
-/// Tokens of claim files.
+/// Tokens of claim files (`claims.toml`: the claims of a paper, with the checks that decide them).
 pub(crate) const CLAIMS: &[&str] = &[
     "[[claim]]\n",
     "[[section]]\n",

@@ -1,5 +1,7 @@
 //! Upper estimate of memory and time of runs, made before they start, to refuse runs that are far too large. A case is
-//! a combination of the values that vary; each runs with every compared discipline.
+//! a combination of the values of the keys that vary; each runs with every compared discipline. A link under study is a
+//! link whose results are recorded. On the fast path for drop-tail, a link computes a packet's departure at its
+//! arrival.
 
 use std::collections::BTreeSet;
 
@@ -44,18 +46,20 @@ const FLOW: f64 = 2_000.0;
 const WAITING: f64 = 136.0;
 /// Bytes per packet in propagation.
 const TRAVELLING: f64 = 64.0;
-/// Bytes per number in a series.
+/// Bytes per number in a time series.
 const NUMBER: f64 = 8.0;
-/// Bytes per possible length of a queue under study, during measurement and in the record.
+/// Bytes per possible length of the queue of a link under study, during the run and in its stored results.
 const LENGTH: f64 = 64.0;
-/// Bytes per possible length of a queue under study, while a report with the distribution of the queue is built.
+/// Bytes per possible length of the queue of a link under study, while a report with the queue's distribution is built.
 const SHOWN: f64 = 450.0;
-/// Numbers per row of the time series of a link under study, probes included. Each requested service class adds three
-/// numbers, each class of traffic two, each series of flows eight.
+/// Numbers per row of the time series of a link under study, those of the discipline's internal variables (probes)
+/// included. Each requested service class adds three numbers, each class of traffic two, each requested series of
+/// flows eight.
 const COLUMNS: f64 = 16.0;
-/// Bytes per completed file: in the simulator, and in the record.
+/// Bytes per completed file, in the simulator and in the stored results of the run together.
 const COMPLETION: f64 = 64.0;
-/// Bytes of the histograms of a class of traffic: sojourn time by colour at each link, delay, round trip, completion.
+/// Bytes of the histograms of a class of traffic: sojourn times at each link by colour (IN or OUT of profile), one-way
+/// delays, round-trip times, completion times of files.
 const HISTOGRAMS: f64 = 60_000.0;
 /// CPU seconds per packet at a link under study or without the drop-tail fast path, with its acknowledgement and all
 /// other events. Measured: 0.1 to 1.3 us for up to 100,000 flows (docs/performance.md).
@@ -109,7 +113,8 @@ fn of(net: &Network) -> Run {
     Run { takes: Estimate { bytes, seconds: EVENT * passed + 1e-6 * flows }, shown: SHOWN * lengths }
 }
 
-/// Upper bound on the files of a flow in `secs` seconds, unless they need no time.
+/// Number of files that a flow completes in `secs` seconds if a transfer takes no time: only the mean time between two
+/// files counts.
 fn files(flow: &FlowSpec, secs: f64) -> f64 {
     match &flow.traffic {
         Traffic::Application(_, Work::Files(files)) => {
@@ -128,8 +133,8 @@ fn datagrams(flow: &FlowSpec, secs: f64) -> f64 {
     }
 }
 
-/// The estimate of all runs of a plan, `jobs` at a time: memory of the concurrent runs or of their report, whichever is
-/// larger, and time until the last run ends.
+/// The estimate of all runs that a command asked for (a plan), `jobs` at a time: memory of the concurrent runs or of
+/// their report, whichever is larger, and time until the last run ends.
 pub fn estimate(plan: &Plan, jobs: usize) -> Estimate {
     let seed = plan.seeds.first().copied().unwrap_or(1);
     let of_case = |case: &Case| {
@@ -169,8 +174,9 @@ pub struct Excess {
     pub most: String,
 }
 
-/// Whether these runs, `jobs` at a time, exceed the budget. `real_s`: additional seconds in real time.
-/// `finished` returns how many are finished already and need not run again.
+/// How the runs of `plan`, `jobs` at a time, exceed the budget; `None` if they do not. `real_s`: seconds that runs in
+/// real time take in addition to the CPU time. `finished` returns how many runs are finished already and need not run
+/// again.
 pub fn excess(plan: &Plan, jobs: usize, real_s: f64, finished: impl FnOnce() -> usize) -> Option<Excess> {
     let (takes, budget) = (estimate(plan, jobs), Budget::of_this_machine());
     over(Estimate { seconds: takes.seconds + real_s, ..takes }, budget, jobs, || {
@@ -308,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn largest_backlog_is_found_in_all_topologies() {
+    fn estimate_finds_backlog_in_parking_lots_and_graphs() {
         let lot = |middle: &str| {
             let one = |name: &str, more: &str| format!("{{ name = \"{name}\", delay = \"1ms\", {more} }}");
             let links = [one("a", "rate = \"10gbit\", queue = \"10p\""), one("b", middle)].join(", ");
@@ -381,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_of_paper_scenarios_are_within_limits() {
+    fn paper_and_example_scenarios_need_little_memory_and_time() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folders = ["papers/msc", "papers/aaqm", "papers/raqm", "papers/red-tail", "papers/msvb", "examples"];
         let files = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
@@ -393,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn budget_of_this_machine_has_memory_and_time() {
+    fn run_budget_is_one_day_and_over_100_megabytes() {
         let budget = Budget::of_this_machine();
         assert!(budget.bytes > 1e8 && budget.seconds == 86_400.0);
     }

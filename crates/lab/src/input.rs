@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn json_of_error_has_all_parts_and_message() {
+    fn json_of_error_has_all_fields_and_message() {
         let json = serde_json::to_value(wrong_unit()).unwrap();
         assert_eq!(json["kind"], "input");
         assert_eq!(json["line"], 7);

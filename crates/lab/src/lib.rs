@@ -1,8 +1,8 @@
 //! The laboratory around the simulator: reads experiments, runs them and evaluates the results.
 //!
 //! - [`scenario`] turns a file into typed experiments, or says what is wrong with it.
-//! - [`plan`] lists the runs: each experiment with each contender and seed. [`batch`] executes them on all cores.
-//!   [`store`] keeps every finished run.
+//! - [`plan`] lists the runs: each experiment with each contender (compared discipline) and seed. [`batch`] executes
+//!   them on all cores. [`store`] keeps every finished run.
 //! - [`record`], [`metrics`], [`quantity`], [`compare`] and [`stats`] hold and evaluate the results.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]

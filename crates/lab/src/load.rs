@@ -1,4 +1,5 @@
-//! Reads scenario files: overrides, axes, the resulting cases, and checks of complete scenarios.
+//! Reads scenario files, with changes from the command line, and checks complete scenarios. The keys in `[vary]` are
+//! the axes; each combination of their values is a case.
 //!
 //! ```
 //! use forebay_lab::load::{self, Overrides};
@@ -22,8 +23,9 @@
 //! # Ok::<(), forebay_lab::input::InputError>(())
 //! ```
 //!
-//! Values pass through four steps: a tree with places ([`parse`]), overrides by `--set`, `--vary` and `--aqm`,
-//! the product of the `[vary]` axes, and typed reading. An error at any step is one [`InputError`].
+//! [`parse`] has four steps: it reads the text as a tree whose values have their positions in the file, applies
+//! `--set`, `--vary` and `--aqm`, forms the cases, and reads each case as a typed scenario. An error at any step is one
+//! [`InputError`].
 
 use std::path::Path;
 
@@ -44,7 +46,8 @@ pub fn text(path: &Path) -> Result<String, InputError> {
     document::file::text(path)
 }
 
-/// Reads the cases of a scenario text. `file_name` is used in messages; its stem is the default title.
+/// Reads the cases of a scenario text. `file_name` is used in messages; its stem is the default title of
+/// the scenario.
 pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<Case>, InputError> {
     let mut root = document::parse(&Source::file(file_name, text))?;
     let mut axes = vary::take(&mut root)?;
@@ -80,7 +83,7 @@ pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Vec<C
     Ok(cases)
 }
 
-/// Replaces the disciplines of `[compare]` and removes their labels; its links stay.
+/// Replaces the disciplines of `[compare]` and removes their labels. The key `compare.links` stays.
 fn replace_compare(root: &mut Node, aqm: &[String]) {
     let place = |text: &str| Place::whole(&Source::argument("--aqm", text));
     let all = place(&aqm.join(" "));

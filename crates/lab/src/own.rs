@@ -35,7 +35,7 @@ pub fn replace(own: Own) -> bool {
     true
 }
 
-/// Entry of a discipline, built-in or registered.
+/// Description of a discipline (name, parameters and others), built-in or registered; `None` if the name is unknown.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     ENTRIES.iter().chain(known.iter().map(Own::entry)).find(|entry| entry.name == name)

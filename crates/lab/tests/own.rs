@@ -1,4 +1,5 @@
-//! Registered disciplines and controls are accepted wherever a name is read, and the examples run.
+//! Custom disciplines and congestion controls that a program registers are accepted wherever a name is read, and the
+//! examples of them run.
 
 #[path = "../../../examples/my_first_aqm.rs"]
 mod my_first_aqm;
@@ -28,7 +29,7 @@ fn example_discipline_runs_and_is_parsed_after_registration() {
 }
 
 #[test]
-fn duplicate_and_built_in_names_are_refused() {
+fn registering_duplicate_or_built_in_name_is_refused() {
     assert!(!own::register(forebay_aqm::base::own::Own::aqm::<forebay_aqm::aqm::red::Red>("red")));
     assert!(own::register(forebay_aqm::base::own::Own::aqm::<forebay_aqm::aqm::red::Red>("my_red")));
     assert!(!own::register(forebay_aqm::base::own::Own::aqm::<forebay_aqm::aqm::red::Red>("my_red")));

@@ -114,7 +114,7 @@ fn searched(bench: &Bench, readings: usize, log: &mut Log) -> Result<Vec<Trial>,
 }
 
 #[test]
-fn planted_reading_is_found() {
+fn search_finds_reading_that_gives_the_numbers() {
     let near = planted().map(|mean| [0.995 * mean, 1.005 * mean]);
     let bench = bench(near);
     // A third of the 576 readings.
@@ -195,9 +195,10 @@ fn open_setting_that_changes_nothing_is_refused() {
     assert!(error.starts_with("dimension buffer: no scenario takes it: own: "), "{error}");
 }
 
-/// Explanations can be reworded after a search; what decides the results cannot be changed.
+/// The fingerprint identifies the claims, scenarios and settings of a search. Explanations can be reworded after a
+/// search; what decides the results cannot be changed.
 #[test]
-fn fingerprint_ignores_explanations_only() {
+fn fingerprint_of_search_ignores_explanations_only() {
     let of = |claims: &str, scenario: &str, readings: &str| {
         Bench::new(claims, &[("own", scenario)], readings).unwrap().fingerprint().unwrap()
     };
@@ -211,7 +212,7 @@ fn fingerprint_ignores_explanations_only() {
 }
 
 #[test]
-fn every_candidate_of_every_open_setting_is_valid() {
+fn every_candidate_value_of_open_settings_is_valid() {
     for paper in forebay_lab::papers::PAPERS {
         let bench = Bench::new(paper.claims, paper.scenarios, paper.readings);
         let bench = bench.unwrap_or_else(|error| panic!("{}: {error}", paper.name));

@@ -1,8 +1,8 @@
-//! Completion times of TCP connections, read from their headers.
+//! Completion times of the TCP connections over an emulated link, from the headers of their segments.
 //!
 //! A connection begins with its first SYN. It is complete when the receiver acknowledges the FIN of the direction with
-//! more payload, which includes all data of that direction. A connection that is reset, or that began before the link,
-//! has no completion time.
+//! more payload, which includes all data of that direction. A connection that is reset, or that began before the
+//! emulation, has no completion time.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ const MOST: usize = 1 << 14;
 /// One direction of a connection.
 #[derive(Default)]
 struct Direction {
-    /// The owner of its latest segment with payload.
+    /// Flow and bundle (set of flows measured together) of its latest segment with payload.
     owner: Owner,
     /// Payload in bytes, with retransmissions.
     payload: u64,
@@ -36,8 +36,9 @@ struct Connection {
 pub(crate) struct Connections(HashMap<u32, Connection>);
 
 impl Connections {
-    /// The end `from` sent a segment of `owner`. If the segment completes its connection, returns the completion time
-    /// and the owner of the data.
+    /// Takes note of a segment that the end `from` (client or server) sent; `owner` is its flow and its bundle (set of
+    /// flows measured together). If the segment completes its connection, returns the completion time and the owner of
+    /// the data.
     pub(crate) fn sent(&mut self, segment: &Tcp, (from, owner): (usize, Owner), now: Instant) -> Option<(Owner, Span)> {
         if segment.is_reset {
             self.0.remove(&segment.connection);
@@ -96,8 +97,8 @@ mod tests {
         Tcp { is_fin: true, ..segment }
     }
 
-    /// The completions of a series of segments, each with its time in ms and its sender: time, sender of the data, and
-    /// completion time in ms.
+    /// Which connections a series of segments completes: when (ms), whose data it was (client or server), and the
+    /// completion time in ms. Each segment has its time in ms and its sender.
     fn completions(segments: &[(u64, usize, Tcp)]) -> Vec<(u64, usize, u64)> {
         let mut connections = Connections::default();
         let completed = |(ms, from, segment): &(u64, usize, Tcp)| {
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn completion_is_that_of_direction_with_more_payload() {
+    fn connection_completes_with_direction_that_has_more_payload() {
         let mut upload = vec![
             (0, CLIENT, syn(0)),
             (1, CLIENT, data(1, 0, 900)),
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_connections_do_not_count() {
+    fn incomplete_connections_have_no_completion_time() {
         let without_syn = exchange().split_off(1);
         assert_eq!(completions(&without_syn), []);
         let mut reset = exchange();

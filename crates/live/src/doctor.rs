@@ -1,4 +1,5 @@
-//! Checks what this machine supports, by trying each step. Each trial cleans up after itself.
+//! `forebay doctor`: checks which commands of forebay this machine supports, by trying what they need. Each trial
+//! cleans up after itself.
 
 use std::fs;
 use std::io::{self, Read, Seek, Write};
@@ -23,9 +24,9 @@ pub struct Finding {
     pub remedy: &'static str,
 }
 
-/// Commands that need namespaces and packet sockets.
+/// The forebay commands that need namespaces and packet sockets.
 pub const LINKS: &str = "link, run --on kernel";
-/// Commands that need root.
+/// The forebay command that needs root.
 pub const ATTACH: &str = "attach";
 
 /// Runs all trials. This process must be single-threaded.

@@ -1,8 +1,8 @@
 //! Moves frames between two interfaces through a network of links in real time.
 //!
-//! Single-threaded loop: offer received frames to the links, at the kernel's receive timestamps; advance the
-//! links to the present; send what is due; sleep until the next event. The lateness of each frame is part of the
-//! result.
+//! A command runs at the client end of the network. Single-threaded loop: offer received frames to the links, at the
+//! kernel's receive timestamps; advance the links to the present; send what is due; sleep until the next event. The
+//! lateness of each frame is part of the result.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -36,27 +36,28 @@ const SPIN: u64 = 80_000;
 
 /// The result of a run.
 pub struct Outcome {
-    /// Observations of links and frames.
+    /// What was measured of the links and the frames.
     pub fabric: Report,
     /// Duration, ns.
     pub took_ns: u64,
     /// CPU time of the emulator, ns.
     pub cpu_ns: u64,
-    /// Time from the kernel's receive timestamp to processing, ns.
+    /// Time from the kernel's receive timestamp of a frame to its processing, ns.
     pub age: Histogram,
     /// Frames lost before reception, per receiving end.
     pub missed: [u64; 2],
-    /// Frames that were not single wire packets (offloads), per receiving end.
+    /// Frames that were not single complete packets, because of offloads or truncation, per receiving end.
     pub odd: [Odd; 2],
     /// Frames that an interface refused, per sending end.
     pub refused: [u64; 2],
-    /// Exit status of the command; `None` if this process was asked to end first.
+    /// Exit status of the command at the client end; `None` if this process was asked to end first.
     pub ended: Option<Ended>,
     /// Why the emulation was not valid; empty if it was.
     pub faults: Vec<String>,
 }
 
-/// Chooses the [`Way`] of a frame that arrived at an end (0 client, 1 server). `None`: the frame bypasses the links.
+/// Chooses the [`Way`] (route) of a frame that arrived at an end (0 client, 1 server). `None`: the frame bypasses the
+/// links.
 pub type Router<'a> = dyn Fn(usize, &[u8]) -> Option<Way> + 'a;
 
 struct Emulator<'a> {
@@ -75,14 +76,15 @@ struct Emulator<'a> {
 pub struct Times {
     /// Time zero of the network.
     pub start: u64,
-    /// End; `None`: when the command ends.
+    /// End; `None`: when the command at the client end ends.
     pub end: Option<u64>,
 }
 
-/// How long processes may take to exit after the network has ended, ns.
+/// How long the processes at both ends may take to exit after the end time, ns.
 const EXIT_TIMEOUT: u64 = 3_000_000_000;
 
-/// Runs until the end time, the end of the command or a signal. `ports` lead to the client and server ends.
+/// Runs until the end time, the end of the command at the client end, or a signal. `ports` lead to the client and
+/// server ends.
 pub fn run(
     ports: [Port; 2],
     (fabric, router): (Fabric, &Router<'_>),
@@ -117,7 +119,7 @@ pub fn run(
 /// Why the run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Over {
-    /// The command ended.
+    /// The command at the client end ended.
     Ended,
     /// The end time was reached.
     Time,
@@ -185,7 +187,7 @@ impl Emulator<'_> {
         }
     }
 
-    /// Sends what is due; true if an interface has no space for all of it.
+    /// Sends the frames that are due. Returns true if an interface has no space for all of them.
     fn deliver(&mut self) -> bool {
         let mut blocked = false;
         for end in [NEAR, FAR] {

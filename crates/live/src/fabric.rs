@@ -1,8 +1,8 @@
 //! A network of the simulator's links that carries real frames.
 //!
-//! The fabric reads no clock: its caller passes the arrival time of each frame and the present time. All events up to
-//! then are processed in order and with their own times, as in a simulation. If the caller wakes up late, frames leave
-//! in bursts, but the links lose no capacity.
+//! This network, the fabric, reads no clock: its caller passes the arrival time of each frame and the present time. All
+//! events up to then are processed in order and with their own times, as in a simulation. If the caller wakes up late,
+//! frames leave in bursts, but the links lose no capacity. Flows that are measured together form a bundle.
 
 use std::collections::VecDeque;
 
@@ -59,7 +59,7 @@ struct Note {
     bundle: u8,
     /// Arrival time.
     came: Instant,
-    /// The frame's index in the journal of the link that it is at.
+    /// The frame's index in the journal (list of all arrivals) of the link that it is at.
     entry: usize,
 }
 
@@ -128,7 +128,7 @@ pub struct Fabric {
     carried: [Carried; 2],
     flows: Vec<Carried>,
     bundles: Vec<Carried>,
-    /// Frames of each flow that arrived, over the entire run.
+    /// Frames of each flow that arrived at the fabric, over the entire run.
     entered: Vec<u64>,
     last_delay: Vec<Option<Span>>,
     delays: Delays,
@@ -136,7 +136,7 @@ pub struct Fabric {
     /// `None`: completion times are not measured.
     connections: Option<Connections>,
     completions: Vec<Completed>,
-    /// The series of chosen flows.
+    /// The time series of each set of flows (track) for which the description of the network asks.
     tracks: Tracks,
     /// Frames that reach the end of their route before this time are not counted in `flows`, `bundles` and `delays`.
     warmup: Instant,
@@ -149,22 +149,22 @@ pub struct Fabric {
 /// A TCP connection of which the receiver has acknowledged the FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completed {
-    /// The bundle of its data.
+    /// The bundle (flows that are measured together) to which its data belong.
     pub bundle: u8,
-    /// When it was complete.
+    /// When the receiver had acknowledged the FIN.
     pub at: Instant,
     /// The time since its first packet.
     pub took: Span,
 }
 
-/// Maximum number of completions that are kept one by one, 24 MiB. Further ones count only in the statistics.
+/// Maximum number of completed connections that are kept one by one, 24 MiB. Further ones count only in the statistics.
 const MOST_COMPLETIONS: usize = 1 << 20;
 
 /// The results of a fabric.
 pub struct Report {
     /// Statistics of the links under study, as in a simulation.
     pub links: Vec<LinkOutcome>,
-    /// The journals of the links under study.
+    /// The journals (all arrivals, with the verdict on each) of the links under study; `None`: not kept.
     pub journals: Vec<Option<Journal>>,
     /// Lateness of the frames sent at each end, ns.
     pub lateness: [Histogram; 2],
@@ -174,19 +174,21 @@ pub struct Report {
     pub flows: Vec<Carried>,
     /// Frames delivered after the warm-up, by bundle; only frames that belong to a flow.
     pub bundles: Vec<Carried>,
-    /// Frames of each flow that arrived, over the entire run.
+    /// Frames of each flow that arrived at the fabric, over the entire run.
     pub entered: Vec<u64>,
-    /// End-to-end statistics by bundle.
+    /// End-to-end delays, round-trip times and completion times by bundle.
     pub delays: Delays,
     /// Connections completed after the warm-up; empty without [`Fabric::with_completions`].
     pub completions: Vec<Completed>,
-    /// The rows of each of the network's tracks, as many as the series of the links have.
+    /// The time series of each set of flows (track) for which the description of the network asks; each has as many
+    /// rows as the time series of the links.
     pub tracks: Vec<Vec<TrackRow>>,
 }
 
 impl Fabric {
-    /// Creates the links of `net`, idle at time zero, for a run of at most `horizon`. `bundles` gives the class of each
-    /// bundle, `rows` the rows of the series. `keeps`: keep a journal of each link under study.
+    /// Creates the links of `net`, idle at time zero, for a run of at most `horizon`. `bundles` gives the service
+    /// class of each bundle, `rows` the spacing and the number of the rows of the time series. If `keeps` is true, each
+    /// link under study keeps a journal of its arrivals and the verdicts on them.
     pub fn new(net: &Network, seed: u64, bundles: &Bundles, (rows, horizon): (Rows, Span), keeps: bool) -> Self {
         let element = |spec: &forebay_sim::network::LinkSpec| Element {
             link: LoneLink::new(spec, seed, (net.warmup, rows), horizon, bundles.clone()),
@@ -263,7 +265,7 @@ impl Fabric {
         self.enter(Segment { hop: self.starts[way.route] as u32, at, bundle, ..segment });
     }
 
-    /// A connection whose data belong to `bundle` is complete.
+    /// Records that a connection whose data belong to `bundle` is complete.
     fn completed(&mut self, bundle: u8, at: Instant, took: Span) {
         if at >= self.warmup {
             self.delays.completed(bundle, took);
@@ -286,7 +288,7 @@ impl Fabric {
         self.with(number, |link, gone| link.arrive(segment, tag, at, gone));
     }
 
-    /// A segment has reached the end of its route.
+    /// Measures a segment that has reached the end of its route, and makes its frame ready to be sent.
     fn leave(&mut self, segment: &Segment) {
         let Note { to, flow, came, bundle, .. } = self.frames.notes[segment.seq as usize];
         let bytes = &self.frames.buffers[segment.seq as usize];
@@ -339,7 +341,7 @@ impl Fabric {
     }
 
     /// The next event: its time, whether it is an arrival at the end of a wire (else an event of a link), and the index
-    /// of the element. At equal times events of links come first, as in a simulation.
+    /// of this link. At equal times events of links come first, as in a simulation.
     fn first(&self) -> Option<(Instant, bool, usize)> {
         let all = self.due.iter().enumerate().flat_map(|(at, due)| [(due[0], false, at), (due[1], true, at)]);
         let (due, is_pipe, at) = all.min()?;
@@ -371,7 +373,7 @@ impl Fabric {
         self.ready[end].iter().take(most).map(|(_, frame)| self.frames.buffers[*frame as usize].as_slice())
     }
 
-    /// The first `count` due frames were sent at time `now`.
+    /// Records that the first `count` due frames were sent at time `now`.
     pub fn sent(&mut self, end: usize, count: usize, now: Instant) {
         let count = count.min(self.ready[end].len());
         for (at, frame) in self.ready[end].drain(..count) {
@@ -381,7 +383,7 @@ impl Fabric {
         }
     }
 
-    /// The first due frame was refused and is lost.
+    /// Records that the interface refused the first due frame, which is lost.
     pub fn refused(&mut self, end: usize) {
         if let Some((_, frame)) = self.ready[end].pop_front() {
             self.frames.free.push(frame);

@@ -32,7 +32,7 @@ pub struct About {
 }
 
 impl About {
-    /// What a link needs in addition to the segment.
+    /// The properties that a link of the simulator needs in addition to its segment.
     pub(crate) const fn tag(&self) -> Tag {
         Tag { pair: self.pair, proto: self.proto }
     }
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn mark_updates_header_checksum() {
+    fn ce_mark_updates_ipv4_header_checksum() {
         for traffic in 0..=255 {
             for ecn in [1, 2] {
                 let mut frame = v4(traffic & !3 | ecn, traffic, [1, 2, 3, 4]);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_pairs_and_classes_are_distinguished() {
+    fn flows_host_pairs_and_service_classes_are_distinguished() {
         let one = about(&v4(0, 1, [0, 80, 1, 1]));
         let other_port = about(&v4(0, 1, [0, 80, 1, 2]));
         let other_host = about(&v4(0, 2, [0, 80, 1, 1]));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_and_non_ip_frames_are_handled() {
+    fn truncated_and_non_ip_frames_do_not_panic() {
         let whole = v4(2, 1, [0, 80, 1, 1]);
         for len in 0..whole.len() {
             let mut frame = whole[..len].to_vec();

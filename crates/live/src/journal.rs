@@ -22,7 +22,8 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// Converts the arrival into a segment with sequence number `number`. Its bundle number is its service class.
+    /// Converts the arrival into a segment with sequence number `number`. Its bundle
+    /// (set of flows measured together) has the number of its service class.
     pub(crate) fn segment(&self, number: u32) -> Segment {
         let About { flow, ecn, class, colour, .. } = self.about;
         let mark = Mark::data(Kind::Datagram, ecn, false).with_colour(colour);

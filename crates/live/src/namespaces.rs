@@ -1,7 +1,7 @@
 //! The network namespaces of an emulated link. They have no names. The kernel deletes them when their
 //! last process ends.
 //!
-//! The command runs in the client namespace (`near`), servers run in the server namespace (`far`), and the
+//! The user's command runs in the client namespace (`near`), servers run in the server namespace (`far`), and the
 //! emulator runs in the middle namespace between two pairs of interfaces. For an ordinary user a user namespace is
 //! created first; it gives root privileges over these three namespaces only.
 //!
@@ -43,7 +43,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Operation and error, without the hint.
+    /// The operation that failed and the error, without the hint.
     pub fn cause(&self) -> String {
         format!("cannot {}: {}", self.what, self.error)
     }
@@ -102,7 +102,7 @@ pub struct Site {
     quiet: bool,
 }
 
-/// Options for both ends.
+/// Options for the client and server namespaces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wishes {
     /// Enable ECN for TCP at both ends?
@@ -364,7 +364,8 @@ fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) ->
 /// How long to wait for a server to listen, or for an old interface to disappear.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Waits until a process in that namespace listens. Limited, because the command may not be a server.
+/// Waits until any process in the network namespace of `process` listens on a port. Waits at most [`TIMEOUT`], because
+/// the command of `process` may not be a server.
 fn listens(process: u32) {
     let until = Instant::now() + TIMEOUT;
     let listening = || {

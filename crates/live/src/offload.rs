@@ -1,6 +1,6 @@
 //! Software offloads: converts a frame into the packets that the sender's hardware would put on the wire.
 //!
-//! Offloads are disabled at both ends, but a command behind the link can enable them. Then checksums are
+//! Offloads are disabled at both ends of the emulated link, but a command there can enable them. Then checksums are
 //! incomplete and one frame holds many segments. A VLAN tag always arrives separately from its frame.
 
 use crate::sys::ring::{Frame, Left, Segments};
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn complete_frames_pass_unchanged() {
+    fn frames_without_offloads_pass_unchanged() {
         let frame = [v4(TCP), tcp(100)].concat();
         let mut seen = Vec::new();
         assert_eq!(complete(&Frame::complete(&frame), &mut |frame| seen.push(frame.to_vec())), Ok(false));
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn checksums_are_completed() {
+    fn checksums_left_to_hardware_are_completed() {
         for len in [0, 1, 99, 100, 1448] {
             let udp = [&[0, 9, 0, 9, 0, 0, 0, 0][..], &data(len)].concat();
             for (frame, start, field) in [
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn short_frames_do_not_panic() {
+    fn frames_too_short_for_headers_do_not_panic() {
         let whole = [v4(TCP), tcp(40)].concat();
         for len in 0..whole.len() {
             for start in [0, ETHERNET, V4, V4 + 4] {

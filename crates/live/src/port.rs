@@ -1,4 +1,4 @@
-//! A port: the emulator's access to one end of the network.
+//! A port: the device through which the emulator receives and sends the frames of one end of the network.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,7 +9,7 @@ use crate::sys::netlink::Netlink;
 use crate::sys::ring::{Frame, RingSocket};
 use crate::sys::tun::Tunnel;
 
-/// Kind of port.
+/// How a port exchanges frames with the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Kind {
     /// Packet sockets with a ring: kernel timestamps, batches, no device node.
@@ -30,11 +30,11 @@ pub enum Way {
 /// Counts of received frames that were not single complete packets, because of offloads or truncation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Odd {
-    /// Checksum or segmentation was left to hardware, and completed here.
+    /// Frames with checksum or segmentation left to hardware: completed here.
     pub completed: u64,
-    /// Longer than a ring slot while the socket buffer was full: lost.
+    /// Frames longer than a ring slot that came while the socket buffer was full: lost.
     pub cut: u64,
-    /// Used an unsupported offload: lost.
+    /// Frames with an unsupported offload: lost.
     pub unknown: u64,
 }
 

@@ -9,13 +9,13 @@ use forebay_aqm::base::time::{Instant, Span};
 
 use crate::frame::Tcp;
 
-/// Maximum number of entries, two per connection with data in both directions. When it is reached, all entries are
-/// deleted, so that memory is bounded; their pending samples are lost.
+/// Maximum number of entries of [`RoundTrips`]: two per connection with data in both directions. When it is reached,
+/// all entries are deleted, so that memory is bounded; their pending samples are lost.
 const MOST: usize = 1 << 14;
 /// Maximum number of timestamp values of a direction without an echo so far. The oldest is deleted for a further one.
 const MOST_OPEN: usize = 1 << 10;
 
-/// The flow of a segment, and its bundle.
+/// The flow of a segment, and the bundle of the flow. A bundle is a set of flows that are measured together.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Owner {
     pub(crate) flow: usize,
@@ -25,11 +25,11 @@ pub(crate) struct Owner {
 /// The data segments of one direction.
 #[derive(Default)]
 struct Direction {
-    /// The owner of the latest segment.
+    /// Flow and bundle of the latest segment.
     owner: Owner,
     /// The newest timestamp value.
     newest: Option<u32>,
-    /// Values without an echo so far, with the time of their first segment.
+    /// Timestamp values without an echo so far, with the time of their first segment.
     open: VecDeque<(u32, Instant)>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) const fn before(a: u32, b: u32) -> bool {
 }
 
 impl RoundTrips {
-    /// The end `from` sent a segment of `owner`.
+    /// Takes note of a segment that the end `from` sent; `owner` is its flow and bundle.
     pub(crate) fn sent(&mut self, segment: &Tcp, (from, owner): (usize, Owner), now: Instant) {
         let Some([value, _]) = segment.timestamps.filter(|_| segment.payload > 0) else { return };
         if self.0.len() >= MOST {
@@ -60,7 +60,8 @@ impl RoundTrips {
         }
     }
 
-    /// A segment reaches the end `to`. Returns the sample that it completes, with the owner of the data.
+    /// Takes note of a segment that reaches the end `to`. If it completes a sample, returns this with flow and bundle
+    /// of the data.
     pub(crate) fn received(&mut self, segment: &Tcp, to: usize, now: Instant) -> Option<(Owner, Span)> {
         let [_, echo] = segment.timestamps?;
         let Direction { open, owner, .. } = self.0.get_mut(&(segment.connection, to))?;
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn echo_gives_sample_only_at_data_sender() {
+    fn echoed_timestamp_gives_sample_only_at_data_sender() {
         let mut trips = RoundTrips::default();
         trips.sent(&segment(1, 0, false), (0, of(3)), ms(1));
         trips.sent(&segment(2, 0, true), (1, of(4)), ms(1));
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn number_of_pending_samples_is_bounded() {
+    fn number_of_pending_round_trip_samples_is_bounded() {
         let mut trips = RoundTrips::default();
         for n in 0..3 * MOST as u32 {
             trips.sent(&Tcp { connection: n, ..segment(1, 0, true) }, (0, of(3)), ms(1));

@@ -1,4 +1,5 @@
-//! The commands of the laboratory; each returns its JSON document as text.
+//! The commands of Forebay as functions for Python, such as `stability`, `tune` and `reproduce`. Each returns its JSON
+//! document as text.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ use crate::errors;
 use crate::scenario::Scenario;
 use crate::watch::{Call, is_within_command, watched};
 
-/// Identifies this build: the revision and a hash of the module's file.
+/// Identifies this build of the Python module: the git revision and a hash of the module's file.
 pub(crate) fn build(py: Python<'_>) -> PyResult<&'static str> {
     static BUILD: OnceLock<String> = OnceLock::new();
     let file: PathBuf = py.import("forebay._native")?.getattr("__file__")?.extract()?;
@@ -35,7 +36,7 @@ fn text(document: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(document).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// Reports the progress of a call. The call may run several batches, one after the other.
+/// Reports the progress of a call from Python. The call may run several batches of simulations, one after the other.
 struct Batches(Arc<Call>);
 
 impl Progress for Batches {
@@ -45,7 +46,8 @@ impl Progress for Batches {
 }
 
 /// Runs `work`, the work of a command, in another thread and raises its failure as an exception. If `bar` is given,
-/// calls it with the simulated seconds done and the total of the current batch, and writes notes to stderr.
+/// calls it with the simulated seconds done and the total of the current batch of simulations, and writes notes to
+/// stderr.
 fn asked<T: Send>(
     py: Python<'_>,
     bar: Option<&Bound<'_, PyAny>>,
@@ -79,8 +81,8 @@ fn asked<T: Send>(
     found.map_err(|failure| errors::failure(&failure, call.stop.load(Ordering::SeqCst)))
 }
 
-/// Like [`asked`], but without progress; returns the document as JSON text. For commands that are short or call the
-/// caller's custom disciplines.
+/// Like [`asked`], but without progress; returns the result of `work` as JSON text. For commands that are short or call
+/// custom disciplines written in Python.
 fn document<T: Serialize + Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, InputError> + Send,
@@ -101,7 +103,7 @@ pub fn disciplines() -> PyResult<Vec<&'static str>> {
     Ok(ENTRIES.iter().map(|entry| entry.name).collect())
 }
 
-/// Describes a discipline, marker, congestion control or traffic kind, as JSON.
+/// Describes a queue discipline, marker (such as the token bucket), congestion control or kind of traffic, as JSON.
 #[pyfunction]
 pub fn explain(py: Python<'_>, name: &str) -> PyResult<String> {
     document(py, || Ok(explanation::find(name)?.document()))
@@ -119,7 +121,8 @@ pub fn fluid(py: Python<'_>, scenario: &Scenario) -> PyResult<String> {
     document(py, || theory::of_loop(&scenario.path, &scenario.cases, Asked::Fluid))
 }
 
-/// Distribution of the queue at one signal probability, for each discipline, as JSON.
+/// Distribution of the queue of TCP flows at a fixed drop or mark probability `p` (Markov chain), for each discipline,
+/// as JSON. Without `p`, the probability is that at the discipline's equilibrium.
 #[pyfunction]
 #[pyo3(signature = (scenario, p = None, step = None, sigma = None))]
 pub fn markov(
@@ -141,7 +144,8 @@ pub fn mmpp(py: Python<'_>, scenario: &Scenario) -> PyResult<String> {
     document(py, || theory::of_mmpp(&scenario.path, &scenario.cases))
 }
 
-/// Stability of the linear loop over two parameters, as JSON.
+/// Where the linearized control loop of TCP and each discipline is stable, over two of the quantities number of flows,
+/// RTT and link rate, as JSON. `x` and `y` are two quantities with their ranges, such as `flows=5..500`.
 #[pyfunction]
 pub fn stability_map(py: Python<'_>, scenario: &Scenario, x: String, y: String, cells: i64) -> PyResult<String> {
     let points = in_range("--points <N>", cells, 2, 1000)? as u32;
@@ -152,8 +156,9 @@ pub fn stability_map(py: Python<'_>, scenario: &Scenario, x: String, y: String, 
     })
 }
 
-/// Finds parameters that meet the aims in the model and checks them in simulation. Returns JSON. `aqm` is the
-/// discipline to tune; `scenario` must have been read with the same `aqm`.
+/// Finds parameters of a discipline with which the fluid model meets `aims` (bounds on queue, delay or stability
+/// margins), and checks them in simulation. Returns JSON. `aqm` is the discipline to tune; `scenario` must have been
+/// read with the same `aqm`.
 #[pyfunction]
 pub fn tune(
     py: Python<'_>,
@@ -173,8 +178,8 @@ pub fn tune(
     text(&found.document)
 }
 
-/// The verdicts on the papers or claims in `names`, as JSON. If `names` is empty: on all papers. `bar` receives the
-/// progress of each paper.
+/// The verdicts on claims, as JSON. `names` has ids of claims, or papers for all their claims; if it is empty, the
+/// claims of all papers are meant. `bar` receives the progress of each paper.
 #[pyfunction]
 #[pyo3(signature = (names, level, output = None, bar = None))]
 pub fn reproduce(
@@ -198,8 +203,9 @@ pub fn reproduce(
     text(&Verdicts::new(found))
 }
 
-/// Searches the readings of a paper. Returns JSON. `bar` receives the progress of the search, then that of the
-/// simulations with further seeds.
+/// Searches the readings of a paper, which are combinations of values for the settings that it does not state. Returns
+/// JSON with the claims that hold under each. `bar` receives the progress of the search, then that of the simulations
+/// of the best readings with further seeds.
 #[pyfunction]
 #[pyo3(signature = (paper, readings, seeds, confirm, output, jobs = None, bar = None))]
 #[expect(clippy::too_many_arguments, reason = "each is a named argument in Python")]
@@ -225,7 +231,8 @@ pub fn readings(
     text(&asked(py, bar.as_ref(), |host| commands::readings::readings(&asked_for, host))?.0)
 }
 
-/// A search of readings whose readings other processes simulate.
+/// A search of the readings of a paper (combinations of values for the settings that it does not state) in which other
+/// processes simulate the readings.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Search {
     shared: commands::readings::Shared,
@@ -240,30 +247,30 @@ impl Search {
         Ok(Self { shared })
     }
 
-    /// Identifies the build, the files of the paper and the number of seeds.
+    /// A text that identifies the build, the files of the paper and the number of seeds.
     #[getter]
     fn about(&self) -> &str {
         self.shared.about()
     }
 
-    /// Simulated seconds of a reading.
+    /// Simulated seconds that one reading takes.
     #[getter]
     fn simulated_s(&self, py: Python<'_>) -> PyResult<f64> {
         asked(py, None, |_| self.shared.simulated_s())
     }
 
-    /// The readings to simulate next, and the number of readings whose results the log in `directory` has.
+    /// The readings to simulate next, and the number of readings with results in the log (a file in `directory`).
     fn unknown(&self, py: Python<'_>, readings: i64, directory: PathBuf) -> PyResult<(Vec<String>, usize)> {
         let readings = in_range("--readings <N>", readings, 1, 10_000_000)? as usize;
         asked(py, None, |host| self.shared.unknown(readings, &directory, host))
     }
 
-    /// Simulates a reading. Returns the line of the log with its results.
+    /// Simulates a reading. Returns its results as a line for the log.
     fn score(&self, py: Python<'_>, reading: &str) -> PyResult<String> {
         asked(py, None, |_| self.shared.score(reading))
     }
 
-    /// Adds lines with results to the log in `directory`.
+    /// Adds lines that `score` returned to the log in `directory`.
     fn add(&self, py: Python<'_>, lines: Vec<String>, directory: PathBuf) -> PyResult<()> {
         asked(py, None, |host| self.shared.add(&lines, &directory, host))
     }

@@ -1,4 +1,4 @@
-//! `forebay.Discipline`: a single discipline, driven packet by packet.
+//! `forebay.Discipline`: a single queue discipline, driven packet by packet.
 
 use forebay_aqm::base::design::Rung;
 use forebay_aqm::base::host::Queue;
@@ -43,7 +43,7 @@ struct Begun {
 /// Constructor arguments in order, for pickling.
 type Arguments = (String, String, String, u64, u64);
 
-/// The state that a call works on.
+/// The state of a [`Discipline`] that its methods change.
 struct Driven {
     spec: Spec,
     link: Link,
@@ -55,14 +55,14 @@ struct Driven {
     advises: Option<bool>,
 }
 
-/// Ticks that run in one piece. The first piece runs with the GIL, because releasing it costs more than these ticks.
-/// Between the later pieces the wall clock is read.
+/// Number of the discipline's ticks (timer events) that run in one piece. The first piece runs with the GIL, because
+/// releasing the GIL costs more than these ticks. Between the later pieces the wall clock is read.
 const FEW: u32 = 1_000;
 
 /// How long ticks run without the GIL between two checks for Ctrl-C.
 const PIECE: Duration = Duration::from_millis(50);
 
-/// The ECN codepoint argument.
+/// The argument `ecn`: a codepoint as a switch or as a name.
 #[derive(FromPyObject)]
 enum Codepoint {
     Flag(bool),
@@ -81,7 +81,7 @@ impl Codepoint {
     }
 }
 
-/// The random stream of a discipline that is driven from Python.
+/// The stream of random numbers of a discipline that is driven from Python.
 fn stream(seed: u64) -> Rng {
     Rng::stream(seed, "python")
 }
@@ -92,8 +92,8 @@ fn quantity<T>(name: &str, words: &str, read: fn(&str) -> Result<T, text::BadVal
 }
 
 impl Driven {
-    /// Advances the time to `now_s` and runs the discipline's ticks that are due until then. Releases the GIL if there
-    /// are many. If Ctrl-C interrupts it, the time stays at the last tick that ran.
+    /// Advances the time to `now_s` and runs the discipline's ticks (timer events) that are due until then. Releases
+    /// the GIL if there are many. If Ctrl-C interrupts it, the time stays at the last tick that ran.
     fn pass(&mut self, py: Python<'_>, now_s: f64) -> PyResult<()> {
         if !(now_s.is_finite() && now_s >= 0.0) {
             return Err(errors::argument("now", &now_s.to_string(), "seconds from 0 on"));
@@ -119,8 +119,8 @@ impl Driven {
         Ok(())
     }
 
-    /// Runs at most [`FEW`] of the ticks that are due until `now`. Returns true if none is left, or if user code has
-    /// raised an exception.
+    /// Runs at most [`FEW`] of the ticks that are due until `now`. Returns true if none is left, or if a discipline
+    /// written in Python has raised an exception.
     fn tick(&mut self, now: Instant) -> bool {
         let call = self.call.clone();
         call.here(|| {
@@ -180,7 +180,7 @@ impl Driven {
         Ok(fate)
     }
 
-    /// Changes parameters and keeps the state.
+    /// Changes parameters of the discipline and keeps its state.
     fn retune(&mut self, changes: &[(String, String)]) -> PyResult<()> {
         let spec = changed(&self.spec, changes)?;
         let marker = |spec: &Spec| spec.get("th");
@@ -224,19 +224,19 @@ impl Discipline {
         Ok(Self { name, rung, begun, turn: Turn::new(driven, call) })
     }
 
-    /// The name.
+    /// The name of the discipline.
     #[getter]
     const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Name and all parameters, with defaults.
+    /// The name and all parameters of the discipline, also those with their default values.
     #[getter]
     fn canonical(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.turn.take(py)?.spec.canonical())
     }
 
-    /// Kind: `law` (sees counters), `aqm` (sees packets) or `queue` (owns its queues).
+    /// Kind of the discipline: `law` (sees counters), `aqm` (sees packets) or `queue` (owns its queues).
     #[getter]
     const fn rung(&self) -> &'static str {
         self.rung.word()
@@ -271,7 +271,7 @@ impl Discipline {
         driven.offer(Some(Backlog { pkts: backlog, bytes }), length, flow, &ecn, 0)
     }
 
-    /// Offers a packet to the queue. Returns `"accepted"`, `"marked"` or `"dropped"`. `ecn` is the codepoint:
+    /// Offers a packet to the internal queue. Returns `"accepted"`, `"marked"` or `"dropped"`. `ecn` is the codepoint:
     /// `"ect0"`, `"ect1"`, `True` for ECT(0), `False` for Not-ECT.
     #[pyo3(
         signature = (now, length, flow = 0, ecn = Codepoint::Flag(false), service_class = 0),
@@ -292,7 +292,7 @@ impl Discipline {
         driven.offer(None, length, flow, &ecn, service_class)
     }
 
-    /// The next packet to send, or `None`.
+    /// The next packet that the internal queue sends, or `None`.
     fn dequeue(&self, py: Python<'_>, now: f64) -> PyResult<Option<seen::Packet>> {
         let mut driven = self.turn.take(py)?;
         driven.uses(false)?;
@@ -304,7 +304,7 @@ impl Discipline {
         Ok(packet.as_ref().map(seen::Packet::from))
     }
 
-    /// Packets and bytes in the queue.
+    /// Packets and bytes in the internal queue.
     #[getter]
     fn backlog(&self, py: Python<'_>) -> PyResult<(u32, u64)> {
         let driven = self.turn.take(py)?;
@@ -329,7 +329,7 @@ impl Discipline {
         Ok(counts)
     }
 
-    /// Internal state by name, as listed by `forebay explain`.
+    /// Internal variables of the discipline (probes) by name; `forebay explain` describes them.
     #[getter]
     fn probes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let driven = self.turn.take(py)?;
@@ -342,13 +342,13 @@ impl Discipline {
         Ok(probes)
     }
 
-    /// The value of a parameter, as text.
+    /// The value of a parameter of the discipline, as text.
     fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         let found = self.turn.take(py)?.spec.get(name);
         found.ok_or_else(|| PyKeyError::new_err(format!("{} has no parameter '{name}'", self.name)))
     }
 
-    /// Changes parameters and keeps the state.
+    /// Changes parameters of the discipline and keeps its state.
     #[pyo3(signature = (**values))]
     fn set(&self, py: Python<'_>, values: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let Some(values) = values else { return Ok(()) };
@@ -375,7 +375,7 @@ impl Discipline {
     }
 }
 
-/// A Python value as written in a discipline string.
+/// A Python value as a parameter value in a discipline string, such as `on` for True.
 fn word(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(switch) = value.extract::<bool>() {
         return Ok(if switch { "on" } else { "off" }.to_string());
@@ -383,7 +383,7 @@ fn word(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(value.str()?.to_string())
 }
 
-/// `spec` with these parameters changed.
+/// The discipline `spec` with these parameters changed.
 pub(crate) fn changed(spec: &Spec, changes: &[(String, String)]) -> PyResult<Spec> {
     let canonical = spec.canonical();
     let kept = canonical.split_whitespace().filter(|word| {

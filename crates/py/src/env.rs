@@ -1,4 +1,5 @@
-//! Many simulations stepped in parallel by actions: the basis of `forebay.gym`.
+//! Many simulations that run in parallel, step by step. Each step begins with an action, which sets the drop or mark
+//! probability of an AQM, or its parameters. This is the basis of `forebay.gym`.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -32,18 +33,18 @@ use crate::scenario::Scenario;
 use crate::turn::Turn;
 use crate::watch::{Call, pool};
 
-/// Maximum number of simulations per environment.
+/// Maximum number of simulations per environment ([`Env`]).
 const MAX_SIMULATIONS: usize = 1_000_000;
 
-/// A probability set from outside, as the bits of an f64.
+/// The drop or mark probability of one discipline, set by actions, as the bits of an f64.
 type Cell = Arc<AtomicU64>;
 
 thread_local! {
-    /// The cells of the disciplines built by this thread.
+    /// The probability cells of the disciplines that this thread has built.
     static BUILT: RefCell<Vec<Cell>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An AQM that signals each arrival with the probability in its cell.
+/// An AQM that drops or marks each arriving packet with the probability in its cell.
 struct External(Cell);
 
 impl Probes for External {}
@@ -70,7 +71,7 @@ impl Knobs for Knob {
     }
 }
 
-/// A discipline whose probability is set from outside.
+/// The discipline whose drop or mark probability is set by actions.
 fn external(ecn: bool) -> PyResult<Spec> {
     const ABOUT: About =
         About { summary: "signals with a probability set from outside", source: "", rule: "", deviations: &[] };
@@ -83,7 +84,7 @@ fn external(ecn: bool) -> PyResult<Spec> {
     Spec::own(&own, &[word]).map_err(|bad| errors::run(&bad.to_string()))
 }
 
-/// A component of an observation.
+/// A quantity that an observation of the queue has.
 #[derive(Clone, Copy)]
 enum Seen {
     Time,
@@ -142,7 +143,7 @@ struct One {
     before: Tally,
     during: Tally,
     seed: u64,
-    /// All actions since the start, concatenated. A copy made by pickling repeats them.
+    /// All actions since the start, concatenated. A copy made by pickling the environment repeats them.
     actions: Vec<f64>,
     /// Number of finished steps.
     steps: usize,
@@ -165,7 +166,7 @@ impl One {
         self.world.queue(self.link).map(|queue| queue.port.tally()).unwrap_or_default()
     }
 
-    /// Starts a step: sets the signal probability, or `parameters`.
+    /// Starts a step: sets `parameters` or, if there are none, the drop or mark probability.
     fn act(&mut self, parameters: &[String], action: &[f64]) -> PyResult<()> {
         if parameters.is_empty() {
             self.p = action.first().copied().unwrap_or_default();
@@ -229,10 +230,10 @@ impl One {
 /// Observations, one row per simulation, and which simulations have ended.
 type Step<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<bool>>);
 
-/// The pickled state of each simulation: seed, actions as little-endian bytes, fingerprint.
+/// The pickled state of each simulation: seed, actions as little-endian bytes, fingerprint of its events.
 type State<'py> = Vec<Option<(u64, Bound<'py, PyBytes>, u64)>>;
 
-/// The same, read from a pickle.
+/// The state of a simulation, read from a pickle: seed, actions, fingerprint.
 type Kept = (u64, Vec<u8>, u64);
 
 /// Simulations of one scenario, stepped in parallel. Calls from several threads are serialized.
@@ -263,7 +264,7 @@ struct Asked {
 /// Constructor arguments in order, for pickling.
 type Arguments = (Py<Scenario>, usize, Vec<String>, f64, Vec<String>, Option<usize>, bool);
 
-/// The state that a call works on.
+/// The state of an [`Env`] that its methods change.
 struct Sims {
     ones: Vec<Option<One>>,
     pool: ThreadPool,
@@ -317,7 +318,7 @@ impl Env {
         Ok(one)
     }
 
-    /// Starts simulations, without the GIL.
+    /// Starts a simulation for each seed, without the GIL.
     fn begin_all(&self, py: Python<'_>, sims: &Sims, seeds: &[u64]) -> PyResult<Vec<One>> {
         let begun = py.detach(|| sims.pool.install(|| seeds.par_iter().map(|seed| self.begin(*seed)).collect()));
         self.turn.call.raised()?;
@@ -358,7 +359,7 @@ impl Env {
         }
     }
 
-    /// Repeats the remaining steps of `script`; true if all were done before `deadline`.
+    /// Continues to repeat the actions `script` of a pickled simulation; true if all were done before `deadline`.
     fn repeat(&self, one: &mut One, script: &[f64], deadline: std::time::Instant) -> PyResult<bool> {
         let columns = self.columns();
         while let Some(action) = script.chunks(columns).nth(one.steps) {
@@ -462,14 +463,14 @@ impl Env {
         Ok(Self { asked, case, spec, seen, step, end, turn: Turn::new(sims, call) })
     }
 
-    /// Names that can be observed with every discipline.
+    /// Names of the quantities that can be observed with every discipline.
     #[classattr]
     #[pyo3(name = "OBSERVABLE")]
     fn observable(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
         PyTuple::new(py, NAMES.iter().map(|(name, _)| *name))
     }
 
-    /// Restarts the simulations `which` with these seeds. Returns the observations of all, one row each.
+    /// Restarts the simulations `which` with these seeds. Returns the observations of all simulations, one row each.
     fn reset<'py>(&self, py: Python<'py>, which: Vec<usize>, seeds: Vec<u64>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         if which.len() != seeds.len() {
             return Err(PyValueError::new_err("the number of seeds must equal the number of simulations"));
@@ -486,8 +487,8 @@ impl Env {
         Ok(self.observations(py, &sims.ones))
     }
 
-    /// Advances all simulations by one step; ended ones stay as they are. Returns observations and which have
-    /// ended.
+    /// Advances all simulations by one step; those that have ended stay as they are. Returns the observations, and
+    /// which simulations have ended.
     fn step<'py>(&self, py: Python<'py>, actions: PyReadonlyArray2<'py, f64>) -> PyResult<Step<'py>> {
         let (rows, columns) = (self.asked.count, self.columns());
         let actions = actions.as_array();
@@ -519,8 +520,8 @@ impl Env {
         Ok((self.observations(py, &sims.ones), PyArray1::from_vec(py, done)))
     }
 
-    /// Pickles the constructor's arguments, and the seed, actions and fingerprint of each simulation. The copy repeats
-    /// the actions.
+    /// Pickles the constructor's arguments, and for each simulation its seed, actions and a fingerprint of its events.
+    /// The copy repeats the actions.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arguments, State<'py>)> {
         let (this, py) = (slf.get(), slf.py());
         let sims = this.turn.take(py)?;

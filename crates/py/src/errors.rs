@@ -1,4 +1,4 @@
-//! Maps failures to the package's exceptions, whose classes are in `forebay.errors`.
+//! Maps failures to the exceptions of the Python package, whose classes are in `forebay.errors`.
 
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::ParamError;
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
-/// An exception of the package, with its JSON document.
+/// The exception of class `name` of `forebay.errors`, with `error` as its JSON document.
 fn of(name: &str, message: &str, error: &impl Serialize) -> PyErr {
     let error = serde_json::to_string(error).unwrap_or_else(|_| "{}".to_string());
     Python::attach(|py| {
@@ -21,28 +21,28 @@ fn of(name: &str, message: &str, error: &impl Serialize) -> PyErr {
     })
 }
 
-/// Wrong input.
+/// The exception for wrong input.
 pub(crate) fn input(error: &InputError) -> PyErr {
     of("ScenarioError", &error.to_string(), error)
 }
 
-/// A wrong argument without a file.
+/// The exception for a wrong argument that is in no file.
 pub(crate) fn argument(name: &str, found: &str, accepts: &str) -> PyErr {
     input(&InputError::new(name, "", Found::text(found), accepts))
 }
 
-/// A wrong quantity, with the parser's hint.
+/// The exception for a wrong quantity (number with unit), with the parser's hint.
 pub(crate) fn quantity(name: &str, found: &str, bad: BadValue) -> PyErr {
     input(&InputError::new(name, "", Found::text(found), bad.accepts).hint(bad.hint))
 }
 
-/// An argument that is none of these words.
+/// The exception for an argument that is none of `words`.
 pub(crate) fn word(name: &str, found: &str, words: &[String]) -> PyErr {
     let near = nearest(found, words.iter().map(String::as_str)).map(|near| format!("did you mean {near}?"));
     input(&InputError::new(name, "", Found::text(found), format!("one of {}", words.join(", "))).hint(near))
 }
 
-/// An error in a discipline string.
+/// The exception for an error in a discipline string, such as `raqm q0=50`.
 pub(crate) fn discipline(text: &str, bad: &ParamError) -> PyErr {
     let key = if bad.key == "discipline" { String::new() } else { bad.key.clone() };
     let error = InputError::new("aqm", key, Found::text(&bad.found), bad.accepts.clone());
@@ -50,12 +50,12 @@ pub(crate) fn discipline(text: &str, bad: &ParamError) -> PyErr {
     input(&error.hint(hint))
 }
 
-/// A directory that cannot be used.
+/// The exception for a directory of results that cannot be used.
 pub(crate) fn store(error: &StoreError) -> PyErr {
     of("StoreError", &error.to_string(), &json!({ "kind": "store" }))
 }
 
-/// A batch that did not finish.
+/// The exception for a batch of runs that did not finish.
 pub(crate) fn batch(error: BatchError) -> PyErr {
     match error {
         BatchError::Interrupted => PyKeyboardInterrupt::new_err("finished runs are kept"),
@@ -64,12 +64,12 @@ pub(crate) fn batch(error: BatchError) -> PyErr {
     }
 }
 
-/// A run that failed.
+/// The exception for a run that failed.
 pub(crate) fn run(message: &str) -> PyErr {
     of("RunError", message, &json!({ "kind": "run" }))
 }
 
-/// The failure of a command; `stopped` if it was interrupted.
+/// The exception for the failure of a command; `stopped`: whether Ctrl-C has stopped the command.
 pub(crate) fn failure(failure: &Failure, stopped: bool) -> PyErr {
     let (message, error) = (failure.to_string(), failure.document());
     match failure {
@@ -81,12 +81,12 @@ pub(crate) fn failure(failure: &Failure, stopped: bool) -> PyErr {
     }
 }
 
-/// A wrong argument, as the command line reports it.
+/// The exception for a wrong argument, with the message of the command line.
 pub(crate) fn usage(message: &str) -> PyErr {
     of("ScenarioError", message, &ErrorDocument::new("usage", message.to_string()))
 }
 
-/// A thread that panicked: a bug in forebay.
+/// The exception for a thread that panicked, which is a bug in forebay.
 pub(crate) fn broken() -> PyErr {
     PyRuntimeError::new_err("a simulation panicked; this is a bug in forebay")
 }

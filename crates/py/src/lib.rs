@@ -4,9 +4,9 @@
 //! - [`results`] and [`table`] export results.
 //! - [`drive`] is a single discipline, [`own`] a custom discipline written in Python, [`env`] a set of
 //!   simulations stepped in parallel; [`turn`] serializes calls to them.
-//! - [`command`] has all other commands of the laboratory, as JSON documents.
+//! - [`command`] has all other commands of Forebay; they return JSON documents.
 //!
-//! `forebay-wheel` builds the module `forebay._native` from it.
+//! `forebay-wheel` builds the Python module `forebay._native` from this crate.
 
 pub mod command;
 pub mod drive;

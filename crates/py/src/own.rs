@@ -27,10 +27,10 @@ use crate::errors;
 use crate::seen;
 use crate::watch::{Call, raise, watched, working};
 
-/// Key of the hash of a class's code in a discipline string.
+/// Key in a discipline string whose value is a hash of the class's code.
 const CODE: &str = "code";
 
-/// Registers a class under its name. Replaces an earlier class of the same name.
+/// Registers a class as a custom discipline under its name. Replaces an earlier class of the same name.
 #[pyfunction]
 pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     let name: String = class.getattr("name")?.extract()?;
@@ -99,8 +99,8 @@ fn kind(class: &Bound<'_, PyAny>, name: &str, value: &Bound<'_, PyAny>) -> &'sta
     }
 }
 
-/// The parameters as text, in order of declaration, and as a dictionary. The text ends with a hash of the class's
-/// code, so that stored results of an older version of the code are not reused.
+/// The parameters of a class with the values in `words`: as text, in order of declaration, and as a dictionary. The
+/// text ends with a hash of the class's code, so that stored results of an older version of the code are not reused.
 fn read<'py>(
     class: &Bound<'py, PyAny>,
     words: &[&str],
@@ -192,7 +192,7 @@ impl Kind {
     }
 }
 
-/// An instance; `None` after its code has raised an exception.
+/// An instance of a user's class; `None` after its code has raised an exception.
 struct Object {
     object: Option<Py<PyAny>>,
     probes: Vec<String>,
@@ -225,7 +225,7 @@ impl Object {
     }
 }
 
-/// A Python law: called once per period.
+/// A control law written in Python: called once per period.
 struct PyLaw {
     own: Object,
     period: Span,
@@ -240,7 +240,7 @@ impl PyLaw {
     }
 }
 
-/// Parses `"20ms"` or a number of seconds.
+/// Reads the period of a law: a text such as `"20ms"`, or a number of seconds.
 fn period(found: &Bound<'_, PyAny>) -> PyResult<Span> {
     let wrong = || errors::argument("period", &found.to_string(), "a time above 0 such as \"20ms\", or seconds");
     let read = |words: String| text::span(&words).map_err(|_| wrong());
@@ -342,10 +342,10 @@ impl Probes for PyLaw {
     }
 }
 
-/// A Python AQM: the methods that its class defines are called per packet.
+/// An AQM written in Python: the methods that its class defines are called for each packet.
 struct PyAqm {
     own: Object,
-    /// Whether it defines `arrival`, `departure`, `settled`, `emptied`, `tick`.
+    /// Whether the class defines `arrival`, `departure`, `settled`, `emptied`, `tick`.
     defines: [bool; 5],
     due: Option<Instant>,
 }
@@ -360,7 +360,7 @@ impl PyAqm {
         aqm
     }
 
-    /// Reads the time of the next tick. It must be after `last`, so that time advances.
+    /// Reads the time of the next tick (timer event). It must be after `last`, so that time advances.
     fn look_at_clock(&mut self, last: Option<Instant>) {
         if !self.defines[4] {
             return;
@@ -376,7 +376,7 @@ impl PyAqm {
         self.due = self.own.ask(due).flatten();
     }
 
-    /// Calls a method with a context that holds the discipline's random stream.
+    /// Calls a method with a context that has the time and the discipline's stream of random numbers.
     fn call<T: Default>(
         &mut self,
         cx: &mut Cx,
@@ -393,7 +393,7 @@ impl PyAqm {
         answer.unwrap_or_default()
     }
 
-    /// The verdict of a method on a packet.
+    /// The verdict (accept, signal, mark or drop) that a method returns on a packet.
     fn ask(&mut self, method: &str, packet: &Packet, level: &port::Level, cx: &mut Cx) -> Verdict {
         let Said(verdict) = self.call(cx, |object, cx| {
             let (packet, level) = (seen::Packet::from(packet), seen::Level::from(level));
@@ -477,8 +477,9 @@ impl Probes for PyAqm {
     }
 }
 
-/// Runs the conformance suite on a discipline: random arrivals, departures and ticks, also with a slow link, overload,
-/// buffers of 0 and 1 packets, a clock that stands still, and silences. Returns the first rule violated, or `None`.
+/// Runs the conformance suite on a discipline: random arrivals, departures and ticks (timer events), also with a slow
+/// link, overload, buffers of 0 and 1 packets, a clock that stands still, and idle times. Returns the first requirement
+/// that the discipline violates, or `None`.
 #[pyfunction]
 pub fn conformance(py: Python<'_>, aqm: &str, seed: u64) -> PyResult<Option<String>> {
     let spec = forebay_lab::own::parse(aqm).map_err(|bad| errors::discipline(aqm, &bad))?;

@@ -23,7 +23,7 @@ use crate::errors;
 use crate::table::Table;
 use crate::watch::pool;
 
-/// Finished runs. If a directory has the complete runs, only their summaries are in memory.
+/// Finished runs. If a directory has their complete results, only their summaries are in memory.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Results {
     title: String,
@@ -34,7 +34,8 @@ pub struct Results {
     kept: Option<Kept>,
 }
 
-/// Location of the complete runs: a directory, and the job and key of each run.
+/// Where the complete results are: a directory, and for each run its job (which run it is) and the key that identifies
+/// its file.
 struct Kept {
     dir: PathBuf,
     runs: Vec<(Job, String)>,
@@ -46,16 +47,18 @@ pub fn load(py: Python<'_>, path: PathBuf) -> PyResult<Results> {
     py.detach(|| Results::in_directory(path))
 }
 
-/// A directory, and the case, discipline, seed and key of each run.
+/// Where the complete results are, in a pickle: a directory, and for each run the numbers of its case (a combination of
+/// values of the keys that vary) and of its discipline, its seed, and the key that identifies its file.
 type Place = (PathBuf, Vec<(usize, usize, u64, String)>);
 
-/// The parts of a pickle: title; `compare` and the selection of table columns, as JSON; each run as JSON; location of
-/// the complete runs.
+/// The parts of a pickle of [`Results`]: title; `compare` and the selection of table columns, as JSON; each run as
+/// JSON; where the complete results are.
 type Parts<'py> = (String, String, Vec<Bound<'py, PyBytes>>, Option<Place>);
 
 impl Results {
     /// The results of `plan`. `records` must be in the order of `plan.jobs()`. If there is a `store`, it has the
-    /// complete runs and `records` have only the summaries. Computes the keys of the runs in the current thread pool.
+    /// complete results of the runs and `records` have only the summaries. Computes the keys of the runs in the current
+    /// thread pool.
     pub(crate) fn of(plan: &Plan, records: Vec<RunRecord>, store: Option<&Store>) -> Self {
         let keyed = |job: Job| (job, plan.key(job));
         let kept = store.map(|store| Kept {
@@ -89,7 +92,7 @@ impl Results {
         Summary::new(&self.title, runs, self.compare.clone(), self.shown.clone())
     }
 
-    /// Applies `of` to the complete runs.
+    /// Applies `of` to the complete results of the runs, which it reads from the directory if there is one.
     fn whole<T: Send>(&self, py: Python<'_>, of: impl FnOnce(&[RunRecord]) -> T + Send) -> PyResult<T> {
         let Some(Kept { dir, runs }) = &self.kept else { return Ok(py.detach(|| of(&self.records))) };
         // A new pool: after a fork, the threads of an old one do not exist.
@@ -116,7 +119,7 @@ fn bad_part(what: &str, why: &dyn std::fmt::Display) -> PyErr {
 
 #[pymethods]
 impl Results {
-    /// From a pickle: title, `compare` and runs as JSON, location of the complete runs.
+    /// Results from a pickle: title, `compare` and runs as JSON, and where the complete results are.
     #[new]
     fn new(
         py: Python<'_>,
@@ -136,7 +139,7 @@ impl Results {
         Ok(Self { title, compare, shown, records, kept })
     }
 
-    /// For pickling; runs in a directory are represented by their summaries and its path.
+    /// The parts of a pickle. If a directory has the complete results, these are the runs' summaries and its path.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Parts<'py>)> {
         let (this, py) = (slf.get(), slf.py());
         let json = || this.records.iter().map(serde_json::to_vec).collect::<Result<Vec<_>, _>>();
@@ -151,7 +154,7 @@ impl Results {
         Ok((slf.get_type().into_any(), (this.title.clone(), compare, runs, place)))
     }
 
-    /// `summary.json` as text; its keys are stable.
+    /// The results as in `summary.json`, as text; its keys stay the same in later versions.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| serde_json::to_string(&self.document())).map_err(|error| errors::run(&error.to_string()))
     }
@@ -161,7 +164,8 @@ impl Results {
         py.detach(|| tables(Look::PLAIN, &self.document()))
     }
 
-    /// One row per run, link, service class and colour; one row per run and link if the run has no classes.
+    /// One row per run, link, service class and colour (in or out of profile). If the run has no service classes, one
+    /// row per run and link.
     #[getter]
     fn summary(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| table::summary(&self.records)))
@@ -185,7 +189,7 @@ impl Results {
         Table::new(py.detach(|| table::traffic(&self.records)))
     }
 
-    /// One row per file or page that arrived.
+    /// One row per file or web page that arrived completely.
     #[getter]
     fn completions(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(self.whole(py, table::completions)?)
@@ -203,13 +207,13 @@ impl Results {
         }
     }
 
-    /// Fraction of time at each queue length, from 0 packets on, for each run with this label.
+    /// Fraction of time at each queue length, from 0 packets on, for each run with this label (see `labels`).
     fn queue_shares(&self, py: Python<'_>, label: &str) -> PyResult<Vec<Vec<f64>>> {
         let mine = |record: &&RunRecord| record.summary.label == label;
         self.whole(py, |records| records.iter().filter(mine).map(|record| record.queue_shares.clone()).collect())
     }
 
-    /// The label of each run.
+    /// The label of each run: its discipline and the values of the keys that vary, such as `raqm q0=50 [n=40]`.
     #[getter]
     fn labels(&self) -> Vec<&str> {
         self.records.iter().map(|record| record.summary.label.as_str()).collect()

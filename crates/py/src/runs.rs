@@ -18,21 +18,22 @@ use crate::results::Results;
 use crate::scenario::Scenario;
 use crate::watch::{Call, pool, raise, watched};
 
-/// The origin recorded in a results directory.
+/// What a directory of results records about the call that wrote it.
 fn origin() -> Origin {
     Origin { revision: None, command: Some("forebay.run, called from Python".to_string()) }
 }
 
-/// Case, discipline within the case, seed.
+/// A run: number of the case (a combination of values of the keys that vary), number of the discipline, seed.
 type Place = (usize, usize, u64);
 
 const fn job((case, contender, seed): Place) -> Job {
     Job { case, contender, seed }
 }
 
-/// Runs all cases, disciplines and seeds on `jobs` threads. Skips runs that `output` already holds. `progress`
-/// receives the simulated seconds done. With `shards` each finished run is also written as a Parquet file. Runs
-/// that would use over half of the memory or take over a day need `force`.
+/// Runs a scenario on `jobs` threads: each combination of values of the keys that vary, with each discipline and seed.
+/// Skips runs that the directory `output` already has. `progress` receives the simulated seconds done. With `shards`
+/// each finished run is also written as a Parquet file. Runs that would use over half of the memory or take over a day
+/// need `force`.
 #[pyfunction]
 #[pyo3(signature = (scenario, seeds, jobs = None, output = None, progress = None, shards = false, force = false, sweep = None))]
 #[expect(clippy::too_many_arguments, reason = "each is a named argument in Python")]
@@ -73,7 +74,7 @@ pub fn run(
     Ok(py.detach(|| pool.install(|| Results::of(&plan, records, store.as_ref()))))
 }
 
-/// Warns that a call waits for another writer of its directory.
+/// Warns that a call waits for another process that writes to its directory of results.
 fn waits(dir: &Path, owner: &Owner) {
     let text = format!("{} is locked by {owner}; waiting for it to finish", dir.display());
     Python::attach(|py| {
@@ -83,7 +84,7 @@ fn waits(dir: &Path, owner: &Owner) {
     });
 }
 
-/// The plan with these seeds, and its directory as an absolute path.
+/// The plan of runs with these seeds, and its directory of results as an absolute path.
 fn planned(
     py: Python<'_>,
     scenario: &Scenario,
@@ -96,8 +97,8 @@ fn planned(
     Ok((plan, directory.map(|dir| std::path::absolute(&dir).unwrap_or(dir))))
 }
 
-/// Does some runs of a sweep, one after the other. Stores each in the sweep's directory if this process can reach
-/// it, else returns its record as bytes for `bring`.
+/// Does the runs `places` of a distributed sweep, one after the other. Stores the record of each run's results in the
+/// sweep's directory if this process can reach it, else returns it as bytes for `bring`.
 #[pyfunction]
 pub fn work(
     py: Python<'_>,
@@ -131,7 +132,7 @@ fn keep(store: &Store, plan: &Plan, job: Job, record: &RunRecord) -> PyResult<()
     store.save(plan, job, record).map_err(|error| errors::store(&error))
 }
 
-/// Stores records returned by `work` in the directory of their sweep.
+/// Stores the records of runs that `work` returned in the directory of their sweep.
 #[pyfunction]
 pub fn bring(
     py: Python<'_>,
@@ -151,7 +152,8 @@ pub fn bring(
     })
 }
 
-/// The directory of a distributed sweep. It stays open and locked until `run` takes it over or `close` is called.
+/// The directory of results of a distributed sweep. It stays open and locked until `run` takes it over or `close` is
+/// called.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Sweep {
     store: Mutex<Option<Store>>,
@@ -166,7 +168,7 @@ impl Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// Opens the directory of a sweep with `workers` parallel workers. Waits for another writer.
+    /// Opens the directory of a sweep that `workers` workers run in parallel. Waits while another process writes to it.
     #[new]
     fn new(
         py: Python<'_>,
@@ -192,13 +194,13 @@ impl Sweep {
         opened.map_err(|error| errors::store(&error))
     }
 
-    /// The runs that were not finished when it was opened.
+    /// The runs that were not finished when the directory was opened.
     #[getter]
     fn left(&self) -> Vec<Place> {
         self.left.clone()
     }
 
-    /// Releases the directory.
+    /// Unlocks the directory.
     fn close(&self) {
         drop(self.take());
     }

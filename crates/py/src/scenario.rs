@@ -1,4 +1,4 @@
-//! `forebay.Scenario`: a parsed scenario file with overrides.
+//! `forebay.Scenario`: a parsed scenario file with overrides, which are changes of its values.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::errors;
 /// A scenario: a file's text with overrides. Immutable; can be pickled.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Scenario {
-    /// The file name as given, for messages.
+    /// The file name as given, for error messages.
     name: String,
     /// The absolute path of the file. Relative paths in the file start from its folder.
     pub(crate) path: String,
@@ -29,7 +29,7 @@ fn absolute(name: &str) -> String {
     std::path::absolute(name).map_or_else(|_| name.to_string(), |path| path.display().to_string())
 }
 
-/// Text, name, and the overrides `set`, `vary`, `aqm` and `both_directions`.
+/// The parts of a pickled scenario: text, name, and the overrides `set`, `vary`, `aqm` and `both_directions`.
 type Parts = (String, String, Vec<String>, Vec<String>, Vec<String>, bool);
 
 impl Scenario {
@@ -39,7 +39,7 @@ impl Scenario {
         Ok(Self { name, path, text, overrides, cases })
     }
 
-    /// The plan with these seeds.
+    /// The plan of the scenario's runs with these seeds.
     pub(crate) fn plan(&self, seeds: &[u64], revision: &str) -> Plan {
         Plan { cases: self.cases.clone(), seeds: seeds.to_vec(), revision: revision.to_string() }
     }
@@ -49,7 +49,8 @@ impl Scenario {
         plan.check(&self.name).map_err(|error| errors::input(&error))
     }
 
-    /// Refuses too large plans without `force`, before anything is written.
+    /// Unless `force`, refuses a plan of runs that need over half of the memory or over a day. Nothing has been written
+    /// by then.
     pub(crate) fn afford(&self, plan: &Plan, directory: Option<&Path>, jobs: usize, force: bool) -> PyResult<()> {
         let finished = || directory.map_or(0, |dir| store::finished(dir, plan));
         let Some(excess) = excess(plan, jobs, 0.0, finished).filter(|_| !force) else { return Ok(()) };
@@ -85,7 +86,8 @@ impl Scenario {
     }
 
     /// The scenario with more overrides. `set` has texts `PATH=VALUE` and `vary` texts `PATH=VALUES`. `aqm` replaces
-    /// the disciplines compared, unless it is empty. With `both_directions` they run on the opposite links too.
+    /// the disciplines compared, unless it is empty. With `both_directions` they also run on the links of the
+    /// opposite direction.
     #[pyo3(signature = (set = vec![], vary = vec![], aqm = vec![], both_directions = false))]
     fn changed(
         &self,
@@ -105,25 +107,25 @@ impl Scenario {
         Self::read(py, self.text.clone(), self.name.clone(), self.path.clone(), overrides)
     }
 
-    /// The title.
+    /// The title of the scenario.
     #[getter]
     fn title(&self) -> &str {
         self.cases.first().map_or("", |case| case.scenario.title.as_str())
     }
 
-    /// The file name used in messages.
+    /// The file name used in error messages.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// Hash of the resolved cases. Scenarios with the same hash are the same experiment.
+    /// Hash of the scenario with all overrides and defaults. Scenarios with the same hash are the same experiment.
     #[getter]
     fn hash(&self, py: Python<'_>) -> String {
         py.detach(|| Plan::new(self.cases.clone(), 1, 1).hash())
     }
 
-    /// Simulated duration of a run of the first case, s.
+    /// Simulated duration of a run, s. If the duration is a key that varies, its first value.
     #[getter]
     fn duration_s(&self) -> f64 {
         self.cases.first().map_or(0.0, |case| case.scenario.duration.secs())
@@ -136,7 +138,7 @@ impl Scenario {
         compared.into_iter().flatten().collect()
     }
 
-    /// The axis values of each case.
+    /// The values of the keys that vary, for each of their combinations (each case).
     #[getter]
     fn axes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let point = |case: &Case| {
@@ -147,7 +149,7 @@ impl Scenario {
         self.cases.iter().map(point).collect()
     }
 
-    /// A case as TOML, with all defaults written out.
+    /// The scenario with the combination of values number `case` as TOML, with all defaults written out.
     #[pyo3(signature = (case = 0))]
     fn to_toml(&self, case: usize) -> PyResult<String> {
         let found = self.cases.get(case).map(|case| case.scenario.to_toml());
@@ -155,7 +157,7 @@ impl Scenario {
         found.ok_or_else(|| errors::argument("case", &case.to_string(), &accepts()))
     }
 
-    /// Text, name, set, vary, aqm and `both_directions`, as passed to the native code.
+    /// Text, name, and the overrides `set`, `vary`, `aqm` and `both_directions`, as the constructor accepts them.
     fn parts(&self) -> Parts {
         let Overrides { sets, vary, aqm, both_directions } = self.overrides.clone();
         (self.text.clone(), self.path.clone(), sets, vary, aqm, both_directions)

@@ -1,4 +1,4 @@
-//! What a Python discipline sees: packets, the queue state, periods, time and random numbers.
+//! What a discipline written in Python sees: packets, the queue state, counters per period, time and random numbers.
 
 use forebay_aqm::base::ladder;
 use forebay_aqm::base::packet::{self, Colour, Ecn, Proto};
@@ -10,7 +10,7 @@ use pyo3::types::PyTuple;
 
 use crate::errors;
 
-/// A class and its arguments, for pickling.
+/// A class and the arguments of its constructor, for pickling.
 type Again<'py> = PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)>;
 
 /// The class of `one` and the values of these attributes, in the order of its constructor.
@@ -19,7 +19,7 @@ fn again<'py, T>(one: &Bound<'py, T>, attributes: &[&str]) -> Again<'py> {
     Ok((one.as_any().get_type().into_any(), PyTuple::new(one.py(), values)?))
 }
 
-/// Checks that `said` is one of these words.
+/// Checks that the argument `name` with the value `said` is one of `words`.
 fn one_of(name: &str, said: &str, words: &[&'static str]) -> PyResult<&'static str> {
     let known = words.iter().copied().find(|word| *word == said);
     known.ok_or_else(|| errors::argument(name, said, &words.join(" or ")))
@@ -36,7 +36,7 @@ pub struct Packet {
     flow: u32,
     /// Id of the pair of source and destination.
     pair: u32,
-    /// Service class.
+    /// Service class, a number.
     service_class: u8,
     /// Can it be marked instead of dropped?
     ecn_capable: bool,
@@ -44,7 +44,7 @@ pub struct Packet {
     ce: bool,
     /// ECN codepoint: `not-ect`, `ect0`, `ect1` or `ce`.
     ecn: &'static str,
-    /// `in` or `out` of profile.
+    /// `in` or `out` of the flow's traffic profile.
     colour: &'static str,
     /// Transport protocol: `tcp` or `udp`.
     protocol: &'static str,
@@ -94,7 +94,7 @@ impl From<&packet::Packet> for Packet {
     }
 }
 
-/// The name of a codepoint.
+/// The name of an ECN codepoint.
 const fn word(ecn: Ecn) -> &'static str {
     match ecn.bits() {
         0 => "not-ect",
@@ -104,7 +104,8 @@ const fn word(ecn: Ecn) -> &'static str {
     }
 }
 
-/// The queue state at a call for a packet or a tick. It counts neither this packet nor the packet in transmission.
+/// The queue state when a discipline is called for a packet or a tick (timer event). It counts neither this packet nor
+/// the packet in transmission.
 #[pyclass(frozen, get_all, module = "forebay._native")]
 pub struct Level {
     /// Backlog, packets.
@@ -140,7 +141,7 @@ impl From<&port::Level<'_>> for Level {
     }
 }
 
-/// What a law observes of one period.
+/// What a control law observes of the period between two of its updates.
 #[pyclass(frozen, get_all, module = "forebay._native")]
 pub struct Sample {
     /// End of the period, s.
@@ -254,7 +255,7 @@ impl From<&ladder::Sample> for Sample {
     }
 }
 
-/// Time and random numbers; valid during one call.
+/// Time and random numbers for a method of a discipline; valid during one call of the method.
 #[pyclass(module = "forebay._native")]
 pub struct Context {
     now: Instant,

@@ -48,7 +48,7 @@ impl Table {
 /// into the list); one byte per row, 1 where there is a value; list of words.
 type Part<'py> = (String, &'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<String>);
 
-/// The same, read from a pickle.
+/// A column read from a pickle, with the parts of [`Part`].
 type Kept = (String, String, PyBackedBytes, PyBackedBytes, Vec<String>);
 
 fn part<'py>(py: Python<'py>, name: &str, values: &Values) -> Part<'py> {
@@ -100,7 +100,7 @@ fn values(kind: &str, values: &[u8], there: &[u8], words: &[String]) -> Option<V
 
 #[pymethods]
 impl Table {
-    /// From a pickle.
+    /// A table from its pickled columns.
     #[new]
     fn from_parts(py: Python<'_>, columns: Vec<Kept>) -> PyResult<Self> {
         let column = |(name, kind, bytes, there, words): &Kept| {
@@ -111,7 +111,7 @@ impl Table {
         Self::new(found)
     }
 
-    /// For pickling.
+    /// The class and the columns, for pickling.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (Vec<Part<'py>>,)) {
         let columns = slf.get().found.columns().map(|(name, values)| part(slf.py(), name, values)).collect();
         (slf.get_type().into_any(), (columns,))
@@ -167,7 +167,7 @@ impl Table {
         Ok(all)
     }
 
-    /// Writes a Parquet file.
+    /// Writes the table as a Parquet file.
     fn write_parquet(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| {
             let bytes = self.found.to_parquet().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
@@ -175,7 +175,8 @@ impl Table {
         })
     }
 
-    /// The Arrow PyCapsule interface: `polars.from_arrow(table)`, `pyarrow.table(table)`, `pandas.DataFrame.from_arrow(table)`.
+    /// The Arrow PyCapsule interface: `polars.from_arrow(table)`, `pyarrow.table(table)`,
+    /// `pandas.DataFrame.from_arrow(table)`.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

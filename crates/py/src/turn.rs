@@ -23,7 +23,7 @@ pub(crate) struct Turn<T> {
     state: Mutex<T>,
     /// Number of the thread that holds the state; 0: none.
     holder: AtomicU64,
-    /// Shared by the threads of a call.
+    /// What the threads of a call share, such as the flag that stops it.
     pub(crate) call: Arc<Call>,
 }
 
@@ -70,8 +70,8 @@ impl<T> Turn<T> {
     /// Waits until no other call uses the state.
     ///
     /// # Errors
-    /// Fails if it would wait for a call of the same thread, or for a call that runs user code, which may wait
-    /// for this call in turn. Fails on Ctrl-C while it waits.
+    /// Fails if it would wait for a call of the same thread, or for a call that runs Python code of the user, which may
+    /// wait for this call in turn. Fails on Ctrl-C while it waits.
     pub(crate) fn take(&self, py: Python<'_>) -> PyResult<Held<'_, T>> {
         loop {
             match self.state.try_lock() {

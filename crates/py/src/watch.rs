@@ -1,4 +1,5 @@
-//! Work without the GIL, while the calling thread handles Ctrl-C and shows progress.
+//! Work without the GIL, while the calling thread handles Ctrl-C and shows progress. The work may call user code, which
+//! is a custom discipline written in Python.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -19,7 +20,7 @@ const EVERY: Duration = Duration::from_millis(50);
 /// How long user code may continue after Ctrl-C. Then KeyboardInterrupt is raised in it.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A call: the state shared by its threads.
+/// A call from Python: the state shared by the threads that do its work.
 #[derive(Default)]
 pub(crate) struct Call {
     /// Set to stop the work.
@@ -31,7 +32,7 @@ pub(crate) struct Call {
     threads: Mutex<BTreeSet<u64>>,
     /// Number of threads that are in user code now.
     inside: AtomicUsize,
-    /// Is it a command? Commands cannot be nested.
+    /// Is it a call of a command, such as `reproduce`? A command cannot be called within another one.
     is_command: bool,
 }
 
@@ -52,18 +53,18 @@ impl Call {
         self.stop.store(true, Ordering::SeqCst);
     }
 
-    /// Starts a batch with this simulated duration.
+    /// Starts a batch of simulations with this total simulated duration.
     pub(crate) fn begin(&self, simulated_s: f64) {
         self.done_us.store(0, Ordering::Relaxed);
         self.total_us.store((simulated_s * 1e6) as u64, Ordering::Relaxed);
     }
 
-    /// Simulated duration of the batch, s.
+    /// Total simulated duration of the current batch of simulations, s.
     pub(crate) fn total_s(&self) -> f64 {
         self.total_us.load(Ordering::Relaxed) as f64 * 1e-6
     }
 
-    /// Adds simulated seconds to those done.
+    /// Adds simulated seconds to those done in the current batch of simulations.
     pub(crate) fn advance(&self, simulated_s: f64) {
         self.done_us.fetch_add((simulated_s * 1e6) as u64, Ordering::Relaxed);
     }
@@ -125,7 +126,7 @@ impl Drop for Working {
     }
 }
 
-/// Call before running user code in this thread.
+/// To be called before user code runs in this thread. The result must exist as long as the code runs.
 pub(crate) fn working(py: Python<'_>) -> Working {
     let mine = MINE.with_borrow(Clone::clone);
     if let Some(call) = &mine {

@@ -147,7 +147,7 @@ fn paced_writes_arrive_at_their_rate() {
 }
 
 #[test]
-fn no_events_after_an_application_leaves() {
+fn stopped_application_sends_no_further_files() {
     let mut net = network(1, 20, TcpOptions::default(), &Work::Files(Files { request: Some(40), ..FILES }));
     net.flows[0].stop = Some(Instant::from_nanos(1_500_000_000));
     assert_eq!(run(&net, 1).classes[0].files, 2);

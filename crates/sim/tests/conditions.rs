@@ -1,5 +1,5 @@
-//! Links with losses or a changing rate: all packets are accounted for, and fast paths and meters do not change the
-//! run.
+//! Links with losses or a changing rate: all packets are accounted for, and meters and the fast path of drop-tail,
+//! which needs no events, do not change the run.
 
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ fn changing(aqm: &str, schedule: &Arc<Schedule>, secs: u64) -> Network {
 }
 
 #[test]
-fn one_step_is_a_constant_rate() {
+fn rate_schedule_of_one_step_equals_constant_rate() {
     for aqm in ["droptail", "raqm", "codel"] {
         let net = case1(&dumbbell(aqm, 20, Span::from_micros(10)), 10, 20, TcpOptions::default(), 1);
         let mut stepped = net.clone();

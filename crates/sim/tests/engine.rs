@@ -1,4 +1,5 @@
-//! Invariants of the engine: reproducible runs, fast paths that equal slow ones, no phase effects.
+//! Invariants of the engine: reproducible runs, no phase effects, and fast paths, which compute departures and
+//! acknowledgements ahead of time without events, with the same results as the slow ones.
 
 use crate::common::{case1, drop_ratio, dumbbell, run};
 use forebay_aqm::base::time::{Instant, Span};
@@ -80,7 +81,7 @@ fn acknowledgements_computed_early_do_not_change_the_run() {
 }
 
 #[test]
-fn recording_does_not_change_the_run() {
+fn sampling_and_meters_do_not_change_the_run() {
     let mut net = case1(&dumbbell("raqm", 100, JITTER), 20, 20, TcpOptions::default(), 1);
     let often = run(&net, 1);
     net.sample = Span::from_millis(777);

@@ -1,9 +1,9 @@
 //! Linearised model of MSVB: classes share a queue, and each has its own threshold and its own share of the link.
 //!
 //! p_i = (Q - B_i)/Q, B_i' = alpha_i (phi_i C - lambda_i), Q' = sum of lambda_i - C. Q: queue; C: link rate; class i
-//! has signal probability p_i, threshold B_i, share phi_i and load lambda_i. The caller supplies the TCP model, that is
-//! the response of lambda_i to p_i. All classes move the same queue, so a class needs a larger threshold than the lemma
-//! for a single class says. Units: packets and seconds.
+//! has signal probability p_i, threshold B_i, adaptation gain alpha_i, share phi_i and load lambda_i. The caller
+//! supplies the TCP model, that is the response of lambda_i to p_i. All classes move the same queue, so a class needs a
+//! larger threshold than Lemma 3.1 of the MSVB paper says for a single class. Units: packets and seconds.
 
 use num_complex::Complex64;
 

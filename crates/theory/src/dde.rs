@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn delayed_feedback_is_stable_up_to_half_pi() {
+    fn gain_times_delay_below_half_pi_is_stable() {
         let grows = |gain: f64| {
             let mut past = Past::resting(&[0.0], 1.0, 50);
             past.kick(&[1.0]);

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn unreachable_states_are_found_in_both_directions() {
+    fn finds_states_that_cannot_be_reached_or_left() {
         let chain = |cells: [[f64; 3]; 3]| Matrix::from_fn(3, 3, |i, j| cells[i][j]);
         let ring = [[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0], [1.0, 0.0, -1.0]];
         let trap = [[-1.0, 1.0, 0.0], [1.0, -2.0, 1.0], [0.0, 0.0, 0.0]];

@@ -212,7 +212,7 @@ mod tests {
     ];
 
     #[test]
-    fn exact_moments_give_back_the_source() {
+    fn fit_of_exact_moments_returns_the_mmpp() {
         for source in ALL {
             let found = two_states(&source.counts(0.1, 2.0)).unwrap();
             for (found, of) in found.mean_s.iter().chain(&found.rates).zip(source.mean_s.iter().chain(&source.rates)) {
@@ -285,7 +285,7 @@ mod tests {
     /// The recording has 20,000 long windows. The tolerances, chosen before the first run, are 10 % for rates and
     /// durations and 2 % for the mean rate.
     #[test]
-    fn generated_recording_gives_back_its_source() {
+    fn fit_of_generated_recording_returns_its_mmpp() {
         for source in &ALL[..3] {
             let counts = counts(&generated(source, 40_000.0), 0.1, 2.0).unwrap();
             let found = two_states(&counts).unwrap();

@@ -65,7 +65,7 @@ impl Loop {
         }
     }
 
-    /// Proposition 6.1: below this S the map is a contraction.
+    /// Proposition 6.1: below this S the map from a queue to the next one is a contraction.
     pub fn contraction_bound_s(&self) -> f64 {
         let sum: f64 = self.delays_s.iter().map(|d| 1.0 / (d * d)).sum();
         2.0 * self.capacity / (self.window * sum)
@@ -150,8 +150,10 @@ mod tests {
         }
     }
 
+    /// Section D.2 of the notes on the RED+Tail paper prints these values: mean and standard deviation of the queue in
+    /// packets, and the standard deviation of the linearised queue.
     #[test]
-    fn markov_chain_and_linear_model_match_worked_values() {
+    fn chain_and_linear_model_match_values_in_notes() {
         // The last two numbers: units of the last digits of mean and standard deviations.
         for (sources, sigma, round_trips, mean, std, linear, digits) in [
             (20, 77021.0, 0.5, 158.2, 6.85, 6.86, [0.1, 0.01]),
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn bound_for_unequal_delays_gives_nonnegative_slope() {
+    fn bound_on_interval_gives_nonnegative_slope_at_equilibrium() {
         for sources in [1, 20, 40] {
             let one = example(sources, 1.0);
             if one.equilibrium() > 0.0 {
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn chain_matches_the_simulated_recursion() {
+    fn markov_chain_matches_the_simulated_recursion() {
         // A short buffer and long steps, so that both buffer limits matter.
         let (one, sigma) = (Loop { buffer: 220.0 * PACKET, ..example(20, 1.8) }, 77021.0);
         let rest = one.chain(sigma, PACKET, 0.5).unwrap();

@@ -329,7 +329,7 @@ impl Solution {
 mod tests {
     use super::*;
 
-    /// The AAQM paper's four kinds of traffic (video, multimedia, www, ftp), with our rates.
+    /// The AAQM paper's four kinds of traffic (video, multimedia, www, ftp), with rates that we chose.
     fn kinds() -> Mmpp {
         Mmpp::together(&[
             Mmpp::two_state([0.5, 0.5], [260.0, 140.0]),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn textbook_queues_are_reproduced() {
+    fn mm1k_and_erlang_service_match_textbook_values() {
         let poisson = Mmpp::new(Matrix::zero(1, 1), vec![0.9]);
         let mm1 = solve(&poisson, &Service::erlang(1, 1.0), 10, |_, _| 0.0).unwrap();
         assert!((mm1.loss(0) - 0.050_813_7).abs() < 5e-8 && (mm1.mean() - 3.969_44).abs() < 5e-6);
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn minisources_equal_individual_sources() {
+    fn counting_active_sources_equals_separate_on_off_sources() {
         let one = || Mmpp::two_state([0.8, 0.2], [250.0, 0.0]);
         let named = Mmpp::together(&[one(), one(), one()]).unwrap();
         let counted = Mmpp::minisources(3, 0.8, 0.2, 250.0);
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn threshold_marker_counts_the_arriving_packet() {
+    fn marking_function_counts_the_arriving_packet() {
         assert_eq!(
             [94, 95, 96, 100].map(|n| threshold(n, 100, 0.95)).map(|d| (d * 1e9).round() / 1e9),
             [0.0, 0.0, 0.2, 1.0]

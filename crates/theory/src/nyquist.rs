@@ -1,4 +1,4 @@
-//! Stability of a loop by the Nyquist criterion, with exact delays (no rational approximation).
+//! Stability of a loop with gain L by the Nyquist criterion, with exact delays (no rational approximation).
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn multiplier_of_ricker_map_is_1_minus_half_m() {
+    fn multiplier_of_ricker_map_is_linear_in_gain() {
         for m in [0.5, 2.0, 3.9] {
             assert!((multiplier(&ricker(m), 1.0) - (1.0 - m / 2.0)).abs() < 1e-6);
         }

@@ -1,7 +1,9 @@
 //! Stability of TCP with SVB and MSVB: Lemma 3.1 of the MSVB paper, and its fluid model.
 //!
 //! TCP after Kunniyur and Srikant: x' = 1/d^2 - beta x(t) x(t-d) p(t-d). MSVB: Q' = lambda - C, B_i' = alpha (phi_i C
-//! - lambda_i), p_i = max(0, (Q - B_i)/Q). Units: packets and seconds.
+//! - lambda_i), p_i = max(0, (Q - B_i)/Q). x: rate of a flow; d: round-trip time; Q: queue; C: link rate; class i has
+//! signal probability p_i, threshold B_i, share phi_i and load lambda_i, and lambda is the sum of the loads. Units:
+//! packets and seconds.
 
 use std::f64::consts::PI;
 
@@ -146,8 +148,9 @@ mod tests {
         Class { capacity: 1250.0, delay_s: 0.12, flows, phi, alpha }
     }
 
+    /// Section D.5 of the notes on the MSVB paper prints these values.
     #[test]
-    fn lemma_3_1_matches_table_of_worked_values() {
+    fn lemma_3_1_matches_values_in_notes() {
         for (flows, p, omega, [low, middle, high]) in [
             (30.0, 0.060, 5.184, [1263.0, 1748.8, 2356.0]),
             (50.0, 0.1667, 6.621, [369.7, 528.1, 726.1]),

@@ -1,8 +1,9 @@
 //! Fluid model of TCP on one link, after Misra, Gong and Towsley. It computes transients, with fixed time steps.
 //!
 //! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = sum of N W/R - C within 0..L, R = T + q/C. W: window; R: round-trip
-//! time; q: queue; p: signal probability. Losses at a full buffer are signals too. The AQM, which sets p, receives a
-//! [`Step`]. Units: packets and seconds.
+//! time; q: queue; p: signal probability; N: number of flows; C: link rate; L: buffer; T: round-trip time without
+//! queueing. Losses at a full buffer are signals too. The AQM, which sets p, receives a [`Step`]. Units: packets and
+//! seconds.
 
 use std::collections::VecDeque;
 
@@ -24,7 +25,7 @@ pub struct Fluid {
     pub limit: f64,
     /// Are signals drops? Then signalled packets do not enter the queue.
     pub drops: bool,
-    /// The flows; at least one kind.
+    /// The flows; at least one group with equal round-trip times.
     pub flows: Vec<Flows>,
 }
 

@@ -1,6 +1,8 @@
 //! TCP on one link, linearised at its equilibrium, after Misra, Gong and Towsley but without their simplifications.
 //!
-//! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = N W/R - C, R = q/C + T. Units: packets and seconds.
+//! W' = 1/R - W W(t-R)/(2 R(t-R)) p(t-R), q' = N W/R - C, R = q/C + T. W: window; R: round-trip time; p: signal
+//! probability; q: queue; N: number of flows; C: link rate; T: round-trip time without queueing. Units: packets and
+//! seconds.
 
 use num_complex::Complex64;
 
@@ -15,7 +17,7 @@ pub struct Flows {
     pub rtt_s: f64,
 }
 
-/// Flows of one or several kinds on one link, at a given equilibrium.
+/// Flows on one link, in groups with equal round-trip times, at a given equilibrium.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpLoop {
     /// C: throughput at equilibrium in packets per second; the link rate, unless the AQM keeps the link below full
@@ -23,7 +25,7 @@ pub struct TcpLoop {
     pub capacity: f64,
     /// Are signals drops? Then signalled packets do not enter the queue.
     pub drops: bool,
-    /// The flows; at least one kind.
+    /// The flows; at least one group with equal round-trip times.
     pub flows: Vec<Flows>,
 }
 
@@ -53,7 +55,7 @@ pub struct Answer {
 }
 
 impl TcpLoop {
-    /// Window of a flow in packets. It is the same for all kinds, because they receive the same signals.
+    /// Window of a flow in packets. It is the same for all flows, because they receive the same signals.
     pub fn window(&self) -> f64 {
         libm::sqrt(2.0 / self.p())
     }
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn equilibrium_matches_the_worked_example() {
+    fn equilibrium_matches_example_of_hollot_et_al() {
         let rest = example(60.0);
         assert!((rest.window() - 15.375).abs() < 1e-9 && (rest.p() - 0.008_461).abs() < 1e-6);
     }
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn pi_example_has_margins_of_its_design_rule() {
+    fn pi_controller_of_hollot_has_its_design_margins() {
         // w_g = 0.53, phase margin 90 - w_g R - atan(w_g R) = 75 degrees, with their simpler plant.
         let found = margins(&|w| pi(w) * example(60.0).near().answer(w).queue, 1, 1e-4, 1e3);
         assert!(found.is_stable());

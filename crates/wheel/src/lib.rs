@@ -1,4 +1,5 @@
-//! The module `forebay._native` of the wheel, including the program `forebay` for the package's console script.
+//! The native module `forebay._native` of the Python package, with the program `forebay` for the package's console
+//! script.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ fn main(py: Python<'_>, words: Vec<OsString>) -> PyResult<u8> {
     Ok(py.detach(|| forebay::main(program)))
 }
 
-/// The module `forebay._native`.
+/// The module `forebay._native`: all native functions and classes of the Python package.
 #[pymodule]
 mod _native {
     #[pymodule_export]

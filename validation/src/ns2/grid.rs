@@ -1,4 +1,5 @@
-//! The rows of the comparison, each with its name in ns-2 and our scenario.
+//! The rows of the comparison with ns-2: each is one discipline, TCP and number of flows in one of three networks, with
+//! its name in ns-2 and our scenario.
 
 use std::fmt;
 
@@ -13,15 +14,16 @@ use runner::program;
 /// A discipline in both simulators.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Discipline {
-    /// `-aqm` of `case.tcl`.
+    /// The value of the option `-aqm` of `case.tcl`.
     ns2: &'static str,
-    /// Ours with the same parameters.
+    /// Our discipline with the same parameters.
     ours: &'static str,
-    /// Packets that ns-2's queue holds at a limit of 100.
+    /// Packets that ns-2's queue holds if its limit is 100.
     holds: u32,
     /// Whether it can mark.
     marks: bool,
-    /// Whether it is the discipline before it in other units. Then it runs with one TCP, and not in case 3.
+    /// Whether it is the discipline before it in the list, in other units. Then it runs with one TCP, and not in the
+    /// network with diverse round trips.
     is_variant: bool,
 }
 
@@ -47,7 +49,8 @@ const fn variant(ns2: &'static str, ours: &'static str, holds: u32) -> Disciplin
     Discipline { is_variant: true, ..of(ns2, ours, holds) }
 }
 
-/// Rows that also run with faster links, because nothing else explained a difference from ns-2 with jitter.
+/// Rows that also run with faster links of the clients, because nothing else explained a difference from ns-2 with
+/// jitter.
 const LINES: [&str; 11] = [
     "1 Vq Newreno 400",
     "1 Vq+ecn Newreno 400",
@@ -62,12 +65,12 @@ const LINES: [&str; 11] = [
     "3 Vq Newreno 400",
 ];
 
-/// `-tcp` of `case.tcl`, ours.
+/// The value of the option `-tcp` of `case.tcl`, and our congestion control.
 const TCPS: [(&str, &str); 3] = [("Newreno", "newreno"), ("Reno", "reno"), ("Sack1", "sack")];
-/// Few flows, many flows.
+/// Numbers of flows: few and many.
 const FLOWS: [u32; 2] = [40, 400];
 
-/// RAQM's cases; they differ in the delays of the clients.
+/// The three networks of the paper on RAQM (its cases), which differ in the delays of the clients.
 pub(super) const CASES: [Case; 3] = [
     Case { number: 1, delays: r#"["10ms"]"#, round_trips: "60 ms" },
     Case { number: 2, delays: r#"["100ms"]"#, round_trips: "240 ms" },
@@ -78,7 +81,7 @@ pub(super) const CASES: [Case; 3] = [
 pub(super) struct Case {
     pub(super) number: u32,
     delays: &'static str,
-    /// Base round trips.
+    /// Base round-trip times.
     pub(super) round_trips: &'static str,
 }
 
@@ -91,7 +94,7 @@ pub(super) struct Row {
     flows: u32,
 }
 
-/// Every row, in the order of the page.
+/// Every row, in the order of `docs/validation.md`.
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for case in CASES {
@@ -123,36 +126,36 @@ impl Row {
         diverse && varied && (marks || !self.ecn)
     }
 
-    /// Few flows lose few packets, so one run gives less information.
+    /// Whether it has few flows. These lose few packets, so one run gives less information.
     pub(super) const fn has_few_flows(&self) -> bool {
         self.flows == FLOWS[0]
     }
 
-    /// Three seeds could not show whether ours differs from ns-2, because our runs differed by more than the
-    /// tolerance.
+    /// Whether it needs more seeds because of our runs: in this row they differ from each other by more than the
+    /// tolerance, so three seeds could not show whether ours differs from ns-2.
     pub(super) fn is_asked_again(&self) -> bool {
         self.columns() == "2,ARED,1,Newreno,400"
     }
 
-    /// The columns of the figures that name it.
+    /// The row in the first columns of the files with ns-2's figures.
     pub(super) fn columns(&self) -> String {
         let Self { case, discipline, ecn, tcp, flows } = self;
         format!("{},{},{},{},{flows}", case.number, discipline.ns2, u8::from(*ecn), tcp.0)
     }
 
-    /// The arguments of `case.tcl` for it.
+    /// The arguments of `case.tcl` for this row.
     pub(super) fn arguments(&self) -> Vec<String> {
         figures::arguments(&["-case", "-aqm", "-ecn", "-tcp", "-n"], &self.columns())
     }
 
-    /// The rules of ns-2 that can affect it: one alone, then together.
+    /// The rules of ns-2 that can affect this row: each alone, then all together.
     pub(super) fn rules(&self) -> Vec<Ns2Rules> {
         let (sack1, cwr) = (self.tcp.0 == "Sack1", self.ecn);
         let all = [(true, false), (false, true), (true, true)].map(|(sack1, cwr)| Ns2Rules { sack1, cwr });
         all.into_iter().filter(|rules| (sack1 || !rules.sack1) && (cwr || !rules.cwr)).collect()
     }
 
-    /// `runs` seeds of our scenario, with clients' links of this rate.
+    /// Plans `runs` seeds of our scenario for this row. The clients' links have the rate `lines`.
     pub(super) fn plan(&self, runs: u64, lines: &str) -> Result<Plan, String> {
         let Self { case, discipline, ecn, tcp, flows } = self;
         let sets = vec![
@@ -169,13 +172,13 @@ impl Row {
         Ok(Plan::new(cases, 1, runs))
     }
 
-    /// Cells of the page: discipline, TCP, flows.
+    /// The row in a table of the page: discipline, TCP, number of flows.
     pub(super) fn cells(&self) -> String {
         format!("{}{} | {} | {}", self.discipline.ns2, if self.ecn { "+ecn" } else { "" }, self.tcp.0, self.flows)
     }
 }
 
-/// `1 RED+ecn Sack1 400`.
+/// The row's name, such as `1 RED+ecn Sack1 400`: network, discipline, TCP, number of flows.
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{} {}", self.case.number, self.cells().replace(" |", ""))

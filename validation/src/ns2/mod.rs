@@ -1,4 +1,5 @@
-//! `cargo xtask validate-ns2`: our simulator compared with ns-2 on the same network, as `docs/validation.md`.
+//! `cargo xtask validate-ns2`: compares our simulator with ns-2 on the same networks, and writes `docs/validation.md`.
+//! A row of the comparison is one network, discipline, TCP and number of flows.
 //!
 //! With ns-2 installed, the driver under `validation/ns2` measures its figures again; otherwise the committed figures
 //! are used. Our simulator always runs.
@@ -17,7 +18,7 @@ use ours::Wanted;
 use crate::figures::Runs;
 use runner::program;
 
-/// Number of seeds of a row: usual, and if these are too few; `theirs::Figures::seeds` decides.
+/// Number of seeds of a row: the usual one, and the one if that is too small; `theirs::Figures::seeds` decides.
 const SEEDS: [usize; 2] = [3, 10];
 
 /// Runs our simulator, and ns-2 if it is installed, and writes the page.
@@ -33,7 +34,7 @@ pub fn run() -> Result<(), String> {
     page()
 }
 
-/// Runs ns-2 only for the rows with faster links, in minutes instead of an hour, and writes the page.
+/// Runs ns-2 only for the rows with faster links of the clients, in minutes instead of an hour, and writes the page.
 ///
 /// # Errors
 /// As [`run`].
@@ -52,26 +53,26 @@ pub fn page() -> Result<(), String> {
     Ok(())
 }
 
-/// A row in both simulators.
+/// The runs of a row in both simulators.
 struct Comparison {
     row: Row,
     ours: Runs,
-    /// Ours with rules of ns-2, if a quantity is outside its tolerance and the row has these rules.
+    /// Our runs with rules of ns-2, if a quantity is outside its tolerance and the rules can affect the row.
     by_rules: Vec<(Ns2Rules, Runs)>,
-    /// ns-2 with the processing jitter of our hosts.
+    /// ns-2's runs with the processing jitter that our hosts have.
     jittered: Runs,
-    /// ns-2 without jitter.
+    /// ns-2's runs without jitter.
     plain: Runs,
-    /// With faster links, for some rows.
+    /// The runs with faster links of the clients; only some rows have them.
     faster: Option<Faster>,
 }
 
-/// A row with the clients' links at twice the rate of the bottleneck.
+/// The runs of a row if the clients' links have twice the rate of the bottleneck.
 struct Faster {
     ours: Runs,
-    /// With all rules of ns-2 that the row has; equal to `ours` without any.
+    /// Ours with all rules of ns-2 that can affect the row; equal to `ours` if there are none.
     by_rules: Runs,
-    /// With jitter.
+    /// ns-2's runs with processing jitter.
     ns2: Runs,
 }
 
@@ -107,7 +108,7 @@ fn run_with_faster_lines(rows: &mut [Comparison]) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the rows that are outside again, with the rules of ns-2 that could be the reason.
+/// Runs the rows with a quantity outside its tolerance again, with the rules of ns-2 that could be the reason.
 fn run_by_rules(rows: &mut [Comparison]) -> Result<(), String> {
     let mut wanted = Vec::new();
     for (at, Comparison { row, ours, jittered, plain, .. }) in rows.iter().enumerate() {
@@ -136,7 +137,7 @@ mod tests {
         }
     }
 
-    /// A row that leaves or enters the tolerances, or has another reason, makes the committed page stale.
+    /// If a row leaves or enters the tolerances, or has another reason, the committed page is stale and the test fails.
     #[test]
     fn committed_comparison_with_ns2_is_current() {
         let rows = compare().unwrap();

@@ -1,4 +1,5 @@
-//! Our runs of a row, by the RFCs or with rules of ns-2.
+//! Our simulator's runs of a row of the comparison with ns-2 (one discipline, TCP and number of flows), by the RFCs or
+//! with rules of ns-2.
 
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::{lower, record};
@@ -14,7 +15,7 @@ use crate::figures::{self, Run, Runs};
 const EQUAL: &str = "10mbit";
 pub(super) const FASTER: &str = "20mbit";
 
-/// Runs to make.
+/// The runs to make of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) row: Row,
@@ -30,7 +31,7 @@ impl Wanted {
     }
 }
 
-/// Runs all of it on all cores; results are in the same order.
+/// Makes the wanted runs on all cores. The results are in the order of `wanted`.
 pub(super) fn run(wanted: &[Wanted]) -> Result<Vec<Runs>, String> {
     let plans = wanted.iter().map(|wanted| wanted.row.plan(wanted.seeds as u64, wanted.lines));
     let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! `docs/validation.md`.
+//! The page `docs/validation.md`: our simulator compared with ns-2, in rows of one discipline, TCP and number of flows.
 
 use serde_json::json;
 
@@ -31,7 +31,7 @@ pub(super) fn page(rows: &[Comparison]) -> Result<String, String> {
     page!("validation.md.jinja", values)
 }
 
-/// A row with its quantities (ours, ns-2 with jitter, plain ns-2), and which are outside.
+/// The cells of a row: its quantities (ours, ns-2 with jitter, plain ns-2), and which are outside their tolerance.
 fn cells(row: &Comparison) -> Vec<String> {
     let mut cells = vec![row.row.cells(), row.ours.0.len().to_string()];
     for (quantity, about) in QUANTITIES.iter().enumerate() {
@@ -47,7 +47,7 @@ fn figure(runs: &Runs, quantity: usize) -> String {
     format!("{:.*}", QUANTITIES[quantity].digits, runs.mean(quantity))
 }
 
-/// Number of rows within the tolerances, and outside for each reason.
+/// The number of rows within the tolerances, and for each reason the number of rows outside.
 fn summary(rows: &[Comparison]) -> Table {
     let of = |side: &Side| {
         let reasons = |row| side.outside(row).into_iter().flat_map(|(_, reasons)| reasons).collect();
@@ -60,7 +60,8 @@ fn summary(rows: &[Comparison]) -> Table {
     SIDES.iter().map(of).collect()
 }
 
-/// Quantities outside because of rules of ns-2, in either comparison, with our figures under these rules.
+/// Quantities outside their tolerance because of rules of ns-2, with or without jitter, and our figures under these
+/// rules.
 fn evidence(rows: &[Comparison]) -> Table {
     let mut out = Table::new();
     for row in rows {
@@ -77,7 +78,7 @@ fn evidence(rows: &[Comparison]) -> Table {
     out
 }
 
-/// The rows with faster links.
+/// The rows that also ran with faster links of the clients.
 fn faster_lines(rows: &[Comparison]) -> Table {
     let mut out = Table::new();
     for (row, faster) in rows.iter().filter_map(|row| Some((row, row.faster.as_ref()?))) {
@@ -90,7 +91,8 @@ fn faster_lines(rows: &[Comparison]) -> Table {
     out
 }
 
-/// Quantities outside without an explanation, with our figures under each rule of ns-2 that the row has.
+/// Quantities outside their tolerance without an explanation, with our figures under each rule of ns-2 that applies to
+/// the row.
 fn open(rows: &[Comparison]) -> Table {
     let mut out = Table::new();
     for (row, side) in rows.iter().flat_map(|row| SIDES.map(|side| (row, side))) {

@@ -1,4 +1,5 @@
-//! Why a row is outside the tolerances: reasons that the runs confirm.
+//! Why our results and those of ns-2 for the same network (a row) differ by more than the tolerances: reasons that the
+//! runs confirm.
 
 use forebay_sim::tcp::Ns2Rules;
 
@@ -7,11 +8,11 @@ use crate::figures::Runs;
 
 use Reason::{Cwr, Lines, Noise, Open, Sack, Ties};
 
-/// ns-2 with or without jitter, with which ours is compared.
+/// One of the two comparisons: with ns-2 whose hosts have processing jitter, or with plain ns-2.
 pub(super) struct Side {
     pub(super) name: &'static str,
     pub(super) ns2: fn(&Comparison) -> &Runs,
-    /// Whether simultaneous arrivals from links of equal rates affect it.
+    /// Whether simultaneous arrivals from links of equal rates affect this ns-2.
     pub(super) has_ties: bool,
 }
 
@@ -22,22 +23,23 @@ pub(super) const SIDES: [Side; 2] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// With the larger number of seeds the two means do not differ significantly.
+    /// The means of ours and ns-2's do not differ significantly, even with the larger number of seeds.
     Noise,
-    /// Simultaneous arrivals in plain ns-2: jitter moves ns-2's own figure towards ours.
+    /// Simultaneous arrivals in plain ns-2: with jitter, ns-2's own result is closer to ours.
     Ties,
-    /// ns-2's `Sack1` is not RFC 6675: our sender with its rules agrees.
+    /// ns-2's `Sack1` is not RFC 6675: our sender with the rules of `Sack1` agrees with ns-2.
     Sack,
-    /// ns-2 sends CWR with one retransmission too many: our sender agrees if it does so too.
+    /// ns-2 sends CWR with one retransmission too many: our sender agrees with ns-2 if it does so too.
     Cwr,
-    /// The clients' links have the rate of the bottleneck: with faster links ours agrees.
+    /// The clients' links have the rate of the bottleneck: if they are faster in both simulators, ours agrees with
+    /// ns-2.
     Lines,
-    /// The runs confirm none of these.
+    /// The runs confirm none of these reasons.
     Open,
 }
 
 impl Reason {
-    /// In the order of the page.
+    /// All reasons, in the order of `docs/validation.md`.
     pub(super) const ALL: [Self; 6] = [Noise, Ties, Sack, Cwr, Lines, Open];
 
     pub(super) const fn word(self) -> &'static str {
@@ -51,13 +53,13 @@ impl Reason {
         }
     }
 
-    /// The reasons that these rules test.
+    /// The reasons that our runs with these rules of ns-2 can confirm.
     fn of_rules(rules: Ns2Rules) -> Vec<Self> {
         [(rules.sack1, Sack), (rules.cwr, Cwr)].into_iter().filter(|(on, _)| *on).map(|(_, reason)| reason).collect()
     }
 }
 
-/// `noise, ties`.
+/// The names of the reasons, such as `noise, ties`.
 pub(super) fn words(reasons: &[Reason]) -> String {
     reasons.iter().map(|reason| reason.word()).collect::<Vec<_>>().join(", ")
 }
@@ -68,7 +70,7 @@ pub(super) fn by_rules<'a>(row: &'a Comparison, reasons: &[Reason]) -> Option<&'
     row.by_rules.iter().find(|(rules, _)| Reason::of_rules(*rules) == wanted).map(|(_, runs)| runs)
 }
 
-/// Our runs with each set of ns-2's rules that the row has.
+/// Our runs with each set of ns-2's rules that applies to the row.
 pub(super) fn all_by_rules(row: &Comparison) -> impl Iterator<Item = (String, &Runs)> {
     row.by_rules.iter().map(|(rules, runs)| (words(&Reason::of_rules(*rules)), runs))
 }
@@ -81,9 +83,9 @@ impl Side {
     }
 }
 
-/// Why the row is outside in `quantity` in this comparison: the first reason that the runs confirm. Single reasons are
-/// tried before pairs. The second of a pair is always simultaneous arrivals: a difference between ours and ns-2 with
-/// jitter affects plain ns-2 too.
+/// Why the row is outside the tolerance of `quantity` in this comparison: the first reason that the runs confirm.
+/// Single reasons are tried before pairs. The second of a pair is always simultaneous arrivals: a difference between
+/// ours and ns-2 with jitter affects plain ns-2 too.
 pub(super) fn of(side: &Side, row: &Comparison, quantity: usize) -> Vec<Reason> {
     let Comparison { ours, jittered, .. } = row;
     let ns2 = (side.ns2)(row);
@@ -123,7 +125,7 @@ fn is_noise(ns2: &Runs, ours: &Runs, quantity: usize) -> bool {
     ns2.0.len() == SEEDS[1] && !ns2.is_apart(ours, quantity)
 }
 
-/// Whether jitter moves ns-2's own figure towards ours significantly, and by more than the tolerance or by at least
+/// Whether ns-2's own result is significantly closer to ours with jitter, by more than the tolerance or by at least
 /// half of the difference.
 fn ties_explain(row: &Comparison, ours: &Runs, quantity: usize) -> bool {
     let Comparison { jittered, plain, .. } = row;
@@ -141,8 +143,8 @@ mod tests {
 
     const SACK1: Ns2Rules = Ns2Rules { sack1: true, cwr: false };
 
-    /// Reasons in both comparisons, of drop ratios in thousandths with a deviation of 0.3: ours, ours with `Sack1`'s
-    /// rules, ns-2 with and without jitter.
+    /// The reasons in both comparisons for four drop ratios, in thousandths, each with a standard deviation of 0.3:
+    /// ours, ours with the rules of `Sack1`, ns-2 with jitter, and plain ns-2.
     fn found(seeds: u32, drops: [f64; 4]) -> [String; 2] {
         let run = |drops: f64, i: u32| Run::from([80.0, 1e-3 * drops + 1e-4 * f64::from(i), 0.0, 1.0, 1.0]);
         let [ours, by_rules, jittered, plain] = drops.map(|drops| Runs((0..seeds).map(|i| run(drops, i)).collect()));

@@ -1,4 +1,5 @@
-//! ns-2's figures: written by `validation/ns2/case.tcl` to files in its folder.
+//! ns-2's results for each row (network, discipline, TCP, number of flows), which `validation/ns2/case.tcl` writes to
+//! files in its folder.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -10,16 +11,16 @@ use super::grid::{Row, rows, with_faster_lines};
 use crate::figures::{self, Runs};
 use runner::program;
 
-/// A file, and the options of `case.tcl` for its runs in addition to those of their rows.
+/// A file of results, and the options of `case.tcl` for its runs in addition to those of each row.
 type File = (&'static str, &'static [&'static str]);
 
-/// Every row. The first has the processing times of our hosts.
+/// The files with every row. In the first one ns-2's hosts have the processing jitter of ours.
 const FILES: [File; 2] = [("figures-jitter.csv", &["-jitter", "10e-6"]), ("figures.csv", &["-jitter", "0"])];
-/// Some rows, with jitter and faster links.
+/// The file with some rows, with jitter and faster links of the clients.
 const LINES: File = ("figures-access.csv", &["-jitter", "10e-6", "-access", "20e6"]);
 const FOLDER: &str = "validation/ns2";
 
-/// The figures of every row, in the order of the rows.
+/// ns-2's results for every row, in the order of the rows.
 pub(super) struct Figures {
     /// With the processing jitter that our hosts have.
     pub(super) jittered: Vec<Runs>,
@@ -28,8 +29,9 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Number of seeds of row `at`: more with few flows, and if the first seeds cannot show whether an equal simulator
-    /// is within the tolerances. ns-2's own runs decide this, before ours are compared, except for one row.
+    /// Number of seeds of `row`, whose index is `at`: more with few flows, and if the first seeds cannot show whether
+    /// an equal simulator is within the tolerances. ns-2's own runs decide this, before ours are compared; in one row
+    /// ours do.
     pub(super) fn seeds(&self, at: usize, row: &Row) -> usize {
         let [few, more] = SEEDS;
         let unclear = |runs: &Runs| runs.first(few).are_too_few();
@@ -37,14 +39,14 @@ impl Figures {
         if few_flows || unclear(&self.jittered[at]) || unclear(&self.plain[at]) { more } else { few }
     }
 
-    /// Reads the committed files.
+    /// Reads the results from the committed files.
     pub(super) fn read() -> Result<Self, String> {
         let [jittered, plain] = FILES.map(|(name, _)| read(name, &rows()));
         Ok(Self { jittered: jittered?, plain: plain? })
     }
 }
 
-/// The figures of the rows with faster lines.
+/// The results for the rows that also ran with faster links of the clients.
 pub(super) fn read_faster() -> Result<Vec<Runs>, String> {
     read(LINES.0, &with_faster_lines())
 }
@@ -75,12 +77,12 @@ pub(super) fn renew() -> Result<(), String> {
     renew_faster()
 }
 
-/// Rewrites the file of the rows with faster links.
+/// Runs ns-2 with faster links of the clients, and rewrites the file with these results.
 pub(super) fn renew_faster() -> Result<(), String> {
     write(LINES, &simulate(&with_faster_lines(), LINES, 1..=SEEDS[1])?)
 }
 
-/// One line per row and seed.
+/// Runs ns-2 for these rows and seeds. Returns one line per row and seed.
 fn simulate(rows: &[Row], (name, options): File, seeds: RangeInclusive<usize>) -> Result<Vec<Vec<String>>, String> {
     println!("ns-2 {}: {FOLDER}/{name}", options.join(" "));
     let one = |row: &Row, seed: usize| case(&row.arguments(), &[&["-seed", &seed.to_string()], options].concat());
@@ -103,7 +105,7 @@ fn read(name: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
     parse(&program::read(&format!("{FOLDER}/{name}"))?, rows).map_err(|what| format!("{FOLDER}/{name}: {what}"))
 }
 
-/// The runs of every row, by seed from 1 on. An error: a row has no runs, or the file has another row.
+/// The runs of every row, by seed from 1 on. It is an error if a row has no runs, or if the file has an unknown row.
 fn parse(text: &str, rows: &[Row]) -> Result<Vec<Runs>, String> {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default();
@@ -129,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parse_rejects_missing_unknown_and_unreadable_rows() {
+    fn missing_unknown_and_unreadable_result_rows_are_errors() {
         let file = |seeds: &str| {
             let line = |row: &Row| seeds.chars().map(|s| format!("{},{s},70,0.03,0,1,0.99\n", row.columns())).collect();
             let lines: Vec<String> = rows().iter().map(line).collect();

@@ -1,5 +1,5 @@
-//! TCP through a bottleneck: the rows, our scenario of each, and ns-3's figures, which `validation/ns3/case.py`
-//! writes.
+//! The comparison with ns-3 with TCP through a bottleneck: its rows (round trip, discipline, TCP, number of flows), our
+//! scenario of each, and ns-3's results, which `validation/ns3/case.py` writes.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use crate::figures::{self, Runs};
 use runner::program;
 
 pub(super) const FILE: &str = "validation/ns3/figures.csv";
-/// The columns of the file.
+/// The columns of the file with ns-3's results.
 pub(super) const COLUMNS: &str = "base,aqm,ecn,tcp,flows,seed,mean_queue,utilisation,drop_ratio,mark_ratio,goodput";
 pub(super) const SEEDS: u64 = 5;
 
-/// An argument of `case.py`, and our setting.
+/// An argument of `case.py`, and the corresponding value in our scenario.
 type Pair = (&'static str, &'static str);
 
 // `--aqm`. ns-3's sizes are without the 2 bytes of PPP: three packets are less than its MinBytes of 1500.
@@ -32,7 +32,7 @@ const EARLY: Pair = ("Sack-200ms", "sack");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Base round trip in ms.
+    /// Base round-trip time in ms.
     base: u32,
     aqm: Pair,
     ecn: bool,
@@ -40,7 +40,8 @@ pub(super) struct Row {
     flows: u32,
 }
 
-/// Every row, in the order of the page: the disciplines first, then rows that show why some are outside.
+/// Every row, in the order of `docs/validation-ns3.md`: the disciplines first, then rows that show why some of these
+/// are outside the tolerances.
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     let both = |base, aqm| [10, 40].map(|flows| Row { base, aqm, ecn: false, tcp: SACK, flows });
@@ -67,13 +68,13 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 impl Row {
-    /// The columns of the figures that name it.
+    /// The row in the first columns of the file with ns-3's results.
     fn columns(&self) -> String {
         let Self { base, aqm, ecn, tcp, flows } = self;
         format!("{base},{},{},{},{flows}", aqm.0, u8::from(*ecn), tcp.0)
     }
 
-    /// The arguments of `case.py` for it.
+    /// The arguments of `case.py` for this row.
     pub(super) fn arguments(&self, seed: u64) -> Vec<String> {
         let options = ["--base", "--aqm", "--ecn", "--tcp", "--flows", "--seed"];
         figures::arguments(&options, &format!("{},{seed}", self.columns()))
@@ -83,7 +84,7 @@ impl Row {
         self.ecn
     }
 
-    /// Cells of the page: round trip, discipline, TCP, flows.
+    /// The row in a table of the page: round-trip time, discipline, TCP, number of flows.
     pub(super) fn cells(&self) -> String {
         let ecn = if self.ecn { "+ecn" } else { "" };
         format!("{} ms | {}{ecn} | {} | {}", self.base, self.aqm.0, self.tcp.0, self.flows)
@@ -99,7 +100,7 @@ impl Row {
         Ok(runs)
     }
 
-    /// Minimum timeout; below the round trip only to show the effect.
+    /// Minimum retransmission timeout. In some rows it is below the round-trip time, to show the effect of that.
     fn min_rto(&self) -> &'static str {
         if self.base > 200 && self.tcp != EARLY { "1s" } else { "200ms" }
     }
@@ -120,7 +121,7 @@ impl Row {
         Ok(Plan::new(cases, 1, SEEDS))
     }
 
-    /// ns-3's runs in the committed `text`: seeds from 1 on.
+    /// ns-3's runs of this row in the committed file with the content `text`, by seed from 1 on.
     pub(super) fn ns3(&self, text: &str) -> Result<Runs, String> {
         let name = self.columns();
         let run = |seed: u64| {
@@ -132,7 +133,7 @@ impl Row {
     }
 }
 
-/// `60 ms CoDel+ecn Sack 40`.
+/// The row's name, such as `60 ms CoDel+ecn Sack 40`: round-trip time, discipline, TCP, number of flows.
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.cells().replace(" |", ""))

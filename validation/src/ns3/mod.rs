@@ -1,4 +1,5 @@
-//! `cargo xtask validate-ns3`: PIE, CoDel and FQ-CoDel compared with ns-3, as `docs/validation-ns3.md`.
+//! `cargo xtask validate-ns3`: compares our PIE, CoDel and FQ-CoDel with ns-3's, and writes `docs/validation-ns3.md`. A
+//! row of the comparison is one network, discipline, TCP and number of flows.
 //!
 //! With ns-3 installed, the drivers under `validation/ns3` measure its figures again; otherwise the committed figures
 //! are used. Our simulator always runs.
@@ -16,7 +17,7 @@ use rayon::prelude::*;
 use crate::figures;
 use runner::program;
 
-/// A row in both simulators.
+/// The runs of a row in both simulators.
 struct Comparison<R> {
     row: R,
     ours: figures::Runs,
@@ -26,7 +27,7 @@ struct Comparison<R> {
 /// Runs our simulator, and ns-3 if it is installed, and writes the page.
 ///
 /// # Errors
-/// A run fails, a file cannot be read or written, or other rows than those of `outside` are outside the tolerances.
+/// A run fails, a file cannot be read or written, or other rows than those in `outside.rs` are outside the tolerances.
 pub fn run() -> Result<(), String> {
     match python() {
         Some(python) => renew(&python)?,
@@ -61,7 +62,7 @@ fn python() -> Option<OsString> {
     program::works(try_it).then_some(python)
 }
 
-/// Runs ns-3 on all cores and rewrites both files.
+/// Runs ns-3 on all cores, and rewrites both files with its results.
 fn renew(python: &OsString) -> Result<(), String> {
     println!("ns-3: {} and {}", closed::FILE, open::FILE);
     let rows = closed::rows();
@@ -86,7 +87,7 @@ fn line(python: &OsString, script: &str, arguments: &[String]) -> Result<String,
 mod tests {
     use super::*;
 
-    /// The page is current, and exactly the listed rows are outside the tolerances.
+    /// The page is current, and exactly the rows listed in `outside.rs` are outside the tolerances.
     #[test]
     fn committed_comparison_with_ns3_is_current() {
         let (closed, open) = compare().unwrap();
@@ -95,7 +96,7 @@ mod tests {
         assert!(committed == page::page(&closed, &open).unwrap(), "{} is stale: cargo xtask validate-ns3", page::FILE);
     }
 
-    /// `rules.patch` still applies: the lines that it removes exist.
+    /// `rules.patch`, with which our CoDel and FQ-CoDel follow ns-3's, still applies: the lines that it removes exist.
     #[test]
     fn patch_with_rules_of_ns3_applies() {
         let patch = program::read("validation/ns3/rules.patch").unwrap();

@@ -12,7 +12,7 @@ use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 
 use crate::figures::{self, Runs};
 
-/// The columns of the file.
+/// The columns of the file with ns-3's results.
 pub(super) const COLUMNS: &str = "aqm,arrivals,limit,seed,offered,dropped,mean_queue,gaps";
 pub(super) const FILE: &str = "validation/ns3/open.csv";
 /// Seeds of PIE, which drops at random.
@@ -21,10 +21,10 @@ const SEEDS: u64 = 10;
 const END: u64 = 10_000_000_000;
 const BYTES: u32 = 500;
 const RATE: Rate = Rate(10_000_000);
-/// 500 bytes at 10 Mb/s.
+/// Transmission time of a packet: 500 bytes at 10 Mb/s.
 const SERVICE: Span = Span::from_micros(400);
 
-/// One comparison, in the arguments of `open.py`.
+/// One comparison: discipline, arrivals and buffer, as arguments of `open.py`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Case {
     aqm: &'static str,
@@ -35,15 +35,15 @@ pub(super) struct Case {
 /// Arrival times, as in `open.py`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrivals {
-    /// One flow at 1.2 times the rate.
+    /// One flow at 1.2 times the rate of the link.
     Steady,
-    /// At twice the rate.
+    /// One flow at twice the rate of the link.
     Double,
-    /// 200 ms at twice the rate, twice a second.
+    /// One flow that sends twice a second, for 200 ms at twice the rate of the link.
     Bursts,
-    /// Ten flows, 1.46 times the rate together.
+    /// Ten flows, together 1.46 times the rate of the link.
     Flows,
-    /// 40 flows, 1.2 times the rate together.
+    /// 40 flows, together 1.2 times the rate of the link.
     Many,
 }
 
@@ -52,7 +52,7 @@ const CODEL: &str = "codel ecn=off mtu=1499b inv_sqrt=newton";
 const FQ_CODEL: &str = "fq_codel ecn=off quantum=1500b mtu=1499b inv_sqrt=newton hash=exact rules=rfc8290";
 const PIE: &str = "pie ecn=off max_burst=15ms min_backlog=2p cap=on";
 const PIE_0: &str = "pie ecn=off max_burst=0s min_backlog=2p cap=on";
-/// A buffer that is never full.
+/// A buffer that is never full, packets.
 const WIDE: u32 = 100_000;
 
 pub(super) const CASES: [Case; 13] = [
@@ -75,17 +75,18 @@ const fn case(aqm: &'static str, arrivals: Arrivals, limit: u32) -> Case {
     Case { aqm, arrivals, limit }
 }
 
-/// Numbers of packets offered and dropped, and the mean queue.
+/// The result of a run: numbers of packets offered and dropped, and the mean queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) offered: usize,
     pub(super) drops: usize,
-    /// The numbers of the dropped packets, in order of the drops; ns-3's only for deterministic disciplines.
+    /// The sequence numbers of the dropped packets, in the order of the drops; of ns-3 only for deterministic
+    /// disciplines.
     pub(super) dropped: Vec<i64>,
     pub(super) mean_queue: f64,
 }
 
-/// A case in both simulators, by seed.
+/// The results of a comparison in both simulators, by seed.
 pub(super) struct Compared {
     pub(super) case: Case,
     pub(super) ours: Vec<Outcome>,
@@ -93,7 +94,7 @@ pub(super) struct Compared {
 }
 
 impl Arrivals {
-    /// Times in ns and flows, in order.
+    /// The arrivals in order: time in ns, and flow.
     fn all(self) -> Vec<(u64, u32)> {
         let every = |gap: u64, flow: u32, start: u64| (start + gap..END).step_by(gap as usize).map(move |t| (t, flow));
         let mut all: Vec<(u64, u32)> = match self {
@@ -110,7 +111,7 @@ impl Arrivals {
     }
 }
 
-/// The argument of `open.py`.
+/// The arrivals as an argument of `open.py`.
 impl fmt::Display for Arrivals {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&format!("{self:?}").to_lowercase())
@@ -128,22 +129,22 @@ impl Case {
         }
     }
 
-    /// Its seeds in ns-3 and here: one for a deterministic discipline.
+    /// The seeds of the runs in ns-3 and here: one for a deterministic discipline.
     pub(super) fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
         1..=if self.aqm.starts_with("PIE") { SEEDS } else { 1 }
     }
 
-    /// The columns that name it.
+    /// The first columns of the file with ns-3's results, which name this comparison and seed.
     fn columns(&self, seed: u64) -> String {
         format!("{},{},{},{seed}", self.aqm, self.arrivals, self.limit)
     }
 
-    /// The arguments of `open.py` for it.
+    /// The arguments of `open.py` for this comparison.
     pub(super) fn arguments(&self, seed: u64) -> Vec<String> {
         figures::arguments(&["--aqm", "--arrivals", "--limit", "--seed"], &self.columns(seed))
     }
 
-    /// Both outcomes; ns-3's from the committed `text`.
+    /// The results of both simulators: ours from a new run, ns-3's from the committed file with the content `text`.
     pub(super) fn compare(self, text: &str) -> Result<Compared, String> {
         let spec = Spec::parse(self.spec()).map_err(|e| format!("{e:?}"))?;
         let arrivals = self.arrivals.all();
@@ -159,7 +160,7 @@ impl Case {
     }
 }
 
-/// `CoDel steady 100`.
+/// The comparison's name, such as `CoDel steady 100`: discipline, arrivals, buffer.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{} {} {}", self.aqm, self.arrivals, self.limit)
@@ -167,7 +168,7 @@ impl fmt::Display for Case {
 }
 
 impl Compared {
-    /// The outcomes as runs, for means.
+    /// The results of one simulator as [`Runs`], for means.
     pub(super) fn runs(side: &[Outcome]) -> Runs {
         let ratio = |run: &Outcome| run.drops as f64 / run.offered as f64;
         Runs(side.iter().map(|run| [run.mean_queue, ratio(run), 0.0, 0.0, 0.0]).collect())
@@ -187,7 +188,7 @@ impl Compared {
     }
 }
 
-/// The columns after those that name the case.
+/// Reads a result from the columns after those that name the comparison.
 fn read(line: &str) -> Option<Outcome> {
     let mut fields = line.split(',');
     let offered = fields.next()?.parse().ok()?;
@@ -242,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn server_takes_400_us_for_each_packet() {
+    fn link_takes_400_us_for_each_packet() {
         let spec = Spec::parse("droptail").unwrap();
         // Three at once for two places: one is sent, two wait, the fourth is dropped.
         let out = serve(&spec, Limit::Packets(2), &[(10, 0), (11, 0), (12, 0), (13, 0), (900_000, 0)], 1);

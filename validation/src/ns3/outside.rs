@@ -1,10 +1,11 @@
-//! The rows outside the tolerances, each with its reason. A test checks that the list is exact.
+//! The rows of the comparison with ns-3 (each one network, discipline, TCP and number of flows) in which our results
+//! are outside the tolerances, with the reasons. A test checks that the list is exact.
 
 use super::{Comparison, closed, open};
 use crate::figures::{QUANTITIES, Runs};
 
 // Why a row is outside.
-/// The seeds do not decide whether it is outside; `row_faults` checks this.
+/// With these seeds it cannot be decided whether the difference exceeds the tolerance; `row_faults` checks this.
 const NOISE: &str = "noise";
 /// ns-3's FQ-CoDel compares MinBytes with the flow's own backlog.
 const OWN_QUEUE: &str = "own queue";
@@ -19,7 +20,7 @@ const EARLY: &str = "early timeouts";
 /// ns-3's PIE holds p at 0 during its burst allowance.
 const BURST: &str = "burst allowance";
 
-/// Quantities that are outside in several rows.
+/// Quantities that are outside their tolerances in several rows.
 const QUEUE: &[&str] = &["mean queue"];
 const DROPS: &[&str] = &["drop ratio"];
 const USE: &[&str] = &["utilisation"];
@@ -27,7 +28,7 @@ const QUEUE_DROPS: &[&str] = &["mean queue", "drop ratio"];
 const DROPS_USE: &[&str] = &["drop ratio", "utilisation"];
 const ALL: &[&str] = &["mean queue", "drop ratio", "utilisation"];
 
-/// Rows, the quantities that are outside, and why.
+/// Rows, the quantities that are outside their tolerances there, and why.
 const LIST: &[(&str, &[&str], &str)] = &[
     ("FqCoDel many 1000", QUEUE, OWN_QUEUE),
     ("FqCoDel-1 many 1000", QUEUE, OWN_QUEUE),
@@ -50,7 +51,7 @@ const LIST: &[(&str, &[&str], &str)] = &[
     ("240 ms CoDel Sack-200ms 40", DROPS_USE, EARLY),
 ];
 
-/// The reason why this quantity of the row is outside, if that is expected.
+/// The reason why this quantity of the row is outside its tolerance; `None` if the list does not expect that.
 pub(super) fn reason(row: &str, quantity: usize) -> Option<&'static str> {
     let (_, quantities, reason) = LIST.iter().find(|(name, ..)| *name == row)?;
     quantities.contains(&QUANTITIES[quantity].name).then_some(reason)

@@ -1,4 +1,4 @@
-//! `docs/validation-ns3.md`.
+//! The page `docs/validation-ns3.md`: our simulator compared with ns-3.
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ pub(super) fn page(closed: &[Comparison<Row>], open: &[open::Compared]) -> Resul
     page!("validation-ns3.md.jinja", json!({ "alone": open.iter().map(alone).collect::<Vec<_>>(), "closed": closed }))
 }
 
-/// A row of the open loop.
+/// The cells of a row in which the sources do not react to drops (open loop).
 fn alone(row: &open::Compared) -> Vec<String> {
     let [ours, ns3] = [&row.ours, &row.ns3].map(|side| open::Compared::runs(side));
     let name = row.case.to_string();
@@ -36,7 +36,7 @@ fn alone(row: &open::Compared) -> Vec<String> {
     vec![name.replace(' ', " | "), counts, queue, drops, apart, verdict(&name, &ours, &ns3)]
 }
 
-/// Ours, ns-3's.
+/// The means of a quantity: ours, ns-3's.
 fn pair(ours: &Runs, ns3: &Runs, quantity: usize) -> String {
     let digits = QUANTITIES[quantity].digits;
     [ours, ns3].map(|runs| format!("{:.*}", digits, runs.mean(quantity))).join(" / ")

@@ -13,7 +13,7 @@ pub(super) struct Queue {
     settings: Vec<(&'static str, String)>,
 }
 
-/// Disciplines that ns-2 has, by our name.
+/// Our names of the disciplines that ns-2 has too.
 const OPPONENTS: [&str; 8] = ["droptail", "red", "ared", "feng_red", "pi", "rem", "avq", "rio"];
 
 /// Constants of ns-2 that cannot be set: the adaptation speed of Vq, and the weight of the queue in REM.
@@ -67,7 +67,7 @@ fn flag(on: bool) -> String {
     u8::from(on).to_string()
 }
 
-/// Parameters of a discipline.
+/// Reads the parameters of a discipline, as arguments for ns-2.
 struct Values<'a>(&'a Spec);
 
 impl Values<'_> {
@@ -75,7 +75,7 @@ impl Values<'_> {
         self.0.get(key).ok_or_else(|| format!("no parameter {key}"))
     }
 
-    /// A number, a time in seconds or a length in bytes; `None`: auto.
+    /// The value of a parameter as a number; a time in seconds, a length in bytes. `None`: the value is `auto`.
     fn number(&self, key: &str) -> Result<Option<f64>, String> {
         let word = self.word(key)?;
         if word == "auto" {
@@ -89,7 +89,8 @@ impl Values<'_> {
         self.number(key)?.map(|x| x.to_string()).ok_or_else(|| format!("{key}=auto"))
     }
 
-    /// A queue length, in packets of `mean` bytes, and whether it is in bytes; `None`: auto.
+    /// The value of a parameter as a queue length in packets of `mean` bytes, and whether it is given in bytes. `None`:
+    /// the value is `auto`.
     fn depth(&self, key: &str, mean: f64) -> Result<Option<(f64, bool)>, String> {
         let word = self.word(key)?;
         if word == "auto" {
@@ -110,7 +111,7 @@ impl Values<'_> {
         Ok(flag(self.is(key, "on")?))
     }
 
-    /// An error unless the parameter has this value, the only one of ns-2.
+    /// Returns an error unless the parameter has this value, the only one that ns-2 implements.
     fn must(&self, key: &str, value: &str) -> Result<(), String> {
         let word = self.word(key)?;
         if word == value { Ok(()) } else { Err(format!("ns-2 has no {key}={word}")) }
@@ -130,13 +131,14 @@ impl Values<'_> {
         Ok(Queue { class: "DropTail", limit, settings })
     }
 
-    /// ns-2 drops ECT packets if the average is high, and packets that it cannot mark.
+    /// Checks the settings that ns-2's RED implies: above the upper threshold it drops ECT packets too, and it drops
+    /// packets that it cannot mark.
     fn only_forced_drops(&self) -> Result<(), String> {
         self.must("harddrop", "on")?;
         self.must("nodrop", "off")
     }
 
-    /// RED with `more` settings. Thresholds, average and buffer have one unit.
+    /// ns-2's RED with the settings `more`. Thresholds, average and buffer must have the same unit.
     fn red(&self, link: &Link, more: Vec<(&'static str, String)>) -> Result<Queue, String> {
         self.must("rule", "ns2")?;
         let mean = self.mean(link)?;
@@ -239,7 +241,7 @@ impl Values<'_> {
         Ok(Queue { class: "REM", limit: packets(link.limit)? + 1, settings })
     }
 
-    /// The virtual buffer is a share of the real one.
+    /// ns-2's AVQ (`Vq`), whose virtual buffer is a share of the real one.
     fn vq(&self, link: &Link) -> Result<Queue, String> {
         self.must("alpha", &VQ_ALPHA.to_string())?;
         let mean = link.mean_packet.0 as f64;
@@ -280,7 +282,7 @@ impl Values<'_> {
         Ok(Queue { class: "RED/RIO", limit: packets(link.limit)?, settings })
     }
 
-    /// Thresholds in packets and the inverse of the probability at the upper one.
+    /// RIO's lower and upper threshold in packets, and the inverse of the probability at the upper one.
     fn band(&self, key: &str) -> Result<[String; 3], String> {
         let word = self.word(key)?;
         let parts: Vec<&str> = word.split('/').collect();

@@ -1,4 +1,4 @@
-//! Quantities of runs, and whether two means agree.
+//! Quantities of runs in our simulator and in ns-2, and whether their means agree.
 
 use forebay_lab::quantity;
 use forebay_lab::record::RunRecord;
@@ -10,9 +10,9 @@ const COUNT: usize = 4;
 /// A quantity, and how far our mean may be from ns-2's.
 pub(super) struct Quantity {
     pub(super) name: &'static str,
-    /// Its name in our records.
+    /// Its name in the record of a run of ours.
     ours: &'static str,
-    /// Decimals in tables.
+    /// Number of decimals in tables.
     pub(super) digits: usize,
     /// Allowed distance as a fraction of ns-2's mean.
     share: f64,
@@ -31,7 +31,7 @@ pub(super) const QUANTITIES: [Quantity; COUNT] = [
 /// The quantities of one run.
 pub(super) type Run = [f64; COUNT];
 
-/// Our quantities of a recorded run.
+/// The quantities of a run of ours from its record.
 pub(super) fn of(record: &RunRecord) -> Result<Run, String> {
     let mut run = Run::default();
     for (figure, quantity) in run.iter_mut().zip(QUANTITIES) {
@@ -53,7 +53,7 @@ pub(super) fn read(line: &str) -> Result<Run, String> {
 /// A quantity in both simulators.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Compared {
-    /// Mean and standard deviation over the seeds; the deviation of one seed is not a number.
+    /// Mean and standard deviation over the seeds; with one seed the deviation is NaN.
     pub(super) ours: (f64, f64),
     pub(super) ns2: (f64, f64),
     /// Largest distance of the means that counts as agreement.
@@ -61,8 +61,8 @@ pub(super) struct Compared {
 }
 
 impl Compared {
-    /// Quantity number `quantity` of these runs. The allowed distance is the largest of three: the quantity's share of
-    /// ns-2's mean, its amount, and the half-width of the 95 % confidence interval of the difference of the two means.
+    /// Compares quantity number `quantity` of these runs. The allowed distance is the largest of three: `share` of
+    /// ns-2's mean, `amount`, and the half-width of the 95 % confidence interval of the difference of the two means.
     pub(super) fn of(quantity: usize, ours: &[Run], ns2: &[Run]) -> Self {
         let samples = |runs: &[Run]| runs.iter().map(|run| run[quantity]).collect::<Vec<f64>>();
         let (ours, ns2) = (samples(ours), samples(ns2));

@@ -8,20 +8,20 @@ use forebay_sim::source::{Pattern, Source};
 use forebay_sim::tcp::TcpOptions;
 use forebay_sim::tcp::congestion::Transport;
 
-/// ns-2 adds this to `packetSize_`.
+/// Header bytes that ns-2 adds to the payload `packetSize_` of a packet.
 const HEADERS: u16 = 40;
-/// Length of ns-2's acknowledgements.
+/// Length of ns-2's acknowledgements, bytes.
 const ACK: u16 = 40;
-/// `window_` of a connection without a limit.
+/// ns-2's variable `window_` for a connection whose window has no limit.
 const UNLIMITED: u32 = 1_000_000;
 
-/// Whether ns-2 has this kind of traffic: not video over RTP that adapts its rate, nor SCTP as ours.
+/// Whether ns-2 has this kind of traffic. It does not have video over RTP that adapts its rate, nor SCTP like ours.
 pub(super) fn is_known(flow: &FlowSpec) -> bool {
     let is_sctp = |options: &TcpOptions| options.variant.profile().transport == Transport::Sctp;
     !matches!(flow.traffic, Traffic::Rtp(_)) && !flow.traffic.tcp().is_some_and(is_sctp)
 }
 
-/// The line of a flow, without its nodes.
+/// The line of the description for a flow, without its nodes.
 pub(super) fn describe(net: &Network, flow: &FlowSpec, seed: u64) -> Result<String, String> {
     let times = format!("{} {}", flow.start.secs(), flow.stop.map_or("-".to_string(), |stop| stop.secs().to_string()));
     Ok(match &flow.traffic {

@@ -1,10 +1,11 @@
 //! `cargo xtask ns2 PAPER`: a paper's experiments in our simulator and in ns-2, with disciplines that both have.
 //!
-//! The experiments are the main scenarios of the sections of `papers/PAPER/claims.toml`. Axes (keys that vary) that the
-//! section's `point` fixes have the value of the point. Of more than three remaining cases the first, the middle and
-//! the last are compared. Each becomes a description with the links, routes and flows of our network, which
-//! `validation/ns2/network.tcl` reads. The opponents are the contenders that ns-2 has too: RED, Adaptive RED, PI, REM,
-//! AVQ (Vq), RIO and drop-tail; if a scenario has none of these, drop-tail is added, so that the traffic is compared.
+//! The experiments are the main scenarios of the sections of `papers/PAPER/claims.toml`. A scenario varies keys. A key
+//! that the section's `point` fixes has only that value. If more than three combinations of the other keys' values
+//! remain, the first, the middle and the last are compared. Each becomes a description with the links, routes and flows
+//! of our network, which `validation/ns2/network.tcl` reads. The opponents are the contenders that ns-2 has too: RED,
+//! Adaptive RED, PI, REM, AVQ (Vq), RIO and drop-tail; if a scenario has none of these, drop-tail is added, so that the
+//! traffic is compared.
 //!
 //! The tolerance was fixed before the first comparison. The mean of a quantity over the seeds agrees if its distance
 //! from ns-2's mean is at most the largest of
@@ -15,7 +16,8 @@
 //! - an amount below which a difference has no effect on a claim: one packet for the queue and its deviation, 0.001 for
 //!   the drop ratio.
 //!
-//! A row that is outside is run again with rules of ns-2 in our simulator, one at a time, which shows what explains it.
+//! A discipline that is outside its tolerance is run again with rules of ns-2 in our simulator, one at a time, which
+//! shows what explains it.
 //!
 //! The utilisation has no share of 10 %, because that would permit nearly every value. Its tolerance is 0.01 (one
 //! percentage point), or the half-width.
@@ -41,7 +43,7 @@ use runner::program;
 const SEEDS: u64 = 5;
 const USAGE: &str = "cargo xtask ns2 PAPER [--seeds N] [--only SCENARIO|EXPERIMENT]";
 
-/// What to compare.
+/// What the command line asks to compare.
 struct Wanted<'a> {
     paper: &'a str,
     seeds: u64,

@@ -22,7 +22,7 @@ pub(super) fn studied(net: &Network) -> Result<LinkId, String> {
     }
 }
 
-/// The description of `net` for the run with this seed. An error says what ns-2 lacks, or what is not implemented.
+/// The description of `net` for the run with this seed. An error names what ns-2 lacks or what we have not implemented.
 pub(super) fn describe(net: &Network, seed: u64) -> Result<String, String> {
     let nodes = Nodes::of(net)?;
     let mut text = String::new();
@@ -52,7 +52,7 @@ pub(super) fn describe(net: &Network, seed: u64) -> Result<String, String> {
     Ok(text)
 }
 
-/// The lines of a link.
+/// The lines of the description for a link.
 fn link(link: &LinkSpec, from: usize, to: usize, studied: bool) -> Result<Vec<String>, String> {
     let lane = &link.lane;
     let refuse = |what: &str| Err(format!("link {}: {what}", link.name));
@@ -77,7 +77,7 @@ fn link(link: &LinkSpec, from: usize, to: usize, studied: bool) -> Result<Vec<St
 /// A command of `network.tcl` for a link, and its last arguments.
 type Words = (&'static str, String);
 
-/// What hosts do before their first link: the processing time and the token bucket.
+/// What hosts do before their first link, as commands: the processing time and the token bucket.
 fn at_edge(net: &Network) -> Result<BTreeMap<LinkId, Vec<Words>>, String> {
     let mut firsts: BTreeMap<LinkId, (usize, Option<usize>)> = BTreeMap::new();
     for flow in &net.flows {
@@ -105,7 +105,7 @@ struct Nodes {
     count: usize,
     /// The node of each host that has a flow.
     hosts: BTreeMap<usize, usize>,
-    /// The nodes of each link.
+    /// The nodes at the two ends of each link.
     ends: BTreeMap<LinkId, (usize, usize)>,
     /// The next node, for each pair of a node and a destination.
     hops: BTreeMap<(usize, usize), usize>,

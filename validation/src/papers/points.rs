@@ -1,4 +1,4 @@
-//! Which runs of a paper are compared.
+//! Which experiments of a paper are compared with ns-2, at which values of the keys that they vary.
 
 use std::collections::BTreeSet;
 
@@ -11,33 +11,34 @@ use forebay_lab::scenario::{Case, Contender, Overrides};
 
 use super::disciplines::is_opponent;
 
-/// Most points of a section: first, middle and last.
+/// Largest number of combinations of varied values for each section of `claims.toml`: first, middle and last.
 const POINTS: usize = 3;
 
-/// A point of an experiment: a case of the main scenario of a section.
+/// The main scenario of a section of `claims.toml`, at one combination of the values that it varies (a case).
 pub(super) struct Experiment {
     /// Name of the scenario.
     pub(super) scenario: String,
     pub(super) case: Case,
-    /// Contenders that ns-2 has; drop-tail if it has none.
+    /// Compared disciplines that ns-2 has too; drop-tail if there are none.
     pub(super) opponents: Vec<Contender>,
 }
 
 impl Experiment {
-    /// The opponents at a case of a scenario.
+    /// The disciplines that ns-2 has too, for a case of a scenario.
     pub(super) fn of(scenario: &str, case: Case) -> Result<Self, String> {
         let opponents = opponents(&case)?;
         Ok(Self { scenario: scenario.to_string(), case, opponents })
     }
 
-    /// `case-1 [flows.ftp.count=40]`.
+    /// The experiment's name, such as `case-1 [flows.ftp.count=40]`: scenario and varied values.
     pub(super) fn name(&self) -> String {
         let axes: Vec<String> = self.case.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
         if axes.is_empty() { self.scenario.clone() } else { format!("{} [{}]", self.scenario, axes.join(", ")) }
     }
 }
 
-/// The experiments of a paper: of each section the cases at its point; of these the first, the middle and the last.
+/// The experiments of a paper: for each section of `claims.toml` the cases that agree with its `point`; of these the
+/// first, the middle and the last.
 pub(super) fn experiments(paper: &Paper) -> Result<Vec<Experiment>, String> {
     let file = claim_file::parse(paper.claims)?;
     let mut all: Vec<Experiment> = Vec::new();
@@ -84,7 +85,7 @@ fn opponents(case: &Case) -> Result<Vec<Contender>, String> {
     Ok(found)
 }
 
-/// The contender without the threshold marker in front of it; ns-2 has no such marker.
+/// The compared discipline without the threshold marker in front of it; ns-2 has no such marker.
 fn without_marker(contender: &Contender) -> Result<Contender, String> {
     if contender.spec.common().th.is_off() {
         return Ok(contender.clone());

@@ -13,7 +13,7 @@ pub(super) struct Change {
     pub(super) rules: Ns2Rules,
 }
 
-/// Discipline, our setting, and the setting that follows ns-2. Presets of a paper may differ from ns-2.
+/// Discipline, our value of a parameter, and the value that follows ns-2. Presets of a paper may differ from ns-2.
 const SETTINGS: [(&str, &str, &str); 4] = [
     ("ared", "clock=timer", "clock=change"),
     ("ared", "quirk=off", "quirk=on"),
@@ -21,7 +21,7 @@ const SETTINGS: [(&str, &str, &str); 4] = [
     ("feng_red", "quirk=off", "quirk=on"),
 ];
 
-/// No change.
+/// The discipline as it is: no change.
 pub(super) fn none(spec: &Spec) -> Change {
     Change { name: String::new(), spec: spec.clone(), rules: Ns2Rules::default() }
 }
@@ -60,7 +60,7 @@ pub(super) fn changes(spec: &Spec, case: &Case) -> Vec<Change> {
     changes
 }
 
-/// `spec` with the setting `new` instead of `old`; `None`: it has no such setting.
+/// The discipline `spec` with the parameter value `new` instead of `old`; `None`: it does not have the value `old`.
 fn with(spec: &Spec, old: &str, new: &str) -> Option<Spec> {
     let text = spec.canonical();
     text.contains(old).then(|| Spec::parse(&text.replace(old, new)).ok()).flatten()

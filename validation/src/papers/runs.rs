@@ -1,4 +1,4 @@
-//! The runs of an experiment in both simulators.
+//! The runs of a paper's experiment in our simulator and in ns-2.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,7 @@ pub(super) struct Experiment {
     pub(super) left_out: Vec<String>,
 }
 
-/// A contender with its quantities.
+/// A compared discipline with its quantities in both simulators.
 pub(super) struct Row {
     pub(super) contender: String,
     pub(super) compared: Vec<Compared>,
@@ -44,7 +44,7 @@ impl Row {
     }
 }
 
-/// Runs the opponents of `wanted` in both simulators, with seeds from 1 on.
+/// Runs the disciplines of `wanted` that ns-2 has in both simulators, with seeds from 1 on.
 pub(super) fn compare(wanted: &points::Experiment, seeds: u64, folder: &Path) -> Result<Experiment, String> {
     let (name, mut left_out) = (wanted.name(), Vec::new());
     if let Some(contender) = wanted.opponents.first() {
@@ -81,7 +81,8 @@ pub(super) fn compare(wanted: &points::Experiment, seeds: u64, folder: &Path) ->
     Ok(Experiment { name, seeds, rows: rows.collect::<Result<_, _>>()?, left_out })
 }
 
-/// Compares the runs of a contender. If a quantity is outside its tolerance, compares them also with each change.
+/// Compares the runs of a discipline. If a quantity is outside its tolerance, compares also our runs with each change
+/// towards ns-2.
 fn row(wanted: &points::Experiment, contender: &Contender, ours: &[Run], ns2: &[Run]) -> Result<Row, String> {
     let compare = |ours: &[Run]| (0..QUANTITIES.len()).map(|at| Compared::of(at, ours, ns2)).collect::<Vec<_>>();
     let (compared, mut changed) = (compare(ours), Vec::new());
@@ -95,7 +96,8 @@ fn row(wanted: &points::Experiment, contender: &Contender, ours: &[Run], ns2: &[
     Ok(Row { contender: contender.label.clone(), compared, changed })
 }
 
-/// The description of each seed, as a file in `folder`; the inner error says what cannot be described.
+/// Writes the description of the network for each seed to a file in `folder`. The inner error says what cannot be
+/// described.
 fn described(
     wanted: &points::Experiment,
     opponents: &[(&Contender, Queue)],

@@ -1,4 +1,4 @@
-//! The comparison as aligned text and as JSON.
+//! The comparison of a paper's experiments with ns-2, as aligned text and as JSON.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,8 @@ fn changed(row: &Row) -> impl Iterator<Item = String> {
     })
 }
 
-/// All rows, those with a quantity outside its tolerance, and of these the ones that a rule of ns-2 explains.
+/// Counts the compared disciplines: all, those with a quantity outside its tolerance, and of these the ones that a rule
+/// of ns-2 explains.
 pub(super) fn count(all: &[Experiment]) -> [usize; 3] {
     let rows = || all.iter().flat_map(|experiment| &experiment.rows);
     let agrees = |compared: &[Compared]| Row::outside(compared).is_empty();

@@ -1,4 +1,4 @@
-//! The descriptions of scenarios that ns-2 runs, and a comparison with ns-2.
+//! Tests of the descriptions of our scenarios that ns-2 runs, and a comparison with ns-2.
 
 use forebay_aqm::Spec;
 use forebay_lab::scenario::{Case, Overrides};
@@ -31,7 +31,7 @@ fn described(case: &Case) -> Result<Vec<String>, String> {
     Ok(network::describe(&net, 1)?.lines().map(str::to_string).collect())
 }
 
-/// The lines of this kind.
+/// The lines of a description that begin with the word `kind`.
 fn lines<'a>(all: &'a [String], kind: &str) -> Vec<&'a str> {
     all.iter().filter_map(|line| line.split_once(' ').filter(|(word, _)| *word == kind).map(|(_, rest)| rest)).collect()
 }
@@ -86,7 +86,7 @@ fn flows_give_lines_with_our_random_numbers() {
 }
 
 #[test]
-fn networks_without_equivalent_are_refused() {
+fn networks_without_equivalent_in_ns2_are_refused() {
     let refused = |access: &str, flows: &str| described(&case(access, flows)).unwrap_err();
     assert!(refused(ACCESS, "[[flows]]\nkind = \"ftp\"\ntcp = \"cubic\"\n").contains("tcp cubic"));
     let marker = "marker = { kind = \"token-bucket\", cir = \"1mbit\", cbs = \"8p\" }\n";
@@ -97,7 +97,7 @@ fn networks_without_equivalent_are_refused() {
 }
 
 #[test]
-fn disciplines_give_the_parameters_of_ns2() {
+fn disciplines_get_corresponding_parameters_of_ns2() {
     let case = case(ACCESS, "[[flows]]\nkind = \"ftp\"\n");
     let queue = |text: &str| {
         let spec = Spec::parse(text).unwrap();

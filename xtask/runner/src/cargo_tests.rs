@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn skipped_tests_are_not_passed() {
+    fn skipped_tests_do_not_count_as_passed() {
         for (records, line, skip) in [
             ("", "4 passed, 0 failed, 1 skipped", "m::d: ignored, takes long"),
             ("one-0a\tb\tneeds root\n", "3 passed, 0 failed, 2 skipped", "one::b: needs root"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_counted_whatever_is_printed() {
+    fn failed_tests_are_counted_whatever_is_printed() {
         let failed = format!(
             "{ONE}; echo 'test a ... FAILED'; echo 'test b ... ok'; echo 'failures:'; echo '---- a stdout ----'
             echo '    no name'; echo 'failures:'; echo '    a'; echo

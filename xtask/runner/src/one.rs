@@ -7,10 +7,10 @@ use runner::cargo_tests;
 use runner::program;
 use runner::tally::Tally;
 
-/// Subject of a name.
+/// What the name NAME stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Subject {
-    /// A discipline or marker, with the module of its unit tests: for a variant, that of its base.
+    /// A discipline or marker, with the module of its unit tests: for a preset of another discipline, the latter's.
     Discipline {
         /// Its name in scenario files.
         name: String,
@@ -36,7 +36,7 @@ pub(crate) fn subject(name: &str) -> Option<Subject> {
     is_file(format!("crates/sim/src/tcp/control/{name}.rs")).then_some(Subject::Control)
 }
 
-/// The base of the variant `name`: `NAME: BASE "PRESET"` in the registry.
+/// The discipline of which `name` is a preset: `NAME: BASE "PRESET"` in the registry.
 fn base<'a>(registry: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = registry.split_once("variants {")?;
     let (_, rest) = rest.split_once(&format!("{name}: "))?;
@@ -53,8 +53,8 @@ pub(crate) fn run(subject: &Subject, tally: &mut Tally) {
     }
 }
 
-/// Runs the unit tests and published listing of a discipline, its golden trace and conformance, and the RFCs that name
-/// it.
+/// Runs a discipline's tests: unit tests, published listing, golden trace (recorded events), conformance suite, and the
+/// RFCs that name it.
 fn discipline(name: &str, module: &str, tally: &mut Tally) {
     let mut tests = program::cargo(&["test", "-p", "forebay-aqm", "--lib", "--test=all", "--"]);
     tests.args([&format!("::{module}::"), "golden::", "conformance::every_"]).args(rfcs(module));
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_selects_discipline_variant_or_congestion_control() {
+    fn name_selects_discipline_or_congestion_control() {
         let discipline =
             |name: &str, module: &str| Some(Subject::Discipline { name: name.into(), module: module.into() });
         assert_eq!(subject("codel"), discipline("codel", "codel"));

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn kills_slow_programs_and_quotes_failed_programs() {
+    fn kills_slow_programs_and_quotes_failed_programs_output() {
         let limit = Duration::from_millis(200);
         assert_eq!(output_within(script("exec sleep 60"), limit), Err("did not end within 0 s".to_string()));
         let minute = Duration::from_secs(60);

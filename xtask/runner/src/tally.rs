@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn stage_is_ok_if_half_of_its_checks_ran() {
+    fn stage_is_ok_if_half_its_checks_ran() {
         for (tally, word) in [
             (of(1, 0, 0), "ok"),
             (of(2, 0, 2), "ok"),

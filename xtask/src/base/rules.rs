@@ -3,10 +3,10 @@
 use crate::base::tree::Tree;
 
 const CRATE: &str = "crates/aqm/src/";
-/// Its folders with rules.
+/// The folders of `forebay-aqm` with disciplines, markers and shared parts.
 const FOLDERS: [&str; 5] = ["law/", "aqm/", "queue/", "parts/", "base/"];
 
-/// The file of the rule called `name`.
+/// The file of the discipline, marker or shared part called `name`.
 pub(crate) fn file<'a>(tree: &'a Tree, name: &str) -> Option<&'a str> {
     let file = format!("{name}.rs");
     let is_it = |path: &str, folder: &str| {

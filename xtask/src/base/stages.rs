@@ -1,6 +1,6 @@
 //! Names of the stages of `cargo xtask test`.
 
-/// In their order.
+/// All stages, in the order in which they run.
 pub(crate) const STAGES: [&str; 15] = [
     "tidy",
     "lints",

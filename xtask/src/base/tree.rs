@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_strings_become_blanks() {
+    fn rust_comments_and_strings_become_blanks() {
         for (text, want) in [
             ("a // {\nb", "a     \nb"),
             ("a /* { /* } */ \n */ b", "a              \n    b"),
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn unclosed_strings_end_with_the_file() {
+    fn unclosed_rust_strings_end_with_the_file() {
         for text in ["a \"b", "a /* b", "a r#\"b\"", "'\\"] {
             assert_eq!(blank(text).chars().count(), text.chars().count(), "{text}");
         }
     }
 
     #[test]
-    fn has_is_true_for_existing_files_and_folders() {
+    fn tree_knows_which_files_and_folders_exist() {
         let tree = Tree::of(&[("crates/aqm/src/lib.rs", ""), ("README.md", "")]);
         assert!(tree.has("crates/aqm") && tree.has("crates/aqm/") && tree.has("README.md"));
         assert!(!tree.has("crates/a") && !tree.has("README"));

@@ -1,9 +1,9 @@
-//! `cargo xtask bless`: records current results as the expected ones. Review the diff.
+//! `cargo xtask bless`: records the current results as those that tests expect. Review the diff.
 
 use super::verdicts;
 use crate::base::program;
 
-/// Files that may change.
+/// Files with expected results, which this task may change.
 const BLESSED: [&str; 10] = [
     "crates/aqm/golden",
     "crates/cli/tests/golden",
@@ -16,7 +16,7 @@ const BLESSED: [&str; 10] = [
     "docs/readings.md",
     verdicts::EXPECTED,
 ];
-/// Tests that write their expected files: package, module.
+/// Tests that write the files with their expected results: package, module.
 const WRITERS: [[&str; 2]; 8] = [
     ["forebay-aqm", "golden::"],
     ["forebay", "verdict::"],
@@ -27,11 +27,11 @@ const WRITERS: [[&str; 2]; 8] = [
     ["forebay-lab", FLUID.test],
     ["forebay-lab", "readings_page::"],
 ];
-/// The simulator compared with queueing theory.
+/// The page that compares the simulator with queueing theory.
 pub(crate) const QUEUES: Page = Page { test: "queues::", files: &["docs/queues.md"] };
-/// The fluid model compared with packets.
+/// The page that compares the fluid model with simulated packets.
 pub(crate) const FLUID: Page = Page { test: "fluid::", files: &["docs/fluid.md"] };
-/// The simulator compared with the formulas of TCP's send rate.
+/// The page that compares the simulator with the formulas of TCP's send rate.
 pub(crate) const THROUGHPUT: Page =
     Page { test: "throughput::", files: &["docs/throughput.md", "docs/pictures/throughput.svg"] };
 

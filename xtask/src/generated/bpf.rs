@@ -50,7 +50,7 @@ fn is_version(file: &Path) -> bool {
     program::said(command).is_ok_and(|text| text.contains(&format!("version {CLANG}.")))
 }
 
-/// The folder of libbpf's headers.
+/// The folder of the C headers of libbpf.
 fn headers() -> Option<&'static str> {
     ["/usr/include", "/usr/local/include"]
         .into_iter()
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn committed_object_matches_the_compiled_source() {
+    fn committed_bpf_object_matches_its_compiled_source() {
         let tools = match tools() {
             Ok(tools) => tools,
             Err(lacking) => return super::skips::skip(lacking),

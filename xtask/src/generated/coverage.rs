@@ -85,12 +85,12 @@ fn ours(tree: &Tree) -> impl Iterator<Item = &File> {
     tree.rust().filter(|file| file.path.starts_with("crates/"))
 }
 
-/// Numbers of a section, so that 5.10 is after 5.9.
+/// The numbers of a section of an RFC, by which it is sorted: 5.10 comes after 5.9.
 fn numbers(section: &str) -> Vec<u32> {
     section.split('.').map(|part| part.parse().unwrap_or(u32::MAX)).collect()
 }
 
-/// Lines of requirements left out that the page cannot read.
+/// Lines `Left out: RFC` in heads of files that cannot be parsed as a requirement.
 pub(super) fn unread(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
     for file in ours(tree) {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_omitted_requirements_and_finds_malformed_ones() {
+    fn reads_untested_rfc_requirements_and_finds_malformed_ones() {
         let head = "//! Tests.\n//!\n//! Left out: RFC 8033 section 5.10 (MAY): this | that,\n//! for a reason.\n\
                     //! Left out: RFC 8033 section 5.9 (SHOULD): another.\n//!\n//! No more.\n\n\
                     //! Left out: RFC 1 section 1 (MAY): not in the head.\n";

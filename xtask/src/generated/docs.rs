@@ -12,7 +12,7 @@ use crate::supply::licences;
 use pages::page;
 
 pub(crate) const README: &str = "README.md";
-/// The lines before and after its list of disciplines.
+/// The lines before and after the README's list of disciplines.
 const BEGIN: &str = "<!-- disciplines: written by `cargo xtask docs` -->";
 const END: &str = "<!-- /disciplines -->";
 
@@ -63,7 +63,7 @@ const FAMILIES: [[&str; 2]; 5] = [
     ["disciplines that own their queues: several queues, one per flow, or drops from within a queue", "queue/"],
 ];
 
-/// `readme` with the list of the current registry, by family.
+/// The text `readme` with the current list of disciplines, by family.
 fn renewed(tree: &Tree, readme: &str) -> Result<String, String> {
     let missing = |marker: &str| format!("{README}: no line '{marker}'");
     let (before, rest) = readme.split_once(BEGIN).ok_or_else(|| missing(BEGIN))?;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_stale_missing_and_foreign_pages() {
+    fn finds_stale_missing_and_unexpected_pages() {
         let readme = renewed(&Tree::of(&[]), &format!("{BEGIN}\n{END}\n")).unwrap();
         let mut files = pages(&Tree::of(&[(README, &readme)])).unwrap();
         files.extend(book::picture_paths().map(|path| (path, String::new())));

@@ -1,8 +1,8 @@
-//! Speed of other simulators on the cases of `forebay bench`: ns-2 if installed, and earlier measurements of others.
+//! Speed of other simulators in scenarios of `forebay bench`: ns-2 if installed, and earlier measurements of others.
 
 use crate::base::program;
 
-/// A case of the bench, and the arguments that make it for `validation/ns2/case.tcl`.
+/// A scenario of `forebay bench`, and the arguments that make it for `validation/ns2/case.tcl`.
 const CASES: [(&str, &str); 4] = [
     ("raqm-1-n40", "-case 1 -n 40"),
     ("raqm-1-n400", "-case 1 -n 400"),
@@ -10,14 +10,14 @@ const CASES: [(&str, &str); 4] = [
     ("10g-n1000", "-case faster -n 1000 -limit 10000 -stop 2 -warmup 0.01"),
 ];
 
-/// Packets per CPU second of simulators that are not run here, in the order of the cases: on two virtual Xeon cores of
+/// Packets per CPU second of simulators that are not run here, in the order of [`CASES`]: on two virtual Xeon cores of
 /// 2.6 GHz, medians of five runs (ns-3: one to three), with set-up.
 pub(crate) const ELSEWHERE: [(&str, [Option<f64>; 4]); 2] = [
     ("csg-htsim", [Some(1.04e6), Some(0.83e6), Some(0.84e6), Some(0.77e6)]),
     ("ns-3, optimised build", [Some(49e3), Some(42e3), Some(25e3), None]),
 ];
 
-/// Speed of ns-2's event loop in one case.
+/// Speed of ns-2's event loop in one scenario.
 #[derive(Clone)]
 pub(crate) struct Peer {
     pub(crate) case: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Peer {
     pub(crate) packets_per_second: f64,
 }
 
-/// One run of each case; empty without ns-2.
+/// One run of each scenario; empty without ns-2.
 pub(crate) fn ns2() -> Result<Vec<Peer>, String> {
     if program::find(&["ns"]).is_none() {
         return Ok(Vec::new());

@@ -12,19 +12,19 @@ use super::peers::{self, Peer};
 use crate::base::program;
 use pages::page;
 
-/// Number of measurements; the page shows the median.
+/// Number of runs of the benchmark; the page shows the medians.
 const ROUNDS: usize = 3;
-/// Goals of the standard cases, in packets per CPU second.
+/// Goals of the standard scenarios of the benchmark, by name, in packets per CPU second.
 const GOALS: [(&str, f64); 4] = [("raqm-1-n40", 8e6), ("raqm-1-n400", 6e6), ("1g-n1000", 6e6), ("10g-n1000", 4e6)];
 const PAGE: &str = "docs/performance.md";
 const CHART: &str = "docs/pictures/scaling.svg";
-/// Many flows on a link of 1 Gb/s, and on one of 100 Mb/s.
+/// Begin of the names of scenarios with many flows on a link of 1 Gb/s, and of 100 Mb/s; their end is the number.
 const WIDE: &str = "1g-n";
 const NARROW: &str = "100m-n";
 /// Between these numbers of flows the cost of a packet should at most double.
 const SPAN: (f64, f64) = (10.0, 10_000.0);
 
-/// Number of flows of a case of this family.
+/// Number of flows of a scenario whose name begins with `family`.
 fn flows(row: &SimRow, family: &str) -> Option<f64> {
     row.case.strip_prefix(family)?.parse().ok()
 }
@@ -37,7 +37,7 @@ fn ns_per_offered(row: &SimRow) -> f64 {
     row.cpu_seconds * 1e9 / row.offered as f64
 }
 
-/// Results of one round.
+/// Results of one run of the benchmark.
 struct Round {
     rows: Vec<SimRow>,
     disciplines: Vec<DisciplineRow>,
@@ -60,7 +60,7 @@ const BATCHES: [(&str, &str); 2] = [
     ("reproduce", "reproduce msvb --quick"),
 ];
 
-/// Runs the bench and writes the page. Run nothing else meanwhile.
+/// Runs the benchmark and writes the page. Run nothing else meanwhile.
 pub(crate) fn run() -> Result<(), String> {
     let rounds: Vec<Round> = (0..ROUNDS).map(|_| round()).collect::<Result<_, _>>()?;
     let round = median_of(&rounds);
@@ -86,7 +86,7 @@ fn rows<T: serde::de::DeserializeOwned>(of: &Value) -> Result<Vec<T>, String> {
     serde_json::from_value(of.clone()).map_err(|error| error.to_string())
 }
 
-/// A batch with one thread and with two.
+/// Times a batch with one thread and with two.
 fn both(what: &'static str, words: &str) -> Result<Cores, String> {
     let timed = |threads: &str| {
         let place = program::root().join("target/performance");
@@ -104,7 +104,7 @@ fn both(what: &'static str, words: &str) -> Result<Cores, String> {
     Ok(Cores { what, one: timed("1")?, two: timed("2")? })
 }
 
-/// The median of each figure.
+/// The median over the rounds of each measured figure.
 fn median_of(rounds: &[Round]) -> Round {
     fn middle<T: Clone>(rounds: &[Round], of: fn(&Round) -> &Vec<T>, by: fn(&T) -> f64) -> Vec<T> {
         let figure = |at: usize| {
@@ -167,12 +167,12 @@ fn page(round: &Round) -> Result<String, String> {
     page!("performance.md.jinja", values)
 }
 
-/// A line of the chart: the cases, the cost of a packet, name and colour.
+/// A line of the chart: its scenarios, the cost of a packet in each, name and colour.
 struct Curve {
     family: &'static str,
     ns: fn(&SimRow) -> f64,
     name: &'static str,
-    /// Its name and its value.
+    /// Name and value of the colour.
     colour: (&'static str, &'static str),
 }
 
@@ -183,7 +183,7 @@ const CURVES: [Curve; 3] = [
 ];
 
 impl Curve {
-    /// Number of flows and nanoseconds.
+    /// For each scenario of the line: number of flows, and nanoseconds per packet.
     fn points(&self, rows: &[SimRow]) -> Vec<(f64, f64)> {
         let point = |row: &SimRow| Some((flows(row, self.family)?, (self.ns)(row)));
         let mut points: Vec<_> = rows.iter().filter_map(point).collect();
@@ -191,7 +191,7 @@ impl Curve {
         points
     }
 
-    /// Cost of a packet at the upper end of the span over that at its lower end.
+    /// Cost of a packet with the largest number of flows of [`SPAN`], divided by that with the smallest.
     fn growth(&self, rows: &[SimRow]) -> Option<f64> {
         let points = self.points(rows);
         let at = |flows: f64| points.iter().find(|(n, _)| *n == flows).map(|(_, ns)| *ns);
@@ -199,7 +199,7 @@ impl Curve {
     }
 }
 
-/// Nanoseconds per packet against the number of flows, on a logarithmic scale.
+/// The chart: nanoseconds per packet over the number of flows, which has a logarithmic scale.
 fn chart(rows: &[SimRow]) -> String {
     let points: Vec<(f64, f64)> = CURVES.iter().flat_map(|curve| curve.points(rows)).collect();
     let most = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).fold(1.0, f64::max);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn page_and_chart_show_every_case() {
+    fn page_and_chart_show_every_benchmarked_scenario() {
         let round = median_of(&[round(1.0), round(3.0), round(0.5)]);
         let page = page(&round).unwrap();
         for row in [

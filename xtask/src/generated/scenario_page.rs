@@ -22,13 +22,13 @@ pub(super) fn page() -> Result<String, String> {
     page!("scenario.md.jinja", values)
 }
 
-/// Name and table of a kind.
+/// Name and schema of a kind of flows, networks etc.: a table that the key `kind` selects.
 type Kind<'a> = (&'a str, &'a Value);
 
 /// Tables that are the same wherever they occur: described once.
 const SHARED: [&str; 5] = ["loss", "rate_levels", "reverse", "size", "think"];
 
-/// Kinds of flows: keys of all kinds, keys of those over TCP, and keys of one kind.
+/// The kinds of flows: keys that all kinds have, keys of the kinds over TCP, and keys of one kind only.
 fn all_flows(flows: &[Kind<'_>]) -> Value {
     let Some((_, first)) = flows.first() else { return json!({}) };
     let is_of_all = |key: &str, kinds: &[&str]| {
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepted_values_are_described() {
+    fn accepted_values_of_keys_are_described() {
         assert_eq!(accepts(&json!({ "type": "integer", "minimum": 1, "maximum": 9 })), "1 to 9");
         assert_eq!(
             accepts(&json!({ "anyOf": [{ "enum": ["a", "b"] }, { "type": "string", "pattern": "x" }] })),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_has_a_row() {
+    fn every_scenario_key_has_a_row() {
         let schema: Value = serde_json::from_str(&program::read(SCHEMA).unwrap()).unwrap();
         let (page, mut all) = (page().unwrap(), Vec::new());
         let choices = [&schema["properties"]["topology"], &schema["properties"]["flows"]["items"]];

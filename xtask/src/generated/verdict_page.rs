@@ -9,7 +9,7 @@ use pages::{cell, page};
 
 const PAGE: &str = "docs/verdicts.md";
 
-/// Writes the page from the output of `forebay reproduce --full --json`: that in this file, or of a new run.
+/// Writes the page from the output of `forebay reproduce --full --json`: from this file, or from a new run.
 pub(crate) fn run(printed: Option<&str>) -> Result<(), String> {
     let text = match printed {
         Some(file) => fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?,
@@ -64,7 +64,7 @@ fn decided(checks: &Value, verdict: &str) -> String {
     format!("{}: {figure}{seeds}, asked {}", text("what"), text("bound"))
 }
 
-/// Four significant digits.
+/// `x` with four significant digits.
 fn short(x: f64) -> String {
     let digits = if x == 0.0 { 0 } else { (3 - x.abs().log10().floor() as i32).clamp(0, 9) };
     let text = format!("{x:.0$}", digits as usize);

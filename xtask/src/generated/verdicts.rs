@@ -1,4 +1,4 @@
-//! The papers' quick reproductions, and their recorded verdicts.
+//! The reproductions of the papers with few seeds (`--quick`), and the recorded verdicts on the papers' claims.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::base::{program, tally::Tally, tree};
 
-/// The recorded verdicts: id to verdict, one file per paper. A pattern for git.
+/// The files of recorded verdicts (id of the claim to verdict), one per paper. A pattern for git.
 pub(crate) const EXPECTED: &str = "papers/*/expected-quick.json";
-/// Verdicts by id, in the order of the paper's claims.
+/// Verdicts by id of the claim, in the order of the paper's claims.
 type Verdicts = Map<String, Value>;
 
 fn expected(paper: &str) -> String {
@@ -54,7 +54,7 @@ fn parse(document: &str) -> Result<Verdicts, String> {
     claims.iter().map(|claim| verdict(claim).ok_or_else(|| format!("a claim without id or verdict: {claim}"))).collect()
 }
 
-/// One check per id: the verdict equals the recorded one.
+/// One check per claim: the verdict equals the recorded one.
 fn compare(paper: &str, found: &Verdicts, tally: &mut Tally) {
     let path = expected(paper);
     let recorded = program::read(&path)

@@ -24,11 +24,11 @@ pub(super) struct Fault {
     pub(super) words: String,
     /// The discipline's own file.
     pub(super) own: String,
-    /// The file with the fault.
+    /// The file into which the fault is put.
     pub(super) file: String,
     from: Vec<String>,
     to: Vec<String>,
-    /// Why it has no effect.
+    /// Why the fault has no effect that a test could find; `None`: it has one.
     pub(super) equivalent: Option<String>,
 }
 

@@ -13,7 +13,7 @@ use super::fault::Fault;
 use crate::base::tree::Tree;
 use crate::base::{program, rules};
 
-/// A test program that runs this long has found the fault.
+/// A test program that runs this long hangs because of the fault, and so has found it.
 const PATIENCE: Duration = Duration::from_secs(120);
 const CRATE: &str = "crates/aqm/";
 
@@ -109,7 +109,7 @@ impl Trial {
     }
 }
 
-/// The workspace's manifest with one member.
+/// The manifest of the workspace with `forebay-aqm` as its only member.
 fn alone(manifest: &str) -> Result<String, String> {
     let mut table: Table = toml::from_str(manifest).map_err(|error| error.to_string())?;
     let workspace = table.get_mut("workspace").and_then(|value| value.as_table_mut()).ok_or("no [workspace]")?;

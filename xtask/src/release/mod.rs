@@ -14,7 +14,7 @@ use site::Site;
 
 const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "docs/licences.md"];
 const SHELLS: [(&str, &str); 3] = [("bash", "forebay"), ("zsh", "_forebay"), ("fish", "forebay.fish")];
-/// Shorter paths are not searched for: they are also ordinary words.
+/// Paths with fewer letters are not searched for: they are also ordinary words.
 const SHORTEST: usize = 3;
 
 /// An artefact's name and its checksum.

@@ -55,7 +55,7 @@ pub(crate) fn check(tally: &mut Tally) {
     }
 }
 
-/// A list that cannot be fetched is a skip.
+/// Counts an answer; a list of vulnerabilities that cannot be fetched is a skip.
 fn take(what: &str, answer: Answer, tally: &mut Tally) {
     match answer {
         Answer::Clean => tally.pass(),

@@ -90,7 +90,7 @@ fn look(browser: &Path, report: &Path, scratch: &Path, width: u32) -> Result<Str
     dom.lines().find(|line| line.starts_with("<html")).map(str::to_string).ok_or_else(|| "an empty page".to_string())
 }
 
-/// Errors, charts, lines and overhang, from the page's first line.
+/// Checks the numbers of errors, charts, chart lines and excess pixels of width, from the page's first line.
 fn judge(html: &str) -> Result<(), String> {
     let number = |name: &str| -> Result<u32, String> {
         let rest = html.split_once(&format!("data-{name}=\"")).and_then(|(_, rest)| rest.split_once('"'));

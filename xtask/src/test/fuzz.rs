@@ -7,7 +7,7 @@ use crate::base::tally::Tally;
 const SECS: &str = "60";
 const TARGETS: [&str; 6] = ["scenario", "tc", "params", "traces", "claims", "queue"];
 
-/// One check for each target.
+/// One check for each fuzz target.
 pub(crate) fn check(tally: &mut Tally) {
     // With the features of the workspace: building it alone would build its dependencies again.
     let build = program::cargo(&["build", "--quiet", "--workspace", "--bin", "forebay-fuzz"]);

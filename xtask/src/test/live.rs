@@ -14,7 +14,7 @@ use pages::page;
 const PAGE: &str = "docs/sim-to-real.md";
 const SCENARIO: &str = "examples/real.toml";
 
-/// Modules of the program's tests with packets of the kernel: links, devices.
+/// Modules of the tests with real packets of the kernel: through `forebay link`, through devices of `forebay attach`.
 pub(super) const MODULES: [&str; 2] = ["kernel_link::", "kernel_device::"];
 
 /// Tests of `forebay attach`; each skips itself if it lacks something.
@@ -22,7 +22,7 @@ pub(crate) fn devices(tally: &mut Tally) {
     cargo_tests::run(tests(MODULES[1]), tally);
 }
 
-/// Tests of what `forebay doctor` checks; a skip that names what is missing.
+/// Tests that need what `forebay doctor` checks; if something is missing, a skip that names it.
 pub(crate) fn links(tally: &mut Tally) {
     let build = program::cargo(&["build", "--workspace", "--quiet", "--bin", "forebay"]);
     if !program::works(build) {
@@ -119,14 +119,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agreement_is_relative_except_for_small_values() {
+    fn kernel_and_simulator_agree_within_tolerances() {
         assert_eq!(agree([100.0, 131.0], [0.01, 0.005]), [true, true]);
         assert_eq!(agree([100.0, 150.0], [0.01, 0.0049]), [false, false]);
         assert_eq!(agree([1.0, 9.0], [0.0, 1e-5]), [true, true]);
     }
 
     #[test]
-    fn names_requirements_that_a_command_lacks() {
+    fn names_missing_requirements_of_a_forebay_command() {
         let document = serde_json::json!({ "findings": [
             { "name": "namespaces", "for": "link, run --on kernel", "ok": false, "missing": "not permitted" },
             { "name": "rights", "for": "attach", "ok": false, "missing": "no" },

@@ -12,7 +12,7 @@ use crate::base::tally::Tally;
 /// Tests that Miri cannot run.
 const BEYOND: [(&str, &str); 5] = [
     ("every_law_attaches", "libm has the square root in assembly"),
-    ("invalid_orders_are_refused", "libm has the square root in assembly"),
+    ("invalid_arguments_are_refused_before", "libm has the square root in assembly"),
     ("over_a_connection", "sockets with a timeout"),
     ("start_time_identifies_a_process", "files of /proc"),
     ("traffic::tests", "files in memory, processes"),

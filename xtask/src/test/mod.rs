@@ -114,7 +114,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     clean(&scratch, tally.failed());
 }
 
-/// Stages with packets of the kernel, and one that runs at the same time.
+/// Stages with real packets of the kernel, and the comparison with ns-2 and ns-3, which runs at the same time.
 fn packets(stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: bool) {
     stage("live", "real packets through emulated links, one test after the other", &live::links);
     // Pure computation for minutes on both processors. It disturbs the timing of links, but not of devices, which
@@ -141,14 +141,14 @@ fn joined(thread: Option<JoinHandle<Tally>>) -> Tally {
 /// Prefix of the tests that simulate cases of other simulators, for minutes.
 const PEERS: &str = "committed_comparison_with_";
 
-/// Those tests, with idle priority.
+/// Runs the tests with this prefix, with idle priority.
 fn with_peers(tally: &mut Tally) {
     // With the features of the workspace: building it alone would build its dependencies again.
     let command = program::cargo(&["test", "--workspace", "--lib", PEERS]);
     cargo_tests::run(program::idle(command), tally);
 }
 
-/// Results of a failed run are kept for inspection.
+/// Deletes the results of a run, unless it failed: then they are kept for inspection.
 fn clean(scratch: &Path, failed: bool) {
     if failed {
         println!("\nwhat the stages wrote is in {}", scratch.display());

@@ -8,7 +8,7 @@ const RECORD: &str = include_str!("../../../validation/theory/oracle.txt");
 /// Allowed relative difference: other versions solve and round slightly differently.
 const SAME: f64 = 1e-5;
 
-/// One check per line of the record; one skip without the packages.
+/// One check per line of recorded values; one skip without SciPy and python-control.
 pub(crate) fn check(tally: &mut Tally) {
     let python = |words: &[&str]| {
         let mut python = program::at_root("python3");

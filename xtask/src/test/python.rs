@@ -1,4 +1,4 @@
-//! The Python package: a wheel, a fresh environment with only numpy, and its tests in a full one.
+//! The Python package: builds its wheel; tries it in an environment with only numpy, and tests it in a full one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::base::tally::Tally;
 /// The largest wheel, in bytes.
 const LARGEST: u64 = 15_000_000;
 
-/// Packages of the tests.
+/// The environment of the tests and the built wheel.
 pub(crate) struct Ready {
     python: PathBuf,
     home: PathBuf,

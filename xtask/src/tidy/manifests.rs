@@ -63,7 +63,7 @@ fn is_ours(name: &str) -> bool {
     ARROWS.iter().any(|(ours, ..)| *ours == name)
 }
 
-/// Dependencies that are not in the table above.
+/// Dependencies that [`ARROWS`] does not permit.
 pub(super) fn arrows(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
     for (path, table) in manifests(tree).filter(|(path, _)| *path != "Cargo.toml") {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_forbidden_dependencies() {
+    fn finds_forbidden_dependencies_between_crates() {
         for (name, rest, want) in [
             ("lab", "[dependencies]\nforebay-sim.workspace = true\nserde = \"1\"", ""),
             ("aqm", "[dependencies]\nlibm = \"0.2\"\n[dev-dependencies]\nproptest = \"1\"", ""),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_missing_lints_and_misplaced_unsafety() {
+    fn finds_missing_lints_and_misplaced_unsafe_code() {
         let syscalls = "#![expect(unsafe_code, reason = \"syscalls\")]";
         for (path, text, want) in [
             ("crates/x/Cargo.toml", "[lints]\nworkspace = true", ""),

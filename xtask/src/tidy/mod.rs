@@ -19,7 +19,7 @@ use crate::base::tree::Tree;
 use crate::generated::docs;
 use crate::mutants;
 
-/// A rule: name, requirement, function.
+/// A rule: name, what it requires, function that returns its findings.
 type Rule = (&'static str, &'static str, fn(&Tree) -> Vec<String>);
 
 const RULES: &[Rule] = &[

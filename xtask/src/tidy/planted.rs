@@ -1,4 +1,4 @@
-//! Runs a rule on files with a fault.
+//! For tests of the rules of `cargo xtask tidy`: runs a rule on files with a deliberate fault.
 
 use crate::base::tree::Tree;
 

@@ -1,4 +1,4 @@
-//! Files that every entry of the registry of `forebay-aqm` and every marker must have.
+//! Files that every discipline of the registry of `forebay-aqm` and every marker must have.
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::markers::MARKERS;
@@ -8,7 +8,7 @@ use crate::generated::book::REFERENCES;
 
 const GOLDEN: &str = "crates/aqm/golden/";
 
-/// A golden trace for every name, a reference for every rule, and no trace without a name.
+/// Golden trace (recorded events) for every discipline, transcribed listing for every rule; no trace of an unknown one.
 pub(super) fn files(tree: &Tree) -> Vec<String> {
     // A variant is a set of parameters: its rule has the name of the base.
     let disciplines = ENTRIES.iter().map(|entry| (entry.name, entry.variant_of.map_or(entry.name, |(base, _)| base)));

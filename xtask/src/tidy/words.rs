@@ -19,7 +19,7 @@ const GLOSSARY: &str = "| not | but |";
 const PROSE: [&str; 10] = [".md", ".jinja", ".j2", ".rs", ".toml", ".txt", ".py", ".pyi", ".tcl", ".ci/run"];
 /// Inputs that a fuzzer found.
 const CORPUS: &str = "fuzz/corpus/";
-/// This file, whose tests contain such text.
+/// This file, whose tests contain text that must not be in files.
 const HERE: &str = "xtask/src/tidy/words.rs";
 
 /// `path:line: what` for every line in which `wrong` finds something, of files that `of` accepts.

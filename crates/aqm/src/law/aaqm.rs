@@ -21,7 +21,7 @@ params! {
         p1: f64 = 0.001, in 0.0 ..= 1.0, "P_1", "ours: Table 1 is unreadable";
         /// Decrease of p per period.
         p2: f64 = 0.001, in 0.0 ..= 1.0, "P_2", "ours: Table 1 is unreadable";
-        /// Quotient in a period with arrivals but no departure.
+        /// Value of U in a period with arrivals but no departure.
         u_when_no_departure: f64 = 1.0, in 0.0 ..= 1e9, "U", "section 4.4; its value is unreadable, 1 is neutral";
     }
 }

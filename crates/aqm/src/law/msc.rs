@@ -1,8 +1,9 @@
 //! MSC: the arrival rate sets the probability on a large time scale; the queue corrects it on a small one.
 //!
-//! Every ts_l the load rho (filtered arrival rate / C) gives p_a = 1 - gamma/rho. With this drop probability the
-//! admitted rate is gamma C. Every ts_s the signal probability becomes p_a plus alpha times the relative queue error
-//! (Q - Qref)/Qref, so it is higher in bursts. With gamma = 1 and rho > 1 the equilibrium queue is q_ref.
+//! Every ts_l the load rho (filtered arrival rate / C) gives the rate term p_a = 1 - gamma/rho. With this drop
+//! probability the admitted rate is gamma C. Every ts_s the signal probability becomes p_a plus alpha times the
+//! relative queue error (Q - Qref)/Qref, so it is higher in bursts. With gamma = 1 and rho > 1 the equilibrium queue is
+//! q_ref.
 
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Actuation, Law, Sample, Trigger};
@@ -15,15 +16,15 @@ params! {
     pub struct Params {
         /// Reference queue length, in packets or bytes. The queue length Q is measured in the same unit.
         q_ref: Depth = Depth::Packets(40.0), in 1.0 ..= 1e9, "Qref", "section 4, experiments 1-3";
-        /// Weight of the relative queue mismatch.
+        /// Weight of the relative queue error.
         alpha: f64 = 0.1, in 0.0 ..= 1.0, "alpha", "section 4 says 'a small value'; the listing starts at 1.0";
-        /// Target utilisation of the rate term.
+        /// Target utilisation in the rate term p_a = 1 - gamma/rho.
         gamma: f64 = 1.0, in 1e-3 ..= 1.0, "gamma", "section 4";
         /// Small time scale: time between queue samples.
         ts_s: Span = Span::from_millis(10), in 1e-6 ..= 1e3, "ts_s", "section 3.3, example";
         /// Large time scale: time between rate estimates. It should exceed the round-trip time.
         ts_l: Span = Span::from_millis(200), in 1e-6 ..= 1e4, "ts_l", "ours: the paper says 'greater than RTT'";
-        /// Weight of the new rate sample.
+        /// Weight of a new sample in the filtered arrival rate.
         r_w: f64 = 0.5, in 1e-6 ..= 1.0, "r_w", "ours: not printed";
         /// Value of p_a while the load is at most gamma.
         p_floor: f64 = 0.01, in 0.0 ..= 1.0, "p_a", "section 3.3: 0.01 as default, or zero";
@@ -45,7 +46,7 @@ fn rate_term(rho: f64, gamma: f64, p_floor: f64, smooth: bool) -> f64 {
     if smooth { over.max(p_floor) } else { over }
 }
 
-/// p_a plus the weighted relative queue mismatch, clamped to 0..1.
+/// p_a plus the weighted relative queue error, clamped to 0..1.
 fn drop_probability(p_a: f64, q: f64, q_ref: f64, alpha: f64) -> f64 {
     (p_a + alpha * (q - q_ref) / q_ref).clamp(0.0, 1.0)
 }

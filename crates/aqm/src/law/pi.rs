@@ -1,7 +1,7 @@
 //! PI: proportional-integral control of the queue (Hollot, Misra, Towsley, Gong 2002).
 //!
 //! p integrates q - q_ref, so the queue settles at q_ref at any load. How fast depends on the gains. The default gains
-//! were designed for one link, one N and one RTT; `preset=tuned` designs them for the given link.
+//! were designed for one link, one number of flows and one RTT; `preset=tuned` designs them for the given link.
 
 use crate::base::design::{About, Design, Preset};
 use crate::base::ladder::{Actuation, Law, Sample};
@@ -30,10 +30,12 @@ params! {
     }
 }
 
-/// Upper bound of w_g R if w_g is auto. It gives a phase margin of 34.8 degrees. It is not in the paper.
+/// Upper bound of w_g R, crossover frequency times RTT, if w_g is auto. It gives a phase margin of 34.8 degrees. It is
+/// not in the paper.
 const MOST_W_G_R: f64 = 0.5;
 
-/// 2N/(R^2 C): the slow pole of TCP, which the controller's zero cancels. C in packets per second.
+/// 2N/(R^2 C) for N flows with RTT R: the slow pole of TCP, which the controller's zero cancels. C, the link rate, is
+/// in packets per second.
 fn zero(n: f64, rtt: f64, c: f64) -> f64 {
     2.0 * n / (rtt * rtt * c)
 }
@@ -64,7 +66,7 @@ pub struct Pi {
     /// Byte mode: mean packet size in bytes.
     per_byte: Option<f64>,
     p: f64,
-    /// Previous error in packets; in byte mode, in packets of mean size.
+    /// Previous error q - q_ref in packets; in byte mode, in packets of mean size.
     error_old: f64,
 }
 

@@ -1,8 +1,9 @@
 //! RAQM: p changes exponentially with the excess input rate (Wang, Li, Hou, Sohraby, Tang).
 //!
 //! Once per period p is multiplied by exp(alpha (r - r0)), with r the filtered input rate. In the queue-dependent mode
-//! each arrival is signalled with p q/q0. The gain alpha is static, or adaptive: a fraction of the bound
-//! alpha_hat(r) = c(r/r0)/r0 of Theorem 1.
+//! each arrival is signalled with p q/q0. The gain alpha is static, or adaptive: a fraction of the bound alpha_hat(r) =
+//! c(r/r0)/r0 of Theorem 1. With the parameter phi, each group of service classes (sub-aggregate) has its own expected
+//! rate and p.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -86,9 +87,9 @@ impl Value for Gain {
 params! {
     /// Parameters of RAQM.
     pub struct Params {
-        /// Reference queue of the queue-dependent mode.
+        /// Reference queue length of the queue-dependent mode.
         q0: Depth = Depth::Packets(50.0), in 1.0 ..= 1e9, "q_0", "section 3.1";
-        /// Whether the queue scales p.
+        /// Whether the queue length scales p.
         mode: Mode = Mode::QueueDependent, in 0.0 ..= 1.0, "", "section 2.3";
         /// Gain as m = alpha r0 (stable for 0 < m < 4), or adaptive.
         alpha: Gain = Gain::Adaptive, in 1e-6 ..= 4.0, "alpha r_0", "section 2.4";
@@ -165,7 +166,8 @@ struct Part {
 }
 
 impl Part {
-    /// A sub-aggregate with the expected rate phi r0, and with the same pull towards q0 in relation to this rate.
+    /// A sub-aggregate with the expected rate phi r0, and with kappa times phi: relative to its rate, the gain on the
+    /// queue error is the same.
     fn new(whole: &Raqm, phi: f64) -> Self {
         let params = Params { phi: Off::Off, kappa: phi * whole.params.kappa, ..whole.params.clone() };
         let law = Raqm { r0: phi * whole.r0, params, ..whole.clone() };
@@ -382,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn recovery_from_p_min_takes_24_periods() {
+    fn p_grows_exponentially_from_its_minimum() {
         // From 1e-6 at x = 1.2, m = 2, ln p grows 0.4 a period: 0.01 after 24 steps, not before 23.
         let after = |n| (0..n).fold(1e-6, |p, _| step(p, 2.0, 1.2, 1e-6));
         assert!(after(23) < 0.01 && after(24) > 0.01);
@@ -414,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn with_carry_queue_scales_p_in_every_period() {
+    fn with_parameter_carry_queue_scales_p_each_period() {
         // The rate is r0 exactly, so that eq. (3) leaves p as it is.
         let after = |settings: &str, queues: [f64; 2]| after(settings, queues.map(|queue| (1_000_000, queue))).p;
         // 0.0002 x 75/50 x 25/50, and the listing's 0.0002.

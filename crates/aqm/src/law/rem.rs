@@ -37,7 +37,8 @@ pub struct Rem {
     p: f64,
 }
 
-/// The new price: max(0, price + gamma (x + alpha (q - b) - c)), all in packets.
+/// The new price: max(0, price + gamma (x + alpha (q - b) - c)) for x arrivals, queue q, target queue b and c
+/// transmissions at the link rate, all in packets.
 fn step(price: f64, x: f64, q: f64, c: f64, b: f64, params: &Params) -> f64 {
     (price + params.gamma * (x + params.alpha * (q - b) - c)).max(0.0)
 }

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn salted_hash_is_even_and_depends_on_salt() {
+    fn salted_hash_is_uniform_and_depends_on_salt() {
         let mut held = [0; 64];
         (0..64_000).for_each(|flow| held[usize::from(of(Hash::Salted, 64, 7, flow))] += 1);
         // 1000 expected, standard deviation 31.4; the largest of 64 deviations is about 2.4 of them.
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn unset_salt_is_drawn_once_if_hashed() {
+    fn unset_salt_is_drawn_once_by_salted_hash_only() {
         let queues = |hash, salt, seed| {
             let (mut buckets, mut rng) = (Buckets::new(64, Key::Flow, hash, salt), Rng::stream(seed, "queue"));
             let queues = core::array::from_fn::<_, 32, _>(|flow| {

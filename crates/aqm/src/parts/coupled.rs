@@ -1,7 +1,8 @@
 //! Signals coupled by a square (PI2; RFC 9332 section 2.4): p'^2 for Classic packets, k p' for scalable packets.
 //!
 //! A Classic sender's rate falls with the square root of the probability, a scalable sender's with the probability
-//! itself, so both get the same rate from one p'.
+//! itself, so both get the same rate from one p'. In a coupled AQM with two queues, packets of the low-latency queue
+//! also have a native probability, from the delay of that queue. The larger of native and coupled probability applies.
 
 use crate::base::time::Span;
 use crate::base::verdict::Verdict;
@@ -41,7 +42,7 @@ impl Tosses {
         Self { toss, count: 0.0 }
     }
 
-    /// Copy of `self` that continues with the count of `before`.
+    /// Copy of `self` that continues with the accumulated probabilities of `before`.
     pub const fn after(self, before: &Self) -> Self {
         Self { count: before.count, ..self }
     }
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn overload_delay_caps_p() {
+    fn overload_setting_delay_limits_p_and_never_drops() {
         let delay = Coupling { overload: Overload::Delay, ..TWO };
         assert_eq!((TWO.most(), delay.most()), (1.0, 0.5));
         let [passed, marked, dropped] = counts(Toss::Random, |tosses, u| delay.scalable(0.5, 0.0, tosses, u));

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn new_sample_has_weight_one_quarter() {
+    fn sample_over_16384_bytes_has_weight_one_quarter() {
         let mut drain = DrainTime::new(16_384);
         drain.departure(1000, 50_000, at(0));
         drain.departure(20_000, 50_000, at(40));

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn excess_bytes_reduce_the_next_credit() {
+    fn bytes_sent_beyond_credit_reduce_the_next_credit() {
         let mut flows = FlowQueues::new(2, 300, true);
         (0..2).for_each(|at| flows.activate(ListId(at)));
         // Queue 0 sends 250 and 250 with 300: credit -200. The next round gives 100, and -150 after the next packet.
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_can_leave_a_list_at_any_position() {
+    fn queue_can_leave_a_chain_at_any_position() {
         let (mut links, mut chain) = (Links::new(4), Chain::EMPTY);
         let held = |links: &Links, chain| links.walk(chain).map(|queue| queue.0).collect::<Vec<_>>();
         (0..4).for_each(|at| links.push(&mut chain, ListId(at)));

@@ -86,7 +86,7 @@ mod tests {
     const T: Span = Span::from_millis(5000);
 
     #[test]
-    fn counts_and_forgets_after_silence() {
+    fn idle_key_is_forgotten_and_counts_from_one() {
         let mut table = PairTable::new(100, T);
         assert_eq!([0, 1, 2].map(|ms| table.count(7, at(ms))), [1, 2, 3]);
         assert_eq!(table.count(8, at(3)), 1);

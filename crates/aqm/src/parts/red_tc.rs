@@ -24,7 +24,7 @@ pub const WORDS: Words = &[
     ("qevent", Tail::Refused("there are no filters to pass packets to")),
 ];
 
-/// tc's default probability.
+/// tc's default of the argument `probability`.
 const MAX_P: f64 = 0.02;
 /// The weights of the average that tc tries are 2^-n, with n from 1 to one below this.
 const LOGS: i32 = 32;

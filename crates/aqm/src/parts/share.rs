@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn share_text_round_trips_and_rate_is_bounded() {
+    fn parsed_share_prints_as_given_and_is_bounded() {
         for text in ["auto", "0", "0.75", "2mbit"] {
             assert_eq!(Share::parse(text).map(|share| share.show()), Ok(text.to_string()));
         }

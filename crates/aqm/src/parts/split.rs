@@ -17,7 +17,7 @@ choice! {
     }
 }
 
-/// Total quantum of one DRR round, in mean packets: our choice, the paper has none.
+/// Total quantum of one DRR round, in packets of mean size: our choice; the paper on RED+Tail has none.
 const ROUND: f64 = 2.0;
 
 /// The scheduler's state.

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn in_bytes_are_bounded_by_burst_plus_rate() {
+    fn bytes_coloured_in_are_bounded_by_burst_plus_rate() {
         let mut rng = Rng::stream(1, "bucket");
         let mut bucket = bucket();
         let (mut now, mut passed) = (0.0, alloc::vec::Vec::new());

@@ -2,8 +2,9 @@
 //!
 //! A packet that counts adds its length to the virtual queue Q_v and subtracts alpha times its length from the
 //! threshold B of its class. Between arrivals Q_v falls at the link rate C, and B rises at alpha phi C, where phi is
-//! the share of the class; both are integrated exactly. An arrival is signalled with probability (Q_v - B)/Q_v, or 0 if
-//! B is larger. All lengths are in one unit, packets or bytes.
+//! the share of the class; both are integrated exactly. With a leak kappa, B' also has the term kappa (target - B). An
+//! arrival is signalled with probability (Q_v - B)/Q_v, or 0 if B is larger. All lengths are in one unit, packets or
+//! bytes.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -26,7 +27,7 @@ choice! {
 }
 
 impl RateBasis {
-    /// Whether a packet with this fate counts now.
+    /// Whether a packet counts when it is queued, delivered or dropped (its fate).
     #[inline]
     pub const fn counts(self, fate: Fate) -> bool {
         match fate {
@@ -37,9 +38,9 @@ impl RateBasis {
     }
 }
 
-/// Automatic b_cap as a fraction of the buffer: our choice.
+/// Automatic b_cap (largest threshold) as a fraction of the buffer: our choice.
 const CAP_OF_BUFFER: f64 = 0.5;
-/// Automatic b_floor as a fraction of b_cap: our choice.
+/// Automatic b_floor (smallest threshold) as a fraction of b_cap: our choice.
 const FLOOR_OF_CAP: f64 = 0.1;
 
 /// Seconds in a nanosecond.
@@ -50,7 +51,7 @@ fn drained(q_v: f64, capacity: f64, dt: f64) -> f64 {
     (q_v - capacity * dt).max(0.0)
 }
 
-/// B after `dt` without traffic and bounds: B' = fill.
+/// B after `dt` without traffic, not limited to its bounds: B' = fill.
 fn filled(b: f64, fill: f64, dt: f64) -> f64 {
     b + fill * dt
 }
@@ -193,9 +194,9 @@ pub struct Threshold {
     range: Range,
     b: f64,
     at: Instant,
-    /// Leak in 1/s; 0: none.
+    /// Leak kappa in 1/s; 0: none.
     kappa: f64,
-    /// Equilibrium of a leaking threshold without traffic.
+    /// Equilibrium of a threshold with a leak, without traffic.
     rest: f64,
 }
 
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn drain_fill_charge_and_probability_match_hand_results() {
+    fn q_v_b_and_probability_match_hand_calculation() {
         assert_eq!(drained(10.0, 1250.0, 0.004), 5.0);
         assert_eq!(drained(1.0, 1250.0, 0.004), 0.0);
         // alpha phi C dt = 0.5 x 0.1 x 1250 x 0.02 = 1.25.
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn leaking_threshold_decays_exponentially_to_its_rest() {
+    fn threshold_with_leak_approaches_equilibrium_exponentially() {
         // kappa = 0.1/s: half of the distance in ln 2/0.1 = 6.93 s, in one step or in two.
         let half = core::f64::consts::LN_2 / 0.1;
         assert!((relaxed(10.0, 0.1, 50.0, half) - 30.0).abs() < 1e-12);
@@ -440,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_unit_and_threshold_bounds_follow_given_values() {
+    fn unset_threshold_bounds_follow_the_given_ones() {
         let (p, b) = (Depth::Packets, Depth::Bytes);
         let none = Some(p(0.0));
         let of = |bounds: Bounds<'_>, class| (bounds.unit(&LINK), bounds.of(class, &LINK));
@@ -499,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn leak_is_independent_of_update_interval() {
+    fn threshold_with_leak_is_independent_of_update_interval() {
         let range = Range { floor: 0.0, init: 40.0, cap: 90.0, target: 40.0 };
         let after = |ms: u64| {
             let mut buffer = VirtualBuffer::new(PKTS, &LINK);

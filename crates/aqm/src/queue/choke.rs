@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn each_queued_packet_is_equally_likely() {
+    fn each_queued_packet_is_selected_with_equal_probability() {
         // Ten queued packets, one of flow 1, at several places: a tenth of the arrivals of flow 1 match it.
         for place in [0, 4, 9] {
             let met = (0..4000).filter(|seed| {

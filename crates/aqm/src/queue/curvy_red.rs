@@ -1,4 +1,5 @@
-//! Curvy RED: two coupled queues. The Classic signal probability is a power of the average delay (RFC 9332 Appendix B).
+//! Curvy RED: two coupled queues, Classic (C) and low-latency (L). The Classic signal probability is a power of the
+//! average delay (RFC 9332 Appendix B).
 //!
 //! With r = (average Classic delay - min_th)/range and u = 1, Classic packets are signalled with probability r^2. More
 //! load therefore raises both the delay and the drop probability; under PI2 it raises only the drop probability.

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn departure_order_matches_figure_2() {
+    fn departure_order_matches_figure_2_of_the_paper() {
         // Figure 2 of the paper: quantum 500, queue 1 has 200, 750, 20: the first turn sends 200 and keeps 300, the
         // second has 800 and sends 750 and 20; queue 2 has 500 and 500.
         let mut queue = queue("quantum=500b", Limit::Packets(100));

@@ -49,7 +49,8 @@ params! {
         overload: Overload = Overload::Drop, in 0.0 ..= 1.0, "", "RFC 9332 section 4.2.3; Linux: drop_overload";
         /// overload=drop: Classic probability from which ECN is disabled in the C queue; auto: min(1/k^2, 1).
         p_cmax: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "p_Cmax", "RFC 9332 Figure 2 and Appendix A.2";
-        /// A packet is not signalled because of p' if both queues together hold fewer bytes after its departure.
+        /// A packet is not signalled because of p' if both queues together hold fewer bytes than this after its
+        /// departure.
         min_backlog: Bytes = Bytes(0), in 0.0 ..= 1e9, "2 MTU", "Linux; RFC 9332 Appendix A.1 mentions it";
         /// Scheduler that limits the L queue's priority.
         scheduler: Scheduler = Scheduler::Wrr, in 0.0 ..= 1.0, "", "RFC 9332 Appendix A.2 and section 4.2.2";
@@ -68,7 +69,7 @@ params! {
     }
 }
 
-/// Smallest automatic tupdate, so that time advances between updates. Ours.
+/// Smallest automatic tupdate, so that time advances between updates: our choice.
 const SHORTEST: Span = Span::from_micros(1);
 
 /// State of DualPI2.
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn min_backlog_prevents_coupled_but_not_step_marks() {
+    fn below_min_backlog_only_sojourn_time_causes_marks() {
         let marks = |settings: &str| {
             let mut queue = queue(&alloc::format!("toss=random alpha=50 beta=0 {settings}"));
             (0..10).for_each(|_| queue.arrive(packet(Ecn::Ect1), at(0)));

@@ -24,10 +24,11 @@ use crate::{choice, params, probes};
 choice! {
     /// Whose rules apply where RFC 8290 and Linux differ.
     pub enum Rules {
-        /// An overflow drops half of the packets; an emptied new queue always joins the old queues.
+        /// An overflow drops half of the longest queue's packets; a new queue that becomes empty always joins the old
+        /// queues.
         Rfc = "rfc8290",
-        /// An overflow drops half of the bytes and raises CoDel's count; an emptied new queue joins the old queues if
-        /// there are any; a queue emptied by a departure keeps CoDel's `first_above_time`.
+        /// An overflow drops half of the longest queue's bytes and raises CoDel's count; a new queue that becomes empty
+        /// joins the old queues if there are any; a queue emptied by a departure keeps CoDel's `first_above_time`.
         Linux = "linux",
     }
 }
@@ -43,7 +44,7 @@ params! {
         flows: u32 = 1024, in 1.0 ..= 65536.0, "flows", "RFC 8290 section 5.2.5";
         /// Bytes that a queue may send per round.
         quantum: Bytes = Bytes(1514), in 256.0 ..= 1048576.0, "quantum", "RFC 8290 section 5.2.4; Linux: at least 256";
-        /// Marks ECT packets with a longer sojourn time, independent of CoDel and of `ecn`.
+        /// Marks ECT packets whose sojourn time exceeds this, independent of CoDel and of `ecn`.
         ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "RFC 8290 section 5.2.7";
         /// Largest number of packets dropped per overflow.
         drop_batch: u32 = 64, in 1.0 ..= 65535.0, "drop_batch", "RFC 8290 section 4.1";
@@ -279,7 +280,7 @@ mod tests {
     const OVERFLOW: fn(u32) -> (u32, Reason) = |slot| (slot, Reason::Overflow);
 
     #[test]
-    fn linux_drops_half_the_bytes_rfc_half_the_packets() {
+    fn at_overflow_linux_halves_bytes_rfc_halves_packets() {
         // 100 + 300 + 100 and the arrival's 100: 100 is not yet half of 600, 400 is.
         let full = [(1, 100), (1, 300), (1, 100), (2, 100), (1, 100)];
         assert_eq!(dropped(&mut queue("rules=linux", Limit::Packets(4)), &full), [0, 1].map(OVERFLOW));
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_overflow_can_include_the_arrival() {
+    fn linux_overflow_can_also_drop_the_arrival() {
         // 40 of 1540 bytes are less than half: Linux also drops the arrival.
         let mut linux = queue("rules=linux", Limit::Packets(2));
         assert_eq!(dropped(&mut linux, &[(1, 40), (2, 100), (1, 1500)]), [2, 0].map(OVERFLOW));
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_empty_queue_keeps_time_above_target() {
+    fn linux_keeps_first_above_time_of_emptied_queue() {
         let ms = |t: u64| Instant::from_nanos(t * 1_000_000);
         let drops_the_first = |rules: &str| {
             // Flow 1 has one packet, above target at 10 ms with the others queued, and then none.

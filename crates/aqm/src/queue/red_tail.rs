@@ -2,7 +2,8 @@
 //!
 //! Both queues share one buffer. Drops slow short connections without reducing the load. Therefore the rate of queue 1
 //! is proportional to its length, which keeps its delay near max_th1/C. Long connections get the rest of the link.
-//! Their RTT grows, which slows them before packets are dropped.
+//! Their RTT grows, which slows them before packets are dropped. The thresholds of queue 2 can be dynamic: they move
+//! with its average drop probability.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -35,7 +36,7 @@ choice! {
 }
 
 choice! {
-    /// Which packets are counted together.
+    /// Which packets are counted together to find long connections.
     pub enum Key {
         /// Packets of a source-destination pair.
         Pair = "pair",
@@ -73,7 +74,8 @@ params! {
         gamma: f64 = GAMMA, in 0.0 ..= 1.0, "gamma", "section V";
         /// Dynamic thresholds: weight of an arrival in the average drop probability.
         w_p: f64 = W_P, in 1e-9 ..= 1.0, "", "ours: not printed";
-        /// Dynamic thresholds: what is averaged. base: p_b; applied: p_a, after the spacing, 1 for a forced drop.
+        /// Dynamic thresholds: what is averaged. base: RED's base probability p_b; applied: p_a, after the spacing of
+        /// drops, 1 for a forced drop.
         p_of: Averaged = Averaged::Base, in 0.0 ..= 1.0, "", "ours; Fig. 11: 'EWMA average of Inst. P'";
         /// Time between steps of max_p and of the thresholds.
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "not printed; Floyd, Gummadi, Shenker 2001";
@@ -87,7 +89,7 @@ params! {
         beta: f64 = BETA, in 0.0 ..= 1.0, "beta", "Table II";
         /// How the rates of the two queues, C1 and C2, are enforced.
         scheduler: Scheduler = Scheduler::Clocks, in 0.0 ..= 1.0, "", "ours: the paper does not say";
-        /// Which packets are counted together.
+        /// Which packets are counted together to find long connections.
         key: Key = Key::Pair, in 0.0 ..= 1.0, "", "section III: source-destination pair";
         /// Capacity of the table of pairs.
         pairs: u32 = 65_536, in 1.0 ..= 1048576.0, "", "ours: a router's memory is finite";
@@ -100,7 +102,7 @@ const SHORT: ListId = ListId(0);
 const LONG: ListId = ListId(1);
 /// split=class: the class that goes to queue 2. The number is our choice: FTP is class 0 in the scenarios of the paper.
 const LONG_CLASS: u8 = 0;
-/// Automatic c1_max as a fraction of C. Ours.
+/// Automatic c1_max (largest rate of queue 1) as a fraction of C: our choice.
 const C1_MAX: f64 = 0.75;
 
 /// Section III: the rate of queue 1 at length `q1`, for `bounds` (C1_min, C1_max) and `thresholds` (min_th1, max_th1).
@@ -142,7 +144,8 @@ impl Params {
 }
 
 impl RedTail {
-    /// The queue of `packet`. Pairs are counted with either criterion, for the probes met and moved.
+    /// The queue of `packet`. Pairs are counted with either criterion, for the internal variables (probes) `met` and
+    /// `moved`.
     fn classify(&mut self, packet: &Packet, now: Instant) -> ListId {
         let by_count = self.count(packet, now);
         match self.params.split {
@@ -355,7 +358,7 @@ probes! { RedTail {
     min_th2 ["packets|bytes"] = |s| s.red.curve().min_th;
     /// Pairs evicted because the table was full.
     evicted ["1"] = |s| s.pairs.evicted() as f64;
-    /// Average drop probability, which controls the dynamic thresholds.
+    /// Average drop probability of queue 2, with which dynamic thresholds move.
     p_avg ["1"] probability = |s| s.red.steering().p_avg();
     /// New pairs so far; a forgotten pair counts again.
     met ["1"] = |s| s.met as f64;
@@ -451,14 +454,14 @@ mod tests {
     }
 
     #[test]
-    fn pair_idle_for_t_is_new_again() {
+    fn pair_idle_for_time_t_counts_as_new() {
         let mut queue = queue("n=1 t=5s");
         [0, 1, 5000, 10_000].into_iter().for_each(|ms| queue.arrive(tcp(7), at(ms)));
         assert_eq!(lengths(&queue), (2, 2), "after 4999 ms still known, after 5000 ms not");
     }
 
     #[test]
-    fn moving_flow_is_reordered_at_most_once() {
+    fn flow_moving_to_queue_2_is_reordered_once() {
         let mut queue = queue("n=10 c1_min=0 c1_max=0");
         (0..20).for_each(|slot| queue.arrive(Packet { slot, ..tcp(1) }, at(0)));
         let order: alloc::vec::Vec<u32> = core::iter::from_fn(|| queue.depart(at(1))).map(|p| p.slot).collect();
@@ -510,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn average_takes_the_probability_of_p_of() {
+    fn parameter_p_of_selects_the_averaged_probability() {
         // Arrival 43 sees 42 packets, so p_b = 0.12 x 22/60 = 22/500. It is arrival 23 since the average reached
         // min_th2, so the count is 23 and p_a = p_b/(2 - 23 p_b) = 22/(1000 - 23 x 22).
         let p_avg = |p_of: &str, arrivals: u32| {

@@ -47,7 +47,7 @@ params! {
         max_th: Depth = Depth::Packets(8.0), in 0.0 ..= 1e9, "max_th", "section 4.6";
         /// Probability at max_th.
         max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "section 4.6";
-        /// Weight of a new queue sample in the average; auto: ns-2's for the full link rate.
+        /// Weight of a new queue sample in the average; auto: as ns-2 computes it for the full link rate.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "ns-2.35 q_weight_ = -1; not printed";
         /// Above max_th the probability rises to 1 at 2 max_th; off: it jumps to 1.
         gentle: bool = true, in 0.0 ..= 1.0, "gentle", "ns-2.35 default; not printed";
@@ -222,7 +222,7 @@ impl Discipline for Wrr {
     }
 }
 
-/// The probe `name` of RED, for the class of the latest arrival.
+/// The internal variable (probe) `name` of the RED of the latest arrival's class.
 fn of_red(wrr: &Wrr, name: &str) -> f64 {
     let index = Red::PROBES.iter().position(|probe| probe.name == name);
     index.map_or(f64::NAN, |index| wrr.classes[wrr.latest].probe(index))
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_of_class_starts_at_empty_dequeue() {
+    fn class_is_idle_once_dequeue_finds_it_empty() {
         let mut queue = queue("w_q=0.5 min_th=50 max_th=60");
         let avg = |queue: &Queue<Wrr>| of_red(queue.discipline(), "avg");
         (0..3).for_each(|_| queue.arrive(packet(0, 1000), at(0)));

@@ -16,9 +16,9 @@ use crate::{AnyDiscipline, Spec};
 /// The threshold marker in front of drop-tail. The load keeps the buffer half full, where the signal probability is
 /// 1/3.
 const FRONT: &str = "droptail th=0.25";
-/// The profile's rate; the load is 10 Mb/s.
+/// Rate of the token bucket's profile; the load is 10 Mb/s.
 const CIR: Rate = Rate(6_000_000);
-/// The profile's burst: eight packets.
+/// Burst of the token bucket's profile: eight packets.
 const CBS: Bytes = Bytes(8 * Churn::LENGTH as u64);
 
 /// A marker under load.

@@ -1,4 +1,4 @@
-//! Random parameters within their ranges, for any registry entry.
+//! Random parameters within their ranges, for any discipline of the registry.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -1,4 +1,4 @@
-//! Helpers for the tests of RFC 9331 and RFC 9332: DualQ Coupled AQMs at a given base probability.
+//! Helpers for the tests of RFC 9331 and RFC 9332: DualQ Coupled AQMs at a given base probability p'.
 
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Packet};

@@ -18,13 +18,13 @@ marks ECT packets and drops others with the probability of the control law. This
 the law. Ctrl-C or SIGTERM restores the device. If the daemon dies, traffic continues; early drops stop after one \
 second; forebay detach restores the device. Queue lengths in packets are bytes / --packet. Needs Linux and root.")]
 pub(crate) struct AttachArgs {
-    /// Network device.
+    /// Network device on which the control law runs.
     #[arg(value_name = "DEV")]
     pub(crate) device: String,
-    /// Shaping rate, e.g. 45mbit.
+    /// Rate to which the device is shaped, e.g. 45mbit.
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: String,
-    /// Discipline: pi, raqm, rem, msc or aaqm with parameters, or droptail.
+    /// Queue discipline: pi, raqm, rem, msc or aaqm with parameters, or droptail.
     #[arg(long, value_name = "LAW", default_value = "pi")]
     pub(crate) aqm: String,
     /// Buffer, e.g. 200p or 300kb (default: 200 ms at RATE).
@@ -33,13 +33,14 @@ pub(crate) struct AttachArgs {
     /// Typical packet size in bytes, link-layer header included.
     #[arg(long, value_name = "BYTES", default_value_t = 1514)]
     pub(crate) packet: u32,
-    /// Mechanism that marks and drops (default: first supported).
+    /// Kernel hook that marks and drops packets (default: the first of these that this machine supports).
     #[arg(long, value_name = "KIND", value_parser = ["tcx", "clsact", "nft"])]
     pub(crate) actuator: Option<String>,
     /// Serve Prometheus metrics on this loopback address, e.g. 127.0.0.1:9550.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
-    /// Start a daemon, and return once the qdisc and the BPF program (nft: the nftables rules) are installed.
+    /// Start the daemon that updates the control law, and return once the qdisc and the BPF program (nft: the nftables
+    /// rules) are installed.
     #[arg(long)]
     pub(crate) background: bool,
     /// On exit, leave the qdisc and the BPF program (nft: the nftables rules) installed.
@@ -69,7 +70,7 @@ pub(crate) struct DetachArgs {
 
 Rates are averages over the last second. Ctrl-C ends the display. Without a terminal, top prints once and exits.")]
 pub(crate) struct TopArgs {
-    /// Device to show (default: all attached devices).
+    /// Device to show (default: all devices with a control law of `forebay attach`).
     #[arg(value_name = "DEV")]
     pub(crate) device: Option<String>,
     /// Print the state of the devices once and exit.

@@ -15,12 +15,12 @@ pub(crate) struct BatchArgs {
     /// Scenario file, or - for standard input.
     #[arg(value_name = "SCENARIO.toml")]
     pub(crate) scenario: PathBuf,
-    /// Discipline to use instead of those in the scenario file; repeatable: the table compares each with the first. It
-    /// runs on the links of compare.links: by default on every bottleneck, in the forward direction only (in a topology
-    /// of kind graph: on every link with study = true).
+    /// Queue discipline to use instead of those in the scenario file; repeatable: the table of results compares each
+    /// with the first. It runs on the links that the scenario key compare.links names: by default on every bottleneck,
+    /// in the forward direction only (in a topology of kind graph: on every link with study = true).
     #[arg(long = "aqm", value_name = "DISCIPLINE")]
     pub(crate) aqm: Vec<String>,
-    /// Run the disciplines also on the opposite direction of each link of compare.links.
+    /// Run the disciplines of --aqm also on the opposite direction of each link that compare.links names.
     #[arg(long = "both-directions")]
     pub(crate) both_directions: bool,
     /// First seed. A discipline runs once with each of several consecutive seeds.
@@ -30,10 +30,10 @@ pub(crate) struct BatchArgs {
     #[arg(long, visible_alias = "seeds", value_name = "N", default_value_t = 5)]
     #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
     pub(crate) runs: u64,
-    /// Set one value of the scenario by its dotted path; repeatable.
+    /// Set the scenario key with this dotted path to a value, e.g. topology.bottleneck.rate=15mbit; repeatable.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Output directory (default: runs/<file>-<hash of the resolved scenario>).
+    /// Output directory (default: runs/<name of the scenario file>-<hash of the scenario with all defaults>).
     #[arg(short, long, visible_alias = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Metrics in the first table of results, such as goodput_bps,wait_ms.p99 (default: the standard metrics that
@@ -41,7 +41,7 @@ pub(crate) struct BatchArgs {
     #[arg(long, value_name = "METRIC,...", value_delimiter = ',')]
     #[arg(value_parser = metrics(), hide_possible_values = true)]
     pub(crate) columns: Vec<String>,
-    /// Run even if the estimate is over half of the memory or over a day.
+    /// Run even if the runs are estimated to need over half of the memory or over a day.
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -58,10 +58,10 @@ pub(crate) struct GridArgs {
     pub(crate) batch: BatchArgs,
 }
 
-/// Number of parallel runs.
+/// Number of runs at the same time.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Jobs {
-    /// Parallel runs (default: one per core).
+    /// Number of runs at the same time (default: one per core).
     #[arg(long, visible_alias = "threads", value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
 }

@@ -32,19 +32,20 @@ through the outer link. Up means client to server. Arguments without up- or down
 Exit code: that of COMMAND, or 1 if timing was invalid or packets were lost outside the emulated link. Results are \
 kept in either case and state the reason.")]
 pub(crate) struct LinkArgs {
-    /// Rate, e.g. 50mbit (default: 1gbit; with --trace, the times in its file at which a packet can leave).
+    /// Rate of the emulated link, e.g. 50mbit (default: 1gbit). With --trace, a file gives the times at which a packet
+    /// can leave instead.
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// Propagation delay each way, e.g. 20ms.
+    /// Propagation delay of the emulated link in each direction, e.g. 20ms.
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     delay: String,
-    /// Buffer: packets (100p), bytes (150kb) or time at the rate (50ms).
+    /// Buffer: packets (100p), bytes (150kb) or time at the link rate (50ms).
     #[arg(long, value_name = "SIZE", default_value = "1000p")]
     queue: String,
     /// Queue discipline.
     #[arg(long, value_name = "DISCIPLINE", default_value = "droptail")]
     aqm: String,
-    /// Probability that the wire loses a packet, after the queue: 0.01 or 1%.
+    /// Probability that the emulated link loses a packet after the queue: 0.01 or 1%.
     #[arg(long, value_name = "SHARE", default_value = "0")]
     loss: String,
     /// Trace of delivery opportunities, as for mm-link(1): one time in ms per line.
@@ -54,13 +55,13 @@ pub(crate) struct LinkArgs {
     up: Up,
     #[command(flatten)]
     down: Down,
-    /// Enable ECN for TCP at both ends.
+    /// Enable ECN for TCP at client and server.
     #[arg(long)]
     pub(crate) ecn: bool,
-    /// Shell command to run in the server namespace, started before COMMAND; repeatable.
+    /// Shell command to run in the server's network namespace. It starts before the client's COMMAND; repeatable.
     #[arg(long, value_name = "WORDS")]
     pub(crate) server: Vec<String>,
-    /// Seed of the random numbers for disciplines and losses.
+    /// Seed of the random numbers for queue disciplines and losses.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(0..=LARGEST_SEED))]
     pub(crate) seed: u64,
     /// Write results and a report to this directory, as `forebay run` does.
@@ -69,8 +70,8 @@ pub(crate) struct LinkArgs {
     /// Also record every arrival and its fate (sent, marked, dropped or lost) in DIR/up.csv and DIR/down.csv.
     #[arg(long, requires = "output")]
     pub(crate) record: bool,
-    /// Run no command: replay the arrivals in DIR, which --record wrote, and count the packets whose verdict (sent,
-    /// marked, dropped or lost) differs.
+    /// Run no command: replay through the simulator the arrivals in DIR, which --record wrote, and count the packets
+    /// whose fate (sent, marked, dropped or lost) differs from the recorded one.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "command", "server"])]
     pub(crate) replay: Option<PathBuf>,
     /// Time series that the report in DIR shows, such as up.rtt, down.rate or up.delay; up is from client to server.
@@ -82,18 +83,18 @@ pub(crate) struct LinkArgs {
     /// Largest accepted 99th percentile of how late packets leave; if it is exceeded, the run counts as invalid.
     #[arg(long, value_name = "TIME", default_value = "2ms")]
     late: String,
-    /// Packet I/O: AF_PACKET ring, or tun (needs /dev/net/tun).
+    /// How the emulator receives and sends packets: AF_PACKET ring, or tun (needs /dev/net/tun).
     #[arg(long, value_enum, default_value_t = PortWord::Ring)]
     pub(crate) port: PortWord,
     /// Busy-wait for the last 80 us before a packet is due to leave (needs a dedicated core).
     #[arg(long)]
     pub(crate) spin: bool,
-    /// Command to run in the client namespace, with arguments (default: $SHELL).
+    /// Command to run in the client's network namespace, with its arguments (default: $SHELL).
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
-/// Packet I/O of the emulator.
+/// How the emulator receives and sends packets.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PortWord {
     /// Packet sockets with a memory-mapped ring (AF_PACKET).

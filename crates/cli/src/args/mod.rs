@@ -1,4 +1,5 @@
-//! The command-line arguments. Arguments that several commands share, and long lists, have their own files.
+//! The command-line arguments. Those that several commands share, and those of commands with many, are in the files
+//! next to this one.
 
 mod attach;
 pub(crate) mod batch;
@@ -47,7 +48,7 @@ pub(crate) struct Cli {
     /// Print only results and errors, no progress or notes.
     #[arg(short, long, global = true, display_order = 901)]
     pub(crate) quiet: bool,
-    /// The subcommand to run.
+    /// The command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -57,11 +58,12 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// List disciplines, congestion controls, traffic, topologies, papers, scenario files.
     List(ListArgs),
-    /// Explain a discipline, marker, congestion control or traffic kind.
+    /// Explain a queue discipline, a marker (it marks or colours packets, e.g. a token bucket), a congestion control or
+    /// a kind of traffic.
     Explain(ExplainArgs),
     /// Run a scenario: all its disciplines, with the same seeds.
     Run(RunArgs),
-    /// Run a scenario at every point of a parameter grid; print one table, a row per point.
+    /// Run a scenario with each combination of values of the keys that vary; print one table, a row per combination.
     Sweep(SweepArgs),
     /// Reproduce a paper's experiments and check its claims.
     Reproduce(ReproduceArgs),
@@ -85,7 +87,7 @@ pub(crate) enum Command {
     /// Check what this machine supports, and how to add what is missing.
     #[command(after_help = "Examples:\n  forebay doctor\n  forebay doctor --json | jq .link")]
     Doctor,
-    /// Run an AQM control law on a network device (root qdisc + BPF marker).
+    /// Run an AQM control law on a network device (root qdisc + BPF program that marks or drops).
     Attach(AttachArgs),
     /// Undo attach: restore the device's previous qdisc.
     Detach(DetachArgs),
@@ -122,7 +124,8 @@ pub(crate) struct ListArgs {
   forebay explain short-tcp
   forebay explain codel --json")]
 pub(crate) struct ExplainArgs {
-    /// Name of a discipline, marker, congestion control or traffic kind, as in `forebay list`.
+    /// Name of a discipline, marker (such as token-bucket), congestion control or kind of traffic, as `forebay list`
+    /// prints it.
     pub(crate) name: String,
 }
 
@@ -171,8 +174,8 @@ pub(crate) enum On {
 VALUES is a list a,b,c, a range LO..HI/N (N equally spaced values, both ends included), or both: 5,10..50/5,100. \
 PATH is a key of the scenario as in --set (flows.*.count: in every group), or a name used as {name} in a string of \
 the scenario or of --aqm.
-Several --vary, and the axes in [vary] of the file, form a grid; the last axis varies fastest. --vary replaces an \
-axis of [vary] with the same path.
+Several --vary, and the keys in [vary] of the file, form a grid; the last key varies fastest. --vary replaces a key \
+of [vary] with the same path.
 
 Finished runs are kept. Repeat the command to resume after an interruption or to add seeds (larger --runs).")]
 pub(crate) struct SweepArgs {
@@ -189,7 +192,7 @@ pub(crate) struct SweepArgs {
   forebay reproduce RAQM-1a RAQM-1b -o runs/case1
   forebay reproduce --quick --strict --json")]
 pub(crate) struct ReproduceArgs {
-    /// Papers or claim ids (default: all papers).
+    /// Papers, or ids of single claims such as RAQM-1a (default: all papers).
     #[arg(value_name = "PAPER|CLAIM")]
     pub(crate) names: Vec<String>,
     /// Run 3 seeds instead of 10. Verdicts are then provisional. The paper's claims.toml can set another number for
@@ -199,7 +202,7 @@ pub(crate) struct ReproduceArgs {
     /// Run 30 seeds instead of 10. The paper's claims.toml can set another number for --full.
     #[arg(long)]
     pub(crate) full: bool,
-    /// Output directory; for several papers, one subdirectory each and an index.html.
+    /// Output directory; with several papers it has a subdirectory for each, and an index.html.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Exit with 3 if a claim does not hold.
@@ -230,7 +233,7 @@ pub(crate) struct ReadingsArgs {
     #[arg(long, visible_alias = "runs", value_name = "N", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: u64,
-    /// Number of further seeds with which the best readings are simulated again; 0: not again.
+    /// Number of further seeds with which the best readings are simulated again; with 0 they are not.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = value_parser!(u64).range(0..=10_000))]
     pub(crate) confirm: u64,
     /// Stop the search after this many seconds.
@@ -255,7 +258,8 @@ pub(crate) struct ReadingsArgs {
 
 The search varies all numeric parameters of the discipline that --aqm does not set; for pi it starts at preset=tuned, \
 its design rule. With --vary, the aims must hold at every combination of the values. A queue aim is also checked in \
-simulation; margins are properties of the model only. Exit code 1 if an aim is not met.")]
+simulation; margins are properties of the model only. If no parameters meet the aims in the model, nothing is \
+simulated, and the exit code is 2.")]
 pub(crate) struct TuneArgs {
     /// Aim: queue<=20ms or queue<=50p (packets), delay-margin>=50ms, phase-margin>=45 (degrees), gain-margin>=2
     /// (ratio); repeatable, and all must be met.
@@ -270,7 +274,7 @@ pub(crate) struct TuneArgs {
 #[command(after_help = "Examples:
   forebay report runs/case1-3b52b8bd5f5f")]
 pub(crate) struct ReportArgs {
-    /// Directory written by `run` or `reproduce`.
+    /// Directory of results that `forebay run` or `forebay reproduce` wrote.
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
 }
@@ -282,19 +286,19 @@ pub(crate) struct ReportArgs {
   forebay plot runs/home --figure queueing-delay -o delay.pdf
   forebay plot runs/raqm --figure fig-4-a --width 7in --height 3in -o fig4a.svg")]
 pub(crate) struct PlotArgs {
-    /// Directory written by `run`, `sweep`, `link` or `reproduce PAPER`.
+    /// Directory of results that `forebay run`, `sweep`, `link` or `reproduce PAPER` wrote.
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Name of a figure, or a beginning that only one name has.
+    /// Name of the figure, or first letters that no other figure's name has.
     #[arg(long, value_name = "NAME", requires = "output")]
     pub(crate) figure: Option<String>,
     /// File to write; its ending selects the format: svg, pdf or png (600 dots per inch).
     #[arg(short, long, value_name = "FILE", requires = "figure")]
     pub(crate) output: Option<PathBuf>,
-    /// Width in the unit in, mm, cm or pt; the default is a column of a two-column paper.
+    /// Width of the picture, with its unit: in, mm, cm or pt. The default is a column of a two-column paper.
     #[arg(long, value_name = "LENGTH", default_value = "3.5in", value_parser = length)]
     pub(crate) width: f64,
-    /// Height, with the units of --width (default: depends on the figure).
+    /// Height of the picture, with its unit as in --width (default: depends on the figure).
     #[arg(long, value_name = "LENGTH", value_parser = length)]
     pub(crate) height: Option<f64>,
 }
@@ -313,7 +317,7 @@ fn length(text: &str) -> Result<f64, String> {
   forebay compare runs/before runs/after
   forebay compare runs/codel runs/pie runs/fq_codel --json")]
 pub(crate) struct CompareArgs {
-    /// Directories written by `run`, `sweep` or `link`; differences are from the first.
+    /// Directories of results that `forebay run`, `sweep` or `link` wrote; each is compared with the first.
     #[arg(value_name = "DIR", required = true, num_args = 2..)]
     pub(crate) dirs: Vec<PathBuf>,
 }
@@ -337,10 +341,10 @@ pub(crate) struct BenchArgs {
     /// Run only this benchmark case; repeatable.
     #[arg(long = "case", value_name = "NAME", value_parser = bench_cases(), hide_possible_values = true)]
     pub(crate) cases: Vec<String>,
-    /// Also run the cases that show scaling: 10 to 100,000 flows.
+    /// Also run the benchmark cases with 10 to 100,000 flows, which show the cost of more flows.
     #[arg(long)]
     pub(crate) scaling: bool,
-    /// Run one case in this process; used internally by `bench`.
+    /// Run one benchmark case in this process; `bench` starts itself with this argument.
     #[arg(long, hide = true, conflicts_with_all = ["cases", "scaling"])]
     pub(crate) child: Option<String>,
 }

@@ -12,7 +12,7 @@ use clap_complete::Shell;
   forebay completions zsh > ~/.zfunc/_forebay
   forebay completions fish > ~/.config/fish/completions/forebay.fish")]
 pub(crate) struct CompletionsArgs {
-    /// Shell that will load the script.
+    /// Shell that will load the completion script.
     pub(crate) shell: Shell,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct CompletionsArgs {
   forebay man | man -l -
   forebay man ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// Directory for one page per command (default: print the main page to stdout).
+    /// Directory in which to write one manual page per command (default: print the main page to stdout).
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

@@ -37,17 +37,17 @@ pub(crate) struct TheoryArgs {
     /// Scenario file.
     #[arg(value_name = "SCENARIO.toml")]
     pub(crate) scenario: PathBuf,
-    /// Discipline to use instead of those in the scenario file; repeatable.
+    /// Queue discipline to use instead of those in the scenario file; repeatable.
     #[arg(long = "aqm", value_name = "DISCIPLINE")]
     pub(crate) aqm: Vec<String>,
-    /// Set one value of the scenario by its dotted path; repeatable.
+    /// Set the scenario key with this dotted path to a value, e.g. topology.bottleneck.rate=15mbit; repeatable.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
     /// Scenario key to vary and its values, e.g. flows.0.count=5,50,150; repeatable.
     #[arg(long = "vary", value_name = "PATH=VALUES")]
     pub(crate) vary: Vec<String>,
-    /// stability: also print the number of flows, the RTT and the link rate at which the loop becomes unstable or
-    /// stable.
+    /// stability: also print the number of flows, the RTT and the link rate at which the control loop of TCP and the
+    /// discipline becomes unstable or stable.
     #[arg(long)]
     pub(crate) critical: bool,
     #[command(flatten)]
@@ -61,9 +61,9 @@ pub(crate) struct TheoryArgs {
 pub(crate) enum Model {
     /// Equilibrium, and gain, phase and delay margins of the linearized control loop of TCP and the discipline.
     Stability,
-    /// Trajectory of the nonlinear fluid model.
+    /// Trajectory of the nonlinear fluid model of TCP and the discipline.
     Fluid,
-    /// Stationary queue under Markov-modulated arrivals.
+    /// Stationary queue under Markov-modulated arrivals (MMPP, MAP, on-off or Poisson).
     Mmpp,
     /// Distribution of the queue of TCP flows at a fixed drop or mark probability (Markov chain).
     Markov,
@@ -84,13 +84,14 @@ impl Model {
 /// Arguments of `theory stability --map`.
 #[derive(Args, Debug)]
 pub(crate) struct MapArgs {
-    /// stability: one axis of the map: flows=5..500, rtt=20ms..2s (mean base RTT) or rate=1mbit..1gbit. Give two axes.
+    /// stability: draw a map of where the control loop is stable. The argument is one axis of the map: flows=5..500,
+    /// rtt=20ms..2s (mean base RTT) or rate=1mbit..1gbit. Give it twice, for two axes.
     #[arg(long = "map", value_name = "AXIS=FROM..TO")]
     map: Vec<String>,
-    /// stability: points along each axis of the map.
+    /// stability: number of points along each axis of the map (--map).
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) points: u32,
-    /// SVG file: the map, the fluid trajectory, or the queue distribution (markov, mmpp).
+    /// SVG file to write: the map (stability), the trajectory (fluid), or the queue distribution (markov, mmpp).
     #[arg(short = 'o', long = "output", value_name = "FILE.svg")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -118,23 +119,23 @@ impl MapArgs {
 /// Arguments of `theory markov`.
 #[derive(Args, Debug)]
 pub(crate) struct MarkovArgs {
-    /// markov: probability that a packet is dropped or marked (default: the discipline's equilibrium).
+    /// markov: probability that a packet is dropped or marked (default: that at the discipline's equilibrium).
     #[arg(long = "p", value_name = "P", allow_hyphen_values = true)]
     p: Option<String>,
     /// markov: standard deviation of a flow's rate, e.g. 77kbit, or 25% of its mean (default: 25.7%, as in the RED+Tail
     /// paper).
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     sigma: Option<String>,
-    /// markov: S, the interval at which the senders change their rates, e.g. 0.5rtt or 50ms (default: 1rtt).
+    /// markov: interval S at which the senders change their rates, e.g. 0.5rtt or 50ms (default: 1rtt).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     step: Option<String>,
-    /// markov: a state of the chain is an interval of queue lengths. Its middle (default) or its lower end is used as
-    /// the queue length.
+    /// markov: a state of the Markov chain is an interval of queue lengths. Its middle (default) or its lower end is
+    /// used as the queue length.
     #[arg(long, value_name = "WHICH")]
     cells: Option<Taken>,
 }
 
-/// The queue length used for a state of the chain. A state is an interval of queue lengths.
+/// The queue length used for a state of the Markov chain. A state is an interval of queue lengths.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Taken {
     /// The middle of the interval of queue lengths.

@@ -1,4 +1,5 @@
-//! `forebay explain`: describes one discipline, marker, congestion control or traffic kind.
+//! `forebay explain`: describes one queue discipline, marker (it marks or colours packets, e.g. a token bucket),
+//! congestion control or kind of traffic.
 
 use forebay_aqm::base::common::Common;
 use forebay_aqm::base::design::{Entry, Preset, ProbeSpec, Rung};
@@ -89,7 +90,7 @@ fn marker_text(ui: &Ui, marker: &MarkerEntry) -> String {
     out + &deviations_text(ui, marker.about.deviations)
 }
 
-/// An example of a setting, `name=value`: the first parameter with a numeric default.
+/// An example of how a parameter is set, `name=value`: the first parameter with a numeric default.
 fn example(entry: &Entry) -> String {
     let is_number = |param: &&ParamSpec| default(entry, param).starts_with(|c: char| c.is_ascii_digit());
     let param = params(entry).find(is_number).unwrap_or(&Common::SPECS[0]);
@@ -101,7 +102,7 @@ fn heading(ui: &Ui, title: &str, remark: &str) -> String {
     format!("\n{}{remark}\n", ui.tone(Tone::Strong, title))
 }
 
-/// The unit; empty for dimensionless values.
+/// The unit as printed; empty for dimensionless values, whose unit is `1`.
 fn unit(unit: &str) -> &str {
     if unit == "1" { "" } else { unit }
 }

@@ -1,4 +1,4 @@
-//! One file per command: calls the laboratory and prints the result.
+//! One file per command: it calls the crate `forebay_lab`, which does the work, and prints the result.
 
 pub(crate) mod bench;
 pub(crate) mod compare;

@@ -1,4 +1,4 @@
-//! `forebay plot`: one figure of a result directory as a picture.
+//! `forebay plot`: writes one figure of the results in a directory as a picture.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 use crate::render::picture;
 
-/// Writes the figure, or lists all figures.
+/// Writes the figure that `--figure` names; without this argument, lists all figures.
 pub(crate) fn command(args: &PlotArgs, ui: &Ui) -> Result<Exit, Failure> {
     let (Some(name), Some(file)) = (&args.figure, &args.output) else { return list(args, ui) };
     let convert = format(file)?;

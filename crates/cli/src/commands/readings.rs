@@ -17,7 +17,7 @@ use crate::render::output::Ui;
 const MOST_DIMENSIONS: usize = 4;
 /// Largest number of best readings that the printed result lists; the file of results has all of them.
 const MOST_READINGS: usize = 5;
-/// The printed result does not list dimensions whose sensitivity index is smaller.
+/// The printed result does not list dimensions whose first-order sensitivity index is smaller.
 const LEAST_INDEX: f64 = 0.02;
 
 /// Searches readings of a paper and prints which claims hold under which of them.

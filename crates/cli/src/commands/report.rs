@@ -1,4 +1,4 @@
-//! `forebay report`: rebuilds the report of a run directory from its data.
+//! `forebay report`: rebuilds the report in a directory of results from the data there.
 
 use forebay_lab::commands::report;
 

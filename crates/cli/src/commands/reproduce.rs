@@ -13,7 +13,8 @@ use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
-/// Reproduces what the arguments name. Each paper has its own directory; several papers also have an index.
+/// Reproduces the papers or claims that the arguments name. Each paper has its own directory of results; several papers
+/// also have an index page.
 pub(crate) fn command(args: &ReproduceArgs, ui: &Ui) -> Result<Exit, Failure> {
     let level = match (args.quick, args.full) {
         (true, _) => Level::Quick,
@@ -90,7 +91,8 @@ fn claims_table(ui: &Ui, results: &[ClaimResult]) -> String {
     out
 }
 
-/// The relations between printed numbers that contradict each other, and the number of those that agree.
+/// Relations such as Little's law between numbers that a paper prints: a line for each relation that the numbers
+/// contradict, and how many relations agree with them.
 fn arithmetic(ui: &Ui, results: &[ClaimResult]) -> String {
     let all = verdicts::relations(results);
     let contradicted = || all.iter().filter(|relation| relation.agreement == Agreement::Contradicts);

@@ -20,7 +20,7 @@ use crate::failure::{Exit, Failure};
 use crate::live::kernel;
 use crate::render::output::Ui;
 
-/// Runs the scenario and prints one table per case.
+/// Runs the scenario and prints a table for each combination of values of the keys that vary (a case).
 pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
     let plan = plan(&args.batch, &[], ui)?;
     match args.on {
@@ -72,10 +72,10 @@ fn on_kernel(_: &BatchArgs, _: Plan, _: &Ui) -> Result<Exit, Failure> {
     Err(Failure::unavailable("real connections in namespaces need Linux".to_string()))
 }
 
-/// Renders the tables of a summary.
+/// A function that renders the tables of a summary of results.
 type Tables = fn(Look, &Summary) -> String;
 
-/// Runs a plan and writes its report. `tables` selects the tables to print.
+/// Does the runs of a plan and writes their report. `tables` renders the tables to print.
 pub(crate) fn batch(args: &BatchArgs, plan: &Plan, ui: &Ui, tables: Tables) -> Result<Exit, Failure> {
     let (mut document, store) = ui.host(|host| args.batch().results(plan, host))?;
     document.shown = args.shown(document.shown);
@@ -83,7 +83,7 @@ pub(crate) fn batch(args: &BatchArgs, plan: &Plan, ui: &Ui, tables: Tables) -> R
     Ok(Exit::Done)
 }
 
-/// Writes the report of a finished batch and prints its tables.
+/// Writes the report of a finished batch of runs and prints the tables of its results.
 fn show(document: &Summary, store: &Store, ui: &Ui, tables: Tables) -> Result<(), Failure> {
     let report = report::write(store);
     if ui.json() {

@@ -1,4 +1,5 @@
-//! `forebay sweep`: runs a scenario at every point of a parameter grid; prints all results in one table.
+//! `forebay sweep`: runs a scenario with each combination of values of the keys that vary; prints all results in one
+//! table.
 
 use forebay_lab::render::summary;
 use forebay_lab::scenario::{Found, InputError};
@@ -9,7 +10,7 @@ use crate::commands::run;
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
-/// Runs every point of the grid spanned by the file's axes and `--vary`.
+/// Runs each combination of values of the keys that vary: those in `[vary]` of the file, and those of `--vary`.
 pub(crate) fn command(args: &SweepArgs, ui: &Ui) -> Result<Exit, Failure> {
     let GridArgs { vary, batch } = &args.grid;
     let plan = run::plan(batch, vary, ui)?;

@@ -1,4 +1,5 @@
-//! `forebay tune`: searches for parameters that meet an aim in the model, then checks them in simulation.
+//! `forebay tune`: searches for parameters of a discipline that meet aims (bounds on queue, delay or stability margins)
+//! in the fluid model, then checks them in simulation.
 
 use forebay_lab::commands::tune::{self, Outcome, Row};
 use forebay_lab::input::{Found, InputError};
@@ -13,7 +14,7 @@ use crate::args::batch::GridArgs;
 use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
-/// Searches for parameters, runs the simulation and prints the comparison.
+/// Searches for parameters, runs the simulation, and prints what model and simulation give for each aim.
 pub(crate) fn command(args: &TuneArgs, ui: &Ui) -> Result<Exit, Failure> {
     let GridArgs { vary, batch } = &args.grid;
     let aims = tune::aims(&args.aims)?;

@@ -39,16 +39,16 @@ mod here {
     use super::{AttachArgs, DetachArgs, Exit, Failure, Ui};
     use crate::interrupt;
 
-    /// First word of the line that the daemon prints once it is attached.
+    /// First word of the line that the daemon prints once the control law is attached.
     const STANDS: &str = "attached";
 
-    /// What follows the word [`STANDS`] in the line that an attached daemon prints, as JSON.
+    /// What follows the word [`STANDS`] in the line that the daemon prints, as JSON.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(default)]
     struct Standing {
-        /// The attachment, as in its state file.
+        /// What is attached: device, control law, daemon, as in the state file in `/run/forebay`.
         attached: Value,
-        /// URL of the metrics.
+        /// URL at which the daemon serves Prometheus metrics.
         metrics: Option<String>,
         notes: Vec<String>,
     }
@@ -80,7 +80,7 @@ mod here {
         message: String,
     }
 
-    /// Attaches to a device and serves it until interrupted.
+    /// Attaches a control law to a device and updates it until interrupted.
     pub(crate) fn attach(args: &AttachArgs, ui: &Ui) -> Result<Exit, Failure> {
         let order = order(args)?;
         if args.background && !args.daemon {
@@ -117,7 +117,7 @@ mod here {
         Ok(Exit::Done)
     }
 
-    /// Removes an attachment and restores the device.
+    /// Detaches the control law from a device and restores the device's previous qdisc.
     pub(crate) fn detach(args: &DetachArgs, ui: &Ui) -> Result<Exit, Failure> {
         let (state, after) = attach::detach(&args.device).map_err(|fault| failure("detach", fault))?;
         let device = &args.device;
@@ -197,7 +197,7 @@ mod here {
         format!("{device}: {rate}, {aqm}, actuator {actuator}, daemon {pid}; stop with forebay detach {device}")
     }
 
-    /// Starts this command again as a daemon and waits until it is attached or has failed.
+    /// Starts this command again as a daemon. Waits until the daemon has attached the control law or has failed.
     fn background(args: &AttachArgs, ui: &Ui) -> Result<Exit, Failure> {
         let unknown = || Failure::unavailable("--background: the path of this program is unknown".into());
         let mut command = ui.program().again().ok_or_else(unknown)?;
@@ -240,7 +240,7 @@ mod here {
         })
     }
 
-    /// The last line of output: packet counters and the state in which the device is left.
+    /// The last line that `forebay attach` prints: packet counters and the state in which the device is left.
     fn summary(live: &Live, kept: bool) -> String {
         let counters = &live.counters;
         let end = if kept { "the qdisc stays, without early drops" } else { "the device is restored" };

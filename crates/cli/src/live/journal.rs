@@ -1,5 +1,5 @@
-//! Arrivals at a link and their verdicts as CSV. The first columns, `time_s,size_bytes,class`, are those that a
-//! scenario's `trace` reads.
+//! The packets that arrived at an emulated link, each with its verdict (sent, marked, dropped or lost), as CSV. The
+//! first columns, `time_s,size_bytes,class`, are those of a packet trace that a scenario can replay (`kind = "trace"`).
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn journal_round_trips_through_csv() {
+    fn arrivals_and_verdicts_round_trip_through_csv() {
         let line = "1.000000042,1514,3,out,7,8,tcp,ect0,marked";
         let (arrival, verdict) = entry(line).unwrap();
         assert_eq!((arrival.at, arrival.len, verdict), (1_000_000_042, 1514, Some(Verdict::Sent { marked: true })));

@@ -38,7 +38,7 @@ const SETTING_UP: u64 = 500_000_000;
 /// Suffixes of the contenders' labels: each contender has a run on the kernel and a simulated one.
 const ON: [&str; 2] = ["kernel", "simulated"];
 
-/// The plan with every contender on the kernel and in the simulator.
+/// The plan of runs in which each contender of `plan` occurs twice, on the kernel and in the simulator.
 pub(crate) fn both(plan: Plan, build: &str) -> Plan {
     let twice = |contender: &Contender| {
         ON.map(|on| Contender { label: format!("{} ({on})", contender.label), ..contender.clone() })
@@ -57,13 +57,13 @@ fn is_real(job: &Job) -> bool {
     job.contender.is_multiple_of(ON.len())
 }
 
-/// Total duration of the real runs in seconds, without repetitions. Real runs are never parallel.
+/// Total duration of the runs on the kernel in seconds, if none is repeated. These runs are never parallel.
 pub(crate) fn real_seconds(plan: &Plan) -> f64 {
     let each = |job: &Job| plan.cases[job.case].scenario.duration.secs();
     plan.jobs().iter().filter(|job| is_real(job)).map(each).sum()
 }
 
-/// Refuses scenarios with parts that the kernel cannot run.
+/// Refuses a plan with traffic that the kernel cannot send, such as a flow with a token bucket.
 pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     let controls = traffic::controls();
     for job in plan.jobs().iter().filter(|job| is_real(job)) {
@@ -82,11 +82,13 @@ fn network(plan: &Plan, job: Job) -> Network {
     lower::network(scenario, &scenario.compare[job.contender].spec, job.seed)
 }
 
-/// Attempts for a run with invalid timing. The last one is kept.
+/// Largest number of attempts at a run on the kernel. It is repeated if packets were too late; the last attempt is
+/// kept.
 const ATTEMPTS: u32 = 3;
 
-/// Does all real runs, except those already stored with valid timing. They run one after the other because they share
-/// the processors of this machine. Returns the timing of every run, which is also written to a file in the store.
+/// Does all runs on the kernel, except those already stored with valid timing. They run one after the other because
+/// they share the processors of this machine. Returns the timing of every run, which is also written to a file in the
+/// directory of results.
 pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>, Failure> {
     let file = store.dir().join(report::TIMING);
     let timings: Vec<RunTiming> = disk::read_json(&file).unwrap_or_default();
@@ -125,11 +127,11 @@ pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>
 enum Told {
     /// Why there is no result.
     Fault(String),
-    /// The record and the timing.
+    /// The record of the results, and whether packets were on time.
     Run(Box<RunRecord>, Timing),
 }
 
-/// Does a run in a child process, which creates its own namespaces.
+/// Does a run in a child process, which creates its own network namespaces.
 fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Timing), Failure> {
     let failed = |what: &str, error: &dyn std::fmt::Display| Failure::run(format!("cannot {what}: {error}"));
     let file = socket::memory_file().map_err(|error| failed("make a file in memory", &error))?;
@@ -150,7 +152,8 @@ fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Timing), Failure> {
     }
 }
 
-/// The route through the emulated network of a frame that host `end` sent. Its port number identifies its flow.
+/// The route through the emulated network of a frame that host `end` sent. The frame's port number identifies its
+/// flow.
 fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
     let number = traffic::flow_of(frame::ports(bytes)?, net.flows.len())?;
     let flow = &net.flows[number];
@@ -186,7 +189,7 @@ fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     Ok(told(plan, job, &net, outcome, &found))
 }
 
-/// The record of a run on the kernel, and by how much frames were late, for the process that started this one.
+/// The results of a run on the kernel, and by how much frames were late, for the process that started this one.
 fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -> Told {
     let case = &plan.cases[job.case];
     let contender = &case.scenario.compare[job.contender];
@@ -245,7 +248,7 @@ fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, fou
     }
 }
 
-/// File transfers that ended after the warm-up, of flows that cross a link under study.
+/// File transfers that ended after the warm-up, of flows that cross a link under study (one with results).
 fn completions(net: &Network, found: &Found) -> Vec<Completion> {
     let passes = |flow: &&FlowSpec| net.routes[flow.forward].iter().any(|&link| net.links[link].lane.study);
     let completion = |&(flow, begun, took): &(usize, u64, u64)| {

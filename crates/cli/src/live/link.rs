@@ -39,7 +39,7 @@ use forebay_lab::render::digits::significant;
 use forebay_lab::render::text_table::Table;
 use forebay_lab::results::traffic::{ALL, TrafficSummary};
 
-/// Upper bound on the duration of the command: 366 days.
+/// Upper bound on the duration of the command behind the link: 366 days.
 const MAX_DURATION: Span = Span::from_millis(366 * 24 * 3_600_000);
 
 /// Runs the command behind the emulated link.
@@ -73,7 +73,8 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
 
 /// How the time series of the link are sampled. The number of rows is bounded for any duration. With an output
 /// directory, a column takes at most 17 MB for both directions, and 10 ms rows become 20 ms rows after three hours.
-/// Without one, the series is used only for `settling_s` and `overshoot_pkts`, which use means over one second.
+/// Without one, the series are used only for the metrics `settling_s` and `overshoot_pkts`, which use means over one
+/// second.
 fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
     let every = args.sample()?;
     Ok(match args.output {
@@ -82,7 +83,8 @@ fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
     })
 }
 
-/// Replays the arrivals recorded in `dir` through the simulator's links and compares the verdicts.
+/// Replays the arrivals recorded in `dir` through the simulator's links. Compares the verdicts (sent, marked, dropped
+/// or lost) with the recorded ones.
 fn replay(dir: &Path, ui: &Ui) -> Result<Exit, Failure> {
     let damaged = |reason: &str| StoreError::Damaged { path: dir.to_path_buf(), reason: reason.to_string() };
     let seed = match Meta::read(dir)? {
@@ -117,7 +119,7 @@ fn words(args: &LinkArgs) -> Vec<OsString> {
     }
 }
 
-/// Names of the two directions of the link in the scenario.
+/// Names of the two directions of the link, in the scenario that describes it.
 const LINKS: [&str; 2] = ["up", "down"];
 
 fn network(case: &Case, seed: u64) -> Network {
@@ -134,7 +136,7 @@ fn bundles() -> Bundles {
     Bundles::of((0..8).flat_map(|class| [0, 1].map(|end| (bundle(class, end), class))))
 }
 
-/// Refuses a directory that is not empty: results of a command cannot be resumed.
+/// Refuses an output directory that is not empty: a command behind a link cannot be resumed.
 fn free(dir: &Path) -> Result<(), Failure> {
     let used = dir.exists() && !store::is_free(dir, "").unwrap_or(false);
     if used {
@@ -216,7 +218,7 @@ pub(crate) fn spread(of: &Histogram) -> Option<Spread> {
     })
 }
 
-/// The scenario with the actual duration and the observed mean rates.
+/// The scenario that describes the link, with the duration of the command and the mean rates of its traffic filled in.
 fn seen(mut case: Case, took_ns: u64, loads: [Carried; 2]) -> Case {
     let took = Span::from_nanos(took_ns.max(1000));
     (case.scenario.duration, case.scenario.warmup) = (took, Span::ZERO);
@@ -230,7 +232,7 @@ fn seen(mut case: Case, took_ns: u64, loads: [Carried; 2]) -> Case {
     case
 }
 
-/// The runs of both directions as in `summary.json`, and the paths of the results if they are kept.
+/// The results of both directions as in `summary.json`, and the paths of the files if results are kept (`--output`).
 fn kept(
     args: &LinkArgs,
     case: Case,
@@ -304,7 +306,7 @@ fn kept(
     Ok((summaries, Some(format!("results  {}\nreport   {}", dir.display(), page.display()))))
 }
 
-/// The tables of both directions for the terminal: results of the traffic, then the link itself.
+/// The tables for the terminal, with a row for each direction: first the results of the traffic, then the link itself.
 fn tables(ui: &Ui, runs: &[RunSummary], timing: &Timing) -> String {
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_string(), |value| significant(value, 3));
     let columns: Vec<&Metric> = METRICS.iter().filter(|metric| metric.rank.is_some()).collect();

@@ -1,4 +1,4 @@
-//! Commands on real packets: emulated links and control laws on devices.
+//! Commands that work on real packets: emulated links, and AQM control laws on network devices.
 
 pub(crate) mod attach;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,5 @@
-//! `forebay top`: shows the current state of attached devices.
+//! `forebay top`: shows the current state of attached devices, which are those on which `forebay attach` runs a control
+//! law.
 
 use crate::args::TopArgs;
 use crate::failure::{Exit, Failure};
@@ -34,9 +35,9 @@ mod here {
     /// Refresh interval, and the interval over which rates are averaged.
     const EVERY: Duration = Duration::from_secs(1);
     const POLL_INTERVAL: Duration = Duration::from_millis(50);
-    /// How long an attached device without a daemon is read again if reading fails: it may just be being detached.
+    /// How long reading an attached device without a daemon is repeated if it fails: `forebay detach` may be at work.
     const BRIEF: Duration = Duration::from_millis(300);
-    /// How long a device is read again at most: it may just be being attached or detached.
+    /// How long reading a device is repeated at most: it may be in the process of being attached or detached.
     const TIMEOUT: Duration = Duration::from_secs(2);
     /// Index of the column with the control law, the only column of text.
     const LAW: usize = 10;
@@ -86,7 +87,7 @@ mod here {
         Ok(InputError::new("top", "DEV", Found::text(device), accepts).into())
     }
 
-    /// The states of the devices that the arguments select.
+    /// The state files of the devices that the arguments select.
     fn wanted(args: &TopArgs) -> Result<Vec<State>, Failure> {
         let states = match &args.device {
             Some(device) => State::of(device).map(|state| state.into_iter().collect()),

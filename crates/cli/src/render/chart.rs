@@ -60,7 +60,7 @@ impl Scale {
         self.places[0] + part * (self.places[1] - self.places[0])
     }
 
-    /// Round values along the axis, with labels.
+    /// Round numbers along the axis, at which it has a grid line and a label.
     fn ticks(self) -> Vec<(f64, String)> {
         let rough = (self.to - self.from) / 6.0;
         let power = 10.0_f64.powf(rough.log10().floor());
@@ -84,7 +84,7 @@ impl Scale {
     }
 }
 
-/// The charts one below the other, under a common legend.
+/// The charts as one SVG picture: one below the other, under a common legend.
 pub(crate) fn picture(charts: &[Chart]) -> String {
     let labels: Vec<&str> = charts.first().map_or(Vec::new(), |c| c.lines.iter().map(|l| l.label.as_str()).collect());
     let legend = ROW * labels.len() as f64;

@@ -64,7 +64,7 @@ impl Ui {
         self.look
     }
 
-    /// Runs the work of a command; Ctrl-C interrupts it.
+    /// Calls `work` with what a command needs of the program: the flag that Ctrl-C sets, notes and progress.
     pub(crate) fn host<T>(&self, work: impl FnOnce(&Host<'_>) -> Result<T, commands::Failure>) -> Result<T, Failure> {
         self.hosted(interrupt::watch(), work)
     }
@@ -94,7 +94,7 @@ impl Ui {
         Ok(work(&host)?)
     }
 
-    /// Is stdout one JSON document?
+    /// Whether one JSON document is all that stdout gets (`--json`).
     pub(crate) const fn json(&self) -> bool {
         self.json
     }
@@ -104,7 +104,7 @@ impl Ui {
         self.look.tone(tone, text)
     }
 
-    /// Writes results as text.
+    /// Writes `text` to stdout and ends it with a newline.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
         let write = || -> io::Result<()> {
             let mut out = io::stdout().lock();
@@ -120,13 +120,13 @@ impl Ui {
         })
     }
 
-    /// Writes the JSON document.
+    /// Writes `document` to stdout as JSON.
     pub(crate) fn print_json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document).map_err(|error| Failure::Stdout(error.into()))?;
         self.print(&text)
     }
 
-    /// Writes a note to stderr, unless quiet.
+    /// Writes a note to stderr, unless `--quiet` was given.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             // If stderr is closed there is no one to report to.
@@ -143,7 +143,7 @@ impl Ui {
         }
     }
 
-    /// Reports wrong arguments as an error document.
+    /// Prints the error document for wrong arguments on stdout.
     pub(crate) fn fail_usage(&self, message: &str) {
         self.error_document(ErrorDocument::new("usage", message.to_string()));
     }

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn pdf_has_the_size_of_the_picture_and_its_font() {
+    fn pdf_has_size_of_picture_and_its_font() {
         let file = pdf(SVG).unwrap();
         let text = String::from_utf8_lossy(&file);
         assert!(text.starts_with("%PDF-") && text.contains("/MediaBox [0 0 72 36]"), "{text}");

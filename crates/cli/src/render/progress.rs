@@ -1,4 +1,4 @@
-//! Progress of a batch: a bar with the remaining time on a terminal, else a line every 10 s.
+//! Progress of a batch of simulations: a bar with the remaining time on a terminal, else a line every 10 s.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -90,7 +90,7 @@ fn bar(total_s: f64) -> ProgressBar {
     bar
 }
 
-/// `45 s`, `12 min`, `3.5 h`.
+/// A duration as text, such as `45 s`, `12 min` or `3.5 h`.
 fn rough_time(seconds: f64) -> String {
     match seconds {
         s if s < 100.0 => format!("{s:.0} s"),

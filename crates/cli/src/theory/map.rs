@@ -1,4 +1,5 @@
-//! `forebay theory stability --map`: where a loop is stable, as a map with two of the axes flows, RTT and rate.
+//! `forebay theory stability --map`: where the control loop of TCP and a discipline is stable, as a map. Its two axes
+//! are two of the quantities number of flows, RTT and link rate.
 
 use std::fmt::Write;
 
@@ -11,7 +12,7 @@ use crate::args::theory::MapArgs;
 use crate::failure::Failure;
 use crate::render::output::Ui;
 
-/// The kind of a cell of the map: whether there is an equilibrium, and whether it is stable.
+/// What the map shows at a point (a cell): no equilibrium, a stable one or an unstable one.
 fn kind(cell: Option<&Cell>) -> Kind {
     match cell {
         None => Kind::NoRest,
@@ -20,7 +21,7 @@ fn kind(cell: Option<&Cell>) -> Kind {
     }
 }
 
-/// Percentage of the cells of the map that are of the kind `of`.
+/// Percentage of the points (cells) of the map that are of the kind `of`.
 fn share(map: &Drawn, of: Kind) -> f64 {
     let cells = map.cells.iter().flatten();
     let (hits, all) = cells.fold((0, 0), |(hits, all), cell| (hits + u32::from(kind(cell.as_ref()) == of), all + 1));
@@ -91,7 +92,8 @@ impl Kind {
     }
 }
 
-/// Prints all maps, as text or JSON, and writes the picture if requested.
+/// Prints the maps as text or JSON: one for each discipline and combination of values of the scenario keys that vary.
+/// With `--output`, also writes them as a picture.
 pub(crate) fn show(maps: &Maps, sides: [Side; 2], args: &MapArgs, ui: &Ui) -> Result<(), Failure> {
     let [x, y] = sides;
     if let Some(path) = &args.output {
@@ -104,7 +106,7 @@ pub(crate) fn show(maps: &Maps, sides: [Side; 2], args: &MapArgs, ui: &Ui) -> Re
     ui.print(&format!("y axis: {}, x axis: {}, both logarithmic\n\n{}", y.name(), x.name(), all.join("\n")))
 }
 
-/// All maps side by side.
+/// All maps side by side, as one SVG picture.
 fn picture(maps: &[Drawn], [x, y]: [Side; 2]) -> String {
     const SIZE: f64 = 300.0;
     const LEFT: f64 = 80.0;

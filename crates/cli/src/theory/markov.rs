@@ -4,7 +4,8 @@ use forebay_lab::theory::markov::Markov;
 
 use super::models::{Cell, Column};
 
-/// The columns of the table; a row is the result for one discipline and case.
+/// The columns of the table. A row has the result for one discipline and one combination of values of the scenario
+/// keys that vary.
 pub(crate) const COLUMNS: [Column<Markov>; 14] = [
     (|a| Cell::Yes(a.stable), "stable", ""),
     (|a| Cell::Number(a.p), "p", ""),

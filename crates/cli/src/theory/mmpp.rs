@@ -11,7 +11,7 @@ use crate::failure::{Exit, Failure};
 use crate::render::chart::{self, Chart, Line};
 use crate::render::output::Ui;
 
-/// Evaluates the model for every case and prints the results.
+/// Evaluates the model for each combination of values of the scenario keys that vary (a case); prints the results.
 pub(crate) fn command(file: &str, cases: &[Case], args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     let document = theory::of_mmpp(file, cases)?;
     if let Some(path) = &args.map.output {

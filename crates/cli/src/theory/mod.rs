@@ -21,7 +21,7 @@ use crate::render::chart::{self, Chart, Line};
 use crate::render::output::Ui;
 use models::{Cell, Column};
 
-/// Evaluates the model for every case of the file and every discipline compared.
+/// Evaluates the model for each compared discipline and each combination of values of the scenario keys that vary.
 pub(crate) fn command(args: &TheoryArgs, ui: &Ui) -> Result<Exit, Failure> {
     if args.critical && args.model != Model::Stability {
         let accepts = "stability: no other model has critical values";

@@ -2,7 +2,7 @@
 
 use forebay_lab::render::digits::significant;
 
-/// A column: value, heading, unit.
+/// A column: the function that gives its cell in a row, the heading, the unit.
 pub(crate) type Column<T> = (fn(&T) -> Cell, &'static str, &'static str);
 
 /// A table cell.

@@ -1,4 +1,4 @@
-//! `forebay theory markov`: worked numbers of RED+Tail's model, and refusals.
+//! `forebay theory markov`: known numbers of the RED+Tail paper's model, and refused arguments.
 
 use crate::common::Place;
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn printed(row: &Value, name: &str, want: &str) {
 }
 
 #[test]
-fn worked_numbers_of_red_tail_are_reproduced() {
+fn markov_reproduces_known_numbers_of_red_tail() {
     let place = place("worked");
     let rows = results(&place, &["--p", "0.014", "--vary", "flows.ftp.count=20,40"]);
     for (row, [rest, rtt, bound, edge]) in
@@ -70,8 +70,9 @@ fn worked_numbers_of_red_tail_are_reproduced() {
     }
 }
 
+/// The default of --p is the drop or mark probability at the equilibrium of a control law.
 #[test]
-fn markov_needs_signal_probability_except_for_laws() {
+fn markov_needs_option_p_except_for_control_laws() {
     let place = place("law");
     let rows = results(&place, &["--aqm", "pi preset=ns2 q_ref=100", "--aqm", "droptail"]);
     printed(&rows[0], "q_rest_pkts", "100");

@@ -1,4 +1,4 @@
-//! `forebay theory` through the program: output, omissions and refusals.
+//! `forebay theory`: its output, what the models leave out, and refused input.
 
 mod markov;
 
@@ -65,11 +65,11 @@ fn fluid_and_linear_model_agree_on_stability() {
     }
 }
 
-/// Two classes of a 10 Mb/s link that measures their round trips; the first has a third of the rate.
+/// Two service classes of a 10 Mb/s link that measures their round trips; the first has a third of the rate.
 const CLASSES: &str = include_str!("../data/classes.toml");
 
 #[test]
-fn classes_in_one_queue_have_an_equilibrium() {
+fn service_classes_in_one_queue_have_an_equilibrium() {
     let place = place("theory-classes");
     place.write("classes.toml", CLASSES);
     let found = |aqm: &str| results(&place, &["stability", "classes.toml", "--aqm", aqm])[0].clone();
@@ -114,7 +114,7 @@ fn trajectories_and_distributions_are_drawn() {
 }
 
 #[test]
-fn critical_flows_rtt_and_rate_are_within_range() {
+fn theory_finds_critical_flows_rtt_and_rate() {
     let place = place("theory-critical");
     let found = &results(&place, &["stability", "loop.toml", "--critical"])[0];
     // Fewer flows, longer round trips and faster links increase the gain.
@@ -187,8 +187,9 @@ fn disciplines_without_a_model_are_refused() {
     assert!(none.stdout.contains("no equilibrium"), "{}", none.stdout);
 }
 
+/// Section D.6 of the notes on the AAQM paper prints the mean queue and the loss ratio.
 #[test]
-fn mmpp_results_equal_the_worked_example() {
+fn mmpp_results_equal_values_of_aaqm_notes() {
     let place = place("theory-mmpp");
     let found = &results(&place, &["mmpp", "datagrams.toml"])[0];
     let plain = &found["queues"][0];
@@ -248,7 +249,7 @@ fn stability_map_covers_flows_and_round_trips() {
 }
 
 #[test]
-fn impossible_maps_are_refused() {
+fn impossible_stability_maps_are_refused() {
     let place = place("theory-map-bad");
     let refused = |words: &[&str], what: &[&str]| {
         let words: Vec<&str> = ["theory"].iter().chain(words).copied().collect();

@@ -23,11 +23,11 @@ choice! {
         Invents = "invents",
         /// Sends nothing.
         Idle = "idle",
-        /// Shows a probability of 1.5.
+        /// Has an internal variable (probe) of kind probability with the value 1.5.
         Certain = "certain",
-        /// Shows a negative length.
+        /// Has an internal variable (probe) of kind length with a negative value.
         Negative = "negative",
-        /// Requests the same tick again.
+        /// Requests the same expiry of its timer (tick) again after it has occurred.
         Late = "late",
     }
 }

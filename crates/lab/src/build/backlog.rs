@@ -117,7 +117,7 @@ fn at(spec: &LinkSpec, all: &Stream, duration: Span, held: f64) -> Backlog {
 
 /// Fraction of the arrivals that is not served while they arrive: `bits` in total, at the rate `peak`.
 fn unserved(lane: &Lane, [peak, _]: [f64; 2], bits: f64, duration: Span) -> f64 {
-    /// The run is split into this many parts, whose service is summed.
+    /// The run is split into this many intervals. For each the bits that the link can send are computed.
     const PARTS: u64 = 1000;
     let slower = |rate: f64| if peak > rate { 1.0 - rate / peak } else { 0.0 };
     match (&lane.conditions.levels, &lane.conditions.schedule) {
@@ -167,7 +167,8 @@ fn streams(net: &Network) -> BTreeMap<(usize, usize), Stream> {
     all
 }
 
-/// The data of TCP connections over the routes of `flow`, and their acknowledgements. `first`: their initial windows.
+/// The data of the TCP connections over the routes of `flow`, and their acknowledgements. `first` has their initial
+/// windows.
 fn under_way(net: &Network, flow: &FlowSpec, first: &Stream) -> [Stream; 2] {
     let links = |route: usize| net.routes[route].iter().map(|&link| &net.links[link].lane);
     let least = |of: &dyn Fn(&Lane) -> f64| links(flow.forward).map(of).fold(f64::INFINITY, f64::min);

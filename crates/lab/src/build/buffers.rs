@@ -1,8 +1,8 @@
 //! Buffers given as time or as bandwidth-delay products: `queue = "50ms"`, `queue = "1bdp"`.
 //!
-//! [`resolve`] replaces them by bytes before a case is read. A time becomes the number of bytes that the link sends in
-//! this time. A bandwidth-delay product becomes the number of bytes that the link sends in the mean base round trip of
-//! the flows that cross it.
+//! [`resolve`] replaces them by bytes before a case (combination of the values of the keys that vary) is read as a
+//! typed scenario. A time becomes the number of bytes that the link sends in this time. A bandwidth-delay product
+//! becomes the number of bytes that the link sends in the mean base round trip of the flows that cross it.
 //!
 //! The base round trip of a group of flows is the propagation delay of all links from the senders to the receivers and
 //! back. It has the mean of its `rtt`, or else the mean of the delays of its hosts' links. The mean over groups is
@@ -109,7 +109,8 @@ fn put(root: &mut Node, path: &Path, size: &str) {
     }
 }
 
-/// The error for a link that no flow crosses. Its key has the names of list items (`flows.ftp`), as in other errors.
+/// The error for a link that no flow crosses. It shows the path of the link's buffer with the names of list items
+/// (`topology.access.NAME.queue`), not with their numbers.
 fn unused(root: &Node, path: &Path) -> InputError {
     let mut key = "topology".to_string();
     let mut at = root.get("topology").unwrap_or(root);
@@ -121,7 +122,8 @@ fn unused(root: &Node, path: &Path) -> InputError {
     at.get(KEY).unwrap_or(at).error(format!("{key}.{KEY}"), UNUSED)
 }
 
-/// The groups that have at least one flow, with their base round trips in seconds.
+/// The groups of flows that have at least one flow, each with its base round trip in seconds and the links that it
+/// crosses (indices in [`Topology::links`]).
 struct Groups<'a> {
     scenario: &'a Scenario,
     groups: Vec<(&'a FlowGroup, f64, Vec<usize>)>,
@@ -138,8 +140,8 @@ impl<'a> Groups<'a> {
         Self { scenario, groups: groups.map(group).collect() }
     }
 
-    /// Rate of the link of the table at `path` of the topology, and the mean base round trip of the flows that cross
-    /// it. `None` if there are none.
+    /// Rate of the link whose table is at `path` below `topology`, and the mean base round trip in seconds of the flows
+    /// that cross it; `None` if no flow does.
     fn at(&self, root: &Node, path: &Path) -> (Rate, Option<f64>) {
         let topology = &self.scenario.topology;
         let hosts = topology.hosts();
@@ -260,8 +262,8 @@ mod tests {
         assert_eq!(rates.topology.hosts()[0].egress.queue, Limit::Bytes(125_000), "the default is the rate of access");
     }
 
-    /// At 10 Mb/s, the round trip of 2 x (10 + 5 + 10) ms corresponds to 62,500 bytes. 20 ms back instead of 10 ms
-    /// add 12,500 bytes. An `rtt` replaces the round trip.
+    /// At 10 Mb/s, the round trip of 2 x (10 + 5 + 10) ms corresponds to 62,500 bytes. If the bottleneck has a delay of
+    /// 20 ms instead of 10 ms in the reverse direction, these are 12,500 bytes more. An `rtt` replaces the round trip.
     #[test]
     fn bdp_uses_the_base_round_trip() {
         let bdp = |sets: &[&str]| limits(BELL, &[&["topology.bottleneck.queue=1bdp"], sets].concat())[0];
@@ -273,9 +275,10 @@ mod tests {
         assert_eq!(bdp(&["flows.ftp.rtt={ measured = ['40ms', '40ms', '160ms'] }"]), Limit::Bytes(100_000));
     }
 
-    /// Base round trips: `through` 20 + 50 + 4 + 6 = 80 ms, `first` 20 + 4 + 6 = 30 ms, `second` 100 ms by its `rtt`,
-    /// `other` 20 + 12 + 8 = 40 ms. Means: b1 (2 x 80 + 6 x 30 + 40) / 9 = 42.222 ms, b2 (2 x 80 + 100) / 3 =
-    /// 86.667 ms, hosts a (2 x 80 + 6 x 30 + 100) / 9 = 48.889 ms, hosts b 40 ms.
+    /// Base round trips of the groups of flows in [`LOT`]: `through` 20 + 50 + 4 + 6 = 80 ms, `first` 20 + 4 + 6 =
+    /// 30 ms, `second` 100 ms by its `rtt`, `other` 20 + 12 + 8 = 40 ms. Means over the flows of a link: bottleneck b1
+    /// (2 x 80 + 6 x 30 + 40) / 9 = 42.222 ms, bottleneck b2 (2 x 80 + 100) / 3 = 86.667 ms, links of the hosts a
+    /// (2 x 80 + 6 x 30 + 100) / 9 = 48.889 ms, of the hosts b 40 ms.
     #[test]
     fn bdp_in_parking_lots_uses_crossing_flows() {
         let bytes = [52_778, 52_778, 216_667, 21_667].map(Limit::Bytes);
@@ -290,8 +293,8 @@ mod tests {
         );
     }
 
-    /// From a to c and back: 10 + 20 + 5 + 10 = 45 ms. From b to a and back: 20 ms. The mean of one and two flows on
-    /// a-b is 28.333 ms.
+    /// Base round trips in [`GRAPH`]: one flow from a to c and back 10 + 20 + 5 + 10 = 45 ms, two flows from b to a and
+    /// back 20 ms. The link a-b carries all three; their mean is 28.333 ms.
     #[test]
     fn bdp_in_graphs_uses_routes() {
         let limit = [35_417, 35_417, 28_125, 28_125].map(Limit::Bytes);
@@ -334,7 +337,8 @@ mod tests {
     }
 
     proptest! {
-        /// A product is the buffer of a time between the shortest and the longest base round trip.
+        /// A buffer of one bandwidth-delay product holds what the link sends in a time between the shortest and the
+        /// longest base round trip.
         #[test]
         fn bdp_is_between_extreme_round_trips(
             counts in prop::collection::vec(0..50u32, 3),

@@ -1,4 +1,6 @@
-//! Translates the network of a scenario to the simulator's: links, hosts, and routes of the groups of flows.
+//! Translates the network of a scenario to the simulator's: links, hosts, and routes of the groups of flows. An access
+//! group is a group of host pairs (sender and receiver) whose links are declared together. A crossing is the set of
+//! host pairs of an access group that use the same bottlenecks.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
@@ -10,7 +12,7 @@ use crate::scenario::{Direction, Ends, FlowGroup, Graph, Hosts, NamedLink, Scena
 
 /// The links and hosts of a network, without flows.
 pub(crate) enum Layout {
-    /// Dumbbell or parking lot. For each crossing (host pairs with the same path): its access group and bottlenecks.
+    /// Dumbbell or parking lot. For each crossing: its access group and its bottlenecks.
     Lot(parking_lot::ParkingLot, Vec<Pairs>),
     Graph(graph::Graph),
 }
@@ -147,8 +149,8 @@ pub(crate) fn senders(net: &Topology, flows: &[FlowGroup]) -> u64 {
     }
 }
 
-/// The crossings (host pairs with the same path), each of which has separate hosts. A dumbbell has one per access
-/// group. A parking lot has one per access group and range of bottlenecks that flows use.
+/// The crossings, each of which has separate hosts. A dumbbell has one per access group. A parking lot has one per
+/// access group and range of bottlenecks that flows use.
 fn pairs(net: &Topology, flows: &[FlowGroup]) -> Vec<Pairs> {
     match net {
         Topology::ParkingLot(_) => used(flows),
@@ -169,7 +171,7 @@ fn used(flows: &[FlowGroup]) -> Vec<Pairs> {
     out
 }
 
-/// Name of the flows over a range of bottlenecks: the group's name and, unless they cross all, the first and the last
+/// Name of a crossing: the name of its access group and, unless it uses all bottlenecks, the first and the last
 /// bottleneck.
 fn crossing_name(group: Option<&str>, span: Option<(&str, &str)>) -> String {
     let span = span.map(|(enter, leave)| if enter == leave { enter.to_string() } else { format!("{enter}..{leave}") });

@@ -9,10 +9,10 @@ use crate::input::{Found, InputError};
 use crate::scenario::{Arrivals, Class, Ends, FlowGroup, Hosts, MOST_FLOWS, NamedLink, Node, Rtt, Scenario, Value};
 use crate::traces::MOST_ITEMS;
 
-/// Most flows with separate links (key `rtt`). Each flow has two such links in the engine's agenda, so half of the
-/// agenda remains for other links and hosts.
+/// Most flows with separate links (key `rtt`). Each flow has two such links, which are event sources of the simulator.
+/// Thus half of the [`MAX_SOURCES`] event sources remain for other links and hosts.
 const MOST_APART: u32 = MAX_SOURCES as u32 / 4;
-/// Most hosts with their own class: a class is a byte.
+/// Most hosts that have a service class each: the number of a class is a byte.
 const MOST_CLASSES: u64 = 256;
 
 /// Refuses a scenario, read from `root`, whose keys are valid but not their combination.
@@ -46,8 +46,8 @@ fn own_links(group: &FlowGroup, scenario: &Scenario) -> f64 {
     }
 }
 
-/// Checks that the engine's agenda has room for all hosts and links, including two links for each of `apart`
-/// flows.
+/// Checks that hosts and links are not more event sources than the simulator supports, with two links for each of
+/// `apart` flows.
 fn sources(root: &Node, scenario: &Scenario, apart: f64) -> Result<(), InputError> {
     let hosts = |group: &FlowGroup| match group.ends {
         Ends::Pairs { access, .. } => scenario.topology.hosts()[access].access.hosts as usize,
@@ -84,7 +84,8 @@ fn expected(group: &FlowGroup, scenario: &Scenario) -> f64 {
     f64::from(group.count) * per_stream * parts as f64
 }
 
-/// Recordings must fit into a scenario file, as they are stored inline with the results.
+/// Recordings of packets or frames must fit into a scenario file, because the file stored with the results has them
+/// inline.
 fn recordings(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
     let mut total = 0;
     for (i, group) in scenario.flows.iter().enumerate() {
@@ -106,7 +107,7 @@ fn classes(root: &Node, i: usize, group: &FlowGroup, hosts: u64) -> Result<(), I
     Err(at_group(root, i, group, "class", accepts))
 }
 
-/// Longest route in links: the engine counts them in a byte.
+/// Longest route in links: the simulator counts them in a byte.
 const LONGEST_ROUTE: usize = 255;
 
 /// Checks that every flow has a route there and back, and that buffers in bytes hold the largest packet.

@@ -14,7 +14,7 @@ use crate::figures::class_column::ClassColumn;
 use crate::figures::flow_column::FlowColumn;
 use crate::scenario::{Arrivals, Class, FlowGroup, Marker, Part, Per, Scenario};
 
-/// Rows of the recorded series in a run of up to 1000 s.
+/// Rows of each recorded time series in a run of up to 1000 s.
 const SERIES_ROWS: u64 = 1000;
 /// Longest time between two rows. Settling times are computed from at least one row per second.
 const LONGEST_SAMPLE: Span = Span::from_millis(1000);
@@ -45,7 +45,8 @@ pub fn network(scenario: &Scenario, discipline: &Spec, seed: u64) -> Network {
 }
 
 /// The flows (indices in `flows`) of each time series that the scenario requests: all flows of a group, or one of them.
-/// `numbers`: the number of each flow in its group; a flow with several active windows or parts has several entries.
+/// `numbers`: the number of each flow in its group. A flow with several active windows, or whose recording has several
+/// service classes, has several entries.
 fn tracks(scenario: &Scenario, flows: &[FlowSpec], numbers: &[u32]) -> Vec<Vec<usize>> {
     let of_group = |name: &str| {
         let number = scenario.flows.iter().position(|group| group.name == name);
@@ -60,7 +61,8 @@ fn tracks(scenario: &Scenario, flows: &[FlowSpec], numbers: &[u32]) -> Vec<Vec<u
 }
 
 /// Sets the bundle of each flow, the number of its class of traffic in results. It is the flow's service class if any
-/// flow has a class other than 0 or there are more than 256 groups. Otherwise it is the number of the flow's group.
+/// flow has a service class other than 0 or there are more than 256 groups. Otherwise it is the number of the flow's
+/// group.
 fn bundle(flows: &mut [FlowSpec]) {
     let by_class = flows.iter().any(|flow| flow.class != 0 || flow.group > u32::from(u8::MAX));
     flows.iter_mut().for_each(|flow| flow.bundle = if by_class { flow.class } else { flow.group as u8 });
@@ -82,7 +84,8 @@ struct Builder<'a> {
 enum Owner {
     /// A flow or a host of one group: the number of the group, then the number of the flow or host.
     Group(u32, usize),
-    /// A host, for all groups whose markers are equal: the number of the host, the rate in bit/s, the burst in bytes.
+    /// A host, for all groups of flows whose token buckets have equal parameters: the number of the host, the rate in
+    /// bit/s, the burst in bytes.
     Edge(usize, u64, u64),
 }
 

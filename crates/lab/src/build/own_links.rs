@@ -1,4 +1,5 @@
-//! Flows with an `rtt`: each has its own links, whose delay is `rtt` less the delay of the shared links.
+//! Flows with an `rtt` (two-way propagation delay): each has separate links on the senders' side, whose delay is `rtt`
+//! less the delay of the links that it shares with other flows.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Span;
@@ -7,12 +8,12 @@ use forebay_sim::network::{Attachment, Network};
 use crate::build::layout::Layout;
 use crate::scenario::{FlowGroup, Rtt, Topology};
 
-/// Separate links of each flow of a group with an `rtt`. They are built when the flow is first attached.
+/// Separate links of each flow of a group with an `rtt`. They are built once, even if a flow starts several times.
 pub(crate) struct OwnLinks<'a> {
     group: &'a FlowGroup,
     rtt: &'a Rtt,
     shared: Span,
-    /// Attachments of the flows so far, by the number of the flow in its group.
+    /// Hosts and routes of the flows so far, by the number of the flow in its group.
     laid: Vec<Attachment>,
     rng: Rng,
 }

@@ -66,20 +66,20 @@ pub struct Side {
     pub interval: Interval,
 }
 
-/// Whether the printed numbers can satisfy a relation.
+/// Whether numbers that round to the printed ones can satisfy a relation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Agreement {
-    /// Some values that round to the printed numbers satisfy it.
+    /// Some values that round to the printed numbers satisfy the relation.
     Agrees,
-    /// No values that round to the printed numbers satisfy it.
+    /// No values that round to the printed numbers satisfy the relation.
     Contradicts,
 }
 
 /// A relation between printed numbers, with the outcome of its check.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Relation {
-    /// Fixed id.
+    /// Id of the relation, which never changes.
     pub id: String,
     /// The relation in words.
     pub what: String,
@@ -97,19 +97,19 @@ pub struct Relation {
     pub other: Side,
     /// The printed numbers that the two sides use, in the order of first use.
     pub numbers: Vec<Number>,
-    /// The outcome.
+    /// Whether the printed numbers can satisfy the relation.
     pub agreement: Agreement,
     /// Distance between the two nearest bounds of the intervals, divided by the larger of the absolute values of these
     /// bounds; 0 if the relation agrees.
     pub apart: f64,
 }
 
-/// An error in a file of relations.
+/// An error in an `arithmetic.toml`, the file of printed numbers and relations.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// The file.
+    /// Path of the file.
     pub file: String,
-    /// The key; empty if the file as a whole cannot be read.
+    /// The key with the error; empty if the file as a whole cannot be read.
     pub key: String,
     /// What is wrong, in words.
     pub found: String,
@@ -124,7 +124,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// A printed number in the file.
+/// A printed number as `arithmetic.toml` has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DeclaredNumber {
@@ -136,7 +136,7 @@ struct DeclaredNumber {
     kind: Kind,
 }
 
-/// A relation in the file.
+/// A relation as `arithmetic.toml` has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DeclaredRelation {
@@ -195,7 +195,7 @@ pub fn check(text: &str) -> Result<Vec<Relation>, Fault> {
     if relations.is_empty() { Err(fault(&name, "relation", "there is none".to_string())) } else { Ok(relations) }
 }
 
-/// Checks a printed number.
+/// Checks a printed number of the file and computes its interval.
 fn number(name: String, declared: DeclaredNumber) -> Result<Number, String> {
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
@@ -213,7 +213,8 @@ fn number(name: String, declared: DeclaredNumber) -> Result<Number, String> {
     Ok(Number { name, value, unit, at, kind, interval })
 }
 
-/// The values for which a printed number stands: digits with an optional sign, point, and commas between thousands.
+/// The interval of the values for which a printed number stands. `value` is its digits, with an optional sign, point,
+/// and commas between thousands.
 fn printed(value: &str, kind: Kind) -> Result<Interval, String> {
     let digits = value.replace(',', "");
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
@@ -233,7 +234,7 @@ fn printed(value: &str, kind: Kind) -> Result<Interval, String> {
     Ok(if kind == Kind::Setting { Interval::exact(x) } else { Interval::outward(x - half, x + half) })
 }
 
-/// Checks a relation. An error has the key and what was found.
+/// Computes the outcome of a relation. An error has the key and what was found there.
 fn relation(
     declared: DeclaredRelation,
     known: &BTreeMap<String, Interval>,
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn printed_digits_give_the_interval() {
+    fn digits_and_kind_of_number_give_its_interval() {
         for (value, kind, from, to) in [
             ("0.184", Kind::Rounded, 0.1835, 0.1845),
             ("40.0", Kind::Rounded, 39.95, 40.05),
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn contradiction_has_both_intervals_and_distance() {
+    fn contradiction_has_intervals_of_both_sides_and_distance() {
         let [relation] = &check(TEXT).unwrap()[..] else { panic!("one relation") };
         assert_eq!((relation.agreement, relation.comparison), (Agreement::Contradicts, Comparison::Equals));
         let Interval { from, to } = relation.this.interval;
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn right_number_agrees_and_wrong_one_contradicts() {
+    fn relation_agrees_within_rounding_and_contradicts_beyond() {
         for (queue, agreement) in [
             ("38.5", Agreement::Agrees),
             ("38.6", Agreement::Agrees),
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn relation_survives_json() {
+    fn relation_survives_json_round_trip() {
         let relations = check(TEXT).unwrap();
         let text = serde_json::to_string(&relations).unwrap();
         assert_eq!(serde_json::from_str::<Vec<Relation>>(&text).unwrap(), relations);
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_file_key_and_finding() {
+    fn errors_have_file_key_and_value_found() {
         let file = "papers/p/arithmetic.toml";
         for (from, to, error) in [
             ("version = 1", "version = 2", format!("{file}: version: 2 is not 1")),
@@ -405,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_refused() {
+    fn unknown_keys_in_arithmetic_toml_are_refused() {
         for (from, to) in [("unit = \"KB\"\n", "units = \"KB\"\n"), ("at =", "place ="), ("version = 1", "v = 1")] {
             let error = found(&TEXT.replacen(from, to, 1));
             assert!(error.starts_with("arithmetic.toml: TOML parse error at line"), "{error}");

@@ -1,5 +1,7 @@
-//! Figures and tables of a paper as data: which results of which runs they show. The report draws them. A contender is
-//! a discipline that a scenario compares; the axes of a scenario are the keys that vary between its runs.
+//! Figures and tables of a paper as data: which results of which runs they show. The report draws the figures. A
+//! contender is a discipline that a scenario compares; the axes of a scenario are the keys that vary between its runs.
+//! A quantity is a number computed from the results of a run, in the syntax of `docs/claims.md`. A link under study is
+//! one whose results are recorded.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +14,9 @@ use crate::claims::models::Model;
 pub enum Kind {
     /// Recorded series over time, one seed.
     Series,
-    /// A quantity against an axis or another quantity; means over the seeds.
+    /// A quantity against an axis of the scenario or another quantity; means over the seeds.
     Curve,
-    /// A quantity by group; means over the seeds.
+    /// A quantity as bars side by side, one per group, such as a class of traffic; means over the seeds.
     Bars,
     /// Fraction of time at or below each queue length, all seeds.
     Cdf,
@@ -35,14 +37,15 @@ pub struct Axis {
     pub from: Option<f64>,
     /// Upper end; default from the data.
     pub to: Option<f64>,
-    /// Whether it is logarithmic.
+    /// Whether the axis is logarithmic.
     #[serde(default)]
     pub log: bool,
-    /// Axis of the scenario whose values are shown along x.
+    /// Key that varies in the scenario and whose values are shown along x.
     pub axis: Option<String>,
     /// Quantity shown.
     pub quantity: Option<String>,
-    /// Recorded series shown along y: `queue_pkts`, `queue_mean_pkts`, or a probe.
+    /// Recorded series shown along y: `queue_pkts`, `queue_mean_pkts`, an internal variable of the discipline (probe),
+    /// or a column of a traffic class, such as `class.1.dropped_pkts`.
     pub series: Option<String>,
     /// For a recorded counter: shows its growth per second, over intervals of this many seconds.
     pub rate: Option<f64>,
@@ -54,10 +57,10 @@ pub struct Axis {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// The contender whose results it shows, as written in the scenario; empty if the line shows a model.
+    /// The contender whose results the line shows, as written in the scenario; empty if the line shows a model.
     #[serde(default)]
     pub of: String,
-    /// The model, in place of a contender.
+    /// The model that the line shows, in place of a contender, such as `tail-chain n=20 sigma=77021 w=10.35`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Name in the legend; default the contender or the model.
@@ -142,7 +145,7 @@ pub struct Column {
     /// Unit of the values.
     #[serde(default)]
     pub unit: String,
-    /// Quantity; empty in a table of inputs.
+    /// Quantity; empty in a table of scenario parameters.
     #[serde(default)]
     pub quantity: String,
     /// Factor by which the values are multiplied.

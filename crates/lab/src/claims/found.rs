@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::Verdict;
 use super::grade::{Checks, ReadingFound, Searched};
 
-/// The part of `found.json` that grades of claims use.
+/// The keys of `found.json` that grades of claims use.
 #[derive(Deserialize)]
 struct Found {
     version: u32,
@@ -44,8 +44,8 @@ struct Claim {
     found: usize,
 }
 
-/// The result of the search for each claim, by id. `text` is the content of `found.json`; `{}`, which means that there
-/// was no search, gives no results.
+/// The result of the search for each claim, by the claim's id. `text` is the content of `found.json`; `{}`, which means
+/// that there was no search, gives no results.
 ///
 /// # Errors
 /// The text is not a result of `forebay readings`.
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_confirmed_reading_that_holds_is_taken() {
+    fn first_confirmed_reading_that_supports_claim_is_taken() {
         let verdict = |verdict: &str, printed_held: usize| {
             let checks = serde_json::json!({
                 "held": printed_held, "asked": 3, "printed": 2, "ours": 1, "printed_held": printed_held, "ours_held": 0

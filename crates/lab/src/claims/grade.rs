@@ -2,7 +2,8 @@
 //! values for the settings that the paper does not state; the first reading is that of our scenario files.
 //!
 //! The verdict of a claim is that under the first reading, which was fixed before the first run. The grade also uses
-//! what was added later: checks that require only what the paper says, and the search of other readings.
+//! what was added later: checks that require only what the paper says, and the search of other readings. The search
+//! finds readings with some seeds and confirms the best ones with other seeds.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ pub enum Grade {
     Holds,
     /// Every check holds under another plausible reading, confirmed with seeds that the search did not use.
     HoldsUnderReading,
-    /// Every check that the paper prints holds; a check with a bound that we chose does not.
+    /// Every check whose bound or comparison the paper prints holds; a check with a bound that we chose does not.
     DirectionHolds,
     /// The paper's own numbers contradict the claim.
     ContradictedByPaper,
@@ -31,7 +32,7 @@ pub enum Grade {
 }
 
 impl Grade {
-    /// All grades, in the order of summaries.
+    /// All grades, in the order in which summaries list them.
     pub const ALL: [Self; 7] = [
         Self::Holds,
         Self::HoldsUnderReading,
@@ -67,14 +68,14 @@ pub struct Checks {
     pub printed: usize,
     /// Checks with a bound of our choice, or with a comparison that the paper does not state.
     pub ours: usize,
-    /// Printed checks that hold.
+    /// Checks whose bound or comparison the paper prints, and that hold.
     pub printed_held: usize,
-    /// Checks of ours that hold.
+    /// Checks with a bound or comparison of our choice that hold.
     pub ours_held: usize,
 }
 
 impl Checks {
-    /// Counts these results.
+    /// Counts these results of checks.
     pub fn of(results: &[CheckResult]) -> Self {
         let mut counts = Self::default();
         for result in results.iter() {
@@ -96,13 +97,13 @@ impl Checks {
         self.asked > 0 && self.held == self.asked
     }
 
-    /// Whether there are printed checks, and all of them hold.
+    /// Whether there are checks whose bound or comparison the paper prints, and all of them hold.
     pub const fn printed_hold(&self) -> bool {
         self.printed > 0 && self.printed_held == self.printed
     }
 
-    /// The numbers as text, such as `27 of 34`. If there are printed checks and checks of ours, the numbers of printed
-    /// checks follow.
+    /// The number of checks that hold, of all: `27 of 34`. If the paper prints the bounds of some checks and we chose
+    /// others, the numbers of the printed ones follow.
     pub fn text(&self) -> String {
         let Self { held, asked, printed, ours, printed_held, .. } = *self;
         let all = format!("{held} of {asked}");
@@ -115,26 +116,26 @@ impl Checks {
 pub struct ReadingFound {
     /// The settings that differ from the first reading.
     pub settings: BTreeMap<String, String>,
-    /// Number of readings that the search tried.
+    /// Number of readings that the search tried in all.
     pub found_with: usize,
     /// Number of seeds with which it was confirmed; the search did not use them.
     pub confirmed_with_seeds: u64,
-    /// Share of the plausible readings under which the claim holds, 0 to 1; from the sample of the search.
+    /// Share of the plausible readings under which the claim holds, 0 to 1, estimated from a random sample of readings.
     pub share_of_plausible: f64,
 }
 
-/// What a search of readings says about a claim.
+/// What the search of other readings found for a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
-    /// Readings tried.
+    /// Number of readings that the search tried.
     pub tried: usize,
-    /// Readings under which every check held.
+    /// Number of these readings under which every check of the claim held.
     pub found: usize,
-    /// Readings, apart from the first one, that were run again with fresh seeds.
+    /// Number of readings that were run again with seeds that the search did not use, the first reading not counted.
     pub again: usize,
     /// A reading under which every check holds, also with seeds that the search did not use.
     pub holds: Option<ReadingFound>,
-    /// A reading under which every printed check holds, also with seeds that the search did not use.
+    /// A reading under which every check that the paper prints holds, also with seeds that the search did not use.
     pub direction: Option<ReadingFound>,
 }
 
@@ -149,7 +150,8 @@ pub struct Graded {
     pub reading: Option<ReadingFound>,
 }
 
-/// The grade of a claim with this verdict and these results of checks.
+/// The grade of a claim, from the results of its checks and from `searched`, what the search of other readings found.
+/// `searched` is `None` if there was no search.
 pub fn grade(claim: &Claim, results: &[CheckResult], searched: Option<&Searched>) -> Graded {
     let of = |grade, reason: String| Graded { grade, reason, reading: None };
     if let Some(reason) = &claim.contradicted {
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_bound_that_we_chose_gives_direction_holds() {
+    fn failed_bound_we_chose_gives_grade_direction_holds() {
         let results = [result(By::Printed, true), result(By::Ours, false)];
         assert_eq!(graded(&results, None), Grade::DirectionHolds);
         assert_eq!(graded(&[result(By::Printed, false), result(By::Ours, true)], None), Grade::DoesNotHold);
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_found_by_search_raises_the_grade() {
+    fn reading_found_by_search_raises_grade_of_claim() {
         let reading = ReadingFound {
             settings: [("ecn".to_string(), "on".to_string())].into(),
             found_with: 2000,

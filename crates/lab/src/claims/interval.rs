@@ -65,9 +65,9 @@ impl Interval {
     }
 }
 
-/// The interval of an expression: `+ - * /`, parentheses, `min`, `max`, `exp`, `ln`, `sqrt`, exact numbers, and names
-/// with their intervals. `span(a, b)` is every number from the least to the largest argument. The names that it uses
-/// are added to `used`, each once. An error says what is wrong.
+/// The interval of an expression: `+ - * /`, parentheses, `min`, `max`, `exp`, `ln`, `sqrt`, exact numbers, and names,
+/// whose intervals are in `known`. `span(a, b)` is every number from the least to the largest argument. The names in
+/// the expression are added to `used`, each once. An error says what is wrong.
 pub fn evaluate(text: &str, known: &BTreeMap<String, Interval>, used: &mut Vec<String>) -> Result<Interval, String> {
     let mut reader = Reader { text, at: 0, depth: 0, known, used };
     let value = reader.sum()?;
@@ -77,7 +77,7 @@ pub fn evaluate(text: &str, known: &BTreeMap<String, Interval>, used: &mut Vec<S
     }
 }
 
-/// Whether this is the name of a function of expressions.
+/// Whether `name` is a function that expressions can use.
 pub(crate) fn is_function(name: &str) -> bool {
     FUNCTIONS.iter().any(|(known, ..)| *known == name)
 }
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         Some(next)
     }
 
-    /// Takes the longest run of such characters.
+    /// Takes all characters up to the first one that `belongs` refuses.
     fn word(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let rest = &self.text[self.at..];
         let word = &rest[..rest.find(|c| !belongs(c)).unwrap_or(rest.len())];
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The function `name` of at least one argument.
+/// The interval of the function `name` for these arguments, of which there is at least one.
 fn call(name: &str, arguments: &[Interval]) -> Result<Interval, String> {
     let (_, least, most) = FUNCTIONS
         .into_iter()
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_equal_those_computed_by_hand() {
+    fn intervals_of_expressions_match_hand_calculation() {
         let e = std::f64::consts::E;
         for (text, from, to) in [
             ("a + b", 0.0, 5.0),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_meet_however_computed() {
+    fn intervals_of_equal_expressions_intersect() {
         let meet = |one: &str, other: &str| {
             let (one, other) = (value(one).unwrap(), value(other).unwrap());
             one.from <= other.to && other.from <= one.to
@@ -269,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn names_are_listed_once_in_order() {
+    fn names_in_expression_are_listed_once_in_order() {
         let mut used = Vec::new();
         evaluate("c_2 * a + c_2", &known(), &mut used).unwrap();
         assert_eq!(used, ["c_2", "a"]);
     }
 
     #[test]
-    fn errors_say_what_was_found() {
+    fn errors_in_expression_give_position_and_reason() {
         for (text, error) in [
             ("", "needs a number, a name or '(' at character 1, found the end"),
             ("a +", "needs a number, a name or '(' at character 4, found the end"),

@@ -1,5 +1,11 @@
 //! Claims of papers as data, and the checks that decide them. A contender is a discipline that a scenario compares; the
 //! axes of a scenario are the keys that vary between its runs.
+//!
+//! The claims of a paper are in sections, one for each experiment. A section has a subject, the contender that follows
+//! the paper's own rule. The verdict on a claim is that of the subject; variants are other contenders, other values of
+//! the axes or other scenarios, which are tested in addition. A reading of the paper is a combination of values for the
+//! settings that it does not state. The verdict is under the first reading, that of our scenario files, and without
+//! checks that were added after the first run. The grade of a claim also uses these checks and other readings.
 
 pub mod arithmetic;
 pub mod exhibits;
@@ -36,7 +42,7 @@ pub struct Section {
     pub title: String,
     /// Description of the experiment.
     pub text: String,
-    /// Scenario; `None` for theory.
+    /// Name of the scenario file, without `.toml`; `None` if no claim of the section needs runs.
     pub scenario: Option<String>,
     /// The contender with the paper's own discipline, as written in the scenario. It decides the verdicts.
     #[serde(default)]
@@ -51,7 +57,8 @@ pub struct Section {
     /// Scenarios with another interpretation of the paper. The `subject` is tested in them too, as a variant.
     #[serde(default)]
     pub also: Vec<String>,
-    /// Numbers of seeds with `--quick`, without an option and with `--full`; default the numbers of the paper.
+    /// Numbers of seeds of `forebay reproduce` with `--quick`, without an option and with `--full`. Default: the
+    /// numbers of seeds at the top of `claims.toml`.
     #[serde(default)]
     pub seeds: Seeds,
 }
@@ -80,7 +87,7 @@ pub struct Claim {
     pub sentence: String,
     /// Name of the theorem, tested by computation, that decides the claim in place of checks of runs.
     pub theorem: Option<String>,
-    /// Why it cannot be tested here.
+    /// Why the claim cannot be tested here; `None` if it can.
     pub not_run: Option<String>,
     /// Why the claim does not hold, as far as known; not shown if it holds.
     pub why: Option<String>,
@@ -90,7 +97,7 @@ pub struct Claim {
     pub undecidable: Option<String>,
     /// Why every discipline would meet the claim, drop-tail included.
     pub vacuous: Option<String>,
-    /// Checks; all must hold.
+    /// Checks of results of runs; the claim holds if all of them hold.
     #[serde(default, rename = "check")]
     pub checks: Vec<Check>,
 }
@@ -154,12 +161,12 @@ pub struct Check {
 }
 
 impl Check {
-    /// The contender that it compares with.
+    /// The contender with which the check compares its own; `None` if the check compares with numbers only.
     pub fn other(&self) -> Option<&str> {
         self.less_than.as_deref().or(self.more_than.as_deref()).or(self.relative_to.as_deref())
     }
 
-    /// Whether it has a bound.
+    /// Whether the check has a bound.
     pub const fn has_bound(&self) -> bool {
         self.less_than.is_some()
             || self.more_than.is_some()
@@ -177,16 +184,16 @@ pub enum Verdict {
     Reproduced,
     /// Some check fails.
     NotReproduced,
-    /// No check fails, but an interval straddles its bound.
+    /// No check fails, but the confidence interval of some check straddles the bound.
     Inconclusive,
-    /// A theorem is false as printed.
+    /// The claim is a theorem that is false as printed.
     Refuted,
     /// Not tested.
     NotRun,
 }
 
 impl Verdict {
-    /// All verdicts, in the order of summaries.
+    /// All verdicts, in the order in which summaries list them.
     pub const ALL: [Self; 5] = [Self::Reproduced, Self::NotReproduced, Self::Inconclusive, Self::Refuted, Self::NotRun];
 
     /// Name of the verdict in files, which never changes.
@@ -206,7 +213,7 @@ impl Verdict {
     }
 }
 
-/// Outcome of a check.
+/// Outcome of a check, from the 95 % confidence interval of the mean over the seeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -233,7 +240,7 @@ pub struct CheckResult {
     pub n: usize,
     /// The bound of the check, as text.
     pub bound: String,
-    /// Outcome.
+    /// Outcome of the check.
     pub outcome: Outcome,
     /// Who states the requirement of the check: the paper, or we.
     #[serde(default)]
@@ -241,15 +248,16 @@ pub struct CheckResult {
     /// Whether it was added after the first run and counts only for the grade.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub added: bool,
-    /// Further remark on the result.
+    /// Further remark on the result, such as why there is no value.
     pub note: Option<String>,
-    /// How far the mean is outside the bound, relative to the values compared, 0 to 1. Not stored.
+    /// Distance of the mean from the bound if it is outside the bound, relative to the largest of the numbers compared:
+    /// the mean, the bound and, for a difference, the means of both contenders. 0 to 1. Not stored.
     #[serde(skip)]
     pub miss: f64,
 }
 
-/// The check that decides a verdict: of those that belong to the first reading the first that fails, else the first whose
-/// interval straddles the bound, else the first.
+/// The check that decides a verdict. Of the checks that were not added after the first run it is the first that fails,
+/// else the first whose interval straddles the bound, else the first.
 pub fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
     let counts = || checks.iter().filter(|check| !check.added);
     let first = |outcome| counts().find(|check| check.outcome == outcome);
@@ -289,7 +297,7 @@ pub struct VariantResult {
 /// Key in `evidence.detail` with the reason why a claim cannot be tested.
 pub(crate) const NOT_RUN: &str = "not run";
 
-/// Further facts about a claim by name: numbers or text.
+/// Further results for a claim by name: numbers or text.
 pub type Detail = Map<String, Value>;
 
 /// The entries of a JSON object; empty for any other JSON value.
@@ -310,7 +318,7 @@ pub struct Evidence {
     /// The paper's sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sentence: String,
-    /// Further facts, such as orbits of a theorem.
+    /// Further results, such as the trajectories that were computed for a theorem.
     #[serde(default, skip_serializing_if = "Detail::is_empty")]
     pub detail: Detail,
 }
@@ -329,7 +337,7 @@ pub struct ClaimResult {
     pub id: String,
     /// Name of the paper.
     pub paper: String,
-    /// The claim.
+    /// The claim in our words.
     pub claim: String,
     /// The verdict under the first reading, which is the interpretation of the paper in our scenario files.
     pub verdict: Verdict,
@@ -355,7 +363,7 @@ pub struct ClaimResult {
     pub provisional: bool,
     /// Evidence for the verdict.
     pub evidence: Evidence,
-    /// Number of runs used.
+    /// Number of runs of the section's scenarios, with which the claim was decided.
     pub runs: usize,
     /// CPU seconds of those runs.
     pub cpu_seconds: f64,

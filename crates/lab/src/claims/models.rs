@@ -1,5 +1,12 @@
-//! Models for comparison with simulation: lines of figures, and queue distributions that simulated queues are
-//! compared with. `docs/claims.md` lists them.
+//! Models for comparison with simulation: lines of figures, and queue distributions that simulated queues are compared
+//! with. `docs/claims.md` lists them.
+//!
+//! RED+Tail (section VI of its paper): N TCP connections with windows of W packets share a link of rate C. Their rates
+//! change every S seconds. The function f gives the queue S seconds later, without noise; q_e, with f(q_e) = q_e, is
+//! the equilibrium queue. RED+Tail divides its buffer between two queues; queue 1 has the rate C1, from C1min to C1max.
+//! AAQM (section 5): the arrival rates of four classes of traffic depend on the state of a Markov chain. While the
+//! queue is above a threshold, a fraction of the buffer, arriving packets are dropped early at random. RAQM: c is a
+//! factor of its gain, a function of x, the arrival rate over the target rate.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,32 +23,33 @@ use super::theorems_tail::{CAPACITY, MAX_TH1, MIN_TH1, eq1};
 /// A model with its parameters, as figures and checks write it: `tail-chain n=20 sigma=77021 w=10.35`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
-    /// RED+Tail, section VI.
+    /// RED+Tail's queue model, section VI.
     Tail(Shows, Tail),
-    /// RED+Tail, C1 against the length of queue 1.
+    /// RED+Tail, C1 against the length of queue 1. The numbers are C1min and C1max as fractions of the link rate C.
     TailC1(Formula, [f64; 2]),
-    /// AAQM, section 5: loss against the threshold, for the class with this index or for all packets (`None`).
+    /// AAQM, section 5: loss ratio against the threshold of its early drops, for the class of traffic with this index
+    /// or for all packets (`None`).
     AaqmLoss(Chain, Option<usize>),
-    /// AAQM, section 5, with eight states: distribution of the waiting packets behind a link's threshold marker.
+    /// AAQM, section 5, with a Markov chain of eight states: distribution of the packets that wait at a link whose
+    /// threshold marker drops early. The number is the threshold.
     AaqmQueue(f64),
-    /// RAQM, eq. 13: c(x), the discipline's own function.
+    /// RAQM, eq. 13: c against x, computed with the function of the discipline `raqm`.
     RaqmC,
 }
 
-/// Source of a formula for C1, the rate of queue 1 of RED+Tail. Its other parameters are C1min and C1max as fractions of
-/// the link rate C.
+/// Which formula of the RED+Tail paper gives C1, the rate of queue 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Formula {
-    /// The listing of section III, as the discipline has it.
+    /// The listing of section III, as the discipline `red_tail` implements it.
     Listing,
     /// Eq. 1, section VI-A.
     Eq1,
 }
 
-/// The Markov chain of AAQM's arrivals.
+/// The Markov chain whose state determines the arrival rates of AAQM's classes of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
-    /// A chain of two states for each of the four kinds of traffic: 16 states.
+    /// A chain of two states for each of the four classes of traffic: 16 states.
     Kinds,
     /// A chain of two states for each of three time scales: 8 states, the paper's "three levels".
     Levels,
@@ -50,41 +58,42 @@ pub enum Chain {
 /// Output of the RED+Tail model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
-    /// Queue distribution of the Markov chain, eq. 17.
+    /// Distribution of the queue, from a Markov chain of queue lengths with f and noise, eq. 17.
     Chain,
-    /// Queue distribution with f linearised around its equilibrium, eq. 21.
+    /// Distribution of the queue, with f linearised around the equilibrium q_e, eq. 21.
     Linear,
-    /// Queue over time with noise, eq. 15.
+    /// Queue over time, with random deviations of the connections' rates (noise), eq. 15.
     Queue,
     /// Rate of one connection over time, eq. 3.
     Rate,
-    /// The next queue without noise against the queue, eq. 6.
+    /// f: the queue S seconds later without noise against the queue, eq. 6.
     Map,
 }
 
-/// Parameters of the RED+Tail model. The link is that of the example of Figs. 17 to 21: 6 Mbit/s, 64 ms and a buffer of
-/// 500 KB.
+/// Parameters of the RED+Tail model. The link is that of the example of the paper's Figs. 17 to 21: 6 Mbit/s, 64 ms of
+/// round-trip time without a queue, and a buffer of 500 KB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
     /// N, number of connections.
     pub flows: usize,
-    /// Deviation of a connection's rate, bit/s.
+    /// Standard deviation of a connection's rate, bit/s.
     pub sigma: f64,
-    /// W, window in packets.
+    /// W, window of a connection in packets.
     pub window: f64,
-    /// S, the time between two rate changes, in round-trip times at equilibrium.
+    /// S, the time between two changes of the connections' rates, in round-trip times at the equilibrium queue.
     pub round_trips: f64,
 }
 
 /// Bits per packet in RED+Tail's example.
 const PACKET: f64 = 8000.0;
-/// Start and end of the lines over time, in seconds; the same as in the simulated run.
+/// Start and end of the computed queue and rate over time, in seconds; the figures show the same span of the simulated
+/// run.
 const SPAN_S: (f64, f64) = (76.0, 276.0);
-/// Buffer of AAQM's queue in packets.
+/// Buffer in AAQM's model in packets.
 const AAQM_LIMIT: usize = 100;
 /// Stages of the Erlang distribution of AAQM's service times.
 const AAQM_STAGES: usize = 2;
-/// The kinds of traffic in AAQM's model, in the order of its classes.
+/// The classes of traffic in AAQM's model, in the order of their numbers.
 const KINDS: [&str; 4] = ["video", "multimedia", "www", "ftp"];
 
 impl Model {
@@ -142,7 +151,7 @@ impl Model {
         Ok(Self::Tail(shows, tail))
     }
 
-    /// Reads the parameters of a formula for C1.
+    /// Reads C1min and C1max, fractions of the link rate, for a formula of C1.
     fn parse_c1<'a>(formula: Formula, words: impl Iterator<Item = &'a str>, text: &str) -> Result<Self, String> {
         let share = |x| (0.0..=1.0).contains(&x);
         let numbers = numbers(words, &["min", "max"], share, "min or max with a number from 0 to 1")?;
@@ -154,10 +163,10 @@ impl Model {
     /// - `tail-chain`, `tail-linear` and `aaqm-queue-8`: queue in packets, fraction of time;
     /// - `tail-queue`: seconds, queue in packets;
     /// - `tail-rate`: seconds, packets per second;
-    /// - `tail-map`: queue in packets, and the queue one step of the model later;
-    /// - `tail-c1` and `tail-eq1`: queue 1 in KB, C1 as a fraction of C;
-    /// - `aaqm-loss` and `aaqm-loss-8`: threshold as a fraction of the buffer, loss ratio;
-    /// - `raqm-c`: rate over the target rate, c.
+    /// - `tail-map`: queue in packets, queue S seconds later in packets;
+    /// - `tail-c1` and `tail-eq1`: length of queue 1 in KB, C1 as a fraction of the link rate C;
+    /// - `aaqm-loss` and `aaqm-loss-8`: threshold of the early drops as a fraction of the buffer, loss ratio;
+    /// - `raqm-c`: arrival rate over the target rate, c.
     pub fn points(&self) -> Vec<(f64, f64)> {
         match self {
             Self::Tail(Shows::Queue, tail) => tail.path().into_iter().map(|(t, queue, _)| (t, queue)).collect(),
@@ -224,8 +233,8 @@ impl Tail {
         Loop { capacity, window, delays_s: vec![0.064; self.flows], interval_s, buffer: 4e6 }
     }
 
-    /// Queue distribution of the linearised model: probabilities of a normal distribution around the equilibrium queue
-    /// q_e, in intervals of one packet. The first and the last interval include the tails.
+    /// Queue distribution with f linearised: probabilities of a normal distribution around the equilibrium queue q_e,
+    /// in intervals of one packet. The first and the last interval include the tails.
     fn bell(&self) -> Vec<f64> {
         let one = self.network();
         let (mean, width) = (one.equilibrium() / PACKET, one.linear_std(self.sigma) / PACKET);
@@ -238,8 +247,8 @@ impl Tail {
         (0..last).map(|q| below(q + 1) - below(q)).collect()
     }
 
-    /// Time, queue in packets and rate of the first connection in packets per second, starting with an empty
-    /// queue.
+    /// Time in seconds, queue in packets and rate of the first connection in packets per second. The queue is empty at
+    /// 0 s.
     fn path(&self) -> Vec<(f64, f64, f64)> {
         let one = self.network();
         let mut rng = Rng::stream(1, "tail/path");
@@ -258,14 +267,14 @@ impl Tail {
     }
 }
 
-/// Standard normal (Box and Muller).
+/// A random number with the standard normal distribution, by the method of Box and Muller.
 fn normal(rng: &mut Rng) -> f64 {
     let (u, v) = (1.0 - rng.uniform(), rng.uniform());
     libm::sqrt(-2.0 * libm::log(u)) * libm::cos(2.0 * std::f64::consts::PI * v)
 }
 
-/// AAQM's kinds of traffic, in the order of [`KINDS`]: mean seconds in each of two states, and packets per second there.
-/// The rates are ours, because the paper's are not available.
+/// The classes of traffic in AAQM's model, in the order of [`KINDS`]: mean seconds in each of two states, and packets
+/// per second in that state. The rates are ours, because the paper's are not available.
 const SOURCES: [TwoStates; 4] = [
     TwoStates { mean_s: [0.5, 0.5], rates: [260.0, 140.0], third_matched: true },
     TwoStates { mean_s: [0.8, 0.2], rates: [250.0, 0.0], third_matched: true },
@@ -273,8 +282,9 @@ const SOURCES: [TwoStates; 4] = [
     TwoStates { mean_s: [5.0, 5.0], rates: [320.0, 240.0], third_matched: true },
 ];
 
-/// Several sources on one chain of two states, whose rate has the moments of the sum of their rates. Each source has its
-/// part of the variance: its rate is that of the linear regression on the sum.
+/// Several sources whose rates depend on one common chain of two states. The sum of the rates has the same moments as
+/// with a separate chain for each source. The rate of a source in a state is its linear regression on the sum, so that
+/// each source contributes its part of the variance.
 fn merged(sources: &[TwoStates]) -> Mmpp {
     let moments: Vec<RateMoments> = sources.iter().map(TwoStates::rate).collect();
     let sum = RateMoments::sum(&moments);
@@ -283,7 +293,8 @@ fn merged(sources: &[TwoStates]) -> Mmpp {
     Mmpp::shared(one.mean_s, &moments.iter().map(rates).collect::<Vec<_>>())
 }
 
-/// AAQM's arrivals, classes in the order of [`KINDS`].
+/// The arrivals in AAQM's model as a Markov-modulated Poisson process, with the classes of traffic in the order of
+/// [`KINDS`].
 pub(crate) fn aaqm_arrivals(chain: Chain) -> Option<Mmpp> {
     // With eight states, video and multimedia, whose time scales are nearly equal (0.25 and 0.16 s), share one level.
     // www (0.67 s) and ftp (2.5 s) are the other two levels.
@@ -298,7 +309,7 @@ pub(crate) fn aaqm_arrivals(chain: Chain) -> Option<Mmpp> {
     Mmpp::together(&levels.iter().map(of).collect::<Vec<_>>())
 }
 
-/// Capacity of AAQM's link in packets per second: 10 Mbit/s with 1282-byte packets.
+/// Capacity of the link in AAQM's model in packets per second: 10 Mbit/s with 1282-byte packets.
 pub(crate) const fn aaqm_capacity() -> f64 {
     10e6 / (8.0 * 1282.0)
 }
@@ -307,18 +318,21 @@ fn aaqm_service() -> Service {
     Service::erlang(AAQM_STAGES, aaqm_capacity())
 }
 
-/// Solution of AAQM's queue with these arrivals, with the marking function of eq. 18 at the threshold `th`.
+/// Solution of AAQM's queue model with these arrivals. By the marking function of eq. 18 the early drops begin at the
+/// fraction `th` of the buffer.
 pub(crate) fn aaqm_with(arrivals: &Mmpp, th: f64) -> Option<Solution> {
     mmpp::solve(arrivals, &aaqm_service(), AAQM_LIMIT, |_, n| mmpp::threshold(n, AAQM_LIMIT, th))
 }
 
-/// Solution of AAQM's queue with the marking function of eq. 18 at the threshold `th`.
+/// Solution of AAQM's queue model with the arrivals of this Markov chain. By the marking function of eq. 18 the early
+/// drops begin at the fraction `th` of the buffer.
 pub(crate) fn aaqm(chain: Chain, th: f64) -> Option<Solution> {
     aaqm_with(&aaqm_arrivals(chain)?, th)
 }
 
-/// Distribution of the waiting packets, without the packet in transmission, with eight states. A link's threshold marker
-/// counts waiting packets, the arriving one included, even if the link is idle.
+/// Distribution of the number of waiting packets in AAQM's model, without the packet in transmission, with a Markov
+/// chain of eight states. The threshold marker of a simulated link counts waiting packets, the arriving one included,
+/// even if the link is idle.
 fn aaqm_waiting(th: f64) -> Option<Vec<f64>> {
     let room = AAQM_LIMIT - 1;
     let refuses = |_, n: usize| mmpp::threshold((n - 1).max(1), room, th);
@@ -327,12 +341,12 @@ fn aaqm_waiting(th: f64) -> Option<Vec<f64>> {
     Some([all[0] + all[1]].into_iter().chain(all[2..].iter().copied()).collect())
 }
 
-/// Queue distributions computed so far, by model. Solving a Markov chain takes longer than a run, and many runs are
-/// compared with the same model.
+/// Queue distributions computed so far, by the model's text. Solving a Markov chain takes longer than a run, and many
+/// runs are compared with the same model.
 static SOLVED: Mutex<BTreeMap<String, Vec<f64>>> = Mutex::new(BTreeMap::new());
 
-/// Total variation distance: half the sum of the absolute differences between `shares` and the model's
-/// distribution. NaN if the model has none.
+/// Total variation distance of two queue distributions: half the sum of the absolute differences between `shares`,
+/// fractions of time by queue length, and the model's distribution. NaN if one of them is empty.
 pub fn apart(shares: &[f64], model: &Model) -> f64 {
     let mut solved = SOLVED.lock().unwrap_or_else(PoisonError::into_inner);
     let other = solved.entry(format!("{model:?}")).or_insert_with(|| model.shares());
@@ -359,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn queue_distributions_match_tabulated_mean_and_deviation() {
+    fn red_tail_model_gives_known_mean_and_deviation() {
         for (text, mean, std) in [
             ("tail-chain n=20 sigma=77021 w=10.351", 159.2, 11.93),
             ("tail-linear n=20 sigma=77021 w=10.351", 159.0, 11.88),
@@ -374,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn distance_of_equal_distributions_is_0_of_disjoint_1() {
+    fn equal_distributions_have_distance_0_disjoint_ones_1() {
         let chain = model("tail-chain n=20 sigma=77021 w=10.351");
         assert!(apart(&chain.shares(), &chain).abs() < 1e-12);
         assert!((apart(&[1.0], &chain) - 1.0).abs() < 1e-9, "an empty queue is not where the model is");
@@ -382,10 +396,10 @@ mod tests {
         assert!(apart(&[1.0], &model("aaqm-loss")).is_nan() && apart(&[], &chain).is_nan());
     }
 
-    /// The Markov chain's standard deviations are those of the theorem `tail-f20`. With 40 flows the example's
-    /// round-trip time is 0.552 s.
+    /// The standard deviations of the queue are those of the theorem `tail-f20`: 57.5 packets with S of one round-trip
+    /// time, and 2.12 times as much with two. With 40 flows the round-trip time at equilibrium is 0.552 s.
     #[test]
-    fn longer_rate_interval_increases_queue_deviation() {
+    fn longer_time_between_rate_changes_increases_queue_deviation() {
         let base = "n=40 sigma=128490 w=10.351";
         assert_eq!(model(&format!("tail-queue {base} s=1")), model(&format!("tail-queue {base}")));
         let [calm, erratic] = ["s=1", "s=2"].map(|s| moments(&model(&format!("tail-chain {base} {s}")).shares()).1);
@@ -397,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn simulated_queue_path_matches_markov_chain_distribution() {
+    fn red_tail_queue_path_matches_markov_chain_distribution() {
         let mut path: Vec<f64> =
             model("tail-queue n=20 sigma=77021 w=10.351").points().into_iter().map(|(_, q)| q).collect();
         let mean = path.iter().sum::<f64>() / path.len() as f64;
@@ -419,9 +433,10 @@ mod tests {
         assert!(model("aaqm-loss www").points()[0].1 > losses[0].1);
     }
 
-    /// Loads and losses with eight and with sixteen states are within 1 % of each other; the mean rates are equal.
+    /// A Markov-modulated Poisson process (MMPP) with eight states has the same mean rate of each class as one with
+    /// sixteen, and its loss is within 10 %.
     #[test]
-    fn mmpp_of_eight_states_has_rates_of_sixteen() {
+    fn mmpp_of_8_states_keeps_rates_of_16() {
         let [kinds, levels] = [Chain::Kinds, Chain::Levels].map(|chain| aaqm_arrivals(chain).unwrap());
         assert_eq!((kinds.states(), levels.states(), levels.classes()), (16, 8, 4));
         for (class, mean) in [200.0, 200.0, 160.0, 280.0].into_iter().enumerate() {
@@ -432,14 +447,14 @@ mod tests {
     }
 
     #[test]
-    fn waiting_distribution_of_eight_states_sums_to_1() {
+    fn aaqm_distribution_of_waiting_packets_sums_to_1() {
         let shares = model("aaqm-queue-8 th=0.95").shares();
         assert!(shares.len() == 100 && (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(moments(&shares).0 > moments(&model("aaqm-queue-8 th=0.25").shares()).0);
     }
 
     #[test]
-    fn map_and_rate_of_queue_1_match_values_by_hand() {
+    fn red_tail_f_and_c1_match_hand_calculation() {
         let at = |text: &str, x: f64| model(text).points().into_iter().find(|point| point.0 == x).unwrap().1;
         // f(0) with S = RTT = N W/C is N W (N W/(d C) - 1), N W being 207.02 and d C 48 packets.
         assert!((at("tail-map n=20 w=10.351", 0.0) - 207.02 * (207.02 / 48.0 - 1.0)).abs() < 1e-6);
@@ -459,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn raqm_c_matches_hand_calculation() {
+    fn raqm_c_of_eq_13_matches_hand_calculation() {
         // 2 ln(1.99/0.01)/0.99, 4 ln 3, the limit 4 at x = 1, and the same at 2 - x.
         let points = model("raqm-c").points();
         for (i, x, c) in [(0, 0.01, 10.694), (49, 0.5, 4.394), (99, 1.0, 4.0), (149, 1.5, 4.394), (198, 1.99, 10.694)] {

@@ -3,13 +3,14 @@
 /// A paper.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
-    /// Name on the command line.
+    /// Name of the paper on the command line.
     pub name: &'static str,
     /// One-line summary.
     pub summary: &'static str,
-    /// `claims.toml`, followed by `exhibits.toml` if its figures and tables have their own file.
+    /// Text of the paper's `claims.toml`, followed by that of `exhibits.toml` if figures and tables have their own
+    /// file.
     pub claims: &'static str,
-    /// Scenario files by name, without `.toml`.
+    /// Scenario files: name without `.toml`, and text.
     pub scenarios: &'static [(&'static str, &'static str)],
     /// `readings.toml`: the settings that the paper leaves open.
     pub readings: &'static str,
@@ -41,7 +42,7 @@ macro_rules! paper {
     };
 }
 
-/// All papers, in the order of the command line.
+/// All papers, in the order in which the command line lists them.
 #[rustfmt::skip]
 pub const PAPERS: &[Paper] = &[
     paper!("msc", "MSC: the rate sets p on a large time scale, the queue corrects it on a small one (Ji, Dong)", [

@@ -1,4 +1,9 @@
-//! Theorems of the papers, tested by computation with the formulas of the disciplines and models.
+//! Theorems of the papers, tested by computation with the formulas of the disciplines and models. Their names are those
+//! of the key `theorem` in `claims.toml`, such as `raqm-1`.
+//!
+//! RAQM: r is the arrival rate, r0 its target, x = r/r0, alpha the gain and m = alpha r0. A step of the law gives the
+//! next r. An orbit is the sequence of x from a start. The adaptive gain is alpha = eps alpha_hat(r) with alpha_hat(r)
+//! = c(x)/r0, where c is the function of eq. 13.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::law::raqm;
@@ -10,21 +15,22 @@ use crate::claims::models::{self, Chain};
 use crate::claims::{CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
 use crate::claims::{theorems_aaqm, theorems_msc, theorems_msvb, theorems_raqm, theorems_tail};
 
-/// Number of random states at which a Lyapunov function is tested.
+/// Number of random rates at which the test of RAQM's theorem 1 computes a step of the law. Its Lyapunov function is
+/// the squared distance of the rate from its target.
 const TRIALS: usize = 10_000;
-/// Start of the orbits of a recurrence, as a multiple of the target rate.
+/// Start of the orbits of RAQM's rate, as a multiple of the target rate.
 const START: f64 = 1.5;
-/// An orbit has settled when it stays within this distance of 1.
+/// An orbit of x = r/r0 has settled when it stays within this distance of 1.
 const NEAR: f64 = 0.01;
 /// Length of an orbit in steps.
 const STEPS: usize = 2000;
 
-/// RAQM's recurrence for the rate r, eq. 9 with x = r/r0, where r0 is the target rate: x exp(-m (x - 1)/2).
+/// RAQM's recurrence for the rate r, eq. 9: the next x = r/r0 is x exp(-m (x - 1)/2).
 fn raqm_map(m: f64) -> impl Fn(f64) -> f64 {
     move |x| x * libm::exp(-m * (x - 1.0) / 2.0)
 }
 
-/// RAQM's recurrence with the adaptive gain eps c(x), where c is the discipline's own function.
+/// RAQM's recurrence with the adaptive gain, m = eps c(x). c is the function of the discipline `raqm`.
 fn adaptive_map(eps: f64) -> impl Fn(f64) -> f64 {
     move |x| raqm_map(eps * raqm::c(x, f64::INFINITY))(x)
 }
@@ -62,8 +68,8 @@ pub fn try_theorem(name: &str) -> Option<(Verdict, Evidence)> {
     }
 }
 
-/// AAQM, Fig. 10: with the marking function of eq. 18 the MMPP/Erlang/1/L queue loses less with a higher
-/// threshold.
+/// AAQM, Fig. 10: with the marking function of eq. 18, whose early drops begin at a threshold, the MMPP/Erlang/1/L
+/// queue loses less with a higher threshold.
 fn aaqm_10() -> (Verdict, Evidence) {
     let lost = |th| models::aaqm(Chain::Kinds, th).map_or(f64::NAN, |queue| queue.total_loss());
     let falls = |(low, high): (f64, f64)| {
@@ -129,7 +135,7 @@ fn printed_c(x: f64) -> f64 {
 }
 
 /// Eq. 13 of the RAQM paper: c(x) > 4 on (0, 1) and (1, 2), c(x) tends to 4 at x = 1, and c(x) = c(2 - x). Tests the
-/// printed formula, and that the discipline's c agrees with it.
+/// printed formula, and that the function c of the discipline `raqm` agrees with it.
 fn raqm_c() -> (Verdict, Evidence) {
     // Closer to 1 than 1e-3 the printed formula loses digits to cancellation, about 1e-16/|1-x|.
     let grid = || (1..2000).map(|i| f64::from(i) * 1e-3).filter(|x| *x != 1.0);
@@ -198,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orbits_with_adaptive_gain_match_hand_calculation() {
+    fn raqm_orbits_with_adaptive_gain_match_hand_calculation() {
         let close = |eps, start, want: &[f64]| {
             let got = recurrence::orbit(&adaptive_map(eps), start, want.len());
             got.iter().zip(want).for_each(|(g, w)| assert!((g - w).abs() < 1e-3, "eps {eps}: {got:?}"));
@@ -209,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn theorem_verdicts_are_as_documented() {
+    fn raqm_and_red_tail_theorems_have_documented_verdicts() {
         let verdict = |name| try_theorem(name).unwrap().0;
         assert_eq!(verdict("raqm-1"), Verdict::Reproduced);
         assert_eq!(verdict("raqm-c"), Verdict::Reproduced);
@@ -218,7 +224,8 @@ mod tests {
         assert!(try_theorem("fermat").is_none());
     }
 
-    /// A step of the discipline changes p; eq. 5 gives r, which is proportional to 1/sqrt(p).
+    /// A step of the discipline changes the drop probability p; eq. 5 gives the rate r, which is proportional to
+    /// 1/sqrt(p).
     #[test]
     fn raqm_step_equals_the_recurrence_of_the_paper() {
         for (m, x) in [(2.0, 1.3), (3.9, 0.6), (1.0, 1.9)] {

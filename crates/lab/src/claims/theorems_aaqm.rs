@@ -1,4 +1,7 @@
-//! Statements of sections 5 and 6.2 of the AAQM paper, tested on its queue model with eight states.
+//! Statements of sections 5 and 6.2 of the AAQM paper, tested on its queue model. Packets of four classes of traffic
+//! arrive at rates that depend on the state of a Markov chain, here with eight states. While the queue is above a
+//! threshold, a fraction of the buffer, arriving packets are dropped early at random (eq. 18, the paper's marking
+//! function).
 
 use forebay_theory::mmpp::{Mmpp, Solution};
 use serde_json::json;
@@ -6,13 +9,13 @@ use serde_json::json;
 use crate::claims::models::{self, Chain};
 use crate::claims::{By, CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
 
-/// Thresholds of section 6.2, "from a 25% to 95%", and two between.
+/// Thresholds of section 6.2, "from a 25% to 95%", and two between, as fractions of the buffer.
 const THRESHOLDS: [f64; 4] = [0.25, 0.5, 0.75, 0.95];
-/// The threshold that section 6.2 has for AAQM.
+/// The threshold that section 6.2 uses for AAQM, as a fraction of the buffer.
 const USUAL: f64 = 0.95;
-/// The kinds of traffic, in the order of the model's classes.
+/// The classes of traffic, in the order of their numbers in the model.
 const KINDS: [&str; 4] = ["video", "multimedia", "www", "ftp"];
-/// Largest relative difference of two equal flows.
+/// Largest relative difference of two flows of packets, in packets per second, that count as equal.
 const ROUNDING: f64 = 1e-9;
 
 type Answer = Option<(Verdict, Evidence)>;
@@ -27,12 +30,13 @@ fn ours(check: CheckResult) -> CheckResult {
     CheckResult { by: By::Ours, ..check }
 }
 
-/// The model's solutions at [`THRESHOLDS`].
+/// The model's solution at each of the [`THRESHOLDS`].
 fn solutions(chain: Chain) -> Option<Vec<Solution>> {
     THRESHOLDS.iter().map(|th| models::aaqm(chain, *th)).collect()
 }
 
-/// Section 5: burstiness, against Poisson arrivals of the same mean rate.
+/// Section 5: the burstiness of the arrivals increases loss and delay, compared with Poisson arrivals of the same mean
+/// rate.
 pub(crate) fn s5a() -> Answer {
     let arrivals = models::aaqm_arrivals(Chain::Levels)?;
     let offered = (0..arrivals.classes()).map(|class| arrivals.mean_rate(class)).sum::<Option<f64>>()?;
@@ -51,7 +55,8 @@ pub(crate) fn s5a() -> Answer {
     verdict(checks, json!({ "loss": lost, "loss of Poisson arrivals": smooth.total_loss() }))
 }
 
-/// Fig. 10 with eight states: loss at each threshold, of all packets and of each kind.
+/// Fig. 10, with a Markov chain of eight states: a higher threshold gives less loss, of all packets and of each class
+/// of traffic.
 pub(crate) fn f10b() -> Answer {
     let (eight, sixteen) = (solutions(Chain::Levels)?, solutions(Chain::Kinds)?);
     let losses = |all: &[Solution], class: Option<usize>| -> Vec<f64> {
@@ -72,7 +77,8 @@ pub(crate) fn f10b() -> Answer {
     verdict(checks, json!({ "thresholds": THRESHOLDS, "eight states": of(&eight), "sixteen states": of(&sixteen) }))
 }
 
-/// Section 5.2: flows into and out of the queue in each state of the arrivals, and between numbers of packets.
+/// Section 5.2: in each state of the arrivals' Markov chain, packets enter and leave the queue at equal rates. Also
+/// compares the rates at which the number of packets changes from n to n + 1 and back.
 pub(crate) fn e17() -> Answer {
     let queue = models::aaqm(Chain::Levels, USUAL)?;
     let apart = |[enter, leave]: [f64; 2]| enter / leave - 1.0;
@@ -100,7 +106,8 @@ pub(crate) fn e17() -> Answer {
     verdict(checks, said)
 }
 
-/// Section 6.2: share of packets that eq. 18 refuses, and mean time in the system, as the threshold falls.
+/// Section 6.2: the share of packets that are dropped early, and the mean time in the system, change as the threshold
+/// becomes lower.
 pub(crate) fn e18() -> Answer {
     let all = solutions(Chain::Levels)?;
     let mut checks = Vec::new();
@@ -123,9 +130,10 @@ pub(crate) fn e18() -> Answer {
 mod tests {
     use super::*;
 
-    /// What enters the queue is what leaves it, and is the accepted rate: 840 packets per second less the loss.
+    /// Over all states of the arrivals, packets enter and leave the queue at the accepted rate: 840 packets per second
+    /// less the loss.
     #[test]
-    fn flows_of_all_states_sum_to_accepted_rate() {
+    fn rates_into_queue_sum_to_accepted_rate() {
         let queue = models::aaqm(Chain::Levels, USUAL).unwrap();
         let states = queue.flows_by_state();
         let accepted = 840.0 * (1.0 - queue.total_loss());
@@ -137,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn every_statement_has_a_verdict() {
+    fn every_aaqm_statement_gets_verdict_and_checks() {
         for (answer, checks) in [(s5a(), 4), (f10b(), 15), (e17(), 10), (e18(), 6)] {
             assert_eq!(answer.unwrap().1.checks.len(), checks);
         }

@@ -1,4 +1,6 @@
-//! Statements of section 3 of the MSC paper: equation (3), and the number of updates of the drop probability.
+//! Statements of section 3 of the MSC paper: equation (3), which gives the drop probability Pa from the measured
+//! arrival rate, and the number of updates of the drop probability. rho is the load, the arrival rate over the link's
+//! capacity; gamma is the share of the capacity that MSC aims to use.
 
 use forebay_aqm::base::design::Design;
 use forebay_aqm::base::ladder::{Law, Sample, Signal};
@@ -12,22 +14,23 @@ use serde_json::json;
 
 use crate::claims::{By, CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
 
-/// Number of random loads and links.
+/// Number of pairs of a random load and a random link that are tested.
 const TRIALS: usize = 10_000;
-/// The paper's packets.
+/// Size of the paper's packets in bytes.
 const PACKET: u32 = 500;
-/// MSC's clocks: the update that uses the queue, and the one that measures the rate.
+/// Indices of MSC's two clocks: that of updates of the drop probability from the queue, and that of measurements of the
+/// rate.
 const QUEUE: usize = 0;
 const RATE: usize = 1;
-/// The paper's link of 15 Mb/s, and one of a tenth.
+/// Capacities in bits per second: the paper's link, and a tenth of it.
 const CAPACITIES: [u64; 2] = [15_000_000, 1_500_000];
 
 fn link(bits_per_s: u64) -> Link {
     Link { rate: Rate(bits_per_s), limit: Limit::Packets(400), mean_packet: Bytes(u64::from(PACKET)) }
 }
 
-/// MSC's drop probability after `bytes` have arrived in `dt`, without the correction by the queue and without the filter
-/// of the rate: equation (3) alone.
+/// MSC's drop probability Pa by equation (3) alone, after `bytes` have arrived in `dt`: without the correction by the
+/// queue and without the filter of the measured rate.
 fn pdp(gamma: f64, link: &Link, bytes: u64, dt: Span) -> f64 {
     let mut law = Msc::build(&Params { gamma, alpha: 0.0, r_w: 1.0, ..Params::default() }, link);
     let offered = Count { pkts: bytes / u64::from(PACKET), bytes };
@@ -40,7 +43,8 @@ fn pdp(gamma: f64, link: &Link, bytes: u64, dt: Span) -> f64 {
     }
 }
 
-/// Equation (2): the growth of the queue, relative to the bytes that the link can send.
+/// Equation (2): the growth of the queue in an interval, relative to the bytes that the link can send in it. `p` is the
+/// drop probability.
 fn growth(rho: f64, p: f64, gamma: f64) -> f64 {
     rho * (1.0 - p) - gamma
 }
@@ -51,8 +55,9 @@ fn verdict(checks: Vec<CheckResult>, said: serde_json::Value) -> (Verdict, Evide
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
-/// Equation (3): with the law's drop probability, and with none that is 0.01 apart, the queue of equation (2) is
-/// constant. The detail has the mean queue if packets arrive at random times, which equation (2) does not contain.
+/// Equation (3): with MSC's drop probability Pa the queue of equation (2) is constant, and with Pa - 0.01 or Pa + 0.01
+/// it is not. `detail` of the evidence has the mean queue if packets arrive at random times; equation (2) does not
+/// model them.
 pub(crate) fn e3a() -> (Verdict, Evidence) {
     let mut rng = Rng::stream(1, "msc/e3a");
     let (mut constant, mut others) = (0, 0);
@@ -94,8 +99,8 @@ fn poisson_queue(gamma: f64) -> f64 {
     queue.map_or(f64::NAN, |queue| queue.mean())
 }
 
-/// Updates per second of a clock of MSC while packets fill the link. As in the listing, an arrival updates if the period
-/// has passed since the last update.
+/// Updates per second of one of MSC's clocks while packets fill the link. As in the paper's listing, an arriving packet
+/// causes an update if the clock's period has passed since the last one.
 fn updates(clock: usize, link: &Link) -> f64 {
     const SECONDS: u64 = 100;
     let period = Msc::build(&Params::default(), link).period(clock);
@@ -110,7 +115,7 @@ fn updates(clock: usize, link: &Link) -> f64 {
     count as f64 / SECONDS as f64
 }
 
-/// Section 3.3: number of computations of the drop probability. RED and ARED compute one at each arrival.
+/// Section 3.3: MSC computes the drop probability less often than RED and ARED, which compute it at each arrival.
 pub(crate) fn c1() -> (Verdict, Evidence) {
     let [paper, tenth] = CAPACITIES.map(link);
     let times = |link: &Link| link.pkts_per_sec() / updates(QUEUE, link);
@@ -138,7 +143,8 @@ pub(crate) fn c1() -> (Verdict, Evidence) {
 mod tests {
     use super::*;
 
-    /// 15 Mb/s are 1875000 bytes per second. 562500 in 0.2 s are a load of 1.5: Pa = 1 - 1/1.5, or 1 - 0.9/1.5.
+    /// 15 Mb/s are 1875000 bytes per second, so 562500 bytes in 0.2 s are a load rho of 1.5. Then Pa = 1 - gamma/1.5,
+    /// with gamma of 1 and of 0.9.
     #[test]
     fn drop_probability_matches_equation_3_by_hand() {
         let (link, dt) = (link(15_000_000), Span::from_millis(200));
@@ -148,8 +154,8 @@ mod tests {
     }
 
     /// MSC updates the drop probability at the first arrival after a period of 10 ms. At 15 Mb/s a packet of 500 bytes
-    /// takes 0.2667 ms, so this is the 38th arrival. At 1.5 Mb/s it is the 4th (10.67 ms). MSC measures the rate every
-    /// 200 ms, which are 750 packets at 15 Mb/s.
+    /// takes 0.2667 ms, so this is the 38th arrival after the last update. At 1.5 Mb/s it is the 4th (10.67 ms). MSC
+    /// measures the rate every 200 ms, which are 750 packets at 15 Mb/s.
     #[test]
     fn numbers_of_msc_updates_match_hand_calculation() {
         let [paper, tenth] = CAPACITIES.map(link);
@@ -158,10 +164,11 @@ mod tests {
         assert!((updates(RATE, &paper) - 5.0).abs() < 0.02);
     }
 
-    /// M/M/1/400 at a load of 1 has every length with the same probability: mean 200. At 0.95 its mean is
-    /// 0.95/0.05 = 19, because 400 packets are hardly ever reached.
+    /// With the drop probability of equation (3) the accepted load is gamma. The queue M/M/1/400 at a load of 1 has
+    /// every length with the same probability: mean 200. At a load of 0.95 its mean is 0.95/0.05 = 19, because it
+    /// nearly never has 400 packets.
     #[test]
-    fn random_arrivals_at_full_load_form_a_queue() {
+    fn poisson_arrivals_at_full_load_form_a_queue() {
         assert!((poisson_queue(1.0) - 200.0).abs() < 1e-3);
         assert!((poisson_queue(0.95) - 19.0).abs() < 1e-3);
     }

@@ -1,4 +1,5 @@
-//! Lemma 3.1 of the MSVB paper, tested on its fluid model.
+//! Lemma 3.1 of the MSVB paper, tested on its fluid model: the queue of a class of packets is stable if the threshold
+//! of its virtual buffer is at least the one that the lemma gives. A class has the share phi of the link's capacity.
 
 use forebay_theory::svb::Class;
 use serde_json::json;
@@ -7,17 +8,19 @@ use crate::claims::{Evidence, Outcome, Verdict, detail, yes_no};
 
 /// Simulated seconds of the model.
 const SECONDS: f64 = 200.0;
-/// After a perturbation of 1 %, the loop is stable if its oscillation is below CALM, and unstable if it is
-/// above SWINGS.
+/// After a perturbation of 1 %, the control loop counts as stable if its oscillation, relative to the equilibrium, is
+/// below CALM, and as unstable if it is above SWINGS.
 const CALM: f64 = 1e-3;
 const SWINGS: f64 = 1e-2;
 
-/// A class of `flows` flows with the share `phi` on the paper's link: 10 Mbit/s with 1000-byte packets, 120 ms.
+/// A class of `flows` TCP flows with the share `phi` of the paper's link: 10 Mbit/s with 1000-byte packets, round-trip
+/// times of 120 ms.
 const fn class(flows: f64, phi: f64) -> Class {
     Class { capacity: 1250.0, delay_s: 0.12, flows, phi, alpha: 0.5 }
 }
 
-/// Tests whether the queue becomes stable at the lemma's threshold: with one class alone, and with ten equal classes.
+/// Tests whether the queue becomes stable at the lemma's threshold: with one class alone on the link, and with ten
+/// equal classes.
 pub(crate) fn l31() -> (Verdict, Evidence) {
     let mut alone = Vec::new();
     for flows in [30.0, 50.0, 80.0] {

@@ -1,4 +1,7 @@
-//! Lemmas 1 and 2 of the RAQM paper and its complexity, tested with the discipline's own law.
+//! Lemmas 1 and 2 of the RAQM paper and its complexity, tested with the control law of the discipline `raqm`. Once a
+//! period the law changes the drop probability p so that the arrival rate r approaches the target r0. In the paper's
+//! eqs. (3) to (5) TCP flows have the rate r = eta H / sqrt(p), and alpha is the law's gain. The adaptive gain has the
+//! factor epsilon (parameter `eps`).
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -20,24 +23,24 @@ use serde_json::json;
 
 use crate::claims::{CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
 
-/// Number of random systems.
+/// Number of random systems that each lemma is tested with.
 const TRIALS: usize = 1000;
-/// Largest distance of a rate from r0, relative to r0.
+/// Largest distance of a rate from r0, relative to r0, that counts as equal.
 const NEAR: f64 = 1e-9;
-/// A link so fast that a rate of whole bytes per period is exact to 1e-12.
+/// A link so fast that rounding a rate to whole bytes per period is an error of 1e-12 at most.
 const FAST: Link = Link { rate: Rate(8_000_000_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
 /// The paper's link.
 const LINK: Link = Link { rate: Rate(10_000_000), limit: Limit::Packets(100), mean_packet: Bytes(500) };
-/// Packets offered in the test of the complexity.
+/// Number of packets that are offered in the test of the complexity.
 const PACKETS: u32 = 20_000;
 
-/// The system of eqs. (3) to (5): the law's p, and flows with the rate eta H / sqrt(p).
+/// The system of eqs. (3) to (5): the law, which sets p, and flows with the rate eta H / sqrt(p).
 struct System {
-    /// Setting of the law's gain.
+    /// The law's gain as a parameter of `raqm`: `alpha=2` or `eps=0.5`.
     gain: String,
-    /// eta H over r0.
+    /// eta H divided by r0.
     h: f64,
-    /// p of the first period.
+    /// Drop probability p in the first period.
     p: f64,
 }
 
@@ -50,7 +53,7 @@ impl System {
         Self { gain, h, p: h * h }
     }
 
-    /// r/r0 in each of `periods` periods; empty if the law cannot be built.
+    /// r/r0 in each of `periods` periods; empty if `gain` or `p` is not valid.
     fn rates(&self, periods: usize) -> Vec<f64> {
         let words = format!("raqm preset=paper mode=queue-independent f=0 p_init={} {}", self.p, self.gain);
         let Some(mut law) = Spec::parse(&words).ok().and_then(|spec| spec.fluid(&FAST)) else { return Vec::new() };
@@ -65,7 +68,7 @@ impl System {
     }
 }
 
-/// The adaptive gain, epsilon from 0.1 to 0.95.
+/// The adaptive gain as a parameter of `raqm`, with epsilon from 0.1 (`size` 0) to 0.95 (`size` 1).
 fn adaptive(size: f64) -> String {
     format!("eps={}", 0.1 + 0.85 * size)
 }
@@ -81,7 +84,8 @@ fn sample(period: Tally) -> Sample {
     Sample { now, dt, link: FAST, backlog_pkts: 0.0, backlog_bytes: 0.0, period }
 }
 
-/// A check of how many of [`TRIALS`] random cases satisfy `holds`.
+/// A check that all of [`TRIALS`] random systems satisfy `holds`. `what` describes the check, `name` selects the random
+/// stream.
 fn all(what: &str, name: &str, holds: impl Fn(&mut Rng) -> bool) -> CheckResult {
     let mut rng = Rng::stream(1, name);
     let held = (0..TRIALS).filter(|_| holds(&mut rng)).count();
@@ -94,7 +98,7 @@ fn verdict(checks: Vec<CheckResult>, said: serde_json::Value) -> (Verdict, Evide
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
-/// Lemma 1: a system that has the rate r0 keeps it.
+/// Lemma 1: a system whose rate is r0 keeps this rate.
 pub(crate) fn lemma_1() -> (Verdict, Evidence) {
     let stays = |rng: &mut Rng| {
         let rates = System::random(rng).rates(50);
@@ -114,7 +118,8 @@ pub(crate) fn lemma_1() -> (Verdict, Evidence) {
     verdict(vec![all("systems that keep the rate r0 for 50 periods", "raqm/lemma-1", stays)], said)
 }
 
-/// Lemma 2: at any other rate p changes, so that this rate is not a fixed point; the rates from any p end at r0.
+/// Lemma 2: at any rate other than r0 the drop probability p changes, so that this rate is not a fixed point. From any
+/// p the rate converges to r0.
 pub(crate) fn lemma_2() -> (Verdict, Evidence) {
     let moves = |rng: &mut Rng| {
         let (p, m) = (1e-6 + (1.0 - 2e-6) * rng.uniform(), 0.1 + 3.9 * rng.uniform());
@@ -140,7 +145,7 @@ pub(crate) fn lemma_2() -> (Verdict, Evidence) {
     verdict(checks, said)
 }
 
-/// RAQM with a count of the calls of its law.
+/// RAQM's control law with a count of the calls of its functions.
 struct Counted {
     law: Raqm,
     calls: Cell<u64>,
@@ -173,8 +178,9 @@ impl Law for Counted {
     }
 }
 
-/// Offers 13 Mb/s of Poisson packets, in turn from each of `flows` flows. Returns the packets that were dropped, and the
-/// next random number, which shows how many were drawn.
+/// Offers 13 Mb/s of packets at random times (a Poisson process) to a link of 10 Mb/s, in turn from each of `flows`
+/// flows. Returns the numbers of the dropped packets, and the next random number, which differs if more or fewer random
+/// numbers were drawn.
 fn offer(discipline: &mut impl Discipline, flows: u32) -> (BTreeSet<u32>, u64) {
     let mut port = Port::new(LINK, discipline.lists(), false);
     let (mut traffic, mut rng) = (Rng::stream(1, "raqm/traffic"), Rng::stream(1, "raqm/queue"));
@@ -198,7 +204,7 @@ fn offer(discipline: &mut impl Discipline, flows: u32) -> (BTreeSet<u32>, u64) {
     (dropped, rng.bits())
 }
 
-/// RAQM under traffic of `flows` flows: the result of [`offer`], and the number of calls of the law.
+/// RAQM under the traffic of `flows` flows: the result of [`offer`], and the number of calls of the law's functions.
 fn raqm(flows: u32) -> ((BTreeSet<u32>, u64), u64) {
     let mut params = <Raqm as Design>::Params::default();
     let _ = params.set("period", "10ms");
@@ -208,13 +214,13 @@ fn raqm(flows: u32) -> ((BTreeSet<u32>, u64), u64) {
     (result, queue.aqm().law().calls.get())
 }
 
-/// Number of packets that are dropped with `flows` flows and not with one flow, or with one flow only.
+/// Number of packets with a different fate: dropped with one flow and not with many, or with many and not with one.
 fn differ(one: &BTreeSet<u32>, many: &BTreeSet<u32>) -> f64 {
     one.symmetric_difference(many).count() as f64
 }
 
-/// Section 4: the complexity does not depend on the number of flows. The same packets are offered as those of one flow
-/// and of many.
+/// Section 4: the complexity does not depend on the number of flows. The same packets are offered to RAQM twice: as
+/// packets of one flow and as packets of many.
 pub(crate) fn complexity() -> (Verdict, Evidence) {
     let ((dropped, drawn), calls) = raqm(1);
     let mut checks = Vec::new();
@@ -251,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn system_rates_match_hand_calculation() {
+    fn rates_of_tcp_under_raqm_match_hand_calculation() {
         // p = 0.04, eta H = 0.3 r0: r = 1.5 r0. With alpha r0 = 2: p = 0.04 e, r = 1.5 r0 e^-0.5 = 0.9098 r0, and so on.
         let system = System { gain: "alpha=2".to_string(), h: 0.3, p: 0.04 };
         let want = [1.5, 0.909_796, 0.995_678, 0.999_991];
@@ -263,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn lemmas_and_complexity_are_reproduced() {
+    fn lemmas_1_and_2_and_complexity_are_reproduced() {
         for (verdict, evidence) in [lemma_1(), lemma_2(), complexity()] {
             assert_eq!(verdict, Verdict::Reproduced, "{:?}", evidence.checks);
         }
     }
 
     #[test]
-    fn complexity_measure_finds_per_flow_disciplines() {
+    fn complexity_test_detects_disciplines_with_state_per_flow() {
         let (_, evidence) = complexity();
         let others = evidence.detail.iter().find(|(key, _)| key.starts_with("for comparison")).unwrap().1;
         assert!(others["fq_codel"].as_f64() > Some(0.0) && others["fred"].as_f64() > Some(0.0), "{others}");

@@ -1,4 +1,10 @@
-//! Statements of the RED+Tail paper about its queue model (section VI), tested on the model.
+//! Statements of the RED+Tail paper about its queue model (section VI), tested on the model. N TCP connections
+//! (sources) with windows W share a link of rate C and have round-trip times d without a queue. Their rates change
+//! every S seconds. The function f gives the queue S seconds later, without noise; f' is its derivative. q_e, with
+//! f(q_e) = q_e, is the equilibrium queue, and RTT is the round-trip time with this queue, N W/C if all d are equal.
+//! Noise is random deviations of the rates, each with the standard deviation sigma. An orbit is the sequence of queues
+//! from a start. RED+Tail has two queues. The rate of queue 1 is C1, from C1min to C1max. It depends on the length of
+//! queue 1, and on the thresholds minth_1 and maxth_1.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::queue::red_tail;
@@ -7,7 +13,7 @@ use serde_json::json;
 
 use crate::claims::{By, CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
 
-/// Number of random networks.
+/// Number of random networks that a statement is tested with.
 const TRIALS: usize = 1000;
 /// Bits per packet in the paper's example.
 const PACKET: f64 = 8000.0;
@@ -16,8 +22,8 @@ const NEAR: f64 = 1e-6;
 /// Length of an orbit in steps.
 const STEPS: usize = 10_000;
 
-/// The paper's example of Figs. 17 to 21: 6 Mbit/s, 64 ms, p = 0.014 and a buffer of 500 KB. `round_trips` is S in
-/// round-trip times at equilibrium.
+/// The paper's example of Figs. 17 to 21: 6 Mbit/s, d = 64 ms, windows of TCP at a drop probability of 0.014, and a
+/// buffer of 500 KB. `round_trips` is S/RTT.
 fn example(sources: usize, round_trips: f64) -> Loop {
     let (capacity, window) = (6e6, Loop::tcp_window(PACKET, 0.014));
     let interval_s = round_trips * sources as f64 * window / capacity;
@@ -41,15 +47,15 @@ fn verdict(checks: Vec<CheckResult>, said: serde_json::Value) -> (Verdict, Evide
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })
 }
 
-/// A check of how many of [`TRIALS`] random networks satisfy `holds`.
+/// A check that all of [`TRIALS`] random networks satisfy `holds`. `what` describes the check, `name` selects the
+/// random stream.
 fn all_networks(what: &str, name: &str, holds: impl Fn(Loop, &mut Rng) -> bool) -> CheckResult {
     let mut rng = Rng::stream(1, name);
     let held = (0..TRIALS).filter(|_| holds(network(&mut rng), &mut rng)).count();
     yes_no(what, held as f64, &format!("all {TRIALS}"), held == TRIALS)
 }
 
-/// Proposition 6.1: if S is below the printed bound, every step moves the queue closer to the equilibrium, from any
-/// queue.
+/// Proposition 6.1: if S is below the printed bound, every step from a queue q to f(q) leads closer to q_e.
 pub(crate) fn p61() -> (Verdict, Evidence) {
     let nearer = |mut one: Loop, rng: &mut Rng| {
         one.interval_s = one.contraction_bound_s() * (0.01 + 0.989 * rng.uniform());
@@ -70,8 +76,8 @@ pub(crate) fn p61() -> (Verdict, Evidence) {
     verdict(checks, said)
 }
 
-/// Proposition 6.2: if f'(q_e) >= 0, every orbit ends at q_e. The inequality in the paper's proof does not hold in
-/// every step.
+/// Proposition 6.2: if f'(q_e) >= 0, every orbit ends at q_e. The inequality in the paper's proof, |q(n+1) - q_e| <=
+/// |q(n) - q_e|, does not hold in every step.
 pub(crate) fn p62() -> (Verdict, Evidence) {
     let ends = |mut one: Loop, rng: &mut Rng| {
         let rest = one.equilibrium();
@@ -136,7 +142,8 @@ fn noise(one: &Loop, sigma: f64) -> serde_json::Value {
     json!({ "drawn": drawn, "N S^2 sigma^2": of(s * s), "N S sigma^2, as printed": of(s) })
 }
 
-/// Fig. 20: at S = 2 RTT the queue varies at least twice as much as at S = RTT ("much more chaotic").
+/// Fig. 20: with S = 2 RTT the standard deviation of the queue is at least twice that with S = RTT ("much more
+/// chaotic").
 pub(crate) fn f20() -> (Verdict, Evidence) {
     let std =
         |round_trips| example(40, round_trips).chain(128_490.0, PACKET, 0.5).map_or(f64::NAN, |d| d.std() / PACKET);
@@ -153,12 +160,12 @@ pub(crate) fn f20() -> (Verdict, Evidence) {
     verdict(checks, said)
 }
 
-/// A check whose bound or comparison is ours.
+/// The check, marked as one whose bound or comparison we chose.
 fn ours(check: CheckResult) -> CheckResult {
     CheckResult { by: By::Ours, ..check }
 }
 
-/// Eq. 1: the rate of queue 1 at length `q1`, for `bounds` (C1min, C1max) and the threshold maxth_1.
+/// Eq. 1: C1 if queue 1 has the length `q1`, for `bounds` (C1min, C1max) and the threshold maxth_1.
 pub(crate) fn eq1(q1: f64, capacity: f64, bounds: (f64, f64), max_th: f64) -> f64 {
     bounds.0.max((capacity * q1 / max_th).min(bounds.1))
 }
@@ -175,8 +182,8 @@ fn lengths() -> impl Iterator<Item = f64> {
     (1..=16_000).map(|i| 10.0 * f64::from(i))
 }
 
-/// Fig. 15: the listing of section III, as the discipline has it, gives the rate of eq. 1 at every length of
-/// queue 1.
+/// Fig. 15: the listing of section III, as the discipline `red_tail` implements it, gives the same C1 as eq. 1 at every
+/// length of queue 1.
 pub(crate) fn f15() -> (Verdict, Evidence) {
     let equal = |bounds: (f64, f64)| {
         let listing = |q1| red_tail::c1(q1, CAPACITY, bounds, (MIN_TH1, MAX_TH1));
@@ -269,7 +276,8 @@ pub(crate) fn f15b() -> (Verdict, Evidence) {
     verdict(checks, said)
 }
 
-/// Fig. 18: the graph of f intersects the 45-degree line once, at the solution q_e of eq. 9.
+/// Fig. 18: the graph of f intersects the 45-degree line once, at the solution q_e of eq. 9 (the rates of the
+/// connections add up to C).
 pub(crate) fn f18() -> (Verdict, Evidence) {
     // f(q) - q from above to below 0.
     let crossings = |one: &Loop, step: f64| {
@@ -301,7 +309,7 @@ pub(crate) fn f18() -> (Verdict, Evidence) {
     verdict(checks, json!({ "q_e in packets": { "20 flows": q_e(20), "40 flows": q_e(40) } }))
 }
 
-/// Fig. 19: the equilibrium is the same for each S.
+/// Fig. 19: the equilibrium queue q_e is the same for each S.
 pub(crate) fn f19() -> (Verdict, Evidence) {
     const STEPS_RTT: [f64; 4] = [0.5, 1.0, 1.5, 2.0];
     let mut checks = Vec::new();
@@ -319,8 +327,8 @@ pub(crate) fn f19() -> (Verdict, Evidence) {
     verdict(checks, json!({ "f'(q_e) with S = 0.5, 1, 1.5 and 2 RTT": slopes }))
 }
 
-/// The model `one`, but its N flows have the same round trip without queueing, and a random window W that is large
-/// enough for a queue. Also the round trip at equilibrium, N W/C with the link's rate C, in seconds.
+/// The model `one`, but all its connections have the same round-trip time d without a queue, and a random window W that
+/// is large enough for a queue. Also RTT in seconds.
 fn equal_delays(one: Loop, rng: &mut Rng) -> (Loop, f64) {
     let (sources, d) = (one.delays_s.len(), one.delays_s[0]);
     let window = one.capacity * d / sources as f64 * (1.01 + 4.0 * rng.uniform());
@@ -328,7 +336,8 @@ fn equal_delays(one: Loop, rng: &mut Rng) -> (Loop, f64) {
     (Loop { window, delays_s: vec![d; sources], ..one }, rtt)
 }
 
-/// Section VI-B, equal round trips: q_e = N W - d C, f'(q_e) >= 0 exactly if S <= RTT, and such an S is stable.
+/// Section VI-B, connections with equal round-trip times: q_e = N W - d C, f'(q_e) >= 0 exactly if S <= RTT, and with
+/// such an S every orbit ends at q_e.
 pub(crate) fn p62a() -> (Verdict, Evidence) {
     let solved = |one: Loop, rng: &mut Rng| {
         let (one, rtt) = equal_delays(one, rng);
@@ -364,9 +373,9 @@ pub(crate) fn p62a() -> (Verdict, Evidence) {
     )
 }
 
-/// The printed bound on S for unequal round trips, in seconds, (C/W - N (N - 1)/(q_e + D_m)^2)^-1, with queues and
-/// windows in units of `unit` bits. The value depends on the unit. We read D_m as C times the longest delay, because it is
-/// added to a queue.
+/// The printed bound on S for connections with unequal round-trip times, in seconds, (C/W - N (N - 1)/(q_e +
+/// D_m)^2)^-1, with queues and windows in units of `unit` bits. The value depends on the unit. We read D_m as C times
+/// the longest delay, because it is added to a queue.
 fn printed_mixed_s(one: &Loop, unit: f64) -> f64 {
     let sources = one.delays_s.len() as f64;
     let longest = one.capacity * one.delays_s.iter().copied().fold(0.0, f64::max);
@@ -374,8 +383,8 @@ fn printed_mixed_s(one: &Loop, unit: f64) -> f64 {
     1.0 / (one.capacity / one.window - sources * (sources - 1.0) / (sum * sum))
 }
 
-/// Section VI-B, unequal round trips: the printed bound on S is sufficient for f'(q_e) >= 0, the condition of
-/// Proposition 6.2.
+/// Section VI-B, connections with unequal round-trip times: the printed bound on S is sufficient for f'(q_e) >= 0, the
+/// condition of Proposition 6.2.
 pub(crate) fn p62b() -> (Verdict, Evidence) {
     let at = |mut one: Loop, s: f64| {
         one.interval_s = s;
@@ -410,7 +419,7 @@ pub(crate) fn p62b() -> (Verdict, Evidence) {
     verdict(checks, said)
 }
 
-/// Eq. 21: the variance of the queue over S is smallest at S = RTT.
+/// Eq. 21: the variance of Q/S, the queue divided by S, is smallest with S = RTT.
 pub(crate) fn e21() -> (Verdict, Evidence) {
     const CASES: [(usize, f64); 2] = [(20, 77_021.0), (40, 128_490.0)];
     // S with the smallest variance of Q/S. `power` is the exponent of S in the variance of the noise, N S^power sigma^2:
@@ -466,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn eq_1_and_listing_differ_below_minth_1() {
+    fn formulas_of_c1_differ_below_minth_1() {
         near(eq1(1_000.0, CAPACITY, (0.0, CAPACITY), MAX_TH1), 12_500.0);
         assert_eq!(eq1(1_000.0, CAPACITY, (25_000.0, 281_250.0), MAX_TH1), 25_000.0);
         assert_eq!(eq1(25_000.0, CAPACITY, (25_000.0, 281_250.0), MAX_TH1), 281_250.0);
@@ -475,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_delay_matches_values_by_hand() {
+    fn mean_delay_in_queue_1_matches_hand_calculation() {
         let mean = |bursts: &[(f64, u32)]| mean_delay(bursts, |q1| eq1(q1, CAPACITY, (0.0, CAPACITY), MAX_TH1));
         // 12.5 KB/s with one packet, 25 KB/s with two.
         near(mean(&[(1.0, 1)]), 0.08);
@@ -488,9 +497,10 @@ mod tests {
         near(31.0 * mean(&[(1.0, 31)]), 30.0 * thirty + 31.0 / 375.0);
     }
 
-    /// Two sources with 1 and 2 s, C = 10 bit/s and W = 12 bits: 12/2 + 12/3 = 10 with q_e = 10 bits.
+    /// Two sources with d of 1 and 2 s, C = 10 bit/s and W = 12 bits. With q_e = 10 bits their round trips are 2 and 3
+    /// s, and their rates 12/2 + 12/3 = 10 bit/s.
     #[test]
-    fn bounds_for_unequal_delays_match_hand_calculation() {
+    fn s_bounds_for_unequal_delays_match_hand_calculation() {
         let one =
             Loop { capacity: 10.0, window: 12.0, delays_s: vec![1.0, 2.0], interval_s: 1.0, buffer: f64::INFINITY };
         near(one.equilibrium(), 10.0);
@@ -502,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn variance_over_s_is_smallest_at_rtt() {
+    fn queue_divided_by_s_varies_least_at_rtt() {
         // 1/(1 - 1/4): f'(q_e) is 1/2 with S = RTT/2.
         let over = |s: f64| example(20, s).linear_std(77_021.0) / s;
         near(over(0.5) * over(0.5) / (over(1.0) * over(1.0)), 4.0 / 3.0);

@@ -1,4 +1,5 @@
-//! `forebay compare`: the results of several directories in one table, and what differs between their scenarios.
+//! `forebay compare`: the results of several directories in one table, and what differs between their scenarios. An
+//! axis is a key whose values vary between runs.
 
 use std::path::{Path, PathBuf};
 
@@ -12,29 +13,30 @@ use crate::run::compare::{self, Group};
 use crate::run::store;
 use crate::scenario::{Found, InputError};
 
-/// Name of the axis with the disciplines. There is such an axis if several directories have results of the same
-/// discipline.
+/// Name of the axis whose values are the disciplines. The comparison has this axis if several directories have results
+/// of the same discipline.
 const DISCIPLINE: &str = "discipline";
-/// Most differing keys of the scenarios that are listed.
+/// Largest number of keys that are listed as different between the scenarios.
 const MOST_KEYS: usize = 12;
-/// Most letters of a value that are shown.
+/// Largest number of letters of a key's value that are shown.
 const MOST_LETTERS: usize = 60;
 
 /// A result directory with its runs.
 struct Place {
-    /// Name in the tables.
+    /// Name of the directory in the tables.
     name: String,
     runs: Vec<RunRecord>,
-    /// The resolved scenario, as keys and values.
+    /// Keys and values of the directory's scenario, with all defaults and with the values of the axes.
     keys: Vec<(String, String)>,
 }
 
-/// The comparison, and the keys in which the scenarios differ from the first one, as lines of text.
+/// The comparison of directories, and the keys whose values differ between their scenarios.
 pub struct Compared {
-    /// The runs and their comparison. The contenders are the directories; if several directories have the same
-    /// disciplines, these are an axis.
+    /// The runs and their comparison. The directories are compared like disciplines of one scenario; if several
+    /// directories have the same disciplines, these are an axis.
     pub summary: Summary,
-    /// The keys with their values, such as `topology.bottleneck.queue: 100p in a, 50p in b`.
+    /// The differing keys with their values in each directory, such as `topology.bottleneck.queue: 100p in a, 50p in
+    /// b`.
     pub differing: Vec<String>,
 }
 
@@ -81,8 +83,9 @@ pub fn compare(dirs: &[PathBuf]) -> Result<Compared, Failure> {
     Ok(Compared { summary, differing: differing(&places) })
 }
 
-/// The runs of a directory under its name, with a value for each of `axes`. `is_shared`: the discipline becomes an
-/// axis; otherwise it follows the name.
+/// The runs of a directory, each with the directory's name and with a value for each of `axes`. With `is_shared`
+/// (several directories have the same discipline) the discipline becomes the value of an axis; otherwise it is appended
+/// to the name.
 fn named(place: &Place, axes: &[&str], is_shared: bool) -> Vec<(Axes, RunRecord)> {
     let rename = |run: &RunRecord| {
         let summary = &run.summary;
@@ -95,7 +98,7 @@ fn named(place: &Place, axes: &[&str], is_shared: bool) -> Vec<(Axes, RunRecord)
             false => format!("{}: {}", place.name, summary.contender()),
         };
         let label = name.clone() + &record::label_end(axes.words());
-        // The name counts as the discipline of the link, so that the tables take it for the contender.
+        // The name counts as the discipline of the link, so that the tables compare directories like disciplines.
         let summary = RunSummary { label, aqm: name, axes: axes.clone(), ..summary.clone() };
         (axes, RunRecord { summary, ..run.clone() })
     };
@@ -135,14 +138,16 @@ fn vary(runs: &[RunRecord]) -> Vec<(String, String)> {
     axes.into_iter().map(|(key, values)| (key, values.join(" "))).collect()
 }
 
-/// The last part of the path, if no other directory has the same one.
+/// Name of a directory in the tables: the last component of its path, or the complete path if another directory has the
+/// same last component.
 fn short_name(dir: &Path, dirs: &[PathBuf]) -> String {
     let last = |dir: &Path| dir.file_name().map(|name| name.to_string_lossy().into_owned());
     let same = dirs.iter().filter(|other| last(other) == last(dir)).count();
     last(dir).filter(|_| same == 1).unwrap_or_else(|| dir.display().to_string())
 }
 
-/// Keys and values of a table, with dotted paths. The entries of a list of tables have their names, else their numbers.
+/// Adds the keys and values of a TOML table to `out`, with dotted paths. In a path, a table of a list is its `name`, or
+/// its number if it has none.
 fn flatten(path: &str, value: &toml::Value, out: &mut Vec<(String, String)>) {
     let below = |key: &str| if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
     match value {
@@ -158,7 +163,7 @@ fn flatten(path: &str, value: &toml::Value, out: &mut Vec<(String, String)>) {
     }
 }
 
-/// A value that fits into a line.
+/// The value, cut off after [`MOST_LETTERS`] letters.
 fn shortened(value: &str) -> String {
     if value.chars().count() <= MOST_LETTERS {
         return value.to_string();
@@ -166,8 +171,8 @@ fn shortened(value: &str) -> String {
     value.chars().take(MOST_LETTERS).chain("...".chars()).collect()
 }
 
-/// The keys whose values differ between the scenarios, as lines of text. Keys of disciplines are left out: the table
-/// shows the disciplines.
+/// The keys whose values differ between the scenarios, as lines of text. Keys of disciplines are left out, because the
+/// table of results shows the disciplines.
 fn differing(places: &[Place]) -> Vec<String> {
     let mut all: Vec<&str> = Vec::new();
     for (key, _) in places.iter().flat_map(|place| &place.keys) {

@@ -1,4 +1,5 @@
-//! `forebay explain NAME`: documentation of a discipline, marker, kind of traffic or congestion control.
+//! `forebay explain NAME`: documentation of a discipline, marker, kind of traffic or congestion control. A marker is
+//! code in front of a discipline that signals congestion or colours packets.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,7 @@ pub enum Subject {
     Congestion(Named),
 }
 
-/// Finds the subject of a name.
+/// Finds what a name refers to.
 ///
 /// # Errors
 /// The name is unknown; the hint has the nearest one.
@@ -62,13 +63,14 @@ pub fn params(entry: &Entry) -> impl Iterator<Item = &'static ParamSpec> {
     entry.params.iter().chain(Common::SPECS)
 }
 
-/// Default of a parameter. A variant of a discipline may have its own defaults.
+/// Default of a parameter, as text. A discipline that is a variant of another one, with a preset of it, may have its
+/// own defaults.
 pub fn default(entry: &Entry, param: &ParamSpec) -> String {
     let spec = own::parse(entry.name).ok();
     spec.and_then(|spec| spec.get(param.name)).unwrap_or_else(param.default)
 }
 
-/// The part of the JSON document of `forebay explain --json` that depends on the kind of subject.
+/// The keys of the JSON document of `forebay explain --json` that depend on what the name refers to.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum About {
@@ -162,7 +164,7 @@ struct Probe {
 }
 
 impl Subject {
-    /// The JSON document.
+    /// The JSON document about what the name refers to.
     pub fn document(&self) -> Document {
         let about = match self {
             Self::Discipline(entry) => discipline(entry),

@@ -15,7 +15,7 @@ use crate::scenario::InputError;
 pub enum Failure {
     /// A scenario, name or path is wrong.
     Input(InputError),
-    /// A run directory cannot be used.
+    /// A directory of results cannot be used.
     Store(StoreError),
     /// A run failed.
     Run(String),
@@ -63,7 +63,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The `error` of a JSON document: always `kind` and `message`, and further keys for some errors.
+/// The `error` of a command's JSON document (`--json`): always `kind` and `message`, and further keys for some errors.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum ErrorDocument {
@@ -88,14 +88,14 @@ pub enum ErrorDocument {
 }
 
 impl ErrorDocument {
-    /// An error without a path.
+    /// An error of this kind without a path.
     pub const fn new(kind: &'static str, message: String) -> Self {
         Self::Other { kind, path: None, runs_done: None, runs_total: None, message }
     }
 }
 
 impl Failure {
-    /// Converts the error of a batch. `interrupted` returns the failure for an interrupted batch.
+    /// Converts the error of a batch of runs. `interrupted` returns the failure for an interrupted batch.
     pub fn of_batch(error: BatchError, interrupted: impl FnOnce() -> Self) -> Self {
         match error {
             BatchError::Store(error) => Self::Store(error),
@@ -113,7 +113,7 @@ impl Failure {
         }
     }
 
-    /// The `error` of the JSON document.
+    /// The `error` of the command's JSON document.
     pub fn document(&self) -> ErrorDocument {
         let message = self.to_string();
         let with = |kind, path: &PathBuf, runs_done, runs_total| {

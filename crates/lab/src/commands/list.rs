@@ -28,7 +28,7 @@ impl Named {
     }
 }
 
-/// A kind of names to list.
+/// A kind of names that `forebay list` can list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Topic {
     /// Values of `aqm = "..."`.
@@ -48,7 +48,7 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// Every topic, in the order of lists.
+    /// Every topic, in the order in which `forebay list` shows them.
     pub const ALL: [Self; 7] = [
         Self::Disciplines,
         Self::Markers,
@@ -59,7 +59,7 @@ impl Topic {
         Self::Scenarios,
     ];
 
-    /// Name of the topic.
+    /// Name of the topic on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Disciplines => "disciplines",
@@ -85,7 +85,7 @@ impl Topic {
         }
     }
 
-    /// The entries of the topic.
+    /// The names or scenario files that belong to the topic.
     pub fn entries(self) -> Entries {
         match self {
             Self::Disciplines => Entries::Names(disciplines()),
@@ -99,7 +99,7 @@ impl Topic {
     }
 }
 
-/// Entries of a topic.
+/// The names or scenario files that belong to a topic.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Entries {
@@ -126,9 +126,10 @@ pub struct Kind {
     pub name: &'static str,
     /// One-line summary.
     pub summary: &'static str,
-    /// JSON Schema.
+    /// JSON Schema of the table in a scenario file.
     pub schema: Value,
-    /// The keys of the kind except `kind`: name, whether needed, description. Needed keys come first.
+    /// The keys of its table in a scenario file, except `kind`: name, whether the key is required, description.
+    /// Required keys come first.
     pub keys: Vec<(&'static str, bool, &'static str)>,
 }
 
@@ -144,12 +145,12 @@ impl Kind {
     }
 }
 
-/// All kinds of flows.
+/// All kinds of traffic, with their keys.
 pub fn flow_kinds() -> Vec<Kind> {
     scenario::flow_kinds().iter().map(Kind::of).collect()
 }
 
-/// All kinds of traffic.
+/// Names and summaries of all kinds of traffic.
 pub fn traffic() -> Vec<Named> {
     flow_kinds().iter().map(Kind::named).collect()
 }
@@ -176,7 +177,7 @@ pub struct ScenarioFile {
     pub path: String,
     /// Its title.
     pub title: String,
-    /// Number of simulations for each seed.
+    /// Number of simulations for each seed: one for each discipline and each combination of the keys that vary.
     pub runs_per_seed: usize,
     /// Simulated seconds per simulation.
     pub duration_s: f64,

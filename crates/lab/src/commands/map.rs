@@ -1,5 +1,5 @@
-//! `forebay theory stability --map`: stability for ranges of two quantities. The quantities are the number of flows,
-//! the round-trip time and the link rate.
+//! `forebay theory stability --map`: stability of the control loop of TCP and a discipline, for ranges of two
+//! quantities. The quantities are the number of flows, the round-trip time and the link rate.
 
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::params::Value as _;
@@ -58,7 +58,7 @@ impl Side {
         }
     }
 
-    /// Name in documents.
+    /// Name of the quantity in JSON documents.
     pub const fn name(self) -> &'static str {
         match self.what {
             Scaled::Flows => "flows",
@@ -86,7 +86,7 @@ impl Side {
     }
 }
 
-/// Reads the two sides of a map, such as `flows=5..500` and `rtt=20ms..2s`; `None` without arguments.
+/// Reads the two sides of a map, such as `flows=5..500` and `rtt=20ms..2s`; `None` if `words` is empty.
 ///
 /// # Errors
 /// The arguments are not two different sides.
@@ -141,12 +141,12 @@ struct Layers {
     p_rest: Layer<f64>,
 }
 
-/// The map of one discipline.
+/// The stability map of one discipline.
 pub struct Drawn {
     /// Label of the discipline, with the values of the scenario's keys that vary.
     pub label: String,
     aqm: String,
-    /// Results of the loops, in rows from bottom to top.
+    /// Results of the control loop at each point of the map, in rows from bottom to top.
     pub cells: Vec<Vec<Option<Cell>>>,
 }
 
@@ -186,8 +186,8 @@ impl Maps {
     }
 }
 
-/// Computes a map for every case and every discipline that the model knows, with `points` per side. `file` is
-/// used in messages.
+/// Computes a map for every case (combination of the values of `[vary]`) and every discipline that the model knows,
+/// with `points` values per side. `file` is the scenario file, named in messages.
 ///
 /// # Errors
 /// The models cannot use the scenario, or know none of its disciplines.

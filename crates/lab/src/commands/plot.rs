@@ -11,19 +11,19 @@ use crate::report::Plottable;
 use crate::results::meta::Meta;
 use crate::scenario::{Found, InputError};
 
-/// The JSON document of `forebay plot --json` without a figure.
+/// The JSON document of `forebay plot --json` without `--figure`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document {
     /// Format version, 1.
     pub version: u32,
-    /// The figures.
+    /// The figures that can be written.
     pub figures: Vec<Named>,
 }
 
-/// A figure of a directory.
+/// A figure of a result directory.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
-    /// Its name, for `--figure`.
+    /// Name of the figure, for `--figure`.
     pub name: String,
     /// Its title.
     pub title: String,
@@ -41,7 +41,7 @@ pub struct Size {
 /// Width of a column of a two-column paper, 3.5 inches.
 pub const COLUMN: f64 = 252.0;
 
-/// The figures of the report of a directory.
+/// The figures that the report of a result directory has.
 ///
 /// # Errors
 /// The directory has no results, or its files are damaged.
@@ -50,7 +50,7 @@ pub fn list(dir: &Path) -> Result<Document, Failure> {
     Ok(Document { version: 1, figures: figures(dir)?.into_iter().map(named).collect() })
 }
 
-/// The SVG picture of a figure. `name`: its name, or a beginning that no other name has.
+/// The SVG picture of a figure. `name` is the figure's name, or letters with which no other name begins.
 ///
 /// # Errors
 /// The directory has no results or no such figure, or its files are damaged.

@@ -20,13 +20,13 @@ use crate::readings::space::Reading;
 use crate::readings::summary::{self, Confirmed, ReadingsSummary};
 use crate::run::plan::engine;
 
-/// First seed with which the best readings are confirmed. The search uses smaller seeds.
+/// First of the seeds with which the best readings are simulated again, to confirm them. The search uses smaller seeds.
 const FRESH: u64 = 1001;
 
-/// File of the log in the output directory.
+/// Name of the log file in the output directory. The log has the results of each tried reading.
 const LOG: &str = "readings.jsonl";
 
-/// Arguments of a search.
+/// Arguments of a search of readings.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// Name of the paper.
@@ -123,12 +123,13 @@ impl Shared {
         Ok(Self { paper, bench, seeds, about })
     }
 
-    /// Identifies program, files of the paper and seeds: results of others are refused.
+    /// Identifies the build of the program, the files of the paper and the number of seeds. Results with another
+    /// identification are refused.
     pub fn about(&self) -> &str {
         &self.about
     }
 
-    /// Simulated seconds of a reading.
+    /// Simulated seconds that the runs of one reading take.
     ///
     /// # Errors
     /// A scenario is invalid.
@@ -136,7 +137,7 @@ impl Shared {
         Ok(self.bench.simulated_s().map_err(Failure::Run)? * self.seeds as f64)
     }
 
-    /// The readings that have to be simulated next, each as a JSON object of values by dimension, and the number of
+    /// The readings that have to be simulated next, each as a JSON object of values by setting, and the number of
     /// readings whose results the log in `dir` has.
     ///
     /// # Errors
@@ -155,8 +156,7 @@ impl Shared {
 
     /// Simulates a reading. Returns the line of the log with its results.
     ///
-    /// # Errors
-    /// It is not a reading of this paper.
+    /// # Errors `reading` is not a reading of this paper.
     pub fn score(&self, reading: &str) -> Result<String, Failure> {
         let bad = || Failure::Run(format!("{}: not a reading: {reading}", self.paper.name));
         let words: BTreeMap<String, String> = serde_json::from_str(reading).map_err(|_| bad())?;
@@ -194,7 +194,7 @@ pub fn directory(paper: &str) -> PathBuf {
     Path::new("runs").join(format!("readings-{}", paper.to_lowercase()))
 }
 
-/// Identifies what the results depend on: program, files of the paper, seeds.
+/// Identifies what the results depend on: the build of the program, the files of the paper and the number of seeds.
 fn about(paper: &Paper, files: &str, seeds: u64, engine: &str) -> String {
     format!("{} {files}, {seeds} seeds, forebay {engine}", paper.name)
 }

@@ -1,4 +1,4 @@
-//! `forebay report`: builds the page of a result directory again from its data.
+//! `forebay report`: builds the report of a result directory, the page `report.html`, again from the data there.
 
 use std::path::{Path, PathBuf};
 
@@ -16,11 +16,11 @@ use crate::scenario::{Found, InputError};
 pub struct Document {
     /// Format version, 1.
     pub version: u32,
-    /// Path of the page.
+    /// Path of the page that was built: `report.html`, or `index.html` for a directory of several papers.
     pub report: String,
 }
 
-/// Builds the page of a directory.
+/// Builds the report of a result directory.
 ///
 /// # Errors
 /// The directory has no results, is locked by another writer, or its files are damaged.
@@ -30,7 +30,7 @@ pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
     Ok(Document { version: 1, report: path.display().to_string() })
 }
 
-/// Checks that `dir` has results, for this `command`.
+/// Checks that `dir` has results. The error names `command`, which needs them.
 pub(super) fn expect_results(dir: &Path, command: &str) -> Result<(), Failure> {
     let complaint = |what: &str| {
         let error =
@@ -46,7 +46,7 @@ pub(super) fn expect_results(dir: &Path, command: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Builds `report.html` of an open directory and returns its path.
+/// Builds `report.html` in the directory of `store` and returns the page's path.
 ///
 /// # Errors
 /// The directory is not locked, or its files are damaged.
@@ -55,7 +55,8 @@ pub fn write(store: &Store) -> Result<PathBuf, Failure> {
     of(lock)
 }
 
-/// Builds the page of a run or of one paper in its locked directory. Does not wait for locks of other directories.
+/// Builds `report.html` of a scenario or of one paper in its locked directory. Does not wait for locks of other
+/// directories.
 ///
 /// # Errors
 /// Files of the directory are damaged.

@@ -22,7 +22,7 @@ use crate::scenario::{Found, InputError};
 pub struct Asked<'a> {
     /// Papers or ids of claims; empty means all papers.
     pub names: &'a [String],
-    /// Effort level.
+    /// Level of effort, which sets the number of seeds: `--quick`, normal or `--full`.
     pub level: Level,
     /// Output directory; several papers get a folder each.
     pub output: Option<&'a Path>,
@@ -30,7 +30,8 @@ pub struct Asked<'a> {
     pub jobs: Option<u16>,
 }
 
-/// Label of a page, its directory, and the page's path or the reason why the page could not be written.
+/// Label of a page (a report, or the overview of several papers), its directory, and the page's path or the reason why
+/// the page could not be written.
 pub type Place = (&'static str, PathBuf, Result<PathBuf, Failure>);
 
 /// Results of a reproduction.
@@ -41,7 +42,8 @@ pub struct Reproduced {
     pub places: Vec<Place>,
 }
 
-/// Reproduces papers. Each paper has its own directory; several papers also get an index page.
+/// Reproduces papers. Each paper has its own directory; several papers also get an index page, an overview of their
+/// claims.
 ///
 /// # Errors
 /// A name is unknown, results cannot be stored, or the command was interrupted.
@@ -68,7 +70,7 @@ pub fn reproduce(asked: &Asked<'_>, host: &Host<'_>) -> Result<Reproduced, Failu
         claims.extend(found);
         places.push(("report", dir.clone(), report::of(&lock)));
         drop(lock);
-        // Index of what is finished so far, in case later papers fail. An error is reported by the last call.
+        // Index of the papers that are finished so far, in case later papers fail. The last call reports an error.
         let _ = index.as_ref().map(|index| index.build(host));
     }
     if let Some(index) = &index {
@@ -77,7 +79,7 @@ pub fn reproduce(asked: &Asked<'_>, host: &Host<'_>) -> Result<Reproduced, Failu
     Ok(Reproduced { claims, places })
 }
 
-/// The index page of several papers.
+/// The index page: an overview of the claims of several papers.
 struct Index {
     dir: PathBuf,
     level: Level,
@@ -90,8 +92,8 @@ impl Index {
         Self { dir: asked.output.map_or_else(usual, Path::to_path_buf), level: asked.level }
     }
 
-    /// Records the directories of the papers. With `-o` they are inside the index directory; without `-o` they are next
-    /// to it.
+    /// Records in the directory of the index page where the results of the papers are. With `-o` they are inside this
+    /// directory; without `-o` they are next to it.
     fn record<'a>(&self, host: &Host<'_>, papers: impl Iterator<Item = (&'a str, &'a Path)>) -> Result<(), Failure> {
         let folder = |dir: &Path| match dir.strip_prefix(&self.dir) {
             Ok(inside) => inside.display().to_string(),
@@ -106,7 +108,7 @@ impl Index {
     }
 }
 
-/// Suffix of the name of an output directory for this effort level.
+/// Suffix of the name of an output directory for this level of effort.
 const fn suffix(level: Level) -> &'static str {
     match level {
         Level::Quick => "-quick",
@@ -139,7 +141,8 @@ fn chosen(names: &[String]) -> Result<Vec<(&'static Paper, Vec<String>)>, InputE
     Ok(chosen)
 }
 
-/// Directory for the results of a paper: as requested, or named after its content.
+/// Directory for the results of a paper: that of `-o`, or one below `runs` with the names of the paper, the selected
+/// claims and the level in its name.
 fn place(asked: &Asked<'_>, paper: &Paper, ids: &[String], several: bool) -> PathBuf {
     if let Some(dir) = asked.output {
         return if several { dir.join(paper.name) } else { dir.to_path_buf() };

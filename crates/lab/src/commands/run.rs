@@ -26,7 +26,7 @@ pub struct Batch<'a> {
     pub file: &'a Path,
     /// The first seed.
     pub seed: u64,
-    /// Number of seeds per discipline and case.
+    /// Number of seeds for each discipline and each combination of the values that the scenario varies.
     pub runs: u64,
     /// Output directory; default `runs/<file>-<hash of the resolved scenario>`.
     pub output: Option<&'a Path>,
@@ -47,10 +47,10 @@ pub fn pool(jobs: Option<u16>) -> Result<ThreadPool, Failure> {
 }
 
 impl Batch<'_> {
-    /// The plan of all runs of these cases; fails before anything is written.
+    /// The plan of all runs of these cases (combinations of the values that the scenario varies). Fails before anything
+    /// is written.
     ///
-    /// # Errors
-    /// A network cannot run, or there are too many runs.
+    /// # Errors The network of a scenario cannot be simulated, or there are too many runs.
     pub fn plan(&self, cases: Vec<Case>) -> Result<Plan, Failure> {
         self.check_number(&cases)?;
         let plan = Plan::new(cases, self.seed, self.runs);
@@ -63,7 +63,7 @@ impl Batch<'_> {
         self.file.display().to_string()
     }
 
-    /// Refuses seeds that are too large, and too many runs.
+    /// Refuses a seed above [`LARGEST_SEED`], and more than [`MOST_RUNS`] runs.
     fn check_number(&self, cases: &[Case]) -> Result<(), InputError> {
         let largest = LARGEST_SEED - (self.runs - 1);
         if self.seed > largest {
@@ -105,10 +105,9 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Refuses runs that take more memory or time than the budget, unless `force` is set.
+    /// Refuses runs that take more than half of the memory or more than a day, unless `force` is set.
     ///
-    /// # Errors
-    /// The estimate exceeds the budget.
+    /// # Errors The estimated memory or time exceeds this limit.
     pub fn afford(
         &self,
         plan: &Plan,
@@ -126,7 +125,7 @@ impl Batch<'_> {
         Err(InputError::new(self.name(), "", Found::thing(excess.runs), excess.most).hint(hint))
     }
 
-    /// Opens the output directory; waits while another writer has locked it, unless stopped.
+    /// Opens the output directory. Waits while another process has locked it, until the command is stopped.
     ///
     /// # Errors
     /// The directory contains other results or files, or cannot be written.
@@ -134,11 +133,10 @@ impl Batch<'_> {
         Ok(host.waiting(|wait| Store::open(&self.directory(plan), plan, host.origin, wait))?)
     }
 
-    /// Runs a plan, except for runs that are stored already. Returns the summary and the directory, still
-    /// locked.
+    /// Runs a plan, except for runs that are stored already. Returns the summary of all runs and the output directory,
+    /// still locked.
     ///
-    /// # Errors
-    /// The runs exceed the budget, cannot be stored, or were interrupted.
+    /// # Errors The runs take too much memory or time, cannot be stored, or were interrupted.
     pub fn results(&self, plan: &Plan, host: &Host<'_>) -> Result<(Summary, Store), Failure> {
         self.check_place(plan)?;
         let pool = pool(self.jobs)?;
@@ -150,7 +148,7 @@ impl Batch<'_> {
     }
 }
 
-/// Runs the jobs of `plan` whose results are not stored yet, and writes the summary.
+/// Simulates the runs of `plan` whose results are not stored yet, and writes the summary of all runs.
 ///
 /// # Errors
 /// A run fails, cannot be stored, or was interrupted.
@@ -172,7 +170,7 @@ pub fn simulate(plan: &Plan, store: &Store, pool: &ThreadPool, host: &Host<'_>) 
     })
 }
 
-/// Sends a note with the number and the length of the runs; `known` of them are stored already.
+/// Sends a message for users with the number and the length of the runs; `known` of them are stored already.
 fn announce(plan: &Plan, known: usize, host: &Host<'_>) {
     let all = plan.jobs().len();
     let each = plan.simulated_s() / all.max(1) as f64;
@@ -184,7 +182,7 @@ fn announce(plan: &Plan, known: usize, host: &Host<'_>) {
     host.note(&format!("{}: {} of {} s{known}", plan.title(), count(all, "run"), short(each)));
 }
 
-/// `1 run`, `2 runs`.
+/// A number with its noun, singular or plural: `1 run`, `2 runs`.
 fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

@@ -1,5 +1,6 @@
 //! `forebay theory`: what models say about a scenario, without simulation. The disciplines that a scenario compares are
-//! its contenders; its axes are the keys that vary. The loop is TCP with a discipline at one link.
+//! its contenders; its axes are the keys that vary. The loop is the control loop of TCP with a discipline at one link;
+//! a loop model is a model of it.
 
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::units::Link;
@@ -23,17 +24,18 @@ pub enum Asked<'a> {
     },
     /// Trajectory of the nonlinear loop.
     Fluid,
-    /// Queue distribution of the Markov chain at one signal probability.
+    /// Distribution of the queue at one fixed signal probability of the discipline, from a Markov chain of queue
+    /// lengths.
     Markov {
         /// Parameters of the chain.
         ask: &'a Ask,
-        /// The probability as given.
+        /// The signal probability as the caller wrote it.
         p: Option<&'a str>,
     },
 }
 
 impl Asked<'_> {
-    /// Name of the topic.
+    /// Name of the model on the command line and in documents.
     const fn topic(self) -> &'static str {
         match self {
             Self::Stability { .. } => "stability",
@@ -42,7 +44,8 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether the model has a result for some of the disciplines that enforce class shares of the link.
+    /// Whether the model has a result for some of the disciplines that give each class of traffic its share of the
+    /// link.
     const fn knows_shares(self) -> bool {
         matches!(self, Self::Stability { .. })
     }
@@ -90,7 +93,7 @@ pub struct Row {
     pub link: Link,
 }
 
-/// An answer, or why there is none.
+/// Answer of a model, or why there is none.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
@@ -98,30 +101,31 @@ pub enum Answer {
     Stability(Margins),
     /// Answer of the nonlinear loop.
     Fluid(Course),
-    /// Answer of the Markov chain.
+    /// Answer of the Markov chain of queue lengths.
     Markov(Box<Markov>),
     /// The model has no answer.
     None(Silence),
 }
 
-/// Equilibrium and stability margins.
+/// Equilibrium and stability margins of a loop.
 #[derive(Clone, Debug, Serialize)]
 pub struct Margins {
     /// Equilibrium and margins of the scenario as written.
     #[serde(flatten)]
     pub here: Stability,
-    /// Stability limits, if requested.
+    /// Values at which the loop becomes unstable or stable, if requested.
     #[serde(flatten)]
     pub critical: Option<Critical>,
 }
 
-/// Values at which the loop becomes unstable or stable; `None` where there is none.
+/// Values of three quantities, each varied alone, at which the loop becomes unstable or stable; `None` where there is
+/// none.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Critical {
     /// Number of flows.
     #[serde(rename = "critical_flows")]
     pub flows: Option<f64>,
-    /// Factor on the base round-trip times.
+    /// Factor on the round-trip times without queueing.
     #[serde(rename = "critical_base_rtt_factor")]
     pub base_rtt_factor: Option<f64>,
     /// Rate of the link in Mbit/s.
@@ -129,21 +133,21 @@ pub struct Critical {
     pub rate_mbps: Option<f64>,
 }
 
-/// Why there is no answer, for documents and callers.
+/// Why a model has no answer, for JSON documents and for callers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Silence {
     no_answer: String,
-    /// The reason for callers.
+    /// The reason as a type, for callers.
     #[serde(skip)]
     pub why: Why,
 }
 
-/// The reason for no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Debug)]
 pub enum Why {
     /// The model has no answer.
     Model(NoAnswer),
-    /// An input is missing or unusable. The flag is true if the discipline has no model.
+    /// An input is missing or unusable. The `bool` is true if the discipline has no model.
     Input(InputError, bool),
 }
 
@@ -175,7 +179,7 @@ impl Row {
         format!("{}{axes}", self.label)
     }
 
-    /// The reason, if there is no answer.
+    /// The reason why there is no answer; `None` if there is one.
     pub const fn why(&self) -> Option<&Why> {
         match &self.answer {
             Answer::None(silence) => Some(&silence.why),
@@ -190,12 +194,13 @@ pub fn label(case: &Case, compared: &str) -> String {
     format!("{compared}{axes}")
 }
 
-/// The error with the name of the file.
+/// The error, with the name of the scenario file as its place.
 pub fn in_file(file: &str, error: &InputError) -> InputError {
     InputError::new(file, error.key.clone(), error.found.clone(), error.accepts.clone())
 }
 
-/// Answers for every combination of values of the axes and every contender. `file` is used in messages.
+/// Answers for every combination of values of the axes and every contender. `file` is the scenario file, named in
+/// messages.
 ///
 /// # Errors
 /// The models cannot use the scenario, or have no answer for any row.
@@ -296,17 +301,17 @@ pub fn ask(p: Option<&str>, sigma: Option<&str>, step: Option<&str>) -> Result<A
     Ok(ask)
 }
 
-/// Stationary queue for one combination of values of the axes.
+/// Stationary distribution of the queue for one combination of values of the axes.
 #[derive(Clone, Debug, Serialize)]
 pub struct InTheLongRun {
-    /// Answer of the model.
+    /// Result of the model.
     #[serde(flatten)]
     pub model: mmpp::Model,
     /// Values of the axes.
     pub axes: Axes,
 }
 
-/// The stationary queue for every combination of values of the axes. `file` is used in messages.
+/// The stationary queue for every combination of values of the axes. `file` is the scenario file, named in messages.
 ///
 /// # Errors
 /// The model cannot use the scenario.

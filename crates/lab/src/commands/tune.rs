@@ -21,21 +21,22 @@ use crate::theory::setting::{self, Setting};
 use crate::theory::stability;
 use crate::theory::tune::{self, Aim, Figure, NotTuned, Tuned, Unit};
 
-/// An aim, evaluated at one combination of the axes.
+/// An aim, evaluated at one combination of values of the axes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The aim as written.
     pub aim: String,
     /// Values of the axes.
     pub axes: Axes,
-    /// Unit of the values.
+    /// Unit of the two values `model` and `simulated`.
     pub unit: &'static str,
-    /// Value in the model. `None` if it is unlimited, or for the phase margin of several loops together.
+    /// Value of the bounded quantity in the model. `None` if it is infinite, or for the phase margin of several control
+    /// loops together.
     pub model: Option<f64>,
-    /// Value in the simulation, if it can be measured.
+    /// Value of this quantity in the simulation, if it can be measured there.
     pub simulated: Option<Interval>,
-    /// Whether the simulation meets the aim. `None` if it cannot be measured, or the interval contains the
-    /// bound.
+    /// Whether the simulation meets the aim. `None` if the quantity cannot be measured, or its confidence interval
+    /// contains the bound.
     pub holds: Option<bool>,
 }
 
@@ -48,11 +49,11 @@ pub struct Document {
     pub aqm: String,
     /// The discipline in canonical form, with all parameters.
     pub canonical: String,
-    /// Number of model evaluations.
+    /// Number of models that were evaluated during the search.
     pub loops: usize,
-    /// The aims at each combination of the axes.
+    /// The aims at each combination of values of the axes.
     pub aims: Vec<Row>,
-    /// Comparison of tuned and given parameters.
+    /// Comparison of the simulated runs with tuned and with given parameters.
     pub compare: Comparison,
     /// Directory of the runs.
     pub results: PathBuf,
@@ -64,7 +65,7 @@ pub struct Outcome {
     pub document: Document,
     /// Summary of the runs.
     pub summary: Summary,
-    /// Path of the page.
+    /// Path of `report.html`.
     pub report: PathBuf,
 }
 
@@ -79,8 +80,8 @@ pub fn aims(words: &[String]) -> Result<Vec<Aim>, InputError> {
     words.iter().map(read).collect()
 }
 
-/// Finds parameters, runs both the tuned and the given discipline, and compares them. `given` is the discipline to
-/// tune, in the syntax of `--aqm`; `cases` were read with it.
+/// Finds parameters, simulates both the tuned and the given discipline, and compares them. `given` is the discipline to
+/// tune, in the syntax of `--aqm`. `cases` are the combinations of values of the axes, with `given` as the discipline.
 ///
 /// # Errors
 /// The model cannot meet the aims, or the runs fail.
@@ -113,8 +114,8 @@ pub fn tune(batch: &Batch<'_>, cases: &[Case], given: &str, aims: &[Aim], host: 
     Ok(Outcome { document, summary, report })
 }
 
-/// The case (values of the axes) with the tuned discipline as the first that it compares. A discipline with the same
-/// label is removed.
+/// The scenario of `case` (a combination of values of the axes) with the tuned discipline as the first that it
+/// compares. A given discipline with the same label is removed.
 fn beside(mut case: Case, tuned: &Contender) -> Case {
     let compare = &mut case.scenario.compare;
     compare.retain(|given| given.label != tuned.label);
@@ -122,8 +123,8 @@ fn beside(mut case: Case, tuned: &Contender) -> Case {
     case
 }
 
-/// The discipline from which the search starts: `given`, plus `preset=tuned` (its design rule) if it has this preset
-/// and `given` has no preset.
+/// The discipline from which the search starts: `given`, plus `preset=tuned` (parameters by the discipline's design
+/// rule) if it has this preset and `given` names none.
 fn begun(given: &str, spec: &Spec) -> String {
     let rule = spec.entry().presets.iter().any(|preset| preset.name == "tuned");
     match given.trim().split_once(char::is_whitespace) {
@@ -144,7 +145,7 @@ fn nothing(given: &str, why: &NotTuned, setting: &Setting) -> InputError {
     InputError::new("--aqm", given, Found::thing(found.to_string()), accepts)
 }
 
-/// The error if the search finds no parameters that meet the aims. It has the best ones found.
+/// The error if the search finds no parameters that meet the aims. It names the best parameters found.
 fn unmet(tuned: &Tuned, aims: &[Aim], settings: &[Setting]) -> InputError {
     let worst = |aim: &Aim| {
         let figures: Vec<Option<f64>> =
@@ -196,7 +197,7 @@ fn rows(tuned: &Tuned, aims: &[Aim], cases: &[Case], settings: &[Setting], compa
     rows
 }
 
-/// Whether the aim is met. `None` if the interval contains the bound.
+/// Whether the measured value meets the aim. `None` if its confidence interval contains the bound.
 fn holds(aim: &Aim, found: &Interval) -> Option<bool> {
     let (low, high, bound) = (found.lo(), found.hi(), aim.bound);
     let (all, none) = if aim.at_least { (low >= bound, high < bound) } else { (high <= bound, low > bound) };

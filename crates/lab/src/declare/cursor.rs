@@ -15,7 +15,7 @@ use crate::input::{Found, InputError, did_you_mean, no_such_word};
 pub(crate) struct Setting<'a> {
     /// Default title of the scenario.
     pub(crate) title: &'a str,
-    /// The scenario's packet in bytes.
+    /// Size of the scenario's packets in bytes.
     pub(crate) packet: u32,
     /// The link whose values are the defaults; for a reverse direction it is the forward direction.
     pub(crate) like: Option<&'a Lane>,
@@ -39,11 +39,11 @@ pub(crate) trait Form {
     fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<Self::Value, InputError>;
     /// The value in canonical form, as TOML.
     fn show(&self, value: &Self::Value) -> String;
-    /// Writes `key`. Tables with headers of their own override it.
+    /// Appends `key` and its value to `out`. Tables with a `[header]` override it.
     fn write(&self, out: &mut Text, key: &str, value: &Self::Value) {
         out.set(key, self.show(value));
     }
-    /// What is accepted; shown after "expected " if the key at `path` of `table` is missing.
+    /// What is accepted; the error for a missing key at `path` of `table` shows it after "expected ".
     fn accepts(&self, _table: &Table<'_>, _path: &str) -> String {
         String::new()
     }
@@ -213,7 +213,7 @@ pub(crate) fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// A text.
+/// Reads a text.
 pub(crate) fn text<'a>(node: &'a Node, path: &str) -> Result<&'a str, InputError> {
     node.text().ok_or_else(|| {
         let hint = node.scalar().map(|words| format!("write \"{words}\", in quotes"));
@@ -221,13 +221,14 @@ pub(crate) fn text<'a>(node: &'a Node, path: &str) -> Result<&'a str, InputError
     })
 }
 
-/// A name in results: text without line breaks and other control characters, which could control a terminal.
+/// Reads a name that results show: text without line breaks and other control characters, which could control a
+/// terminal.
 pub(crate) fn name<'a>(node: &'a Node, path: &str) -> Result<&'a str, InputError> {
     let text = text(node, path)?;
     if text.contains(char::is_control) { Err(node.error(path, NO_CONTROL)) } else { Ok(text) }
 }
 
-/// A whole number in `range`.
+/// Reads a whole number in `range`.
 pub(crate) fn whole(node: &Node, path: &str, range: RangeInclusive<u32>) -> Result<u32, InputError> {
     let number = match node.value {
         Value::Integer(n) => u32::try_from(n).ok().filter(|n| range.contains(n)),

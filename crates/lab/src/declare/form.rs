@@ -161,14 +161,14 @@ impl<T: Copy + PartialEq> Form for Words<T> {
     }
 }
 
-/// A table under a header of its own.
+/// A table under a separate `[header]`.
 pub(crate) struct Section<T> {
     /// Description of the table, for the error if it is missing.
     accepts: &'static str,
     keys: PhantomData<T>,
 }
 
-/// A table under a header of its own. `accepts` describes the table in the error if it is missing.
+/// A table under a separate `[header]`. `accepts` describes the table in the error if it is missing.
 pub(crate) const fn section<T>(accepts: &'static str) -> Section<T> {
     Section { accepts, keys: PhantomData }
 }
@@ -232,12 +232,12 @@ impl<T: Keys> Form for Sections<T> {
     }
 }
 
-/// A value with custom functions.
+/// A value that the functions in these fields describe, read and write.
 pub(crate) struct Custom<T> {
     pub(crate) schema: fn() -> Json,
     pub(crate) read: fn(&Table<'_>, &Node, &str) -> Result<T, InputError>,
     pub(crate) show: fn(&T) -> String,
-    /// What is accepted; shown after "expected " if the key is missing.
+    /// What is accepted; the error for a missing key shows it after "expected ".
     pub(crate) accepts: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! Declarations of tables. One declaration gives the struct, its defaults, reader, canonical writer and JSON
-//! Schema; the reference page is made from the schema.
+//! Declarations of the tables of scenario files. One declaration gives the struct, its defaults, its reader, the writer
+//! of its canonical text, and its JSON Schema, from which the reference page `docs/scenario.md` is made.
 
 mod cursor;
 mod form;
@@ -80,7 +80,7 @@ pub(crate) fn table_of<T: Keys>(doc: &str) -> Json {
     schema::table(doc, None, &T::keys())
 }
 
-/// The keys as an inline table.
+/// The keys and their values as an inline TOML table.
 pub(crate) fn inline<T: Keys>(keys: &T) -> String {
     let mut out = Text::default();
     keys.write(&mut out);
@@ -94,11 +94,12 @@ pub(crate) fn inline<T: Keys>(keys: &T) -> String {
 /// key: Type = FORM;                     required
 /// key: Type = FORM, or DEFAULT;         optional with a default
 /// key: Type = FORM, or_else |table| ..; optional with a default that depends on the table
-/// key: Type = FORM, or_like |link| ..;  default from the link `Setting::like`, required if there is none
+/// key: Type = FORM, or_like |link| ..;  default from the link `Setting::like` (for a reverse direction the forward
+///                                       direction), required if there is none
 /// key: Option<Type> = FORM, optional;   `None` if missing, and then not written
 /// field as "key": ...                   the key differs from the field
 /// ..field: Type;                        the keys of another declaration
-/// + KEY;                                a `Key` read by another row or by `finish`
+/// + KEY;                                a `Key` that another row or the function `finish` reads
 /// - field: Type = reader;               read by a function from the table, written elsewhere
 /// ```
 ///
@@ -222,12 +223,13 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// Calls a condition. It exists for type inference: the closure in a row receives the type of its argument.
+/// Calls the condition of a row of `table!`. It exists for type inference: the closure gets the type of its argument.
 pub(crate) fn holds<T>(it: &T, condition: impl Fn(&T) -> bool) -> bool {
     condition(it)
 }
 
-/// Calls a default that depends on the table. It exists for type inference, like [`holds`].
+/// Calls the function of a row of `table!` that computes a default from the table. It exists for type inference, like
+/// [`holds`].
 pub(crate) fn of_table<T>(
     table: &Table<'_>,
     default: impl Fn(&Table<'_>) -> Result<T, InputError>,
@@ -235,7 +237,8 @@ pub(crate) fn of_table<T>(
     default(table)
 }
 
-/// The value of `key` if given, else that of the link [`Setting::like`]. It is an error if there is neither.
+/// The value of `key` if given, else that of the link [`Setting::like`], whose values are the defaults. It is an error
+/// if there is neither.
 pub(crate) fn of_like<F: Form>(
     table: &Table<'_>,
     key: &'static str,

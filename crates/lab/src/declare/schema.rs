@@ -84,7 +84,8 @@ pub(crate) fn one_of(mut tables: Vec<Json>) -> Json {
     if tables.len() == 1 { tables.remove(0) } else { json!({ "oneOf": tables }) }
 }
 
-/// A text with an axis name in braces. A value of the axis replaces the braces, so that any value may result.
+/// A text with a name from `[vary]` in braces. The values of this name replace the braces, so that any value may
+/// result.
 fn placeholder() -> Json {
     json!({ "type": "string", "pattern": "\\{[A-Za-z0-9_-]+\\}" })
 }

@@ -1,4 +1,5 @@
-//! Forms shared by several tables: bounded quantities, time ranges, windows, disciplines.
+//! How values that several tables of scenario files have are read and written: bounded quantities, time ranges, active
+//! windows, disciplines.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;
@@ -112,8 +113,8 @@ fn per_second(words: &str) -> Parsed<f64> {
     if sound { Ok(number) } else { Err(bad().hint("at most 1e6/s")) }
 }
 
-/// Name of a group or link. It may not consist of digits alone, because names are parts of paths and a number in a path
-/// is an index.
+/// Name of a group of flows or of a link. It may not consist of digits alone, because names are parts of paths and a
+/// number in a path is an index.
 pub(crate) const NAME: Custom<String> = Custom {
     schema: schema::text,
     read: |_, node, path| {

@@ -1,5 +1,6 @@
-//! The lock of a run directory. It admits one writer at a time among all threads, processes, containers and hosts, if
-//! the file system supports locks. The operating system releases the lock when the owner's process ends for any reason.
+//! The lock of a run directory (a directory of results of runs). It admits one writer at a time among all threads,
+//! processes, containers and hosts, if the file system supports locks. The operating system releases the lock when the
+//! owner's process ends for any reason.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};

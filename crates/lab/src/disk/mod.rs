@@ -1,4 +1,5 @@
-//! Files of a run directory. Writes are atomic and durable; only regular files are read.
+//! Files of a run directory (a directory of results of runs). Writes are atomic and durable; only regular files are
+//! read.
 
 pub mod lock;
 pub(crate) mod store_error;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// A writer of a directory, from its lock file.
+/// The process that writes into a directory of results, as the lock file of the directory identifies it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Owner {
     /// Process id as seen by the writer itself; in a container, that of the container's PID namespace.
@@ -41,7 +41,7 @@ impl std::fmt::Display for Owner {
 /// Why a directory of results could not be used.
 #[derive(Debug)]
 pub enum StoreError {
-    /// It has content that must not be mixed or overwritten.
+    /// The directory has content that must not be mixed with these results or overwritten.
     Foreign {
         /// The directory.
         dir: PathBuf,

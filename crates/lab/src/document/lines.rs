@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-/// Accepted form of names and of axis values, for error messages.
+/// Accepted form of names, and of values in `[vary]`, for error messages.
 pub(crate) const NO_CONTROL: &str = "a text without line breaks and other control characters";
 
 /// A table under construction: its lines, then the tables in it.
@@ -48,7 +48,8 @@ impl Text {
         self.line(&format!("{key} = {value}"));
     }
 
-    /// Appends lines `key = value`: first those in `first`, in that order, then the others in their order.
+    /// Appends the lines `key = value` of `keys`: first those whose key is in `first`, in the order of `first`, then
+    /// the others in their order.
     pub(crate) fn ordered(&mut self, keys: &Self, first: &[&str]) {
         let mut lines: Vec<&str> = keys.lines.lines().collect();
         let place = |line: &str| first.iter().position(|key| line.split(' ').next() == Some(key));

@@ -37,8 +37,8 @@ pub(crate) fn covers(path: &[String], deeper: &[String]) -> bool {
     path.len() <= deeper.len() && path.iter().zip(deeper).all(meet)
 }
 
-/// The value at `segment` of `node`, which is the value of the key `of`. Creates it if it is missing; `rest` is the path
-/// below it.
+/// The value at `segment` of `node`, which is the value of the key `of`. Creates it if it is missing; `rest` is the
+/// path below it.
 fn step<'a>(
     node: &'a mut Node,
     of: &str,
@@ -83,7 +83,8 @@ fn step<'a>(
 /// Keys whose value is a text or a number, or a table.
 const VALUE_OR_TABLE: [&str; 6] = ["lifetime", "loss", "rtt", "size", "start", "think"];
 
-/// What is created before the path `rest` is set in it: a list if the path begins with the number of its first item.
+/// The empty list or table that is created so that the path `rest` can be set in it: a list if the path begins with the
+/// number of a first item.
 fn empty(rest: Option<&str>) -> Value {
     let first = rest.and_then(|rest| rest.split('.').next());
     if first.is_some_and(|first| first.trim() == "0") { Value::List(Vec::new()) } else { Value::Table(Vec::new()) }
@@ -124,8 +125,8 @@ fn no_item(names: &[Option<String>], segment: &str, place: &Place, key: &str) ->
 }
 
 /// Name of each table in the list of the key `of`: its `name`, or else the default. The default is `b1`, `b2` ... for
-/// bottlenecks, `FROM-TO` for the links of a graph, and else the kind. Repeated kinds get a number: `ftp`, `ftp-2`,
-/// `ftp-3`.
+/// bottlenecks, `FROM-TO` for the links of a graph, and else the value of its key `kind`. Repeated kinds get a number:
+/// `ftp`, `ftp-2`, `ftp-3`.
 pub(crate) fn names(of: &str, items: &[Node]) -> Vec<Option<String>> {
     let text = |node: &Node, key: &str| node.get(key).and_then(Node::text).map(str::to_string);
     let given = |node: &Node| text(node, "name");

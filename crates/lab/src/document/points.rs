@@ -1,5 +1,5 @@
-//! `--vary PATH=VALUES`: an axis in one argument. Its values are a list (`5,50,150`), a range
-//! (`10mbit..50mbit/5`) or both.
+//! `--vary PATH=VALUES`: an axis (a key that varies between runs) and its values in one argument. The values are a list
+//! (`5,50,150`), a range (`10mbit..50mbit/5`) or both.
 
 use forebay_aqm::base::text;
 

@@ -53,7 +53,7 @@ pub(crate) fn value(place: &Place, text: &str) -> Node {
     }
 }
 
-/// The node with `place` as the place of all its parts.
+/// The node with `place` as the place of it and of all values in it.
 fn moved(node: Node, place: &Place) -> Node {
     let value = match node.value {
         Value::Table(entries) => Value::Table(

@@ -1,4 +1,5 @@
-//! `[vary]`: the axes of an experiment, and the cases of their Cartesian product.
+//! `[vary]`: the axes of an experiment, which are the keys or names whose values vary, and its cases, which are the
+//! combinations of these values.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +66,7 @@ impl Axis {
     }
 }
 
-/// The values of a case: each axis and its value as text.
+/// The name of each axis, and its value in one case as text.
 pub(crate) type Choices = Vec<(String, String)>;
 
 /// Removes `[vary]` from the document and reads the axes in it.
@@ -153,7 +154,7 @@ fn case(root: &Node, axes: &[Axis], index: usize, used: &mut BTreeSet<String>) -
     Ok((choices, node))
 }
 
-/// Replaces every `{name}` in every text.
+/// Replaces every `{name}` in every text by the value of the axis `name`.
 fn fill(node: &mut Node, path: &str, names: &Choices, used: &mut BTreeSet<String>) -> Result<(), InputError> {
     match &mut node.value {
         Value::Table(entries) => {

@@ -1,11 +1,11 @@
-//! Recorded series of a class, such as `class.1.dropped_pkts` in `[report] series`.
+//! Recorded time series of a service class, such as `class.1.dropped_pkts` in `[report] series`.
 
 use forebay_sim::over_time::{Service, Tally};
 
 /// Fields of a class: counters since the start of the run, and the sojourn time since the previous row.
 pub const FIELDS: [&str; 5] = ["offered_pkts", "dropped_pkts", "delivered_pkts", "delivered_bytes", "sojourn_ms"];
 
-/// A series of one class at a link under study.
+/// A time series of one service class at a link whose results are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassColumn {
     /// Service class.
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn class_counters_accumulate_and_sojourn_is_per_row() {
+    fn counters_accumulate_and_sojourn_time_covers_one_interval() {
         let served = |pkts| Service { pkts, bytes: 1000, sojourn: Span::from_millis(5) };
         let row = |pkts| Tally { offered: 3, dropped: 1, served: served(pkts) };
         let rows = [row(2), Tally::default(), row(4)];
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn class_column_names_are_parsed() {
+    fn names_of_class_series_are_parsed() {
         let counts = |text: &str| ClassColumn::parse(text).unwrap().counts();
         assert_eq!(counts("class.0.dropped_pkts"), Some(("dropped", "packets/s")));
         assert_eq!(counts("class.255.delivered_bytes"), Some(("delivered", "bytes/s")));

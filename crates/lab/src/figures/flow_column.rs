@@ -1,4 +1,4 @@
-//! Recorded series of chosen flows, such as `ftp.cwnd` or `ftp.0.rtt` in `[report] series`.
+//! Recorded time series of chosen flows, such as `ftp.cwnd` or `ftp.0.rtt` in `[report] series`.
 
 use forebay_sim::outcome::TrackRow;
 

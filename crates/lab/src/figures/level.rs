@@ -14,7 +14,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Seeds per contender, unless the paper's file gives another number.
+    /// Seeds per contender (compared discipline), unless `claims.toml` of the paper gives another number.
     pub const fn seeds(self) -> u64 {
         match self {
             Self::Quick => 3,
@@ -33,7 +33,8 @@ impl Level {
     }
 }
 
-/// `seeds = { quick = 2, normal = 5, full = 50 }` of a paper or of a section.
+/// `seeds = { quick = 2, normal = 5, full = 50 }` in `claims.toml`, for all experiments of a paper or for one of them
+/// (a `[[section]]`).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seeds {
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn effort_levels_without_entry_have_no_seed_count() {
+    fn effort_levels_without_given_number_have_no_seed_count() {
         let seeds = Seeds { quick: Some(2), full: Some(50), ..Seeds::default() };
         assert_eq!([Level::Quick, Level::Normal, Level::Full].map(|level| seeds.at(level)), [Some(2), None, Some(50)]);
         assert!(seeds.is_sound());

@@ -20,7 +20,7 @@ pub enum Better {
 pub struct Metric {
     /// Name in `summary.json`, `[report] columns` and `--columns`.
     pub name: &'static str,
-    /// Heading.
+    /// Heading of its column in tables.
     pub head: &'static str,
     /// Unit in tables.
     pub unit: &'static str,

@@ -1,5 +1,8 @@
 //! Scores readings: simulates the experiments of a paper under a reading and applies the checks of its claims. A
-//! reading is a combination of values for the settings (dimensions) that the paper does not state.
+//! reading is a combination of values for the settings (dimensions) that the paper does not state. The first reading is
+//! that of the scenario files. A section is an experiment in `claims.toml`: a scenario, the claims that its runs
+//! decide, and its point, the values of varied keys at which they are decided. The axes of a scenario are the keys that
+//! vary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,9 +25,10 @@ use crate::scenario::{Overrides, Scenario};
 /// The result of a claim under a reading.
 #[derive(Clone, Copy, Default, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClaimScore {
-    /// Numbers of checks: all checks, those that hold, and those that the paper prints.
+    /// Numbers of checks: all, those that hold, and those whose bound or comparison the paper prints.
     pub checks: Checks,
-    /// Mean over the checks: 0 if one holds, otherwise 0.5 to 1, the more the further the value is from its bound.
+    /// How far the claim is from holding: the mean over its checks of 0 for a check that holds, and 0.5 to 1 for one
+    /// that does not, the more the further the measured value is from the bound.
     pub miss: f64,
 }
 
@@ -49,7 +53,7 @@ pub struct ClaimVerdict {
     pub id: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Numbers of checks: all checks, those that hold, and those that the paper prints.
+    /// Numbers of checks: all, those that hold, and those whose bound or comparison the paper prints.
     pub checks: Checks,
 }
 
@@ -57,12 +61,12 @@ pub struct ClaimVerdict {
 struct Experiment {
     name: String,
     text: String,
-    /// For each section: itself and the numbers of its claims.
+    /// Each section, with the indices of its claims in [`Bench::claims`].
     sections: Vec<(Section, Vec<usize>)>,
     /// The contenders (compared disciplines) that checks refer to: label, and the discipline as the scenario writes it.
     contenders: Vec<(String, String)>,
-    /// For each dimension, the changes that this scenario accepts, each a path of a key or `PATH=VALUE`: as declared,
-    /// and with the name of a group of flows in place of `*`.
+    /// For each dimension, the changes that this scenario accepts, each a path of a key or `PATH=VALUE`. The first text
+    /// of a pair is as `readings.toml` has it; the second has the name of a group of flows in place of `*`.
     paths: Vec<Vec<(String, String)>>,
     /// Arguments of `--set` that leave out those values of the keys that the scenario varies that no check uses.
     fixed: Vec<String>,
@@ -72,18 +76,20 @@ struct Experiment {
 pub struct Bench {
     /// The settings that the paper does not state, with their candidate values.
     pub space: Space,
-    /// The claims that have checks of runs. Only the checks that count for grades are kept.
+    /// The paper's claims that have checks of runs. Checks that were added after the first run count like the others.
     pub claims: Vec<Claim>,
     experiments: Vec<Experiment>,
-    /// Runs by [`Bench::key`]. Readings that differ in the settings of one discipline share the runs of the others.
+    /// Results of runs, by [`key`]. Readings that differ only in the settings of one discipline share the runs of the
+    /// other disciplines.
     known: Mutex<BTreeMap<String, RunRecord>>,
 }
 
-/// Most runs that are kept in memory, about 0.2 GB; when there are more, all are deleted.
+/// Largest number of runs whose results are kept in memory, about 0.2 GB. When there are more, all are deleted from
+/// memory.
 const MOST_RUNS: usize = 4000;
 
 impl Bench {
-    /// Reads the files of a paper: claims, scenarios by name, readings.
+    /// Reads the files of a paper: the texts of `claims.toml`, of the scenarios by name, and of `readings.toml`.
     ///
     /// # Errors
     /// A file is invalid, or a dimension changes nothing in any scenario.
@@ -131,8 +137,8 @@ impl Bench {
         self.experiments.iter().map(|experiment| Ok(self.plan(experiment, &first, 1, 1)?.simulated_s())).sum()
     }
 
-    /// Hash of what the results depend on: scenarios, points, checks and dimensions. Comments and explanations do not
-    /// change it.
+    /// Hash of what the results depend on: scenarios, sections, checks and dimensions. Comments and explanations in the
+    /// files do not change it.
     pub fn fingerprint(&self) -> Result<String, String> {
         let mut text = String::new();
         for experiment in &self.experiments {
@@ -224,7 +230,7 @@ impl Bench {
     }
 
     /// The verdict on each claim under a reading with `seeds` seeds from number `from` on, decided by confidence
-    /// intervals. `None` if `stop` was set. `progress` gets simulated seconds.
+    /// intervals. `None` if `stop` was set. `progress` is called with the simulated seconds of each finished run.
     ///
     /// # Errors
     /// The reading makes a scenario invalid.
@@ -258,7 +264,7 @@ impl Bench {
         Ok(Some(verdicts.into_iter().flatten().collect()))
     }
 
-    /// The results of the checks of each claim of an experiment.
+    /// The index of each claim of an experiment, with the results of its checks.
     fn of_experiment(
         &self,
         experiment: &Experiment,
@@ -299,8 +305,8 @@ impl Bench {
         Ok(results)
     }
 
-    /// The sections of an experiment. A reading can change the values of the axes at which the claims of a section are
-    /// decided.
+    /// The sections that use the experiment's scenario, with the indices of their claims. A reading can change the
+    /// point of a section, the values of the axes at which its claims are decided.
     fn sections(&self, experiment: &Experiment, reading: &Reading) -> Vec<(Section, Vec<usize>)> {
         let mut sections = experiment.sections.clone();
         for (dimension, at) in self.space.dimensions.iter().zip(&reading.0) {
@@ -312,7 +318,7 @@ impl Bench {
         sections
     }
 
-    /// The runs of an experiment under a reading.
+    /// The runs of an experiment under a reading, with `seeds` seeds from number `from` on.
     fn plan(&self, experiment: &Experiment, reading: &Reading, from: u64, seeds: u64) -> Result<Plan, String> {
         let mut sets = fixed(&self.sections(experiment, reading), &self.claims);
         let mut parameters: Vec<(&str, &str)> = Vec::new();
@@ -353,7 +359,7 @@ impl Bench {
     }
 }
 
-/// Identifies a run: scenario without contenders, contender, seed.
+/// Identifies a run: hash of the scenario without the other contenders, and seed.
 fn key(plan: &Plan, job: Job) -> String {
     let case = &plan.cases[job.case];
     let contender = &case.scenario.compare[job.contender];
@@ -400,8 +406,8 @@ fn contenders<'a>(section: &Section, claims: impl Iterator<Item = &'a Claim>) ->
     named.filter(|name| *name != "subject").chain([section.subject.as_str()]).map(str::to_string).collect()
 }
 
-/// For each key that varies in the scenario and has a given value in every one of these sections (experiments of the
-/// paper), an argument of `--set` with the values that the checks of the sections' claims use.
+/// For each key that varies in the scenario and has a value in the point of every one of these sections, an argument of
+/// `--set` with the values that the checks of the sections' claims use.
 fn fixed(sections: &[(Section, Vec<usize>)], claims: &[Claim]) -> Vec<String> {
     let Some((first, _)) = sections.first() else { return Vec::new() };
     let is_fixed = |axis: &&String| sections.iter().all(|(section, _)| section.point.contains_key(*axis));
@@ -425,7 +431,8 @@ fn fixed(sections: &[(Section, Vec<usize>)], claims: &[Claim]) -> Vec<String> {
     first.point.keys().filter(is_fixed).map(of_axis).collect()
 }
 
-/// Finds for each dimension which scenarios have its paths, and stores the paths in the experiments.
+/// Finds for each dimension which scenarios have the keys that it sets, and stores the paths of these keys in the
+/// experiments.
 fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), String> {
     for dimension in &space.dimensions {
         let mut fault = None;
@@ -473,7 +480,7 @@ fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), Strin
     Ok(())
 }
 
-/// A path for each group of flows in place of `flows.*`.
+/// The path of a key; if it begins with `flows.*`, one path for each group of flows of the scenario.
 fn expanded(experiment: &Experiment, path: &str) -> Result<Vec<String>, String> {
     let Some(key) = path.strip_prefix("flows.*.") else { return Ok(vec![path.to_string()]) };
     let cases = parsed(experiment, Vec::new())?;

@@ -1,9 +1,10 @@
-//! Readings of a paper: values of the settings that it leaves open, and what its claims give under them.
+//! Readings of a paper. A reading is a combination of values for the settings that the paper leaves open; each claim of
+//! the paper holds under some readings and not under others.
 //!
-//! - [`space`]: the settings with their candidates, from `papers/PAPER/readings.toml`.
-//! - [`bench`]: simulates the paper's experiments under a reading, and applies the checks.
+//! - [`space`]: the settings with their candidate values, from `papers/PAPER/readings.toml`.
+//! - [`bench`]: simulates the paper's experiments under a reading, and applies the checks of the claims.
 //! - [`search`]: which readings are tried.
-//! - [`summary`]: what the tried readings say about each claim.
+//! - [`summary`]: how often each claim holds under the tried readings, and which settings decide this.
 
 pub mod bench;
 pub mod search;

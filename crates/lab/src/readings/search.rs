@@ -1,9 +1,9 @@
 //! Searches the readings of a paper. A reading is a combination of values for the settings (dimensions) that the paper
 //! does not state. Its score says which claims hold under it.
 //!
-//! 1. A Latin hypercube sample of all readings, in which values are as frequent as they are plausible. Four readings
-//!    in succession differ only in settings of single disciplines, so that they share the runs of the others. How often
-//!    a claim holds is computed from this sample alone.
+//! 1. A Latin hypercube sample of all readings, in which values are as frequent as `readings.toml` declares them
+//!    plausible. Four readings in succession differ only in settings of single disciplines, so that they share the runs
+//!    of the other disciplines. How often a claim holds is computed from this sample alone.
 //! 2. Generations around what does best, as in ABC-SMC (Toni, Welch, Strelkowa, Ipsen and Stumpf 2009): parents are the
 //!    readings within a tolerance, the best tenth of all so far; a child differs from its parent in few dimensions. A
 //!    generation begins with the readings that differ from one of the best three in one dimension (coordinate search).
@@ -26,7 +26,7 @@ use super::space::Reading;
 
 /// Fraction of the tried readings that the first step, the Latin hypercube sample, has.
 const SAMPLE: f64 = 0.6;
-/// Number of readings of the sample that share the settings that all disciplines have.
+/// Number of readings in succession, in the sample, that have the same values of the settings that all disciplines use.
 const GROUP: usize = 4;
 /// Number of readings that are tried together, as children of the best ones so far.
 const GENERATION: usize = 64;
@@ -34,17 +34,17 @@ const GENERATION: usize = 64;
 const LEADERS: usize = 3;
 /// Fraction of all readings so far, the best ones, that are parents of the next readings.
 const PARENTS: f64 = 0.1;
-/// Mean number of dimensions that a child draws again, in addition to one that it always draws again.
+/// Mean number of dimensions whose value a child draws again, in addition to one that it always draws again.
 const CHANGES: f64 = 1.0;
 
 /// Settings of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Seed of the search.
+    /// Seed of the random numbers of the search itself.
     pub seed: u64,
     /// How many readings are tried, the first one included.
     pub readings: usize,
-    /// Number of seeds with which each reading is simulated; they are 1, 2, ....
+    /// Number of seeds with which each reading is simulated. The seeds are 1, 2, and so on.
     pub seeds: u64,
     /// No reading is begun after this time.
     pub until: Option<Instant>,
@@ -89,7 +89,7 @@ impl Trial {
     }
 }
 
-/// A line of the log, which has one reading and its results.
+/// A line of the log file, which has one reading and its results.
 #[derive(Serialize, Deserialize)]
 struct Line {
     reading: BTreeMap<String, String>,
@@ -100,7 +100,7 @@ struct Line {
 /// Results of a reading.
 #[derive(Clone)]
 struct Scored {
-    /// In the order of [`Bench::claims`]; empty if a scenario is invalid under the reading.
+    /// Results of the claims in the order of [`Bench::claims`]; empty if a scenario is invalid under the reading.
     scores: Vec<ClaimScore>,
     /// CPU time of the simulations, s.
     cpu_s: f64,
@@ -129,9 +129,10 @@ pub fn scored(bench: &Bench, reading: &Reading, seeds: u64) -> String {
 pub enum SearchError {
     /// The log cannot be read or written.
     Log(io::Error),
-    /// The log has results of other files, another build or another number of seeds.
+    /// The log has results of another build of the program, of other files of the paper or with another number of
+    /// seeds.
     Foreign(String),
-    /// It was interrupted. The log has what was tried.
+    /// The search was interrupted. The log has the results of the readings tried so far.
     Interrupted,
     /// These readings have to be simulated first.
     Unknown(Vec<Reading>),
@@ -155,7 +156,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log in memory.
+    /// A log in memory only, without a file.
     pub const fn none() -> Self {
         Self { known: BTreeMap::new(), file: None }
     }
@@ -192,8 +193,7 @@ impl Log {
 
     /// Adds a line with results, as [`scored`] writes it.
     ///
-    /// # Errors
-    /// It is not a line with results of this paper, or the file cannot be written.
+    /// # Errors `line` has no results of this paper, or the file cannot be written.
     pub fn add(&mut self, bench: &Bench, line: &str) -> io::Result<()> {
         let bad = || io::Error::other(format!("not the results of a reading: {line}"));
         let (reading, scored) = Line::read(line, bench).ok_or_else(bad)?;
@@ -215,14 +215,14 @@ struct Search<'a> {
     settings: &'a Settings,
     log: &'a mut Log,
     stop: &'a AtomicBool,
-    /// Called after each reading that was simulated; `None` if no reading is simulated here.
+    /// Called after each reading that was simulated; `None` if other processes simulate the readings.
     tried: Option<&'a (dyn Fn() + Sync)>,
     trials: Vec<Trial>,
 }
 
-/// Tries readings; the first is that of the scenario files. The result depends only on the files, the seed of the
-/// search and the numbers of readings and seeds, not on interruptions or the number of threads. With a time limit there
-/// are fewer readings. `tried` is called after each reading that was simulated.
+/// Simulates readings and decides the claims under each; the first is that of the scenario files. The result depends
+/// only on the files, the seed of the search and the numbers of readings and seeds, not on interruptions or the number
+/// of threads. With a time limit there are fewer readings. `tried` is called after each reading that was simulated.
 ///
 /// # Errors
 /// The log cannot be written, or `stop` was set.
@@ -291,7 +291,8 @@ impl Search<'_> {
         children
     }
 
-    /// Simulates those of `readings` whose results the log does not have, and adds all to the trials.
+    /// Simulates those of `readings` whose results the log does not have, and adds all of `readings` with their results
+    /// to the trials.
     fn try_all(&mut self, readings: Vec<Reading>, is_sampled: bool) -> Result<(), SearchError> {
         let mut new: Vec<Reading> = Vec::new();
         for reading in &readings {
@@ -332,7 +333,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Adds those of `readings` whose results are known to the trials.
+    /// Adds those of `readings` whose results the log has to the trials.
     fn conclude(&mut self, readings: Vec<Reading>, is_sampled: bool) {
         let known = |reading: Reading| {
             let Scored { scores, cpu_s } = self.log.known.get(&reading)?.clone();

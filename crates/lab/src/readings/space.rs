@@ -1,5 +1,6 @@
-//! The settings that a paper leaves open, and the readings that they span. A setting is a dimension with candidate
-//! values; a reading has one value of each dimension.
+//! The settings that a paper leaves open, and its readings. A setting is a dimension with candidate values; a reading
+//! has one value of each dimension. The first reading is that of our scenario files. A section is an experiment of the
+//! paper in `claims.toml`; the axes of a scenario are the keys that vary.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The word in the file.
+    /// The source as `readings.toml` writes it.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Printed => "printed",
@@ -44,11 +45,11 @@ impl Source {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dimension {
-    /// Unique name.
+    /// Name of the setting, unique among those of the paper.
     pub name: String,
     /// The paper's words, or what it does not say.
     pub words: String,
-    /// Where the values are from.
+    /// Why the values are candidates.
     pub source: Source,
     /// Candidates. [`AS_IS`] leaves the scenarios as they are.
     pub values: Vec<String>,
@@ -57,27 +58,28 @@ pub struct Dimension {
     pub weights: Vec<f64>,
     /// The value of the first reading: that of the scenario files.
     pub first: String,
-    /// Dotted paths of scenarios that take the value. A scenario without the path is left as it is. `flows.*.KEY` is
-    /// the key of every group of flows that has it.
+    /// Dotted paths of keys in scenarios that take the value. A scenario without the key is left as it is.
+    /// `flows.*.KEY` is the key of every group of flows that has it.
     #[serde(default)]
     pub set: Vec<String>,
     /// Parameters of disciplines that take the value, such as `raqm.eps`.
     #[serde(default)]
     pub parameter: Vec<String>,
-    /// Checks with this window of time, such as `20..200`, use the value as their window.
+    /// Checks that measure over this time window, such as `20..200` (seconds), use the value as their window instead.
     #[serde(default)]
     pub window: Option<String>,
-    /// Several changes for one value: `PATH=VALUE`, or `aqm NAME.KEY=VALUE` for a parameter of a discipline.
+    /// For a value of the setting: several changes, each `PATH=VALUE`, or `aqm NAME.KEY=VALUE` for a parameter of a
+    /// discipline.
     #[serde(default)]
     pub means: BTreeMap<String, Vec<String>>,
-    /// For one value: the point of the axes at which the claims of a section are decided, by section.
+    /// For a value of the setting: the values of the axes at which the claims of a section are decided, by section.
     #[serde(default)]
     pub point: BTreeMap<String, BTreeMap<String, Point>>,
 }
 
 impl Dimension {
-    /// Whether a value changes the runs of all disciplines of a scenario. Other values change those of one discipline,
-    /// or only the checks.
+    /// Whether the setting changes the runs of all disciplines of a scenario. Other settings change the runs of one
+    /// discipline, or only the checks.
     pub fn is_common(&self) -> bool {
         !self.set.is_empty() || self.means.values().flatten().any(|change| !change.starts_with("aqm "))
     }
@@ -187,8 +189,8 @@ impl Space {
         (0..self.dimensions.len()).all(|at| !self.dimensions[at].is_common() || a.0[at] == b.0[at])
     }
 
-    /// A random neighbour of `parent`: the value of one dimension is drawn again, those of the others with probability
-    /// `rate`.
+    /// A random reading near `parent`: the value of one dimension is drawn again, and the value of each other dimension
+    /// with probability `rate`.
     pub fn neighbour(&self, parent: &Reading, rate: f64, rng: &mut Rng) -> Reading {
         let certain = rng.below(self.dimensions.len() as u64) as usize;
         let mut child = parent.clone();
@@ -221,7 +223,8 @@ impl Space {
             .map(|(dimension, at)| (dimension.name.as_str(), dimension.values[*at].as_str()))
     }
 
-    /// The reading with these names of dimensions and values; `None` if one is unknown.
+    /// The reading with these values, by name of the dimension; `None` if a name or value is unknown or a dimension is
+    /// missing.
     pub fn reading(&self, words: &BTreeMap<String, String>) -> Option<Reading> {
         let of = |dimension: &Dimension| {
             let value = words.get(&dimension.name)?;
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_of_a_group_share_their_runs() {
+    fn successive_readings_differ_in_settings_of_single_disciplines() {
         let space = Space::parse(TEXT).unwrap();
         let readings = space.latin(402, 4, &mut Rng::stream(1, "test"));
         assert_eq!(readings.len(), 402);
@@ -299,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_a_reading_differ_in_few_dimensions() {
+    fn neighbours_of_a_reading_differ_in_one_setting() {
         let space = Space::parse(TEXT).unwrap();
         let mut rng = Rng::stream(2, "test");
         let children: Vec<Reading> = (0..200).map(|_| space.neighbour(&space.first(), 0.0, &mut rng)).collect();
@@ -310,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_is_shown_as_changes_and_read_back() {
+    fn reading_is_shown_as_differences_from_first_reading() {
         let space = Space::parse(TEXT).unwrap();
         assert_eq!((space.first(), space.size()), (Reading(vec![0, 1]), 6));
         let other = Reading(vec![1, 1]);
@@ -325,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_readings_files_are_refused() {
+    fn invalid_readings_toml_is_refused() {
         for (from, to, fault) in [
             ("name = \"eps\"", "name = \"tcp\"", "two of this name"),
             ("first = \"0.9\"", "first = \"0.8\"", "first is not one"),

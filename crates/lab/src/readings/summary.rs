@@ -1,6 +1,7 @@
-//! What a search of readings says: the best ones, how often each claim holds, what decides it, and which claims exclude
-//! each other. A reading is a combination of values for the settings (dimensions) that the paper does not state. The
-//! sampled readings are those of the search's Latin hypercube sample.
+//! Results of a search of readings: the best readings, how often each claim holds, which settings decide this, and
+//! which claims exclude each other. A reading is a combination of values for the settings (dimensions) that the paper
+//! does not state; the first reading is that of the scenario files. The sampled readings are those of the search's
+//! Latin hypercube sample. Printed checks of a claim are those whose bound or comparison the paper prints.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +13,30 @@ use super::space::{Reading, Space};
 
 /// Number of readings that are listed as the best. Readings under which further claims hold are added.
 const BEST: usize = 5;
-/// Most conditions of a rule about when a claim holds, which is a branch of a decision tree.
+/// Largest number of conditions in a rule that says when a claim holds. A rule is a branch of a decision tree.
 const DEPTH: usize = 2;
 /// Fraction of the sampled readings that each leaf of the decision tree must have at least.
 const LEAF: f64 = 0.02;
-/// Claims exclude each other if all of them hold under no reading, although at least this number of readings would be
-/// expected if the claims were independent.
+/// Claims exclude each other if there is no reading under which all of them hold, although at least this number of such
+/// readings would be expected if the claims were independent.
 const EXPECTED: f64 = 5.0;
 /// 97.5 % point of the normal distribution.
 const Z: f64 = 1.959_964;
 
-/// Results of a search: an entry of `forebay readings --json`.
+/// Results of a search: an entry in the JSON document of `forebay readings --json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReadingsSummary {
     /// Format version, 1.
     pub version: u32,
     /// Name of the paper.
     pub paper: String,
-    /// [`Bench::fingerprint`] of the paper.
+    /// Hash of the paper's files ([`Bench::fingerprint`]).
     pub files: String,
     /// Number of possible readings.
     pub size: u64,
     /// Number of readings tried.
     pub tried: usize,
-    /// Readings in the Latin hypercube sample, in which values are as frequent as they are plausible.
+    /// Number of readings in the Latin hypercube sample, in which values are as frequent as they are plausible.
     pub sampled: usize,
     /// Number of seeds with which each reading was simulated.
     pub seeds: u64,
@@ -45,9 +46,11 @@ pub struct ReadingsSummary {
     pub best: Vec<BestReading>,
     /// How often each claim holds, and under which readings.
     pub claims: Vec<ClaimReadings>,
-    /// Sets of claims that exclude each other: each holds under some reading, but all of them hold under no reading.
+    /// Sets of claims that exclude each other: each claim holds under some reading, but there is no reading under which
+    /// all claims of the set hold.
     pub conflicts: Vec<Vec<String>>,
-    /// How much each dimension matters for how far the results are from the claims, the largest first.
+    /// How much each dimension contributes to the variance of the distance of results from the claims, the largest
+    /// first.
     pub sensitivity: Vec<Sensitivity>,
 }
 
@@ -60,11 +63,11 @@ pub struct BestReading {
     pub settings: BTreeMap<String, String>,
     /// Ids of the claims that hold.
     pub claims: Vec<String>,
-    /// Ids of further claims of which every printed check holds.
+    /// Ids of the claims of which every printed check holds, but not every check.
     pub directions: Vec<String>,
     /// Number of checks that hold.
     pub checks: usize,
-    /// Distance of the results from the claims, 0 to 1.
+    /// Distance of the results from the claims, 0 to 1: [`Trial::distance`].
     pub distance: f64,
     /// Results with seeds that the search did not use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,23 +90,25 @@ pub struct Confirmed {
 pub struct ClaimReadings {
     /// Id of the claim.
     pub id: String,
-    /// Whether it holds under the first reading.
+    /// Whether the claim holds under the first reading.
     pub first: bool,
-    /// Sampled readings under which it holds, as a part of all.
+    /// Fraction of the sampled readings under which the claim holds.
     pub share: f64,
-    /// 95 % interval of the share (Wilson).
+    /// 95 % confidence interval of this fraction (Wilson).
     pub interval: [f64; 2],
-    /// Readings under which it holds, of all that were tried.
+    /// Number of readings under which the claim holds, of all that were tried.
     pub found: usize,
-    /// Sampled readings under which every printed check holds, as a part of all.
+    /// Fraction of the sampled readings under which every printed check of the claim holds.
     pub share_printed: f64,
-    /// Readings under which every printed check holds, of all that were tried.
+    /// Number of readings under which every printed check of the claim holds, of all that were tried.
     pub found_printed: usize,
     /// For the best reading for this claim: the number of its checks that hold, and of all its checks.
     pub checks: [usize; 2],
-    /// The simplest rule that separates the readings under which it holds, if it separates any.
+    /// The simplest rule that separates the readings under which the claim holds from the others; `None` if there is
+    /// none.
     pub rule: Option<Rule>,
-    /// How much each dimension matters for the number of the claim's checks that hold, the largest first.
+    /// How much each dimension contributes to the variance of the number of the claim's checks that hold, the largest
+    /// first.
     pub sensitivity: Vec<Sensitivity>,
 }
 
@@ -120,17 +125,17 @@ pub struct Rule {
     pub readings: usize,
 }
 
-/// The first-order index of a dimension (Sobol 1993): the part of the variance of the results that its value alone
-/// explains.
+/// The first-order index of a dimension (Sobol 1993): the part of the variance of a result over the readings that the
+/// dimension's value alone explains.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sensitivity {
     /// Name of the dimension.
     pub dimension: String,
-    /// The index, 0 to 1, less the part that random differences between readings cause.
+    /// The index, 0 to 1, less the value that would be expected by chance.
     pub index: f64,
 }
 
-/// The summary of these tried readings, of which the first is the first reading.
+/// The summary of `trials`, the tried readings with their results; `trials` begins with the first reading.
 pub fn summary(bench: &Bench, paper: &str, seeds: u64, trials: &[Trial]) -> ReadingsSummary {
     let sampled: Vec<&Trial> = trials.iter().filter(|trial| trial.is_sampled).collect();
     let miss = |trial: &Trial| trial.distance();
@@ -151,9 +156,8 @@ pub fn summary(bench: &Bench, paper: &str, seeds: u64, trials: &[Trial]) -> Read
     }
 }
 
-/// The best readings; each has a different set of claims that hold. Further readings follow, so that every claim that
-/// holds under some reading holds under one of the list. The same is true of claims of which only the printed checks
-/// hold.
+/// The best readings; each has a different set of claims that hold. Further readings follow, so that the list has, for
+/// every claim, a reading under which it holds and one under which its printed checks hold, if there are such readings.
 pub fn best(trials: &[Trial]) -> Vec<&Trial> {
     let mut order: Vec<&Trial> = trials.iter().filter(|trial| !trial.scores.is_empty()).collect();
     order.sort_by(|a, b| b.held().cmp(&a.held()).then(a.distance().total_cmp(&b.distance())));
@@ -224,15 +228,15 @@ fn of_claim(bench: &Bench, claim: usize, trials: &[Trial], sampled: &[&Trial]) -
     }
 }
 
-/// The groups of sampled readings that share runs ([`Space::latin`]).
+/// The groups of sampled readings in succession that share the runs of some disciplines ([`Space::latin`]).
 fn groups<'a>(space: &'a Space, sampled: &'a [&Trial]) -> impl Iterator<Item = &'a [&'a Trial]> {
     sampled.chunk_by(|a, b| space.is_same_group(&a.reading, &b.reading))
 }
 
-/// The number of independent readings that would give a claim's share with the same variance as these readings, which
-/// are not independent within a group: the number of readings divided by the design effect (Kish 1965). `groups` has 1
-/// for a reading under which the claim holds, and 0 for another. The result is at least the number of groups, and at
-/// most the number of readings.
+/// The number of independent readings that would give the fraction under which a claim holds with the same variance as
+/// these readings, which are not independent within a group: the number of readings divided by the design effect (Kish
+/// 1965). `groups` has 1 for a reading under which the claim holds, and 0 for another. The result is at least the
+/// number of groups, and at most the number of readings.
 fn independent(groups: &[Vec<f64>]) -> f64 {
     let n = groups.iter().map(Vec::len).sum::<usize>() as f64;
     let count = groups.len() as f64;
@@ -245,7 +249,7 @@ fn independent(groups: &[Vec<f64>]) -> f64 {
     if found.is_nan() { count } else { found.clamp(count, n) }
 }
 
-/// The 95 % interval of a share `p` of `n` independent readings (Wilson 1927).
+/// The 95 % confidence interval of a fraction `p` of `n` independent readings (Wilson 1927).
 fn wilson(p: f64, n: f64) -> [f64; 2] {
     if n == 0.0 {
         return [0.0, 1.0];
@@ -256,7 +260,7 @@ fn wilson(p: f64, n: f64) -> [f64; 2] {
     [if p == 0.0 { 0.0 } else { (centre - half).max(0.0) }, if p == 1.0 { 1.0 } else { (centre + half).min(1.0) }]
 }
 
-/// A condition on one dimension: the values that are accepted.
+/// A condition of a rule: the indices of the values of one dimension that satisfy it.
 #[derive(Clone, PartialEq, Debug)]
 struct Condition {
     dimension: usize,
@@ -278,9 +282,9 @@ impl Condition {
     }
 }
 
-/// The simplest conditions under which a claim holds: the branch of a decision tree (CART, Breiman and others 1984) with
-/// up to [`DEPTH`] conditions that has the largest gain of Youden's index. `None` if the claim holds always or never, or if
-/// no condition separates.
+/// The simplest conditions under which a claim holds: the branch of a decision tree (CART, Breiman and others 1984)
+/// with up to [`DEPTH`] conditions that has the largest gain of Youden's index. `None` if the claim holds always or
+/// never, or if no condition separates the readings under which it holds from the others.
 fn rule(space: &Space, sampled: &[&Trial], holds: impl Fn(&Trial) -> bool) -> Option<Rule> {
     let outcomes: Vec<bool> = sampled.iter().map(|trial| holds(trial)).collect();
     let all = outcomes.iter().filter(|held| **held).count();
@@ -296,7 +300,8 @@ fn rule(space: &Space, sampled: &[&Trial], holds: impl Fn(&Trial) -> bool) -> Op
             .collect();
         let mut better: Option<(f64, Condition)> = None;
         for dimension in (0..space.dimensions.len()).filter(|d| conditions.iter().all(|c| c.dimension != *d)) {
-            // Values by the share of readings that hold: for two classes the best subset is a prefix of this order.
+            // Values by the fraction of readings under which the claim holds: of two classes (it holds or not) the best
+            // subset of values is a prefix of this order.
             let count = space.dimensions[dimension].values.len();
             let mut shares: Vec<(usize, f64)> = (0..count)
                 .filter_map(|value| {
@@ -348,7 +353,8 @@ fn rule(space: &Space, sampled: &[&Trial], holds: impl Fn(&Trial) -> bool) -> Op
     Some(Rule { text: words.join(" and "), holds, otherwise, readings })
 }
 
-/// First-order indices of all dimensions for `value`, a number for each sampled reading; the largest first.
+/// First-order indices of all dimensions for `value`, which gives a result of each sampled reading as a number; the
+/// largest index first.
 fn sensitivity(space: &Space, sampled: &[&Trial], value: impl Fn(&Trial) -> f64) -> Vec<Sensitivity> {
     let all: Vec<(&Reading, f64)> = sampled.iter().map(|trial| (&trial.reading, value(trial))).collect();
     // The readings of a group are not independent in the dimensions that they share: there the group counts as one.
@@ -374,8 +380,8 @@ fn variance(values: &[(&Reading, f64)]) -> f64 {
     values.iter().map(|(_, y)| (y - mean).powi(2)).sum::<f64>() / n
 }
 
-/// Omega squared: the part of the variance that the value of a dimension explains, less the part that would be expected
-/// by chance.
+/// Omega squared: the part of the variance of the numbers in `values` that the value of a dimension explains, less the
+/// part that would be expected by chance.
 fn omega_squared(dimension: usize, values: &[(&Reading, f64)]) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().map(|(_, y)| y).sum::<f64>() / n;
@@ -390,9 +396,9 @@ fn omega_squared(dimension: usize, values: &[(&Reading, f64)]) -> f64 {
     (between - free * within) / (total + within)
 }
 
-/// Sets of two or three claims that exclude each other: each claim holds under some readings, but all of the set hold
-/// under no reading, although at least [`EXPECTED`] readings would be expected if the claims were independent. A set of
-/// three that contains such a pair is left out.
+/// Sets of two or three claims that exclude each other: each claim holds under some readings, but there is no reading
+/// under which all claims of the set hold, although at least [`EXPECTED`] such readings would be expected if the claims
+/// were independent. A set of three that contains such a pair is left out.
 fn conflicts(bench: &Bench, trials: &[Trial]) -> Vec<Vec<String>> {
     let count =
         |claims: &[usize]| trials.iter().filter(|trial| claims.iter().all(|claim| holds(trial, *claim))).count();
@@ -466,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_has_the_conditions_that_decide_a_claim() {
+    fn rule_names_settings_that_decide_whether_claim_holds() {
         let (rule, indices) = found(|at| at[0] > 0 && at[1] == 1);
         let rule = rule.unwrap();
         assert_eq!(rule.text, "ecn = on and tcp in {newreno, sack}");
@@ -489,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_readings_of_a_group_count_once() {
+    fn dependent_readings_of_a_group_count_as_one() {
         let of = |groups: [[f64; 2]; 4]| independent(&groups.map(Vec::from));
         let (both, none, one) = ([1.0, 1.0], [0.0, 0.0], [1.0, 0.0]);
         assert_eq!(of([both, none, both, none]), 4.0);

@@ -1,5 +1,6 @@
-//! The result of a comparison of disciplines (contenders) in a few sentences, made from its table: which one is best
-//! for a class of traffic, and where it is worse. A case is one point of a sweep.
+//! The result of a comparison of disciplines (contenders) in a few sentences, made from the numbers in its table: which
+//! one is best for a class of traffic (a group of flows), and where it is worse. A sweep varies keys of the scenario. A
+//! point of the sweep, or case, is one combination of their values.
 
 use crate::figures::stats::Interval;
 use crate::results::comparison::{CaseComparison, ContenderComparison};
@@ -24,18 +25,19 @@ const QUESTIONS: [Question; 2] = [
     Question { metric: "fct_s.p95", object: "p95 completion time", unit: "s" },
 ];
 
-/// A discipline that is best in one class is said to be worse in another if its value there exceeds this multiple.
+/// A discipline is said to be worse than another one for a class of traffic if its value exceeds this multiple of the
+/// other's.
 const WORSE: f64 = 1.1;
 
-/// Tolerance of the value of one seed, relative to it.
+/// Tolerance of a value, relative to it, that was measured with one seed and so has no confidence interval.
 const ONE_SEED: f64 = 0.05;
 
-/// Verb for this many disciplines.
+/// The verb of a sentence about this number of disciplines.
 fn have(count: usize) -> &'static str {
     if count > 1 { "have" } else { "has" }
 }
 
-/// Class of traffic at the end of a sentence, such as ` for web`; empty for all traffic.
+/// End of a sentence about a class of traffic, such as ` for web`; empty for all traffic.
 fn place(class: &str) -> String {
     if class == ALL { String::new() } else { format!(" for {class}") }
 }
@@ -96,7 +98,8 @@ fn find_in<'a>(rows: &[Row<'a>], class: &'a str, metric: &str) -> Option<Found<'
     (!is_close(&worst.1)).then_some(Found { class, best, worst: (worst.0, worst.1.mean) })
 }
 
-/// Half-width of a confidence interval. One seed has none: its value counts with a tolerance.
+/// Half-width of a confidence interval. The value of one seed has no interval: the half-width is [`ONE_SEED`] times the
+/// value.
 fn end(it: &Interval) -> f64 {
     if it.half.is_finite() { it.half } else { ONE_SEED * it.mean.abs() }
 }
@@ -108,8 +111,8 @@ impl Found<'_> {
     }
 }
 
-/// The class of traffic with the largest ratio of worst to best contender. Classes where their intervals overlap are
-/// ignored.
+/// The class of traffic with the largest ratio of the worst contender's value to the best one's. Classes where the
+/// intervals of these two overlap are ignored.
 fn find<'a>(rows: &[Row<'a>], classes: &[&'a str], metric: &str) -> Option<Found<'a>> {
     let found = classes.iter().filter_map(|class| find_in(rows, class, metric));
     found.max_by(|a, b| a.ratio().total_cmp(&b.ratio()))
@@ -126,9 +129,9 @@ fn classes<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
     if found.len() < 2 { vec![ALL] } else { found }
 }
 
-/// The sentences about one case: the best discipline in each metric of [`QUESTIONS`] that has a clear best, and what it
-/// costs in goodput unless the previous sentence says the same. The last sentence says where the best discipline of the
-/// first one is worse than another one.
+/// The sentences about one case. For each metric of [`QUESTIONS`] in which one discipline is clearly best, a sentence
+/// names this discipline, and its change of goodput unless the previous sentence says the same. The last sentence says
+/// where the discipline of the first sentence is worse than another one.
 fn of_case(rows: &[Row<'_>]) -> Vec<String> {
     let (mut said, mut known, mut first, mut told) = (Vec::new(), String::new(), None, Vec::new());
     let classes = classes(rows);
@@ -157,8 +160,9 @@ fn of_case(rows: &[Row<'_>]) -> Vec<String> {
     said
 }
 
-/// A sentence that says where `own` is clearly worse than another contender: the class, metric and contender with the
-/// largest ratio, apart from the pairs of metric and class in `told`.
+/// A sentence that says where the contender `own` is clearly worse than another one. It has the class, metric and other
+/// contender with the largest ratio of the two values. Pairs of metric and class in `told` are left out, because a
+/// previous sentence has them.
 fn worse(own: Row<'_>, rows: &[Row<'_>], classes: &[&str], told: &[(&str, &str)]) -> Option<String> {
     let cells = QUESTIONS.iter().flat_map(|question| classes.iter().map(move |class| (question, *class)));
     let untold = cells.filter(|(question, class)| !told.contains(&(question.metric, *class)));
@@ -221,8 +225,8 @@ fn change(own: Row<'_>, other: Row<'_>) -> Option<f64> {
     Some(mean(own)? / mean(other)? - 1.0)
 }
 
-/// Changes of goodput in words, such as `, with 2.1 % less total goodput`; empty if there are none or they differ in
-/// sign.
+/// Relative changes of goodput in words, such as `, with 2.1 % less total goodput`; empty if `changes` is empty or has
+/// both signs.
 fn cost(changes: &[f64]) -> String {
     let (less, more) = (changes.iter().all(|x| *x < SAME), changes.iter().all(|x| *x > -SAME));
     match (less, more) {
@@ -234,7 +238,7 @@ fn cost(changes: &[f64]) -> String {
     }
 }
 
-/// Changes in percent: `1.6 to 14 %`, or `up to 14 %` if the smallest is below [`SAME`].
+/// The range of relative changes, in percent: `1.6 to 14 %`, or `up to 14 %` if the smallest is below [`SAME`].
 fn percent(changes: impl Iterator<Item = f64>) -> String {
     let all: Vec<f64> = changes.map(|x| 100.0 * x).collect();
     let most = all.iter().copied().fold(0.0, f64::max);
@@ -242,9 +246,9 @@ fn percent(changes: impl Iterator<Item = f64>) -> String {
     if is_open { format!("up to {} %", significant(most, 2)) } else { range(&all, |x| *x, "%") }
 }
 
-/// The points of a sweep that have a clearly best contender, in one class of traffic, and the contenders that are best
-/// at most points. The class is the one with the most such points, and of those the one with the largest ratios of
-/// worst to best.
+/// The points of a sweep that have a clearly best contender in one class of traffic, and the contenders that are best
+/// at the largest number of points. The class is the one with the most such points; of several classes with equally
+/// many, the one with the largest ratios of the worst contender's value to the best one's.
 fn winners<'a>(cases: &[Vec<Row<'a>>], question: &Question) -> Option<(Vec<Found<'a>>, Vec<&'a str>)> {
     let all: Vec<Row<'_>> = cases.iter().flatten().copied().collect();
     let of_class = |class| cases.iter().filter_map(|rows| find_in(rows, class, question.metric)).collect::<Vec<_>>();
@@ -283,8 +287,8 @@ fn of_points(cases: &[Vec<Row<'_>>], question: &Question) -> Option<String> {
     Some(format!("{names} {have} the lowest {object}{place} at {most} of {all} points{each}{values}.{open}"))
 }
 
-/// The values of a contender at the points where it is best, and of the worst contender there: `: 0.20 to 0.22 ms
-/// against 105 to 119 ms`.
+/// Part of a sentence: the values of a contender at the points where it is best, and those of the worst contender at
+/// these points, such as `: 0.20 to 0.22 ms against 105 to 119 ms`.
 fn extent(found: &[Found<'_>], name: &str, unit: &str) -> String {
     let mut won: Vec<(&Found<'_>, (Row<'_>, f64))> = Vec::new();
     for found in found {
@@ -306,7 +310,7 @@ fn range<T>(all: &[T], of: fn(&T) -> f64, unit: &str) -> String {
     if least == most { format!("{least} {unit}") } else { format!("{least} to {most} {unit}") }
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// The words as a list in a sentence: `a`, `a and b`, or `a, b and c`.
 fn listed<T: AsRef<str>>(words: &[T]) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words.as_slice() {
@@ -352,7 +356,7 @@ mod tests {
     const GOODPUT: &str = "goodput_bps";
 
     #[test]
-    fn answer_names_most_different_class_and_goodput_cost() {
+    fn answer_has_largest_difference_and_change_of_goodput() {
         let droptail = [("voip", WAIT, 119.0, 1.0), ("web", WAIT, 118.0, 2.0), (ALL, GOODPUT, 9.5e7, 1e5)];
         let fq = [("voip", WAIT, 0.5, 0.1), ("web", WAIT, 60.0, 2.0), (ALL, GOODPUT, 9.3e7, 1e5)];
         let said = answer(&summary(vec![vec![contender("droptail", 5, &droptail), contender("fq_codel", 5, &fq)]]));
@@ -362,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_says_where_the_best_is_worse() {
+    fn answer_says_where_best_discipline_is_worse() {
         let fifo = [("voip", WAIT, 100.0, 1.0), ("bulk", WAIT, 100.0, 1.0)];
         let said = |bulk| {
             let fq = [("voip", WAIT, 1.0, 0.1), ("bulk", WAIT, bulk, 0.1)];
@@ -401,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_counts_sweep_points_with_a_clear_best() {
+    fn answer_counts_sweep_points_with_clearly_best_discipline() {
         let case =
             |b: f64| [("a", 40.0), ("b", b)].map(|(name, mean)| contender(name, 5, &[(ALL, WAIT, mean, 1.0)])).to_vec();
         let said = answer(&summary(vec![case(10.0), case(20.0), case(60.0)]));
@@ -411,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_for_sweep_says_where_best_is_worse() {
+    fn answer_counts_points_where_best_discipline_is_worse() {
         let case = |web: f64| {
             let fifo = [("call", WAIT, 100.0, 1.0), ("web", WAIT, 100.0, 1.0)];
             let fq = [("call", WAIT, 1.0, 0.1), ("web", WAIT, web, 5.0)];
@@ -435,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_names_class_with_most_clear_sweep_points() {
+    fn answer_names_class_with_most_often_clear_best() {
         let case = |call: f64, web: f64| {
             let fifo = [("call", WAIT, 100.0, 1.0), ("web", WAIT, 100.0, 1.0)];
             let fq = [("call", WAIT, call, 0.1), ("web", WAIT, web, 5.0)];

@@ -1,5 +1,6 @@
-//! Tables of means for every link under study except the first. A contender is a discipline that is compared; a link to
-//! which the comparison does not apply has another discipline.
+//! Tables of means for every link under study except the first. A link under study is one whose results are recorded. A
+//! contender is a discipline that is compared. It runs on some or all of these links; the others have a discipline of
+//! their own.
 
 use crate::figures::stats::Interval;
 use crate::results::comparison::{self, CaseComparison, ContenderComparison};
@@ -12,10 +13,11 @@ use super::summary::QUEUE_TITLE;
 use super::text_table::Table;
 use super::verdict::{self, Case};
 
-/// A column: value of a run, heading, unit, factor.
+/// A column of a table: a function that gives the value of a run, heading, unit, and factor on the value.
 type Column = (fn(&RunSummary) -> f64, &'static str, &'static str, f64);
 
-/// The columns. The last two are left out if there are classes of traffic, because the tables of the classes have them.
+/// The columns. The last two are left out if there are classes of traffic (groups of flows), because the tables of the
+/// classes have them.
 const COLUMNS: [Column; 5] = [
     (|run| run.queue_pkts.mean, "queue", "packets", 1.0),
     (|run| run.queue_pkts.std, "sd", "packets", 1.0),
@@ -28,8 +30,8 @@ fn link(run: &RunSummary) -> &str {
     &run.link
 }
 
-/// The heading for the tables of the first link. It is empty if only one link is under study, unless the link has the
-/// same discipline in all rows and this is not the contender.
+/// The heading for the tables of the first link. It is empty if only one link is under study, unless this link has the
+/// same discipline in all rows and that is not the contender.
 pub(super) fn first(look: Look, summary: &Summary) -> String {
     let runs = runs(summary);
     let links = each(&runs, link);
@@ -38,7 +40,7 @@ pub(super) fn first(look: Look, summary: &Summary) -> String {
     if links.len() > 1 || matches!(here.own, Own::Always(_)) { heading(look, &here) } else { String::new() }
 }
 
-/// Tables of the other links, each under the link's name.
+/// Tables of the links under study after the first, each with the link's name as heading.
 pub(super) fn tables(look: Look, summary: &Summary) -> String {
     let runs = runs(summary);
     let further = each(&runs, link).into_iter().skip(1).map(|link| Here::new(&runs, link));
@@ -53,7 +55,7 @@ pub(super) fn tables(look: Look, summary: &Summary) -> String {
     further.map(of_link).collect()
 }
 
-/// Table of the means of each class of traffic at a link; empty if its runs have no classes.
+/// Table of the means of each class of traffic at a link; empty if the results have no classes of traffic.
 fn classes(look: Look, summary: &Summary, here: &Here) -> String {
     let at_link = |case: &CaseComparison| -> Vec<ContenderComparison> {
         let of_link = |it: &ContenderComparison| {
@@ -80,7 +82,8 @@ fn classes(look: Look, summary: &Summary, here: &Here) -> String {
     verdict::fitting_means(look, &summary.shown, &axes, &cases).0
 }
 
-/// For several links, a legend line with the name of the link that classes and differences refer to.
+/// For several links under study, a line of the legend that names the link to which the differences refer; `None` for
+/// one link.
 pub(super) fn legend(summary: &Summary) -> Option<String> {
     match each(&runs(summary), link).as_slice() {
         [] | [_] => None,
@@ -99,9 +102,10 @@ fn heading(look: Look, here: &Here) -> String {
 /// Whether the discipline of a link differs from the contender of a row of the table.
 enum Own {
     Never,
-    /// It differs, and is the same in all rows. The heading of the table names it.
+    /// The link's discipline differs from the contender, and is the same in all rows. The heading of the table names
+    /// it.
     Always(String),
-    /// It depends on the row. Rows where it differs name it.
+    /// The link's discipline depends on the row. Rows where it differs from the contender name it.
     ByRow,
 }
 
@@ -154,7 +158,7 @@ fn table(look: Look, here: &Here, columns: &[Column]) -> String {
     table.render(look, "")
 }
 
-/// The distinct values of `of` over all runs, in order of first occurrence.
+/// The distinct texts that `of` gives for the runs, in order of first occurrence.
 fn each<'a>(runs: &[&'a RunSummary], of: fn(&'a RunSummary) -> &'a str) -> Vec<&'a str> {
     let mut found = Vec::new();
     for run in runs {

@@ -1,6 +1,6 @@
-//! Formats numbers with a meaningful number of digits.
+//! Formats numbers with a meaningful number of digits: means with their confidence intervals, and others.
 
-/// Most digits of a mean, whatever its interval.
+/// Largest number of digits of a mean, even if its confidence interval is narrower.
 const MOST_DIGITS: i32 = 5;
 
 /// `value` with `digits` significant digits; without exponent where readable.
@@ -28,8 +28,8 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// Decimal places that the half-width of an interval justifies: up to its first digit, or second if the first
-/// is 1.
+/// Number of decimal places that a confidence interval with this half-width justifies: up to the first digit of the
+/// half-width, or its second digit if the first is 1.
 fn places(half: f64) -> usize {
     let magnitude = half.log10().floor();
     let leading = half / 10f64.powf(magnitude);
@@ -37,7 +37,8 @@ fn places(half: f64) -> usize {
     places.clamp(0.0, 9.0) as usize
 }
 
-/// `12.3 ± 0.4`; without an interval only the value, without a value a dash.
+/// A mean and the half-width of its confidence interval as text, `12.3 ± 0.4`. Without an interval only the mean;
+/// without a mean a dash.
 pub fn interval(mean: Option<f64>, half: Option<f64>) -> String {
     match (mean, half.filter(|half| half.is_finite())) {
         (None, _) => "-".to_string(),
@@ -63,7 +64,7 @@ fn unsigned_zero(text: String) -> String {
     }
 }
 
-/// Adds a plus sign, unless the text has a minus sign, is zero or is not a number.
+/// Adds a plus sign to a number as text, unless it has a minus sign, is zero or is not a number.
 pub fn signed(text: String) -> String {
     let zero = text.split(' ').next().is_some_and(|value| value.bytes().all(|b| matches!(b, b'0' | b'.')));
     if zero || text.starts_with('-') { text } else { format!("+{text}") }
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn significant_rounds_to_given_digits() {
+    fn number_is_rounded_to_given_significant_digits() {
         for (value, want) in [
             (0.0, "0"),
             (9.996, "9.996"),
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn signed_adds_plus_and_grouped_separates_thousands() {
+    fn positive_numbers_get_plus_and_thousands_get_commas() {
         assert_eq!(signed("1.2 ± 0.3".into()), "+1.2 ± 0.3");
         assert_eq!(signed("-1.2".into()), "-1.2");
         assert_eq!(signed("0.0 ± 0.3".into()), "0.0 ± 0.3");

@@ -1,8 +1,9 @@
-//! Style of text output: tones, and line width.
+//! Style of text output: colours and bold letters (tones), and line width.
 
-/// Widest line of running text in columns.
+/// Width of the longest line of running text, in columns of the terminal.
 const WIDEST: usize = 100;
-/// Narrowest column for running text. If a row has less space, its text starts on the next line.
+/// Smallest width for running text in the last cell of a table's row. If the row has less space, the text starts on the
+/// next line.
 const COLUMN: usize = 20;
 
 /// Emphasis of text on a terminal.
@@ -25,7 +26,7 @@ impl Tone {
         }
     }
 
-    /// `text` in this tone if colours are `on`.
+    /// `text` with the control sequences of this tone if colours are `on`, otherwise unchanged.
     pub fn paint(self, text: &str, on: bool) -> String {
         if on && !text.is_empty() { format!("\x1b[{}m{text}\x1b[0m", self.code()) } else { text.to_string() }
     }
@@ -34,14 +35,14 @@ impl Tone {
 /// Properties of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Look {
-    /// Whether it may have colours.
+    /// Whether the output may have colours.
     pub colours: bool,
-    /// Columns of the terminal; `None` for a file or pipe.
+    /// Number of columns of the terminal; `None` for a file or pipe.
     pub columns: Option<usize>,
 }
 
 impl Look {
-    /// Without colours, for a file or a string.
+    /// Output without colours, for a file or a string.
     pub const PLAIN: Self = Self { colours: false, columns: None };
 
     /// `text` in a tone.
@@ -54,13 +55,14 @@ impl Look {
         self.columns.map_or(WIDEST, |columns| columns.min(WIDEST))
     }
 
-    /// `text` wrapped to [`Self::width`]; the first line starts with `first`, the others are indented to match.
+    /// `text` wrapped to [`Self::width`]. The first line starts with `first`; the others are indented by the width of
+    /// `first`.
     pub fn wrap(self, first: &str, text: &str) -> String {
         wrap_within(self.width(), first, text)
     }
 
-    /// `text` wrapped to the terminal, for the last cell of a row. In a file or pipe a row is one line, for
-    /// other programs.
+    /// `text` wrapped to the terminal's width, for the last cell of a table's row, after the other cells `first`. In a
+    /// file or pipe a row is one line, so that other programs can read it.
     pub fn wrap_cell(self, first: &str, text: &str) -> String {
         cell_within(self.columns.unwrap_or(usize::MAX), first, text)
     }
@@ -110,7 +112,7 @@ mod tests {
     use super::{cell_within, wrap_within};
 
     #[test]
-    fn wrapped_text_is_indented() {
+    fn wrapped_text_has_indented_second_line() {
         let text = wrap_within(80, "  1. ", &"word ".repeat(40));
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("  1. word") && lines[1].starts_with("     word"));

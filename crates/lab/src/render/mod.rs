@@ -1,6 +1,6 @@
-//! Text output: aligned tables with as many digits as the intervals justify.
+//! Text output: aligned tables, whose numbers have as many digits as their confidence intervals justify.
 //!
-//! [`summary`] is the output of `forebay run`, and of a `Results` object in Python. [`look`] has colours and
+//! [`summary`] makes the output of `forebay run`, and of a `Results` object in Python. [`look`] has colours and
 //! terminal width. [`svg`] writes pictures.
 
 pub mod answer;

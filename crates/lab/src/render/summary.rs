@@ -1,5 +1,6 @@
 //! Tables of `summary.json`: means of each contender (compared discipline), and differences from the first one. A case
-//! is a combination of the values of the axes, which are the keys that vary.
+//! is a combination of the values of the axes, which are the keys that vary. A link under study is one whose results
+//! are recorded.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use super::look::{Look, Tone};
 use super::text_table::Table;
 use super::verdict::{self, Verdict};
 
-/// A column: quantity of `compare`, heading, unit, factor.
+/// A column of a table: name of a quantity in `compare` of `summary.json`, heading, unit, and factor on the value.
 type Column = (&'static str, &'static str, &'static str, f64);
 
 const QUEUE: [Column; 3] = [
@@ -29,7 +30,7 @@ const QUEUE: [Column; 3] = [
 pub(super) const QUEUE_TITLE: &str = "the queue at the link";
 const SETTLING: Column = ("settling_s", "settling", "s", 1.0);
 
-/// A row of a table: its first cells, and the contender.
+/// A row of a table: the cells before the contender's name, and the contender with its results.
 struct Row<'a> {
     lead: Vec<String>,
     contender: &'a ContenderComparison,
@@ -42,12 +43,12 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Tables of a summary: those of [`by_point`] if there are several cases, else those of [`by_case`].
+/// Tables of a summary as text: those of [`by_point`] if there are several cases, else those of [`by_case`].
 pub fn tables(look: Look, summary: &Summary) -> String {
     if summary.compare.cases.len() > 1 { by_point(look, summary) } else { by_case(look, summary) }
 }
 
-/// The sentences that say which discipline is best; empty if there is nothing to compare.
+/// The sentences that say which discipline is best; empty if there is only one.
 fn answer(look: Look, summary: &Summary) -> String {
     let said = answer::answer(summary);
     if said.is_empty() { String::new() } else { look.wrap("", &said.join(" ")) + "\n" }
@@ -90,12 +91,13 @@ pub fn by_point(look: Look, summary: &Summary) -> String {
     points(look, summary, "discipline")
 }
 
-/// The tables of [`by_point`] for results of several directories.
+/// The tables of [`by_point`] for results of several directories, in which the directories are compared.
 pub fn by_directory(look: Look, summary: &Summary) -> String {
     points(look, summary, "directory")
 }
 
-/// The tables of [`by_point`]. `what` is the heading above the names of contenders: `discipline` or `directory`.
+/// The sentences and tables of [`by_point`]. `what` is the heading above the names of contenders: `discipline` or
+/// `directory`.
 fn points(look: Look, summary: &Summary, what: &str) -> String {
     let runs = &Runs::new(summary);
     let rows = |skip: usize| -> Vec<Row> {
@@ -135,19 +137,20 @@ fn row<'a>(axes: &[String], runs: &Runs, contender: &'a ContenderComparison) -> 
     Row { lead: [axes, &[name]].concat(), contender }
 }
 
-/// A table whose first columns have the headings `leads`, the last of them for text.
+/// A table whose first columns have the headings `leads`, and whose other columns have the headings `heads` with
+/// `units`. The last of the first columns is text.
 fn table(leads: &[&str], heads: &[&str], units: &[&str]) -> Table {
     let last = leads.len() - 1;
     let blank = vec![""; leads.len()];
     Table::new(&[leads, heads].concat()).units(&[&blank, units].concat()).numbers(0..last).words(&[last])
 }
 
-/// Name of a contender in the scenario, without the values of axes.
+/// Name of a contender as the scenario writes it, without the values of axes.
 fn name<'a>(runs: &Runs<'a>, contender: &'a ContenderComparison) -> &'a str {
     runs.of(contender).first().map_or(&contender.label, |run| run.contender())
 }
 
-/// Mean and half-width of a quantity, scaled.
+/// Mean of a quantity and half-width of its confidence interval, both times `factor`.
 fn estimate(found: Option<&Interval>, factor: f64) -> (Option<f64>, Option<f64>) {
     let number = |of: fn(&Interval) -> f64| found.map(of).filter(|x| x.is_finite()).map(|x| x * factor);
     (number(|found| found.mean), number(|found| found.half))
@@ -172,7 +175,7 @@ fn means(look: Look, runs: &Runs, leads: &[&str], rows: &[Row]) -> String {
     table.render(look, "")
 }
 
-/// Summaries of all runs at the first link under study: in order, and by label.
+/// Results of all runs at the first link under study: in the order of the runs, and by the label of contender and case.
 struct Runs<'a> {
     here: Option<Here<'a>>,
     by_label: BTreeMap<&'a str, Vec<&'a RunSummary>>,
@@ -190,7 +193,8 @@ impl<'a> Runs<'a> {
         Self { here, by_label, has_reference: summary.shown.reference }
     }
 
-    /// The columns of the table of the queue. It has settling times only if the scenario has a reference for the queue.
+    /// The columns of the table about the queue. It has settling times only if the scenario has a reference, the queue
+    /// length that the queue should settle at.
     fn columns(&self) -> Vec<Column> {
         QUEUE.into_iter().chain(self.has_reference.then_some(SETTLING)).collect()
     }
@@ -201,8 +205,9 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Mean settling time in seconds. Runs that never settle count with their full duration. If only some settle, their
-/// number is added, as in `60.0 (1 of 2)`. If none does, the text is `never`.
+/// Mean settling time of the queue in seconds, as text. Runs whose queue never settles count with their full duration.
+/// If it settles in some runs only, their number is added, as in `60.0 (1 of 2)`. If it settles in none, the text is
+/// `never`.
 fn settling(runs: &[&RunSummary], contender: &ContenderComparison) -> String {
     let all = runs.len();
     let settled = runs.iter().filter(|run| run.settling_s.is_some()).count();
@@ -231,7 +236,7 @@ fn differences(look: Look, runs: &Runs, leads: &[&str], rows: &[Row]) -> String 
     table.render(look, "")
 }
 
-/// Legend of the tables, with the definitions of columns in `definitions`.
+/// Legend of the tables: explanations of the numbers, and `definitions`, which define the columns.
 fn legend(look: Look, summary: &Summary, definitions: &[&str]) -> String {
     let first = summary.compare.cases.iter().filter_map(|case| case.contenders.first());
     let most = first.map(|contender| contender.runs).max().unwrap_or(0);
@@ -260,7 +265,8 @@ fn legend(look: Look, summary: &Summary, definitions: &[&str]) -> String {
     lines.chain(more).map(|line| look.tone(Tone::Faint, &line) + "\n").collect()
 }
 
-/// Loss ratio on the wire of each link over all its runs, if there are losses.
+/// Text with the loss ratio on the wire (transmission losses, not drops) of each link that has such losses, over all
+/// runs; `None` if no link has any.
 fn wire_losses(runs: &[RunSummary]) -> Option<String> {
     let mut links: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
     for run in runs {
@@ -296,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn table_shows_wire_losses_only_if_any() {
+    fn wire_losses_are_shown_only_if_any() {
         let run = |link, lost| run(&json!({ "link": link, "wire_lost_pkts": lost, "delivered_pkts": 1000 }));
         assert_eq!(wire_losses(&[run("a", 0), run("b", 0)]), None);
         let said = wire_losses(&[run("a", 10), run("b", 0), run("a", 20)]).unwrap();

@@ -1,5 +1,5 @@
-//! Writes pictures in SVG; no other file writes SVG markup. [`Svg`] is a list of elements. [`Panel`] is a frame whose
-//! scales begin at 0.
+//! Writes pictures in SVG; no other file writes SVG markup. [`Svg`] is a list of elements. [`Panel`] is the frame of a
+//! chart whose scales begin at 0.
 
 use std::fmt::{self, Display, Write};
 
@@ -37,7 +37,7 @@ impl Svg {
         svg
     }
 
-    /// An empty picture for print, in points, with letters of this size and a transparent background.
+    /// An empty picture for print, with a transparent background. Its size and that of its letters are in points.
     pub fn page(width: f64, height: f64, letters: f64) -> Self {
         let mut svg = Self(String::new());
         let (width, height) = (Tenth(width).to_string(), Tenth(height).to_string());
@@ -70,7 +70,7 @@ impl Svg {
         self
     }
 
-    /// A path with this outline.
+    /// A path element. `outline` is its attribute `d`, `look` the other attributes.
     pub fn path(&mut self, outline: &dyn Display, look: &[Attribute]) -> &mut Self {
         self.shape("path", &[&[("d", outline)], look].concat())
     }
@@ -106,14 +106,15 @@ impl Svg {
         self.0.push('\n');
     }
 
-    /// Ends the picture and returns it as the text of an SVG file.
+    /// Ends the picture and returns the text of an SVG file.
     #[must_use]
     pub fn finish(self) -> String {
         self.0 + "</svg>\n"
     }
 }
 
-/// Width of a picture that consists of panels. `LEFT` and `RIGHT` are the ends of each panel.
+/// Width of a picture that consists of panels. `LEFT` and `RIGHT` are the horizontal positions of the ends of each
+/// panel.
 pub const WIDTH: f64 = 720.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 708.0;
@@ -138,7 +139,7 @@ impl Panel {
         self.edge.1 - value / self.most * (self.edge.1 - self.edge.0)
     }
 
-    /// Shades the background between two x values, to mark a period with other conditions.
+    /// Shades the background between two x values, to mark a span of time with different conditions, such as more load.
     pub fn band(&self, out: &mut Svg, (from, to): (f64, f64)) {
         let (top, height) = (self.edge.0, self.edge.1 - self.edge.0);
         let (x, width) = (Tenth(self.x(from)), Tenth(self.x(to) - self.x(from)));
@@ -146,7 +147,7 @@ impl Panel {
         out.shape("rect", &[&place[..], &[("fill", &"#f3efe6")]].concat());
     }
 
-    /// Frame, title, and marks at both ends of the vertical scale and half way.
+    /// Draws the frame, the title, and marks at the ends and the middle of the vertical scale.
     pub fn frame(&self, out: &mut Svg, title: &str) {
         let (top, bottom) = self.edge;
         out.path(&format!("M{LEFT} {top}V{bottom}H{RIGHT}"), &[("fill", &"none"), ("stroke", &"#888")]);
@@ -156,7 +157,7 @@ impl Panel {
         }
     }
 
-    /// The numbers `marks` below the horizontal scale, and its label `what`.
+    /// Writes the numbers `marks` below the horizontal scale at their positions, and the label `what` of the scale.
     pub fn below(&self, out: &mut Svg, marks: &[f64], what: &str) {
         let bottom = self.edge.1;
         for mark in marks {
@@ -165,12 +166,12 @@ impl Panel {
         out.label(&((LEFT + RIGHT) / 2.0), &(bottom + 32.0), "middle", &what).end_line();
     }
 
-    /// A line through the points. A point without a value is a gap in the line.
+    /// Draws a line through the points. A point without a value is a gap in the line.
     pub fn line(&self, out: &mut Svg, points: impl Iterator<Item = (f64, Option<f64>)>, colour: &str) {
         self.stroke(out, points, colour, &[]);
     }
 
-    /// A dashed line through the points, for values that are given, not measured.
+    /// Draws a dashed line through the points, for values that are given, not measured.
     pub fn dashes(&self, out: &mut Svg, points: &[(f64, f64)], colour: &str) {
         let points = points.iter().map(|(at, value)| (*at, Some(*value)));
         self.stroke(out, points, colour, &[("stroke-dasharray", &"6 3")]);
@@ -188,7 +189,7 @@ impl Panel {
         out.path(&path, &[&look, how].concat()).end_line();
     }
 
-    /// A dot for each point.
+    /// Draws a dot at each point.
     pub fn dots(&self, out: &mut Svg, points: &[(f64, f64)], colour: &str) {
         for (at, value) in points {
             let (x, y) = (Tenth(self.x(*at)), Tenth(self.y(*value)));

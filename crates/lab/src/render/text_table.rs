@@ -6,7 +6,7 @@ use super::look::{Look, Tone};
 
 /// Space between columns.
 const GAP: &str = "   ";
-/// Separates a mean from its half-width.
+/// Text between a mean and the half-width of its confidence interval.
 const PLUS_MINUS: &str = " ± ";
 
 /// How a column is aligned.
@@ -31,7 +31,7 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Widths of the parts of a cell before and after the ±.
+/// Widths of the two parts of a cell, before and after the sign ±.
 fn parts(cell: &str) -> (usize, usize) {
     match cell.split_once(PLUS_MINUS) {
         Some((mean, half)) => (width(mean), width(half)),
@@ -44,13 +44,13 @@ fn cells(words: &[&str]) -> Vec<String> {
 }
 
 impl Table {
-    /// A table with these headings; the first column has text, the others numbers.
+    /// A table with the headings `head`. The first column has text, the others numbers.
     pub fn new(head: &[&str]) -> Self {
         let align = (0..head.len()).map(|i| if i == 0 { Align::Left } else { Align::Right }).collect();
         Self { align, head: vec![cells(head)], rows: Vec::new() }
     }
 
-    /// A table without headings; all columns have text, the last one running text.
+    /// A table without headings. All columns have text; the last one has sentences, which are wrapped.
     pub fn of_words(columns: usize) -> Self {
         Self { align: vec![Align::Left; columns], head: Vec::new(), rows: Vec::new() }
     }
@@ -85,7 +85,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The lines of the table, each after `indent`; headings are bold, units faint.
+    /// The lines of the table as text. Each line begins with `indent`; headings are bold, units faint.
     pub fn render(&self, look: Look, indent: &str) -> String {
         let columns: Vec<Column> = (0..self.align.len()).map(|i| self.column(i)).collect();
         let padded = |row: &[String]| {
@@ -115,7 +115,7 @@ impl Table {
 
 struct Column {
     align: Align,
-    /// Width of the part after the ±; 0 without ±.
+    /// Width of the part of a cell after the sign ±; 0 if no cell has the sign.
     half: usize,
     total: usize,
 }
@@ -124,7 +124,7 @@ impl Column {
     fn pad(&self, cell: &str) -> String {
         let after = match cell.split_once(PLUS_MINUS) {
             Some((_, half)) => self.half - width(half).min(self.half),
-            // A heading spans the complete column; a number without ± aligns with the means.
+            // A heading spans the complete column; a number without the sign ± aligns with the means of other rows.
             None if self.half > 0 && cell.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '>')) => {
                 self.half + width(PLUS_MINUS)
             }

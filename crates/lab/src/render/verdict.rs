@@ -1,5 +1,6 @@
-//! The verdict table: delay, completion times, goodput and fairness of each class of traffic under each contender
-//! (compared discipline). A case is a combination of the values of the axes, which are the keys that vary.
+//! The verdict table: delay, completion times, goodput and fairness of each class of traffic (a group of flows) under
+//! each contender (compared discipline). A case is a combination of the values of the axes, which are the keys that
+//! vary. The table has a row for each class, case and contender, and a column for each metric.
 
 use crate::figures::metric::{Better, METRICS, Metric};
 use crate::figures::stats::Interval;
@@ -11,7 +12,7 @@ use super::digits::{interval, signed};
 use super::look::Look;
 use super::text_table::Table;
 
-/// A case: the values of its axes, and its contenders by name.
+/// A case: the values of the axes, and the results of each contender, with its name.
 pub(crate) struct Case<'a> {
     pub(crate) axes: Vec<String>,
     pub(crate) rows: Vec<(String, &'a ContenderComparison)>,
@@ -25,7 +26,8 @@ pub(super) struct Verdict {
 }
 
 /// The table of means of these cases. With several contenders it is followed by the table of differences from the first
-/// contender of the same case. `axes`: headings of the axes. Results without classes have no tables.
+/// contender of the same case. `axes` are the headings of the columns with the values of the axes. Results without
+/// classes of traffic have no tables.
 pub(super) fn verdict(look: Look, shown: &Shown, axes: &[String], cases: &[Case<'_>]) -> Verdict {
     let classes = classes(cases);
     let (mut text, columns) = fitting_means(look, shown, axes, cases);
@@ -38,8 +40,8 @@ pub(super) fn verdict(look: Look, shown: &Shown, axes: &[String], cases: &[Case<
     Verdict { text, legend }
 }
 
-/// The table of means of these cases, and its columns: those of the scenario, or as many as fit into the terminal.
-/// Results without classes have an empty table.
+/// The table of means of these cases, and its metrics: those that the scenario requests, or as many as fit into the
+/// terminal's width. Results without classes of traffic have an empty table.
 pub(super) fn fitting_means(
     look: Look,
     shown: &Shown,
@@ -75,14 +77,15 @@ pub(crate) fn columns(shown: &Shown, classes: &[&str], cases: &[Case<'_>]) -> Ve
     };
     let is_shown = |metric: &&Metric| {
         let found: Vec<Interval> = classes.iter().flat_map(|class| found(class, metric)).collect();
-        // Marks are shown if there are any.
+        // A metric of which neither larger nor smaller values are better, such as the ratio of ECN marks, is shown only
+        // if a value is above 0.
         let has_values = !found.is_empty() && (metric.better != Better::Neither || found.iter().any(|x| x.mean > 0.0));
         metric.rank.is_some() && has_values
     };
     METRICS.iter().filter(is_shown).collect()
 }
 
-/// Rows and columns of a table.
+/// What the rows and columns of a table are: classes of traffic, headings of the axes, and metrics.
 struct Shape<'a> {
     classes: &'a [&'a str],
     axes: &'a [String],
@@ -103,7 +106,8 @@ fn printed(line: &str) -> usize {
     width
 }
 
-/// The classes of traffic of all contenders, [`ALL`] last. If there is only one other class, only [`ALL`].
+/// The classes of traffic in the results of all contenders, followed by [`ALL`], which is all traffic. If the results
+/// have only one class, only [`ALL`].
 pub(crate) fn classes<'a>(cases: &[Case<'a>]) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
     for (_, contender) in cases.iter().flat_map(|case| &case.rows) {
@@ -168,7 +172,8 @@ fn differences(look: Look, shape: &Shape<'_>, cases: &[Case<'_>]) -> String {
 }
 
 impl Shape<'_> {
-    /// A table whose first columns are the class, if there are several, the axes, and the discipline.
+    /// A table whose first columns are the class of traffic, if there are several, the values of the axes, and the
+    /// discipline.
     fn table(&self, units: &[&str], title: &str) -> Table {
         let class = if self.classes.len() == 1 { &[][..] } else { &[""] };
         let axes: Vec<&str> = self.axes.iter().map(String::as_str).collect();
@@ -179,20 +184,22 @@ impl Shape<'_> {
         table.words(&(0..class.len()).collect::<Vec<_>>()).numbers(class.len()..lead.len() - 1).words(&[lead.len() - 1])
     }
 
-    /// The first cells of a row. Only the first row of a class of traffic names the class.
+    /// The first cells of a row: class of traffic, values of the axes, discipline. Only the first row of a class names
+    /// the class.
     fn lead(&self, class: &str, is_first: bool, case: &Case<'_>, name: &str) -> Vec<String> {
         let class = (self.classes.len() > 1).then(|| if is_first { class.to_string() } else { String::new() });
         class.into_iter().chain(case.axes.iter().cloned()).chain([name.to_string()]).collect()
     }
 }
 
-/// Mean and half-width of a value, scaled.
+/// Mean and half-width of a confidence interval as text, both times `factor`.
 pub(crate) fn cell(found: Option<&Interval>, factor: f64) -> String {
     let number = |of: fn(&Interval) -> f64| found.map(of).filter(|x| x.is_finite()).map(|x| x * factor);
     interval(number(|found| found.mean), number(|found| found.half))
 }
 
-/// Whether contender number `at` is better than all others, and its interval overlaps none of theirs.
+/// Whether the contender with index `at` is better than all others, and its confidence interval overlaps none of
+/// theirs.
 pub(crate) fn is_best(at: usize, all: &[Option<Interval>], better: Better) -> bool {
     let Some(own) = all[at] else { return false };
     let others = all.iter().enumerate().filter(|(other, _)| *other != at);
@@ -214,7 +221,7 @@ mod tests {
         Interval { mean, half, n: 5 }
     }
 
-    /// A contender with one class: goodput in Mb/s, p99 delay in ms.
+    /// Results of a contender for one class of traffic: `goodput` in Mb/s, and the delay `p99` in ms.
     fn contender(goodput: f64, p99: f64) -> ContenderComparison {
         let mean = [("goodput_bps", estimate(goodput * 1e6, 0.1e6)), ("wait_ms.p99", estimate(p99, 1.0))];
         let class = TrafficComparison { mean: mean.into_iter().collect(), ..TrafficComparison::default() };
@@ -227,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn best_value_is_marked_if_no_interval_overlaps() {
+    fn best_value_is_marked_if_intervals_are_disjoint() {
         let text = table(Look::PLAIN, &[contender(9.0, 40.0), contender(9.1, 20.0), contender(9.05, 30.0)]).text;
         let rows: Vec<&str> = text.lines().skip(2).take(3).collect();
         assert!(rows[1].ends_with("20.0 ± 1.0 *"), "{text}");

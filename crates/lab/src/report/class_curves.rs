@@ -1,5 +1,5 @@
-//! Curves over time for the page of a run: those that the scenario requests of service classes and flows, and those of
-//! every class of traffic.
+//! Curves over time for the report of a scenario: those that the scenario requests of service classes and flows, and
+//! those of every class of traffic (a group of flows).
 
 use super::each_run::Runs;
 use super::figures::short;
@@ -8,14 +8,15 @@ use crate::figures::class_column::{ClassColumn, growth_per_s};
 use crate::figures::flow_column::FlowColumn;
 use crate::results::record::SeriesRecord;
 
-/// Counters are shown as rates over this many seconds, and rates are averaged over this many seconds.
+/// Curves of counters show the growth per second in intervals of this many seconds; curves of rates show averages over
+/// such intervals.
 const RATE_OVER_S: f64 = 1.0;
-/// Bit/s in a Mb/s.
+/// Number of bit/s in 1 Mb/s.
 const MEGA: f64 = 1e6;
 
-/// A curve over time: its title, what it shows along y, and how.
+/// A curve over time: which recorded column it shows, how, and the texts of the figure.
 struct Curve {
-    /// Column of the series.
+    /// Name of the recorded column.
     name: String,
     title: String,
     what: &'static str,
@@ -24,14 +25,14 @@ struct Curve {
     shown: Shown,
 }
 
-/// How a curve shows its column.
+/// How a curve shows the values of its recorded column.
 #[derive(Clone, Copy)]
 enum Shown {
     /// As recorded.
     Plain,
     /// A counter, as its growth per second.
     Growth,
-    /// A rate in bit/s, averaged and in Mb/s.
+    /// A rate in bit/s, as averages in Mb/s.
     Rate,
 }
 
@@ -54,7 +55,7 @@ impl Shown {
 }
 
 impl Runs {
-    /// Curves of the classes and flows that the scenario requests.
+    /// Curves that the scenario requests of service classes and flows.
     pub(super) fn class_curves(&self, prefix: &str) -> Vec<Figure> {
         let groups = self.groups();
         let asked = self.series.iter().filter_map(|name| of_class(name).or_else(|| of_flows(name, &groups)));
@@ -87,12 +88,12 @@ impl Runs {
         figures.into_iter().filter(|figure| figure.series.iter().any(|line| line.points.len() > 0)).collect()
     }
 
-    /// Names of the groups of flows.
+    /// Names of the groups of flows, in the order of the scenario.
     pub(super) fn groups(&self) -> Vec<&str> {
         let mut groups: Vec<&str> = Vec::new();
         let runs = self.entries.iter().filter_map(|entry| entry.runs.first());
         for flow in runs.flat_map(|run| &run.flows) {
-            // Flows of a group follow each other.
+            // Flows of a group are next to each other in the list.
             if groups.last() != Some(&flow.group.as_str()) && !groups.contains(&flow.group.as_str()) {
                 groups.push(&flow.group);
             }
@@ -120,7 +121,7 @@ impl Runs {
     }
 }
 
-/// The rows of a column; empty if it was not recorded.
+/// Times and values of the recorded column `name`; empty if it was not recorded.
 fn rows(series: &SeriesRecord, name: &str) -> Vec<(f64, Option<f64>)> {
     let column = series.probes.iter().find(|(known, _)| known == name);
     column.into_iter().flat_map(|(_, column)| series.time_s.iter().copied().zip(column.iter().copied())).collect()
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rate_curves_are_averaged_over_a_second() {
+    fn curves_of_rates_show_averages_over_a_second() {
         let rows = [(0.5, Some(2e6)), (1.0, Some(4e6)), (1.5, None), (2.0, Some(1e6))];
         assert_eq!(Shown::Rate.rows(rows.to_vec()), [(1.0, Some(3.0)), (2.0, Some(0.5))]);
     }

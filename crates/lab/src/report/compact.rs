@@ -1,11 +1,13 @@
-//! Reduces the size of a page: its lines get fewer points and digits, and evenly spaced points are stored without x.
+//! Reduces the size of `report.html`: the lines of its figures get fewer points and digits, and points that are evenly
+//! spaced in x are stored without x.
 
 use super::shapes::{Figure, Points, Series};
 
-/// Most points of all lines of a page together. With more, lines of evenly spaced points are thinned.
+/// Largest number of points of all lines of a report together. With more, lines of evenly spaced points are reduced to
+/// fewer points.
 const MOST_POINTS: usize = 200_000;
 
-/// Compacts the lines of a page. Other figures keep their points.
+/// Reduces the points of all figures that are lines. Other figures keep their points.
 pub(super) fn compact(figures: &mut [Figure]) {
     let mut lines: Vec<&mut Series> =
         figures.iter_mut().filter(|figure| figure.kind == "line").flat_map(|figure| &mut figure.series).collect();
@@ -24,7 +26,8 @@ pub(super) fn compact(figures: &mut [Figure]) {
     }
 }
 
-/// Two values for each `bucket` values: the smallest and the largest, in their order. A bucket without values is a gap.
+/// Replaces each `bucket` values in succession by two: the smallest and the largest, in their order. If all of them are
+/// missing, the line has a gap.
 fn extremes(all: &[Option<f64>], bucket: usize) -> Vec<Option<f64>> {
     let of_bucket = |values: &[Option<f64>]| -> [Option<f64>; 2] {
         let known = || values.iter().enumerate().filter_map(|(at, y)| Some((at, (*y)?)));
@@ -41,7 +44,7 @@ fn four_digits(y: f64) -> f64 {
     format!("{y:.3e}").parse().unwrap_or(y)
 }
 
-/// First x and distance, if the points are evenly spaced.
+/// First x, and distance in x between two points, if the points are evenly spaced.
 fn even(all: &[(f64, Option<f64>)]) -> Option<(f64, f64)> {
     let ([(from, _), ..], [.., (to, _)]) = (all, all) else { return None };
     let step = (to - from) / (all.len().max(2) - 1) as f64;
@@ -58,21 +61,21 @@ mod tests {
     }
 
     #[test]
-    fn thinned_curves_keep_their_peaks() {
+    fn lines_reduced_to_fewer_points_keep_their_peaks() {
         let all = [1.0, 9.0, 2.0, 3.0, 5.0, 4.0, 0.5, 4.0].map(Some);
         assert_eq!(extremes(&all, 4), [1.0, 9.0, 5.0, 0.5].map(Some));
         assert_eq!(extremes(&[None, None, Some(1.0)], 2), [None, None, Some(1.0), Some(1.0)]);
     }
 
     #[test]
-    fn evenly_spaced_points_are_recognised() {
+    fn points_evenly_spaced_in_x_are_recognised() {
         assert_eq!(even(&places(&[1.0, 2.0, 3.0])), Some((0.0, 0.5)));
         assert_eq!(even(&[(0.0, None), (1.0, None), (3.0, None)]), None);
         assert_eq!(even(&places(&[1.0])), None);
     }
 
     #[test]
-    fn curves_of_a_large_page_are_thinned() {
+    fn lines_of_a_large_report_get_fewer_points() {
         let line = || Series { points: Points::Places(places(&vec![1.234_56; 100_000])), ..Series::default() };
         let mut figures = [Figure { kind: "line", series: (0..7).map(|_| line()).collect(), ..Figure::default() }];
         compact(&mut figures);

@@ -1,5 +1,6 @@
 //! Reads the runs of one scenario from disk for the report: by case, contender and link. A case is a combination of the
-//! values of the axes (keys that vary), a contender a compared discipline.
+//! values of the axes (keys that vary), a contender a compared discipline. A link under study is one whose results are
+//! recorded. A dumbbell is the topology with one bottleneck.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,13 +18,13 @@ use crate::theory::{mmpp, setting};
 /// With more cases than this, curves over time are shown only for the first, the middle and the last.
 pub(crate) const CASES_OVER_TIME: usize = 3;
 
-/// Most values of an axis that are listed one by one.
+/// Largest number of values of an axis that are listed one by one.
 const MOST_VALUES: usize = 8;
 
-/// Name of the first link of every dumbbell.
+/// Name of the bottleneck link of every dumbbell.
 const LINK_OF_A_DUMBBELL: &str = "bottleneck";
 
-/// One contender in one case, with all seeds.
+/// The runs of one contender in one case, with all seeds.
 pub(super) struct Entry {
     pub(super) case: usize,
     pub(super) contender: usize,
@@ -31,37 +32,39 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// The runs of the contender, for a comparison with others.
+    /// The runs in the form that functions which compare contenders take.
     pub(super) fn group(&self) -> Group<'_> {
         let label = self.runs[0].summary.label.clone();
         Group { label, case: self.case, contender: self.contender, runs: self.runs.iter().collect() }
     }
 }
 
-/// All runs of a directory at one link.
+/// The results of all runs of a directory at one link under study.
 pub(super) struct Runs {
     pub(super) entries: Vec<Entry>,
-    /// Name of the link; `None` for the only link under study of a dumbbell.
+    /// Name of the link in the report; `None` if it is a dumbbell's bottleneck and the only link under study.
     pub(super) link: Option<String>,
-    /// Curves that the scenario requests besides the queue.
+    /// Names of the recorded columns, apart from the queue, of which the scenario requests curves.
     pub(super) series: Vec<String>,
     /// Cases with curves over time. For other cases only summaries are kept in memory.
     pub(super) over_time: Vec<usize>,
-    /// Model results by case and contender, if the scenario requests them.
+    /// Results of models by case and contender, if the scenario requests them.
     pub(super) theory: BTreeMap<(usize, usize), Answers>,
 }
 
-/// Model results for a contender.
+/// Results of models for a contender.
 #[derive(Default)]
 pub(super) struct Answers {
     pub(super) fluid: Option<Course>,
-    /// Models by name, each with queue length in packets and cumulative fraction of time.
+    /// For each model, by name: the queue's distribution as pairs of the length in packets and the fraction of time at
+    /// or below it.
     pub(super) shares: Vec<(&'static str, Vec<[f64; 2]>)>,
 }
 
 impl Runs {
-    /// Reads every finished run of a directory. Returns the runs by link under study, in the order of the links. Calls
-    /// `look` with each complete run and the index of its case; then the parts that the report does not show are freed.
+    /// Reads every finished run of a directory. Returns the results for each link under study, in the order of the
+    /// links. Calls `look` with each complete run and the index of its case; afterwards data that the report does not
+    /// show are freed.
     pub(super) fn read(
         dir: &Path,
         meta: &RunMeta,
@@ -93,7 +96,8 @@ impl Runs {
         Ok(Self { entries, link: None, series, over_time, theory }.by_link())
     }
 
-    /// The runs for each link under study. The only link under study of a dumbbell has no name.
+    /// The results separated by link under study. If a dumbbell's bottleneck is the only one, it has no name in the
+    /// report.
     fn by_link(mut self) -> Vec<Self> {
         let mut further: Vec<Self> = Vec::new();
         for Entry { case, contender, runs } in &mut self.entries {
@@ -126,17 +130,17 @@ impl Runs {
         links
     }
 
-    /// Name of the link; `None` for the single link of a dumbbell.
+    /// Name of the link in the report; `None` if it is a dumbbell's bottleneck and the only link under study.
     pub(super) fn link(&self) -> Option<&str> {
         self.link.as_deref()
     }
 
-    /// Whether any contender has several runs, so that there are intervals.
+    /// Whether any contender has runs with several seeds, so that there are confidence intervals.
     pub(super) fn are_several(&self) -> bool {
         self.entries.iter().any(|entry| entry.runs.len() > 1)
     }
 
-    /// Cases that have runs.
+    /// Indices of the cases that have runs.
     pub(super) fn cases(&self) -> Vec<usize> {
         let mut cases: Vec<usize> = self.entries.iter().map(|e| e.case).collect();
         cases.dedup();
@@ -151,7 +155,7 @@ impl Runs {
         })
     }
 
-    /// The axes of the sweep with their values: `a = 1, 2; b = 10mbit, 20mbit`. Empty without axes.
+    /// The axes with their values as text: `a = 1, 2; b = 10mbit, 20mbit`. Empty if the scenario has no axes.
     pub(super) fn sweep(&self) -> String {
         let mut axes: Vec<(String, Vec<&str>)> = Vec::new();
         for (axis, value) in self.entries.iter().flat_map(|entry| entry.runs[0].summary.axes.words()) {
@@ -176,12 +180,13 @@ impl Runs {
         self.entries[first..].iter().take_while(move |e| e.case == case)
     }
 
-    /// End of a title: the link, such as `: link west`; empty if the link has no name.
+    /// End of a figure's title with the name of the link, such as `: link west`; empty if the link has no name.
     pub(super) fn place(&self) -> String {
         self.link().map_or_else(String::new, |link| format!(": link {link}"))
     }
 
-    /// End of a title: the link and the values of the axes, such as `: link west, n = 40`. Both are optional.
+    /// End of a figure's title with the name of the link and the values of the axes, such as `: link west, n = 40`;
+    /// without the name if the link has none, and without values if there are no axes.
     pub(super) fn suffix(&self, case: usize) -> String {
         let axes = self.of_case(case).next().map(|e| &e.runs[0].summary.axes);
         let point = axes.into_iter().flat_map(Axes::words);
@@ -227,14 +232,15 @@ fn cumulative(shares: impl Iterator<Item = (f64, f64)>) -> Vec<[f64; 2]> {
         .collect()
 }
 
-/// A run without its curves over time, which are shown only for the first seed.
+/// The run without its curves over time, because the report shows those of the first seed only.
 fn without_series(mut run: RunRecord) -> RunRecord {
     let others = run.others.iter_mut().map(|link| &mut link.series);
     others.chain([&mut run.series]).for_each(|series| *series = SeriesRecord::default());
     run
 }
 
-/// The record of a run with its results at `link`, a link under study other than the first.
+/// The record of a run that has the results at `link`, a link under study other than the first, in place of those at
+/// the first.
 pub(super) fn at_link(link: LinkRecord, duration_s: f64) -> RunRecord {
     let LinkRecord { summary, reference, queue_shares, waits, series } = link;
     RunRecord {

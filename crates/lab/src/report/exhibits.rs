@@ -1,5 +1,5 @@
-//! Figures of a paper, as data for the script in `assets/` that draws the report. A figure declares what it shows; the
-//! values are those found in the runs.
+//! Figures that a paper's `claims.toml` or a scenario declares, as data for the script in `assets/` that draws the
+//! report. A figure declares what it shows; its values are found in the runs.
 
 use super::figures::short;
 use super::finds::{AtCase, Finds, Seen, Want, whats};
@@ -10,7 +10,7 @@ use crate::figures::class_column::growth_per_s;
 use crate::figures::stats::Interval;
 use crate::results::record;
 
-/// The figure `figure` with the values that were found in the runs.
+/// The declared figure `figure`, with the values that were found in the runs.
 pub(super) fn draw(figure: &Figure, finds: &Finds) -> shapes::Figure {
     let mut series: Vec<Series> = figure.lines.iter().map(|line| drawn(figure, line, finds)).collect();
     let caption = caption(figure, &series, finds);
@@ -64,7 +64,7 @@ fn axis(axis: &Axis) -> shapes::Axis {
     }
 }
 
-/// The error bars (whiskers) of a point; `None` if neither value has an interval, as with one seed.
+/// The error bars (whiskers) of a point; `None` if neither x nor y has a confidence interval, as with one seed.
 fn whisker(x: &Interval, y: &Interval) -> Option<[Option<f64>; 4]> {
     let end = |half: f64, end: f64| half.is_finite().then(|| short(end));
     if !y.half.is_finite() && !x.half.is_finite() {
@@ -89,7 +89,7 @@ fn drawn(figure: &Figure, line: &Line, finds: &Finds) -> Series {
     }
 }
 
-/// The points of a line that a model computes, without runs.
+/// The points of a line that shows a model and needs no runs.
 fn worked_out(figure: &Figure, model: &str) -> Points {
     let (x, y) = (figure.x.scale.unwrap_or(1.0), figure.y.scale.unwrap_or(1.0));
     let points = Model::parse(model).map_or_else(|_| Vec::new(), |model| model.points());
@@ -141,7 +141,7 @@ fn bars(figure: &Figure, found: &[Vec<AtCase>], categories: &[String]) -> Vec<(I
     groups.filter_map(|(i, cases)| Some((exactly(i as f64), cases.first()?.interval(scale(i))))).collect()
 }
 
-/// Labels below the bars.
+/// Labels below the bars of a figure: names of the groups, or values of the key that varies.
 fn categories(figure: &Figure, finds: &Finds) -> Vec<String> {
     let Some(name) = &figure.x.axis else {
         return if figure.group_labels.is_empty() { &figure.groups } else { &figure.group_labels }.clone();
@@ -151,7 +151,8 @@ fn categories(figure: &Figure, finds: &Finds) -> Vec<String> {
     longest.iter().map(|case| case.axes.get(name).cloned().unwrap_or_default()).collect()
 }
 
-/// Fraction of time at each queue length (cumulative: at or below it), over all runs, which have equal length.
+/// Fraction of time at each queue length, over all runs, which have equal length. With `is_cumulative`: at or below
+/// this queue length.
 fn shares(figure: &Figure, found: &[AtCase], is_cumulative: bool) -> Points {
     let x = figure.x.scale.unwrap_or(1.0);
     let Some(case) = found.first() else { return Points::default() };
@@ -167,12 +168,13 @@ fn shares(figure: &Figure, found: &[AtCase], is_cumulative: bool) -> Points {
     Points::of((0..longest).map(point))
 }
 
-/// The numeric value of an axis, without unit. All values of an axis have the same unit.
+/// The number in a value of a key that varies, without its unit. All values of the key have the same unit.
 fn number(value: &str) -> Option<f64> {
     value.trim_end_matches(|c: char| c.is_alphabetic() || c == '%').trim_end().parse().ok()
 }
 
-/// Text below the figure: how it was made, what exceeds its axes, and what is missing.
+/// Text below the figure: from which runs its values are, which values are beyond the range of its axes, and what is
+/// missing.
 fn caption(figure: &Figure, series: &[Series], finds: &Finds) -> String {
     let mut parts = vec![match figure.kind {
         _ if figure.is_theory() => "Computed by the model, without simulation.".to_string(),
@@ -185,7 +187,8 @@ fn caption(figure: &Figure, series: &[Series], finds: &Finds) -> String {
         parts.push(format!("At {point}."));
     }
     parts.extend((!figure.text.is_empty()).then(|| figure.text.clone()));
-    // The shown time span is a choice: data outside it does not count as beyond the axis.
+    // A time span shorter than the run is a choice of the figure's author: data outside it are not reported as beyond
+    // the axis.
     let x = Some((&figure.x, "x")).filter(|_| figure.kind == Kind::Curve);
     let span = Some(&figure.x).filter(|_| figure.kind == Kind::Series);
     for (axis, name) in x.into_iter().chain([(&figure.y, "y")]) {
@@ -200,8 +203,8 @@ fn caption(figure: &Figure, series: &[Series], finds: &Finds) -> String {
     parts.join(" ")
 }
 
-/// Text with the furthest value outside the range of an axis, within the shown time span; `None` if all values are
-/// inside.
+/// Text with the largest and smallest values that are outside the range of an axis, such as `up to 20`; `None` if all
+/// values are inside. Values outside the time span `span` do not count.
 fn beyond(axis: &Axis, series: &[Series], along_x: bool, span: Option<&Axis>) -> Option<String> {
     let points = series.iter().flat_map(|one| one.points.places());
     let (begin, end) = span.map(|x| (x.from, x.to)).unwrap_or_default();
@@ -223,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn caption_ignores_data_outside_shown_time_span() {
+    fn caption_ignores_data_outside_time_span_of_figure() {
         let points = Points::Places(vec![(0.0, Some(20.0)), (5.0, Some(8.0)), (6.0, None), (9.0, Some(11.0))]);
         let series = [Series { points, ..Series::default() }];
         let y = Axis { from: Some(8.0), to: Some(10.0), ..Axis::default() };

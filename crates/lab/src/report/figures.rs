@@ -1,4 +1,6 @@
-//! Figures of one scenario: queue over time, its distribution, goodput and drops against mean queue.
+//! Standard figures of the runs of one scenario: queue over time, its distribution, goodput and drops against mean
+//! queue. A probe is an internal variable of a discipline. A contender is a compared discipline; an axis is a key whose
+//! values vary between the runs.
 
 use super::each_run::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{Axis, Figure, Layout, Points, Series};
@@ -11,7 +13,7 @@ use crate::own;
 use crate::results::record::{Reference, RunRecord};
 
 impl Runs {
-    /// The curves over time.
+    /// All figures with curves over time: queue, probes, and columns of service classes and flows.
     pub(super) fn curves(&self, prefix: &str) -> Vec<Figure> {
         let mut figures: Vec<Figure> = self.over_time.iter().map(|&case| self.queue_over_time(prefix, case)).collect();
         figures.extend(self.probe_curves(prefix));
@@ -25,7 +27,7 @@ impl Runs {
         suffixes.into_iter().flat_map(cases).collect()
     }
 
-    /// Figures of the runs that the report adds to those of the paper: probes of the disciplines, and the queue
+    /// The standard figures that the report shows after the figures of a paper: probes over time, and the queue
     /// distribution.
     pub(super) fn inner_figures(&self, prefix: &str) -> Vec<Figure> {
         let mut figures = self.probe_curves(prefix);
@@ -33,7 +35,7 @@ impl Runs {
         figures
     }
 
-    /// All figures, in the order of the page.
+    /// All standard figures, in the order of the report.
     pub(super) fn figures(&self, prefix: &str) -> Vec<Figure> {
         let cases = self.cases();
         let mut figures = self.curves(prefix);
@@ -101,7 +103,8 @@ impl Runs {
         }
     }
 
-    /// Names of the requested probes without discipline: `raqm.p` and `pi.p` share a figure.
+    /// Names of the probes that the scenario requests, without the discipline: `raqm.p` and `pi.p` are in one figure,
+    /// `p`.
     fn probe_suffixes(&self) -> Vec<&str> {
         let mut suffixes = Vec::new();
         let groups = self.groups();
@@ -197,7 +200,7 @@ impl Runs {
                 Series { name, points, bars: Some(bars), ..Series::default() }
             })
             .collect();
-        // In a sweep of two keys, points with similar queues are not neighbours in the sweep.
+        // With two axes, points with similar queues can have very different values of the axes, so no line joins them.
         let axes = self.entries.first().map_or(0, |e| e.runs[0].summary.axes.words().count());
         let is_line = axes == 1 && cases.len() > 1;
         let points = if cases.len() > 1 { "; one mark for each point of the sweep" } else { "" };
@@ -215,7 +218,8 @@ impl Runs {
         }
     }
 
-    /// The contender (compared discipline) as the scenario writes it, with axis names in place of values.
+    /// The contender as the scenario writes it. If `several` cases are in the figure, names of axes replace their
+    /// values.
     fn contender_name(&self, entry: &Entry, several: bool) -> String {
         let summary = &entry.runs[0].summary;
         if !several {
@@ -226,7 +230,7 @@ impl Runs {
     }
 }
 
-/// Replaces the value of each parameter that is equal to the axis's `value`: `red q=50` becomes `red q={q}`.
+/// Replaces parameter values that are equal to `value`, the value of the axis `axis`: `red q=50` becomes `red q={q}`.
 pub(super) fn with_axis(name: &str, axis: &str, value: &str) -> String {
     let word = |word: &str| match word.split_once('=') {
         Some((key, found)) if found == value => format!("{key}={{{axis}}}"),
@@ -259,7 +263,7 @@ fn bar(x: &Interval, y: &Interval) -> Option<[Option<f64>; 4]> {
     (x.n >= FEWEST_SEEDS && y.n >= FEWEST_SEEDS).then(|| [x.lo(), x.hi(), y.lo(), y.hi()].map(|end| Some(short(end))))
 }
 
-/// Six significant digits, to keep the page small.
+/// Rounds to six significant digits, to keep the report small.
 pub(super) fn short(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }
@@ -268,7 +272,7 @@ fn points(x: &[f64], y: &[f64]) -> Points {
     Points::of(x.iter().zip(y).map(|(x, y)| (short(*x), short(*y))))
 }
 
-/// Cumulative queue distribution over all runs, which have equal length.
+/// Cumulative distribution of the queue over all runs, which have equal length.
 fn cumulative(runs: &[RunRecord]) -> Points {
     let longest = runs.iter().map(|r| r.queue_shares.len()).max().unwrap_or(0);
     let mut sum = 0.0;

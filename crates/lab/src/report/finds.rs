@@ -1,5 +1,5 @@
-//! Collects, while the runs are read, what the figures and tables of a paper need: quantities, time series and queue
-//! distributions.
+//! Collects, while the runs are read, what the figures and tables of a paper need. An item is a quantity, a time series
+//! or a queue distribution of the runs of one contender (compared discipline).
 
 use crate::claims::Point;
 use crate::claims::exhibits::{Figure, Kind, Line, Table};
@@ -9,12 +9,12 @@ use crate::results::record::{RunRecord, RunSummary};
 
 use super::each_run::at_link;
 
-/// One item that a figure or table needs from every run of a contender (compared discipline).
+/// One item that a figure or table needs from every run of a contender.
 #[derive(Clone, PartialEq)]
 pub(super) struct Want {
     /// The contender as the scenario writes it.
     of: String,
-    /// Only runs with these values of the keys that the scenario varies count.
+    /// Values of the keys that the scenario varies: they select the runs.
     at_points: Point,
     link: Option<String>,
     what: What,
@@ -23,11 +23,11 @@ pub(super) struct Want {
 /// Kind of item.
 #[derive(Clone, PartialEq)]
 pub(super) enum What {
-    /// A quantity.
+    /// A quantity, a number in the syntax of `docs/claims.md`, such as `queue_pkts.mean`.
     Quantity(String),
     /// A recorded series of one seed; `None`: of the first seed of each case.
     Column { name: String, seed: Option<u64> },
-    /// The queue distribution.
+    /// Fraction of time at each queue length.
     Shares,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Seen {
     Nothing(String),
 }
 
-/// The value of an item in one run, and which run it is.
+/// The value of an item in one run, with the case (combination of values of the keys that vary) of the run.
 pub(super) struct Find {
     case: usize,
     axes: Point,
@@ -60,7 +60,7 @@ pub(super) struct AtCase<'a> {
 }
 
 impl AtCase<'_> {
-    /// Mean and interval of the numbers found; runs without a number are ignored.
+    /// Mean and confidence interval of the numbers found, times `scale`; runs without a number are ignored.
     pub(super) fn interval(&self, scale: f64) -> Interval {
         let number = |seen: &&Seen| if let Seen::Number(x) = seen { Some(x * scale) } else { None };
         Interval::of(&self.seen.iter().filter_map(number).collect::<Vec<_>>())
@@ -68,12 +68,12 @@ impl AtCase<'_> {
 }
 
 impl Want {
-    /// The item `what` of the runs that a line of a figure shows.
+    /// The item `what` that a line of a figure needs from its runs.
     pub(super) fn of_line(figure: &Figure, line: &Line, what: What) -> Self {
         Self { of: line.of.clone(), at_points: figure.points_of(line), link: figure.link.clone(), what }
     }
 
-    /// The quantity of the runs that a cell of a table shows.
+    /// The quantity that a cell of a table needs from its runs.
     pub(super) fn of_cell(table: &Table, row: usize, column: usize) -> Self {
         let (row, column) = (&table.rows[row], &table.columns[column]);
         let what = What::Quantity(column.quantity.clone());
@@ -163,7 +163,7 @@ impl Finds {
         }
     }
 
-    /// What was found for an item, by case.
+    /// What was found for an item, for each case.
     pub(super) fn found(&self, want: &Want) -> Vec<AtCase<'_>> {
         let found = self.asked.iter().find(|(known, _)| known == want).map_or(&[][..], |(_, found)| found);
         let cases = found.chunk_by(|a, b| a.case == b.case);
@@ -181,8 +181,8 @@ impl Finds {
     }
 }
 
-/// The items that a line of a figure needs. A curve needs y, and also x if x is a quantity. Bars need a quantity per
-/// group. A line of a model needs none.
+/// The items that a line of a figure needs. A curve needs that of y, and that of x if x is a quantity. Bars need a
+/// quantity for each group. A line that shows a model needs none.
 pub(super) fn whats(figure: &Figure, line: &Line) -> Vec<What> {
     if line.model.is_some() {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! `index.html`: overview of several papers with links to their reports. It has no script.
+//! `index.html`: overview of the claims and verdicts of several papers, with links to the papers' reports. The page has
+//! no script. The directory of `index.html` records the papers and the folders with their results.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,14 +18,14 @@ use crate::run::store::{self, StoreError};
 
 const TEMPLATE: &str = include_str!("../../assets/index.html.j2");
 
-/// A paper on the page.
+/// A paper in the overview.
 #[derive(Serialize)]
 struct Row {
     name: String,
     title: String,
     authors: Option<String>,
     seeds: Option<String>,
-    /// Link to its report.
+    /// Link to the paper's report.
     href: Option<String>,
     claims: Vec<ClaimRow>,
     counts: Vec<Count>,
@@ -35,7 +36,7 @@ struct Row {
     missing: bool,
 }
 
-/// A claim of a paper.
+/// A claim of a paper in the overview.
 #[derive(Serialize)]
 struct ClaimRow {
     id: String,
@@ -43,7 +44,8 @@ struct ClaimRow {
     claim: String,
     verdict: &'static str,
     word: &'static str,
-    /// Grade in words, numbers of checks, and the reason of the grade if it says more than the verdict.
+    /// Grade in words: how much of the claim holds, also under other interpretations of the paper. `None` in results of
+    /// earlier versions.
     grade: Option<String>,
     counts: String,
     reason: Option<String>,
@@ -61,7 +63,7 @@ struct Count {
     n: usize,
 }
 
-/// Data for the template of the page.
+/// Data for the template of `index.html`.
 #[derive(Serialize)]
 struct Page<'a> {
     title: String,
@@ -75,8 +77,8 @@ struct Page<'a> {
     is_provisional: bool,
 }
 
-/// Records these papers in the index in `dir`. Each has a name and a folder relative to `dir`. Papers that the index
-/// already has are kept. Refuses a directory with other content.
+/// Records these papers in `dir`, the directory of `index.html`. Each paper has a name and a folder relative to `dir`.
+/// Papers recorded before are kept. Refuses a directory with other content.
 pub fn record(
     dir: &Path,
     level: &str,
@@ -99,7 +101,7 @@ pub fn record(
     disk::write_json(&dir.join("meta.json"), &meta)
 }
 
-/// The papers recorded in `dir` and their folders; an error if it has other content.
+/// The papers recorded in `dir` and their folders; an error if `dir` has other content.
 fn known_papers(dir: &Path, level: &str) -> Result<BTreeMap<String, String>, StoreError> {
     let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
     let path = dir.join("meta.json");
@@ -118,7 +120,7 @@ fn known_papers(dir: &Path, level: &str) -> Result<BTreeMap<String, String>, Sto
     Ok(folders)
 }
 
-/// Builds `DIR/index.html` from the results of its papers; returns its path.
+/// Builds `index.html` in `dir` from the results of the recorded papers; returns its path.
 pub fn build(dir: &Path, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     let lock = WriteLock::take(dir, wait)?;
     match Meta::read(dir)? {
@@ -130,11 +132,11 @@ pub fn build(dir: &Path, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Builds the report of each paper, then the index.
+/// Builds the report of each recorded paper, then `index.html`.
 pub(super) fn build_all(lock: &WriteLock, meta: &PapersMeta, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     for folder in &meta.papers {
         let place = lock.dir().join(&folder.dir);
-        // Only papers: an index that lists itself would wait for its own lock.
+        // Only folders with results of a paper: a directory recorded in itself would wait for its own lock.
         if is_there(&place) && matches!(Meta::read(&place)?, Meta::Paper(_)) {
             super::build(&WriteLock::take(&place, wait)?, wait)?;
         }
@@ -200,7 +202,7 @@ fn paper(dir: &Path, folder: &Folder) -> Result<Row, StoreError> {
 fn row(claim: &ClaimResult, href: &str) -> ClaimRow {
     ClaimRow {
         id: claim.id.clone(),
-        // The script of the report gives the claims the same ids.
+        // The script of the report makes the same ids of its elements for claims.
         href: format!("{href}#claim-{}", encoded(&slug(&claim.id))),
         claim: claim.claim.clone(),
         verdict: claim.verdict.word(),
@@ -215,7 +217,8 @@ fn row(claim: &ClaimResult, href: &str) -> ClaimRow {
     }
 }
 
-/// Text such as `variants: 2 of 3 reproduced`; `None` without variants.
+/// Text such as `variants: 2 of 3 reproduced`, the verdicts for other disciplines, values or scenarios; `None` without
+/// variants.
 fn variants(claim: &ClaimResult) -> Option<String> {
     let all = &claim.evidence.variants;
     let good = all.iter().filter(|v| v.verdict == Verdict::Reproduced).count();
@@ -232,8 +235,8 @@ fn words(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Text of the check that decides the verdict: the first that fails, else the first whose interval is only partly
-/// within its bound, else the first.
+/// Text of the check that decides the verdict: the first that fails, else the first whose confidence interval is only
+/// partly within the bound, else the first.
 fn decided(claim: &ClaimResult) -> String {
     let checks = &claim.evidence.checks;
     let Some(check) = deciding(checks) else {
@@ -257,7 +260,8 @@ fn counts(claims: &[ClaimResult]) -> Vec<Count> {
     each.collect()
 }
 
-/// Number of runs of a paper, and CPU seconds. Each scenario counts once, because its claims use the same runs.
+/// Number of runs of a paper, and their CPU seconds. Each scenario counts once, because all its claims use the same
+/// runs.
 fn spent(meta: &PaperMeta, claims: &[ClaimResult]) -> (usize, f64) {
     let mut by_scenario = BTreeMap::new();
     for claim in claims {
@@ -288,7 +292,7 @@ fn slug(id: &str) -> String {
     out
 }
 
-/// A path, encoded for a URL.
+/// The path, encoded for a URL.
 fn encoded(path: &str) -> String {
     let byte = |b: u8| match b {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => char::from(b).to_string(),
@@ -323,7 +327,7 @@ fn render(meta: &PapersMeta, papers: &[Row]) -> Result<String, Box<dyn std::erro
     Ok(env.get_template("index.html.j2")?.render(context(&serde_json::to_value(&page)?))?)
 }
 
-/// The value in the form that the template engine takes.
+/// A JSON value in the form that the template engine takes.
 fn context(value: &Value) -> minijinja::Value {
     match value {
         Value::Null => ().into(),

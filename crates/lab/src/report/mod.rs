@@ -1,4 +1,5 @@
-//! `report.html`: a self-contained offline page, built from the data of a result directory.
+//! `report.html`: a self-contained offline page, built from the data of a result directory. A result directory has the
+//! runs of one scenario, or the experiments of one paper, or refers to those of several papers.
 
 mod class_curves;
 mod compact;
@@ -48,9 +49,9 @@ const JS: &str = concat!(
     include_str!("../../assets/page.js")
 );
 
-/// Builds `DIR/report.html`, and `DIR/tables.json` if the paper has tables; returns the path of the page. For
-/// a directory of several papers, builds every paper's page and returns the path of `DIR/index.html`. `wait`
-/// is called if another writer has locked one of the papers.
+/// Builds `DIR/report.html`, and `DIR/tables.json` if the paper has tables; returns the path of the page. For a
+/// directory of several papers, builds every paper's report and the overview `DIR/index.html`, and returns the path of
+/// the overview. `wait` is called if another process has locked the directory of one of the papers.
 pub fn build(lock: &WriteLock, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     let dir = lock.dir();
     let data = match Meta::read(dir)? {
@@ -70,7 +71,7 @@ pub fn build(lock: &WriteLock, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// The page of one scenario.
+/// Data of the report of one scenario.
 fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     let mut finds = Finds::default();
     let own = &meta.provenance.facts.figures;
@@ -79,7 +80,7 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     let real = Real::read(dir, meta);
     let several = links.iter().any(Runs::are_several);
     let mut page = Page::new(&About::run(meta), real.as_ref(), several);
-    // A command behind an emulated link has no traffic of the scenario.
+    // `forebay link` runs the user's command through an emulated link: its results have no scenario with traffic.
     if let Some(case) = store::read_case(dir, 0).filter(|_| meta.link().is_none() && meta.subtitle.is_none()) {
         page.setting(&description(&case.scenario), &links.first().map_or_else(String::new, Runs::sweep));
         page.scenario(case.scenario.to_toml());
@@ -93,13 +94,14 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     Ok(page.finish(&[]))
 }
 
-/// The page of a paper: claims first, then each experiment.
+/// Data of the report of a paper, and of `tables.json` if the paper has tables.
 fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<(PageData, Option<printed::Document>), StoreError> {
     let Verdicts { claims, .. } = disk::read_json(&dir.join("claims.json"))?;
     let mut page = Page::new(&About::paper(meta), None, meta.seeds != Some(SeedCount::Each(1)));
     let mut printed = Vec::new();
     for section in &meta.sections {
-        // A scenario used by claims of another section has runs but no claims here.
+        // A section is an experiment in `claims.toml`. A scenario that claims of another section use has runs, but no
+        // claims in this section.
         let scenario = section.scenario.as_ref().filter(|name| dir.join(name).join("meta.json").exists());
         if scenario.is_none() && !claims.iter().any(|c| section.id == c.section) {
             continue;
@@ -132,9 +134,10 @@ fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<(PageData, Option<printe
 
 /// A figure of a result directory, for [`plot`](crate::commands::plot).
 pub(crate) struct Plottable {
-    /// Its title in lower-case words joined by hyphens; for a paper the name in the paper.
+    /// Name for `forebay plot --figure`: the title in lower-case words joined by hyphens; of a figure of a paper the
+    /// name in the paper.
     pub(crate) name: String,
-    /// Its title.
+    /// Title of the figure.
     pub(crate) title: String,
     figure: shapes::Figure,
 }
@@ -168,14 +171,15 @@ pub(crate) fn plottable(dir: &Path) -> Result<Vec<Plottable>, StoreError> {
     Ok(all)
 }
 
-/// Lower-case words joined by hyphens.
+/// The words of `text` in lower case, joined by hyphens.
 fn slug(text: &str) -> String {
     let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     let slug = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
     if slug.is_empty() { "figure".to_string() } else { slug }
 }
 
-/// Renders a page with this title and data. The data need not be from a result directory.
+/// Returns the HTML of a page with this title, in which the report's script draws `data`. The data need not be from a
+/// result directory.
 pub fn draw(title: &str, data: &impl Serialize) -> Result<String, String> {
     render(title, data).map_err(|e| e.to_string())
 }

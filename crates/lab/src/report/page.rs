@@ -1,4 +1,6 @@
-//! Assembles the page: facts, claims and sections, as data for the script in `assets/`.
+//! Assembles the data of `report.html`, which the script in `assets/` draws: facts about the runs (seeds, duration,
+//! machine), claims of the paper with verdicts, and sections with figures and tables. A section is the runs of a
+//! scenario, or an experiment of a paper. A link under study is one whose results are recorded.
 
 use serde_json::Value;
 
@@ -14,19 +16,19 @@ use crate::render::answer;
 use crate::results::meta::{PaperMeta, Provenance, RunMeta, SectionMeta};
 use crate::results::summary::Summary;
 
-/// Facts of `meta.json` about the origin of the results, for the head of the page.
+/// What `meta.json` says about the results as a whole, for the head of the page.
 pub(super) struct About<'a> {
     pub(super) title: &'a str,
     pub(super) subtitle: Option<&'a str>,
     pub(super) forebay: &'a str,
-    /// The seeds, as text.
+    /// Number of seeds, as text.
     pub(super) seeds: Option<String>,
     pub(super) authors: Option<&'a str>,
     pub(super) provenance: &'a Provenance,
 }
 
 impl<'a> About<'a> {
-    /// Facts of the runs of one scenario.
+    /// From the `meta.json` of the runs of one scenario.
     pub(super) fn run(meta: &'a RunMeta) -> Self {
         Self {
             title: &meta.title,
@@ -38,7 +40,7 @@ impl<'a> About<'a> {
         }
     }
 
-    /// Facts of the reproduction of a paper.
+    /// From the `meta.json` of the reproduction of a paper.
     pub(super) fn paper(meta: &'a PaperMeta) -> Self {
         Self {
             title: &meta.title,
@@ -55,8 +57,8 @@ impl<'a> About<'a> {
 pub(super) struct Page(PageData);
 
 impl Page {
-    /// A page without sections. `real`: the real runs on the page; `several`: whether some contender has
-    /// several runs.
+    /// A page without sections. `real`: the runs with real packets, if there are any; `several`: whether some
+    /// discipline has runs with several seeds.
     pub(super) fn new(about: &About<'_>, real: Option<&Real>, several: bool) -> Self {
         let usual = match several {
             true => {
@@ -80,19 +82,19 @@ impl Page {
         page
     }
 
-    /// Adds to the subtitle the axes of the sweep (keys that vary), if there are any, and the setting of its first
-    /// point.
+    /// Adds to the subtitle `sweep`, the keys that vary with their values, if there are any, and `setting`, a
+    /// description of the scenario with the first of these values.
     pub(super) fn setting(&mut self, setting: &str, sweep: &str) {
         let sweep = if sweep.is_empty() { String::new() } else { format!("Sweep: {sweep}. At its first point: ") };
         self.0.subtitle = format!("{sweep}{setting} {}", self.0.subtitle);
     }
 
-    /// Adds the text of the scenario, with all defaults.
+    /// Adds the text of the scenario file, with all defaults.
     pub(super) fn scenario(&mut self, text: String) {
         self.0.scenario = Some(text);
     }
 
-    /// Adds the names of the links under study to the facts, if the links have names.
+    /// Adds the names of the links under study to the facts about the runs, if the links have names.
     pub(super) fn links(&mut self, links: &[Runs]) {
         let names: Vec<&str> = links.iter().filter_map(Runs::link).collect();
         let word = if names.len() == 1 { "Link" } else { "Links" };
@@ -106,8 +108,8 @@ impl Page {
         self.add(&about.id, &about.title, Some(&about.text), figures, Vec::new());
     }
 
-    /// Adds an experiment with its figures and tables for each link under study. Links after the first have curves over
-    /// time and tables, under their own headings.
+    /// Adds an experiment with its standard figures and tables, for each link under study. Links after the first have
+    /// only curves over time and tables, under their own headings.
     pub(super) fn section(&mut self, about: &SectionMeta, links: &[Runs]) {
         let SectionMeta { id, title, text, .. } = about;
         let (figures, tables) =
@@ -117,8 +119,8 @@ impl Page {
         self.further_links(about, links);
     }
 
-    /// Adds the runs of a scenario: the sentences about the best discipline, then each class of traffic, then the
-    /// queue.
+    /// Adds the runs of a scenario: the sentences that say which discipline is best, then the results of each class of
+    /// traffic (a group of flows), then those of the queue.
     pub(super) fn scenario_section(&mut self, about: &SectionMeta, links: &[Runs], summary: &Summary) {
         let Some(first) = links.first() else { return };
         self.0.answer = answer::answer(summary);
@@ -155,8 +157,9 @@ impl Page {
         }
     }
 
-    /// Adds an experiment with the figures and tables of its paper. The figures replace the default ones, except those
-    /// of probes and of the queue distribution. The tables precede the default ones.
+    /// Adds an experiment with `own`, the figures that the paper has of it, and `printed`, its tables with the paper's
+    /// numbers. The figures replace the standard ones, except those of the disciplines' internal variables and of the
+    /// queue distribution. The tables are above the standard ones.
     pub(super) fn paper_section(&mut self, about: &SectionMeta, links: &[Runs], own: Vec<Figure>, printed: Vec<Table>) {
         let Some(first) = links.first().filter(|_| !own.is_empty() || !printed.is_empty()) else {
             return self.section(about, links);
@@ -207,7 +210,7 @@ impl Page {
     }
 }
 
-/// Facts about the runs for the head of the page: name and value.
+/// Facts about the runs for the head of the page, such as the number of seeds: name and value.
 fn facts(about: &About<'_>, real: Option<&Real>) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|value| (name.to_string(), value)));
@@ -269,7 +272,7 @@ fn note(c: &ClaimResult) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// JSON with numbers rounded to four significant digits.
+/// The value as JSON text, with numbers rounded to four significant digits.
 fn rounded(value: &Value) -> String {
     match value {
         Value::Number(n) if n.is_f64() => n.as_f64().map_or_else(|| n.to_string(), significant),

@@ -1,13 +1,15 @@
-//! A figure of the report as a picture for a paper: one column wide, 8 pt letters, lines that differ without colour.
+//! Draws a figure of the report as a picture for a paper: by default one column wide, with letters of 8 pt, and with
+//! lines that can be told apart in black and white.
 
 use super::shapes::{Axis, End, Figure, Points, Series};
 use crate::render::svg::{Attribute, Svg, Tenth};
 
 /// Colours of the report on a light background.
 const COLOURS: [&str; 7] = ["#0d47c4", "#ce400a", "#1b8669", "#6c0e50", "#ba8d40", "#2b96b5", "#55595d"];
-/// Dashes, so that lines differ in black and white too.
+/// Dashes of the lines in the order of the colours (SVG's `stroke-dasharray`), so that lines differ in black and white
+/// too.
 const DASHES: [&str; 7] = ["", "5 2", "1.5 1.5", "7 1.5 1.5 1.5", "4 1.5 1 1.5 1 1.5", "10 2", "1 2"];
-/// The colours of disciplines that are often compared, as in the report.
+/// Indices in [`COLOURS`] of disciplines that are often compared. They have these colours in the report too.
 const DISCIPLINES: [(&str, usize); 12] = [
     ("droptail", 6),
     ("fq_codel", 0),
@@ -27,12 +29,12 @@ const LETTERS: f64 = 8.0;
 const LETTER: f64 = 0.6 * LETTERS;
 /// Height of a line of text, in points.
 const LINE: f64 = 11.0;
-/// Height of a single plot relative to its width, and height of one of several panels in points.
+/// Height of a picture with one panel relative to its width, and height of one of several panels in points.
 const SHAPE: f64 = 0.56;
 const PANEL: f64 = 62.0;
-/// Curves with more points have no dashes: they would only look like noise.
+/// Lines with more points have no dashes, because dashes would look like noise.
 const DENSE: usize = 250;
-/// Length of the sample of a line in the legend, in points.
+/// Length of the line next to a name in the legend, in points.
 const SAMPLE: f64 = 16.0;
 
 /// The scale of an axis: maps data to positions in the picture, in points.
@@ -54,7 +56,7 @@ impl Scale {
         (self.data.0..=self.data.1).contains(&value)
     }
 
-    /// Round values for marks on the axis, at most about `most`.
+    /// Round values for marks on the axis, at most about `most` in number.
     fn ticks(&self, most: usize) -> Vec<f64> {
         let (lo, hi) = self.data;
         if self.is_log && lo > 0.0 {
@@ -63,7 +65,7 @@ impl Scale {
             let steps: &[f64] = if hi / lo < 50.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
             let all = decades.flat_map(|decade| steps.iter().map(move |step| step * decade));
             let ticks: Vec<f64> = all.filter(|tick| self.holds(*tick)).collect();
-            // A range with fewer than two such values has the marks of a linear scale.
+            // A logarithmic range with fewer than two such values has the marks of a linear scale.
             if ticks.len() > 1 {
                 return ticks;
             }
@@ -76,13 +78,14 @@ impl Scale {
             return Vec::new();
         }
         let first = (lo / step - 1e-9).ceil();
-        // At most `most` and one more fit; more would be a range beyond the precision of numbers.
+        // At most `most` + 1 marks fit. The limit is for ranges so narrow that adding a step does not change the
+        // number.
         let ticks = (0..2 * most + 2).map(|n| (first + n as f64) * step);
         ticks.take_while(|tick| *tick <= hi + step * 1e-9).collect()
     }
 }
 
-/// A line of the figure, its colour and its dashes.
+/// A line of the figure with its points, colour and dashes.
 struct Line<'a> {
     series: &'a Series,
     places: Vec<(f64, Option<f64>)>,
@@ -90,7 +93,8 @@ struct Line<'a> {
     dash: &'static str,
 }
 
-/// The figure as an SVG picture `width` points wide. `height`: in points; default from the width and the panels.
+/// The figure as an SVG picture `width` points wide. `height` is in points; its default depends on the width and the
+/// number of panels.
 pub(super) fn svg(figure: &Figure, width: f64, height: Option<f64>) -> String {
     Plot::new(figure, width, height).draw()
 }
@@ -103,9 +107,10 @@ struct Plot<'a> {
     frame: f64,
     x: Scale,
     y: Scale,
-    /// Powers of ten that the labels of the x and the y axis leave out.
+    /// Exponents of the powers of ten by which numbers at the x and the y axis are divided. The labels of the axes have
+    /// the powers.
     powers: (i32, i32),
-    /// The rows of the legend, each with the indices of its lines.
+    /// The rows of the legend, each with the indices of the lines that it names.
     legend: Vec<Vec<usize>>,
 }
 
@@ -113,7 +118,7 @@ impl<'a> Plot<'a> {
     fn new(figure: &'a Figure, width: f64, height: Option<f64>) -> Self {
         let lines = lines(&figure.series);
         let categories = figure.x.categories.as_ref().map(Vec::len);
-        // Dots at the ends of the data stay inside the frame.
+        // Dots of the smallest and largest values are inside the frame.
         let padding = if figure.kind == "points" { 0.04 } else { 0.0 };
         let range = |axis: &Axis, data: Vec<f64>, from_zero| padded(axis, range(axis, data, from_zero), padding);
         let x = categories.map_or_else(
@@ -131,7 +136,7 @@ impl<'a> Plot<'a> {
         x.page = ((LINE + 6.0 + longest as f64 * LETTER).min(0.45 * width), width - 6.0);
         let frames = panels(figure, &lines).len();
         let is_single = frames == 1;
-        // The panel of a single line has its name as title; lines next to each other need a legend.
+        // A panel with a single line has the line's name as title; several lines in a panel need a legend.
         let legend = if frames > 1 && frames == lines.len() { Vec::new() } else { legend(&lines, width) };
         let around = LINE * legend.len() as f64 + 2.6 * LINE + if is_single { 3.0 } else { LINE * frames as f64 };
         let frame = match height {
@@ -217,7 +222,7 @@ impl<'a> Plot<'a> {
                 out.label(&x, &Tenth(bottom + LINE - 1.0), "middle", &label).end_line();
             }
         }
-        // Dots at the edge stay whole if the frame holds all data.
+        // Dots at the edge of the frame are drawn completely.
         let frame = (left - 2.0, top - 2.0, right - left + 4.0, self.frame + 4.0);
         out.clipped(&format!("frame-{}", Tenth(top)), frame, |out| {
             for (n, line) in lines.iter().enumerate() {
@@ -244,7 +249,7 @@ impl<'a> Plot<'a> {
         out.path(&format!("M{} {}V{}H{}", Tenth(left), Tenth(top), Tenth(bottom), Tenth(right)), &axis).end_line();
     }
 
-    /// Marks below the frame, on the x axis: position and label.
+    /// Marks on the x axis, below the frame: position and label.
     fn marks(&self) -> Vec<(f64, String)> {
         match &self.figure.x.categories {
             Some(names) => names.iter().enumerate().map(|(at, name)| (at as f64, name.clone())).collect(),
@@ -333,7 +338,7 @@ fn is_panels(figure: &Figure) -> bool {
     figure.layout.is_some_and(|layout| layout.is_some())
 }
 
-/// The lines of each panel: the line of a model is in the panel of its discipline.
+/// The lines of each panel. A line that shows a model is in the panel of the discipline that it models.
 fn panels<'a, 'b>(figure: &Figure, lines: &'b [Line<'a>]) -> Vec<Vec<&'b Line<'a>>> {
     if !is_panels(figure) {
         return vec![lines.iter().collect()];
@@ -351,12 +356,12 @@ fn name(series: &Series) -> &str {
     series.name.as_deref().unwrap_or_default()
 }
 
-/// Width of an entry of the legend, in points.
+/// Width of a line's name in the legend, with the piece of line before it, in points.
 fn entry(series: &Series) -> f64 {
     SAMPLE + 3.0 + name(series).chars().count() as f64 * LETTER + 10.0
 }
 
-/// The rows of the legend: as many entries in a row as fit.
+/// The rows of the legend as indices of lines, with as many names in a row as fit into `width`.
 fn legend(lines: &[Line], width: f64) -> Vec<Vec<usize>> {
     let (mut rows, mut room): (Vec<Vec<usize>>, f64) = (Vec::new(), 0.0);
     for (at, line) in lines.iter().enumerate() {
@@ -373,8 +378,8 @@ fn legend(lines: &[Line], width: f64) -> Vec<Vec<usize>> {
     rows
 }
 
-/// The lines with their colours. A discipline has the colour that it has in the report; of two with the same colour,
-/// the second takes a free one. A model has the colour of its discipline.
+/// The lines with their colours. A discipline has the colour that it has in the report; of two disciplines with the
+/// same colour, the second takes an unused one. A line that shows a model has the colour of the discipline.
 fn lines(all: &[Series]) -> Vec<Line<'_>> {
     let base = |series: &Series| {
         let name = series.beside.as_deref().unwrap_or_else(|| name(series));
@@ -422,7 +427,8 @@ fn along<'a>(line: &'a Line<'_>, (from, to): (f64, f64)) -> impl Iterator<Item =
     points.chain(of(&line.series.low)).chain(of(&line.series.high)).chain(bars).chain(outline)
 }
 
-/// The range of an axis as the figure gives it, else that of the data.
+/// The range of an axis: the ends that the figure gives, else those of the data. With `from_zero` the range of the data
+/// begins at 0.
 fn range(axis: &Axis, data: Vec<f64>, from_zero: bool) -> (f64, f64) {
     let given = axis.min.map(|end| match end {
         End::Whole(n) => f64::from(n),
@@ -444,7 +450,7 @@ fn range(axis: &Axis, data: Vec<f64>, from_zero: bool) -> (f64, f64) {
     }
 }
 
-/// The range, enlarged by the fraction `share` of it at each end that the axis does not give.
+/// The range (`lo`, `hi`), enlarged by the fraction `share` of it at each end that the figure does not give.
 fn padded(axis: &Axis, (lo, hi): (f64, f64), share: f64) -> (f64, f64) {
     let (below, above) = if axis.scale.is_some() {
         let factor = (hi / lo).powf(share);
@@ -456,7 +462,7 @@ fn padded(axis: &Axis, (lo, hi): (f64, f64), share: f64) -> (f64, f64) {
     (if axis.min.is_some() { lo } else { below }, if axis.max.is_some() { hi } else { above })
 }
 
-/// The power of ten, a multiple of 3, that labels of this range leave out.
+/// Exponent, a multiple of 3, of the power of ten by which the numbers at an axis with this range are divided.
 fn power((lo, hi): (f64, f64)) -> i32 {
     let most = lo.abs().max(hi.abs());
     match most {
@@ -465,7 +471,7 @@ fn power((lo, hi): (f64, f64)) -> i32 {
     }
 }
 
-/// A number without the power of ten `power`, with at most 6 digits.
+/// `value` divided by 10 to the power of `power`, as text with at most 6 digits.
 fn number(value: f64, power: i32) -> String {
     let value = value / 10f64.powi(power);
     if value != 0.0 && !(1e-3..1e6).contains(&value.abs()) {
@@ -476,7 +482,7 @@ fn number(value: f64, power: i32) -> String {
     if text == "-0" { "0".to_string() } else { text.replace('-', "\u{2212}") }
 }
 
-/// Label of an axis with unit and power of ten.
+/// Label of an axis, with its unit and the power of ten by which the numbers are divided.
 fn title(axis: &Axis, power: i32) -> String {
     let power = if power == 0 { String::new() } else { format!("10^{power}") };
     let unit =
@@ -518,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_the_colours_of_the_report() {
+    fn colours_of_picture_equal_those_of_report() {
         let [script, style] = [include_str!("../../assets/base.js"), include_str!("../../assets/report.css")];
         let (_, table) = script.split_once("const DISCIPLINES = {").unwrap();
         let (table, _) = table.split_once('}').unwrap();
@@ -530,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn disciplines_keep_their_colours_in_any_order() {
+    fn disciplines_have_same_colours_in_any_order() {
         let look = |names: &[&str]| {
             let all: Vec<Series> = names.iter().map(|name| line(name, &[])).collect();
             lines(&all).iter().map(|line| line.colour).collect::<Vec<_>>()
@@ -550,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_without_data_and_with_gaps_are_drawn() {
+    fn figures_with_no_or_one_point_are_drawn() {
         for series in [vec![], vec![line("a", &[])], vec![line("a", &[(1.0, 1.0)])]] {
             for kind in ["line", "points", "cdf", "columns", "band"] {
                 for scale in [None, Some("log")] {

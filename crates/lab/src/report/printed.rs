@@ -1,4 +1,4 @@
-//! Tables of a paper: its printed numbers next to ours.
+//! Tables of a paper: the numbers that it prints next to our results.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::claims::exhibits::{Column, Table};
 use crate::claims::{Outcome, Point};
 use crate::figures::stats::Interval;
 
-/// `tables.json`: the tables of a paper, its numbers next to ours.
+/// `tables.json`: the tables of a paper, with its numbers and our results.
 #[derive(Serialize)]
 pub(super) struct Document {
     pub(super) version: u32,
@@ -37,7 +37,7 @@ struct Row {
     cells: Vec<Cell>,
 }
 
-/// A cell of `tables.json`: the paper's number next to ours.
+/// A cell of `tables.json`: the number that the paper prints, and our result.
 #[derive(Serialize)]
 struct Cell {
     column: String,
@@ -48,17 +48,18 @@ struct Cell {
     low: Option<f64>,
     high: Option<f64>,
     n: usize,
-    /// Ours minus the printed number, in the column's unit.
+    /// Our mean minus the printed number, in the column's unit.
     difference: Option<f64>,
     difference_percent: Option<f64>,
-    /// Holds if the interval is within the tolerance, fails if it is outside, straddles otherwise.
+    /// Holds if the confidence interval of our mean is within the tolerance around the printed number, fails if it is
+    /// outside, straddles otherwise. `None` without a tolerance.
     outcome: Option<Outcome>,
-    /// Why there is no number.
+    /// Why there is no result of ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
-/// The table for the page, and the same table for `tables.json`.
+/// The table for `report.html`, and the same table for `tables.json`.
 pub(super) fn tables(table: &Table, finds: &Finds) -> (shapes::Table, Kept) {
     let cells: Vec<Vec<Cell>> = (0..table.rows.len())
         .map(|row| (0..table.columns.len()).map(|column| cell(table, row, column, finds)).collect())
@@ -140,8 +141,8 @@ fn cell(table: &Table, row: usize, column: usize, finds: &Finds) -> Cell {
     }
 }
 
-/// Whether our value is within the tolerance of the printed one; `None` without a tolerance or without values to
-/// compare.
+/// Whether our result is within the column's tolerance around the printed number; `None` without a tolerance, a printed
+/// number or a result.
 fn outcome(ours: &Interval, printed: f64, column: &Column) -> Option<Outcome> {
     let percent = column.tolerance_percent.map(|percent| printed.abs() * percent / 100.0);
     let tolerance = column.tolerance.or(percent).filter(|_| ours.mean.is_finite())?;
@@ -153,7 +154,7 @@ fn outcome(ours: &Interval, printed: f64, column: &Column) -> Option<Outcome> {
     })
 }
 
-/// A cell as text.
+/// The cell for `report.html`, with its numbers as text.
 fn shown(cell: &Cell, column: &Column) -> shapes::Cell {
     let digits = usize::from(column.digits);
     let ours = match (cell.mean, cell.low) {

@@ -1,5 +1,5 @@
-//! Parts of a page with real packets: a notice that says so and whether their timing was valid, and a table of how late
-//! they were sent.
+//! What `report.html` shows if packets were real, not simulated: a notice that says so and whether the packets were
+//! sent at the right times, and a table of how late they were sent.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::results::meta::RunMeta;
 use crate::results::record::Spread;
 use crate::results::timing::{RunTiming, Seen, Timing};
 
-/// The file with the timing of each real run, in a directory that may also have simulated runs.
+/// The file with the timing of each run with real packets. Its directory can have simulated runs too.
 pub const TIMING: &str = "timing.json";
 
-/// The real runs of a directory.
+/// The runs of a directory that had real packets.
 pub(super) struct Real {
     runs: Vec<RunTiming>,
     /// Whether there are simulated runs too.
@@ -21,14 +21,14 @@ pub(super) struct Real {
 }
 
 impl Real {
-    /// The real runs of this directory; `None` if all runs are simulated.
+    /// The runs of this directory that had real packets; `None` if all runs were simulated.
     pub(super) fn read(dir: &Path, meta: &RunMeta) -> Option<Self> {
         if let Some(timing) = meta.link() {
             let run = RunTiming { label: None, seed: 0, attempts: 1, timing };
             return Some(Self { runs: vec![run], mixed: false });
         }
         let mut runs: Vec<RunTiming> = disk::read_json(&dir.join(TIMING)).ok()?;
-        // The file also has runs with seeds that the page does not show.
+        // The file also has runs with seeds that `report.html` does not show.
         runs.retain(|run| meta.seeds.contains(&run.seed));
         (!runs.is_empty()).then_some(Self { runs, mixed: true })
     }
@@ -97,7 +97,7 @@ fn row(run: &RunTiming, way: &str) -> Vec<Cell> {
     [name, timing.to_string(), way.to_string()].into_iter().chain(late).map(Cell::from).collect()
 }
 
-/// Median, 99th percentile and maximum of the lateness, in milliseconds.
+/// Median, 99th percentile and maximum of how late packets were sent, in milliseconds, as text.
 fn late(spread: Option<&Spread>) -> [String; 3] {
     spread.map_or_else(|| ["–"; 3].map(str::to_string), |s| [s.p50, s.p99, s.max].map(significant))
 }

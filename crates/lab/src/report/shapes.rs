@@ -1,4 +1,5 @@
-//! Types of the data that the script in `assets/` draws. [`PageData`] is the data of `report.html`.
+//! Types of the data that the script in `assets/` draws. [`PageData`] is the data of `report.html`, the report of the
+//! runs of one scenario or of the experiments of a paper.
 
 use serde::Serialize;
 
@@ -10,13 +11,14 @@ use crate::claims::exhibits::Rule;
 pub(super) struct PageData {
     pub(super) title: String,
     pub(super) subtitle: String,
-    /// The scenario of the first case as TOML, with all defaults; only of a scenario's own runs.
+    /// The scenario as TOML, with all defaults and with the first value of each key that varies; `None` in the report
+    /// of a paper.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) scenario: Option<String>,
     pub(super) version: String,
-    /// The command that produced it.
+    /// The command that produced the results.
     pub(super) command: Option<String>,
-    /// Facts about the runs: name and value.
+    /// Facts about the runs, such as the number of seeds: name and value.
     pub(super) facts: Vec<(String, String)>,
     /// Sentences that say which discipline is best.
     pub(super) answer: Vec<String>,
@@ -37,7 +39,7 @@ pub(super) struct Notice {
     pub(super) text: Vec<String>,
 }
 
-/// A section with the ids of its figures and tables.
+/// A section of the report (an experiment, or the runs of a scenario), with the ids of its figures and tables.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Section {
     pub(super) id: String,
@@ -53,7 +55,7 @@ pub(super) struct Claim {
     pub(super) id: String,
     pub(super) claim: String,
     pub(super) verdict: &'static str,
-    /// Name of the grade, its reason, and the numbers of checks.
+    /// Name of the grade: how much of the claim holds, also under other interpretations of the paper.
     pub(super) grade: Option<&'static str>,
     pub(super) reason: String,
     pub(super) counts: String,
@@ -65,7 +67,7 @@ pub(super) struct Claim {
     pub(super) variants: Vec<Variant>,
     pub(super) note: Option<String>,
     pub(super) section: String,
-    /// Its figures and tables.
+    /// Figures and tables that show the claim.
     pub(super) shown: Vec<Shown>,
 }
 
@@ -105,15 +107,16 @@ pub(super) struct Figure {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) caption: Option<String>,
-    /// Ids of claims; `None` if the figure is not of a paper.
+    /// Ids of the claims that the figure illustrates; `None` if the figure is not of a paper.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) claims: Option<Vec<String>>,
     /// `line`, `points`, `columns`, `cdf`, `step` or `band`.
     pub(super) kind: &'static str,
-    /// Whether points are joined by lines; `None`: as usual for figures of this kind.
+    /// Whether points are joined by lines; `None`: as the script does by default for figures of this `kind`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) join: Option<bool>,
-    /// Arrangement in panels. With a single panel it is `null` in figures of a paper, and absent in others.
+    /// Arrangement of the lines in panels; `Some(None)` or `None` if all are in one panel. In JSON these are `null`
+    /// (figures that a paper or scenario declares) and no key (other figures).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) layout: Option<Option<Layout>>,
     pub(super) x: Axis,
@@ -131,7 +134,7 @@ pub(super) enum Layout {
     SmallMultiples,
 }
 
-/// One axis.
+/// An axis of a figure.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Axis {
     pub(super) label: String,
@@ -143,12 +146,12 @@ pub(super) struct Axis {
     /// `log`; `None` means linear.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) scale: Option<&'static str>,
-    /// Labels below columns.
+    /// Labels below the columns of a figure of kind `columns`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) categories: Option<Vec<String>>,
 }
 
-/// Where an axis begins.
+/// Value at which an axis begins.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum End {
@@ -171,11 +174,11 @@ impl Axis {
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Series {
     pub(super) name: Option<String>,
-    /// For the line of a model: name of the line of runs that it is drawn with.
+    /// For a line that shows a model: name of the line, of simulated runs, in whose panel it is drawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) beside: Option<String>,
     pub(super) points: Points,
-    /// Whiskers of each point: lower and upper end along x, then along y.
+    /// Error bars (whiskers) of each point: lower and upper end along x, then along y.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bars: Option<Vec<Option<[Option<f64>; 4]>>>,
     /// Lower ends of the band of a figure of kind `band`.
@@ -184,7 +187,7 @@ pub(super) struct Series {
     /// Upper ends of the band of a figure of kind `band`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) high: Option<Vec<f64>>,
-    /// A closed curve around the points.
+    /// Points of a closed curve that is drawn around the points of the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) outline: Option<Vec<[f64; 2]>>,
 }
@@ -241,7 +244,7 @@ pub(super) struct Table {
     pub(super) caption: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) claims: Option<Vec<String>>,
-    /// Whether only the title shows until the reader opens it.
+    /// Whether only the title of the table is shown until the reader opens it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) folded: bool,
     pub(super) columns: Vec<Column>,
@@ -254,10 +257,11 @@ pub(super) struct Column {
     pub(super) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unit: Option<String>,
-    /// Whether it has numbers.
+    /// Whether the cells of the column are numbers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) numeric: bool,
-    /// Whether it has the values of a key that varies. On a narrow page each value has the name of this key.
+    /// Whether the column has the values of a key of the scenario that varies. On a narrow page each value has the name
+    /// of this key before it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) axis: bool,
 }
@@ -279,15 +283,15 @@ impl Column {
     }
 }
 
-/// Number of shades of a heat map.
+/// Number of shades of colour in a heat map.
 pub(super) const HEATS: usize = 7;
 
-/// One cell.
+/// A cell of a table.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Cell {
     Text(String),
-    /// Our value; the paper has no number.
+    /// Our value, where the paper prints no number.
     Ours {
         text: String,
     },
@@ -301,11 +305,12 @@ pub(super) enum Cell {
         text: String,
         heat: usize,
     },
-    /// Our value and that of the paper.
+    /// Our value and the number that the paper prints.
     Beside {
         text: String,
         printed: String,
-        /// Our value relative to the tolerance; `None` if it is within, or if there is no tolerance.
+        /// Whether our confidence interval is outside the tolerance around the printed number or straddles its ends;
+        /// `None` if it is within, or if there is no tolerance.
         outcome: Option<Outcome>,
     },
 }

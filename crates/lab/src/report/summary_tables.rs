@@ -1,5 +1,6 @@
-//! Tables of one scenario: means with intervals of each contender (compared discipline), and paired differences from
-//! the first contender. A case is a combination of the values of the axes, which are the keys that vary.
+//! Tables of the runs of one scenario: means with confidence intervals of each contender (compared discipline), and
+//! differences from the first contender, paired by seed. A case is a combination of the values of the axes, which are
+//! the keys that vary.
 
 use super::each_run::{CASES_OVER_TIME, Entry, Runs};
 use super::shapes::{self, Cell, Table};
@@ -8,7 +9,7 @@ use crate::results::comparison::paired_by_seed;
 use crate::results::quantity;
 use crate::results::record::{self, Reference, RunRecord};
 
-/// A column of a table: heading, unit, quantity.
+/// A column of a table: heading, unit, and name of the quantity (a number computed from the results of a run).
 type Column = (&'static str, &'static str, &'static str);
 
 const COLUMNS: [Column; 5] = [
@@ -19,14 +20,14 @@ const COLUMNS: [Column; 5] = [
     ("goodput", "of capacity", "goodput_ratio"),
 ];
 
-/// Columns that are shown if the scenario has a reference for the queue.
+/// Columns that are shown if the scenario has a reference, the queue length that the queue should settle at.
 const AROUND_REFERENCE: [Column; 2] = [("settling", "s", "settling_s"), ("overshoot", "packets", "overshoot_pkts")];
 
 /// Caption of a table with settling times.
 const SETTLING: &str = "Settling: until the queue stays within 20 % of the reference. Runs that never settle count with \
                         their full duration.";
 
-/// Column that is shown if there are losses on the wire.
+/// Column that is shown if there are losses on the wire (transmission losses, not drops).
 const WIRE: Column = ("lost on the wire", "of packets sent", "wire_loss_ratio");
 
 /// The columns of a table about `runs`.
@@ -61,7 +62,8 @@ fn headings(columns: &[Column]) -> Vec<shapes::Column> {
 
 const MEANS: &str = "Means with 95 % confidence intervals";
 
-/// Two tables of means and differences: for each case, or of all cases if they are many.
+/// A table of means and a table of differences. There are two such tables for each case, or two for all cases together
+/// if there are more than [`CASES_OVER_TIME`].
 pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Table> {
     let mut tables = Vec::new();
     let (columns, several) = (&columns(runs), runs.are_several());
@@ -96,7 +98,7 @@ pub(super) fn tables(runs: &Runs, prefix: &str) -> Vec<Table> {
     tables
 }
 
-/// A table of means and one of differences, each with a row per case and contender.
+/// A table of means and a table of differences, each with a row per case and contender.
 fn of_all_cases(runs: &Runs, prefix: &str, columns: &[Column]) -> Vec<Table> {
     let axes = |entry: &Entry| -> Vec<Cell> {
         entry.runs[0].summary.axes.words().map(|(_, value)| Cell::from(value.to_string())).collect()
@@ -142,7 +144,8 @@ fn means(entry: &Entry, columns: &[Column]) -> Vec<Cell> {
     row
 }
 
-/// The mean settling time. If only some runs settle, their number is added. If none does, the text is `never`.
+/// `mean`, the mean settling time of the queue. If the queue settles in some runs only, their number is added. If it
+/// settles in none, the text is `never`.
 fn settling(entry: &Entry, mean: String) -> String {
     let all = entry.runs.len();
     match entry.runs.iter().filter(|r| r.summary.settling_s.is_some()).count() {
@@ -161,7 +164,8 @@ fn differences(entry: &Entry, first: &Entry, columns: &[Column]) -> Vec<Cell> {
     row
 }
 
-/// Mean and half-width, such as `7.12 ± 0.23`. The half-width has two significant digits, the mean as many decimals.
+/// Mean and half-width of a confidence interval, such as `7.12 ± 0.23`. The half-width has two significant digits; the
+/// mean has the same number of decimals.
 pub(super) fn plus_minus(interval: &Interval) -> String {
     if !interval.mean.is_finite() {
         return "–".to_string();
@@ -173,7 +177,7 @@ pub(super) fn plus_minus(interval: &Interval) -> String {
     format!("{:.digits$} ± {:.digits$}", interval.mean, interval.half)
 }
 
-/// Four significant digits, without an exponent where possible.
+/// The number with four significant digits, without an exponent where possible.
 pub(super) fn significant(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return format!("{x}");

@@ -1,5 +1,7 @@
-//! Classes of traffic on the page: the verdict table, delay against goodput, distributions of delay and of completion
-//! time, and the main metrics over the axis of a sweep.
+//! Classes of traffic (groups of flows) in the report: the table of their results, delay against goodput, distributions
+//! of delay and of completion time, and the main metrics over the axis of a sweep. A sweep varies keys of the scenario;
+//! its axes are these keys, and a case is a combination of their values. A contender is a compared discipline. A folded
+//! table shows only its title until the reader opens it.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +20,15 @@ use crate::results::summary::{Shown, Summary};
 use crate::results::traffic::{ALL, TrafficSummary};
 use crate::run::compare;
 
-/// Points of the outline of an ellipse.
+/// Number of points with which an ellipse is drawn.
 const OUTLINE: usize = 48;
-/// Most points of a curve of completion times; more are thinned evenly.
+/// Largest number of points in a distribution of completion times. Of more, evenly spaced ones are drawn.
 const MOST_POINTS: usize = 400;
 /// A table with more rows is folded.
 const MOST_ROWS: usize = 40;
-/// With fewer seeds, charts have no intervals: those of two seeds are wider than the charts.
+/// With fewer seeds, charts have no confidence intervals, because those of two seeds are wider than the charts.
 pub(super) const FEWEST_SEEDS: usize = 3;
-/// Explanation of ± below a table.
+/// Explanation of the sign ± below a table.
 const PERCENTILES: &str = " ±: 95 % confidence interval, symmetric, so it can pass 0 or a capacity; that of a percentile \
                            also has the resolution of the histogram, 0.8 %.";
 /// Metrics that are shown over the axes of a sweep.
@@ -34,8 +36,9 @@ const OVER_AXIS: [&str; 6] = ["goodput_bps", "wait_ms.p50", "wait_ms.p99", "fct_
 /// The metric whose heat maps are not folded.
 const FIRST_MAP: &str = "wait_ms.p99";
 
-/// A table of means of each class and, with several contenders, a folded table of differences from the first contender.
-/// Results without classes have no tables. `is_repeated`: whether there are several seeds.
+/// A table of means of each class of traffic and, with several contenders, a folded table of differences from the first
+/// contender; with two axes also heat maps. Results without classes of traffic have no tables. `is_repeated`: whether
+/// there are several seeds.
 pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<Table> {
     let name = |it: &ContenderComparison| {
         let run = summary.runs.iter().find(|run| run.label == it.label);
@@ -111,7 +114,8 @@ pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<
     tables
 }
 
-/// The tables of a link under study other than the first: as [`tables`], from its runs.
+/// The same tables as [`tables`], for another link whose results are recorded than the first one. `runs` has the
+/// results at this link.
 pub(super) fn tables_of_link(runs: &Runs, shown: &Shown, prefix: &str) -> Vec<Table> {
     let cases = runs.entries.chunk_by(|a, b| a.case == b.case).map(|entries| {
         let axes = entries[0].runs[0].summary.axes.clone();
@@ -124,8 +128,8 @@ pub(super) fn tables_of_link(runs: &Runs, shown: &Shown, prefix: &str) -> Vec<Ta
     tables
 }
 
-/// A heat map of each metric of [`OVER_AXIS`] and class for a sweep with two axes: a row for each discipline and value of
-/// the first axis, a column for each value of the second one.
+/// Heat maps for a sweep with two axes, one for each metric of [`OVER_AXIS`] and each class of traffic. A map has a row
+/// for each discipline and value of the first axis, and a column for each value of the second one.
 fn heat_maps(summary: &Summary, classes: &[&str], prefix: &str) -> Vec<Table> {
     let cases = &summary.compare.cases;
     let names = cases.first().map_or_else(Vec::new, |case| case.axes.words().map(|(axis, _)| axis).collect());
@@ -198,12 +202,12 @@ fn heat_maps(summary: &Summary, classes: &[&str], prefix: &str) -> Vec<Table> {
     maps
 }
 
-/// The name of a run's contender, with the names of axes in place of their values.
+/// The name of a run's contender as the scenario writes it, with the names of axes in place of their values.
 fn with_axes(run: &RunSummary) -> String {
     run.axes.words().fold(run.contender().to_string(), |name, (axis, value)| with_axis(&name, axis, value))
 }
 
-/// The shades of a heat map, from the smallest to the largest value.
+/// The range of the values in a heat map, which is divided into shades of colour.
 struct Shades {
     lo: f64,
     hi: f64,
@@ -225,7 +229,7 @@ impl Shades {
         self.lo > 0.0 && self.hi > 20.0 * self.lo
     }
 
-    /// The scale in words; values are shown times `factor`.
+    /// Text that explains the shades: ends of the range, times `factor`, and whether the scale is logarithmic.
     fn words(&self, factor: f64) -> String {
         let scale = if self.is_logarithmic() { "logarithmic" } else { "linear" };
         let [lo, hi] = [self.lo, self.hi].map(|x| significant(x * factor, 2));
@@ -253,7 +257,7 @@ fn difference(it: &ContenderComparison, class: &str, metric: &Metric) -> Cell {
     if is_clear { Cell::Best { text, best: true } } else { Cell::from(text) }
 }
 
-/// The classes of the runs. If there are fewer than two, only [`ALL`].
+/// The classes of traffic of the runs. If there are fewer than two, only [`ALL`], which is all traffic.
 fn classes(runs: &Runs) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for traffic in runs.entries.iter().flat_map(|entry| &entry.runs).flat_map(|run| &run.summary.traffic) {
@@ -273,12 +277,12 @@ fn named(class: &str) -> &str {
     if class == ALL { "all traffic" } else { class }
 }
 
-/// End of a title, such as ` of web`; empty for all traffic.
+/// End of a title that names a class of traffic, such as ` of web`; empty for all traffic.
 fn place(class: &str) -> String {
     if class == ALL { String::new() } else { format!(" of {class}") }
 }
 
-/// The figures of the first link under study.
+/// The figures of a link: `runs` has the results of all runs at this link.
 pub(super) fn figures(runs: &Runs, prefix: &str) -> Vec<Figure> {
     if runs.entries.iter().all(|entry| entry.runs.iter().all(|run| run.summary.traffic.is_empty())) {
         return Vec::new();
@@ -299,7 +303,8 @@ pub(super) fn figures(runs: &Runs, prefix: &str) -> Vec<Figure> {
     figures
 }
 
-/// A point for each run, and the 1-sigma contour of a Gaussian fitted to the runs of a contender.
+/// Queueing delay against goodput of a class of traffic: a point for each run, and for each contender the 1-sigma
+/// contour of a Gaussian fitted to its runs.
 fn delay_goodput(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figure> {
     let series = |entry: &Entry| {
         let place = |run: &RunRecord| {
@@ -332,7 +337,8 @@ fn delay_goodput(runs: &Runs, case: usize, class: &str, id: String) -> Option<Fi
     })
 }
 
-/// The 1-sigma contour of the Gaussian of maximum likelihood; none for fewer than three points.
+/// The 1-sigma contour of the Gaussian of maximum likelihood for these points, as points of an ellipse; `None` for
+/// fewer than three points.
 fn contour(places: &[(f64, f64)]) -> Option<Vec<[f64; 2]>> {
     let n = places.len() as f64;
     if places.len() < 3 {
@@ -355,7 +361,8 @@ fn contour(places: &[(f64, f64)]) -> Option<Vec<[f64; 2]>> {
     Some((0..=OUTLINE).map(at).collect())
 }
 
-/// The distribution of the queueing delay: the mean of each quantile over the seeds.
+/// The distribution of the queueing delay of a class of traffic: each quantile is the mean of this quantile over the
+/// seeds.
 fn waits(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figure> {
     let series = |entry: &Entry| {
         let of_run = |run: &RunRecord| {
@@ -381,7 +388,7 @@ fn waits(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figure> {
     })
 }
 
-/// The distribution of completion times, of all seeds.
+/// The distribution of completion times of a class of traffic, over all seeds together.
 fn completions(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figure> {
     let series = |entry: &Entry| {
         let of_run = |run: &'_ RunRecord| {
@@ -414,7 +421,8 @@ fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Caption of a chart of means: says that intervals are drawn as `form`, unless there are too few seeds for intervals.
+/// Caption of a chart of means. It says that confidence intervals are drawn as `form`, or that there are too few seeds
+/// for intervals.
 pub(super) fn intervals(runs: &Runs, form: &str) -> String {
     match runs.entries.iter().map(|entry| entry.runs.len()).max().unwrap_or(0) {
         0 | 1 => "One seed".to_string(),
@@ -423,8 +431,8 @@ pub(super) fn intervals(runs: &Runs, form: &str) -> String {
     }
 }
 
-/// The metrics of [`OVER_AXIS`] over the axis of a sweep. There are figures only if the sweep has exactly one axis and
-/// all its values are numbers.
+/// Figures of the metrics of [`OVER_AXIS`] over the axis of a sweep; none unless the sweep has exactly one axis and all
+/// its values are numbers.
 fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
     let Some(first) = runs.entries.first() else { return Vec::new() };
     let axes: Vec<&str> = first.runs[0].summary.axes.words().map(|(axis, _)| axis).collect();
@@ -448,7 +456,8 @@ fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
                 })
                 .collect();
             dots.sort_by(|a, b| a.0.total_cmp(&b.0));
-            // An interval can exceed the range of the metric, a band does not.
+            // A confidence interval can exceed the range of the metric; the drawn band is cut off at the ends of the
+            // range.
             let most = match (metric.unit, metric.name) {
                 ("%", _) => 100.0,
                 (_, "jain") => 1.0,
@@ -494,7 +503,7 @@ fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
     all.filter_map(|(class, metric)| figure(class, metric)).collect()
 }
 
-/// A number, with the suffixes of quantities: `10mbit` is 10e6.
+/// The number in a value of a key that varies, in the basic unit: `10mbit` is 10e6.
 fn number(text: &str) -> Option<f64> {
     let at = text.find(|letter: char| !(letter.is_ascii_digit() || ".-+".contains(letter))).unwrap_or(text.len());
     let (digits, unit) = text.split_at(at);
@@ -515,7 +524,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contour_has_the_standard_deviations_of_the_points() {
+    fn extent_of_contour_equals_standard_deviations_of_points() {
         let outline = contour(&[(1.0, 10.0), (3.0, 10.0), (2.0, 12.0), (2.0, 8.0)]).unwrap();
         let most = |at: usize| outline.iter().map(|p| p[at]).fold(f64::MIN, f64::max);
         assert!((most(0) - 2.0 - 0.5_f64.sqrt()).abs() < 1e-3, "{outline:?}");
@@ -533,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn varied_values_with_units_are_read_as_numbers() {
+    fn axis_values_with_units_are_read_as_numbers() {
         assert_eq!(["5", "10mbit", "20ms", "1.5gbit"].map(number), [Some(5.0), Some(1e7), Some(0.02), Some(1.5e9)]);
         assert_eq!(number("droptail"), None);
     }

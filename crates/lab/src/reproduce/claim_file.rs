@@ -1,4 +1,5 @@
-//! Reads and checks `claims.toml`.
+//! Reads and checks `claims.toml`, the claims of a paper and how each is tested. A section is one experiment of the
+//! paper: a scenario, and the discipline that decides the verdicts.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use crate::claims::{Claim, Section};
 use crate::figures::level::Seeds;
 use crate::results::quantity::Quantity;
 
-/// A claims file.
+/// The content of a `claims.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimFile {
@@ -21,13 +22,14 @@ pub struct ClaimFile {
     pub title: String,
     /// Authors of the paper.
     pub authors: String,
-    /// Seeds by level; default those of [`Level::seeds`](crate::figures::level::Level::seeds).
+    /// Number of seeds for each level of effort (`--quick`, normal, `--full`); default those of
+    /// [`Level::seeds`](crate::figures::level::Level::seeds).
     #[serde(default)]
     pub seeds: Seeds,
-    /// Sections.
+    /// Experiments of the paper.
     #[serde(rename = "section")]
     pub sections: Vec<Section>,
-    /// Claims.
+    /// Claims of the paper.
     #[serde(rename = "claim")]
     pub claims: Vec<Claim>,
     /// Figures of the paper.
@@ -38,7 +40,7 @@ pub struct ClaimFile {
     pub tables: Vec<Table>,
 }
 
-/// Reads and checks a `claims.toml`.
+/// Reads and checks the text of a `claims.toml`. An error names the claim, figure or table.
 pub fn parse(text: &str) -> Result<ClaimFile, String> {
     let file: ClaimFile = toml::from_str(text).map_err(|e| e.to_string())?;
     if file.version != 1 {
@@ -91,7 +93,7 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
     Ok(file)
 }
 
-/// Checks the figures and tables of a file.
+/// Checks the figures and tables of a `claims.toml`.
 fn check_exhibits(file: &ClaimFile) -> Result<(), String> {
     let figures = file.figures.iter().map(|f| (&f.id, &f.section, &f.claims, f.check(), f.is_theory()));
     let tables = file.tables.iter().map(|t| (&t.id, &t.section, &t.claims, t.check(), false));

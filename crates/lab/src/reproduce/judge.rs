@@ -1,5 +1,7 @@
 //! Decides claims from finished runs. A contender is a discipline that a scenario compares; the axes of a scenario are
-//! the keys that vary between its runs, and a case is a combination of their values.
+//! the keys that vary between its runs, and a case is a combination of their values. A check of a claim compares a
+//! quantity of one contender with a bound. A check of a curve uses pairs (x, y) of two quantities, one pair for each
+//! case.
 
 use crate::claims::{Check, CheckResult, Outcome, Point, Verdict};
 use crate::figures::stats::{Interval, interpolate, mean};
@@ -10,13 +12,13 @@ use crate::run::plan::Plan;
 /// Number of x values at which two curves are compared.
 const CURVE_POINTS: usize = 21;
 
-/// The runs that checks refer to.
+/// The finished runs of a scenario, from which checks are decided.
 pub struct Runs<'a> {
     plan: &'a Plan,
     groups: Vec<Group<'a>>,
     /// Values of axes that select the cases of a check. Values in the check itself take precedence.
     point: Point,
-    /// Whether the mean decides if an interval straddles its bound.
+    /// Whether the mean decides if the confidence interval straddles the bound.
     provisional: bool,
 }
 
@@ -42,7 +44,8 @@ impl Bound {
         }
     }
 
-    /// How far `value` is outside, relative to the largest of `scale`, the value and the ends; 0 to 1.
+    /// How far `value` is outside the range, relative to the largest of the absolute values of `value`, of the ends of
+    /// the range and of `scale`; 0 to 1.
     fn miss(&self, value: f64, scale: f64) -> f64 {
         let outside = (self.lo - value).max(value - self.hi).max(0.0);
         let ends = [self.lo, self.hi, value, scale].into_iter().filter(|x| x.is_finite()).map(f64::abs);
@@ -71,7 +74,7 @@ impl Check {
     }
 }
 
-/// The verdict from the results of all checks but those that were added later.
+/// The verdict on a claim from the results of its checks, without those that were added after the first run.
 pub fn verdict(results: &[CheckResult]) -> Verdict {
     let any = |outcome| results.iter().any(|r| r.outcome == outcome && !r.added);
     if any(Outcome::Fails) {
@@ -84,23 +87,24 @@ pub fn verdict(results: &[CheckResult]) -> Verdict {
 }
 
 impl<'a> Runs<'a> {
-    /// All runs of `plan`, the experiment: every discipline, with every combination of values of the keys that vary.
+    /// All runs of `plan`: those of every contender in every case. `provisional`: the mean decides if the confidence
+    /// interval straddles the bound.
     pub fn new(plan: &'a Plan, records: &'a [RunRecord], provisional: bool) -> Self {
         Self { plan, groups: groups(plan, records), point: Point::new(), provisional }
     }
 
-    /// Restricts checks to the runs with these values of the keys that the scenario varies. Values in a check take
-    /// precedence.
+    /// Restricts checks to the runs with these values of the axes. Values in a check take precedence.
     pub fn at(self, point: &Point) -> Self {
         Self { point: point.clone(), ..self }
     }
 
-    /// Whether the scenario has the values of varied keys that the check names.
+    /// Whether the scenario has the values of axes that the check names.
     pub fn has_points_of(&self, check: &Check) -> bool {
         [&check.at_points, &check.there].into_iter().all(|point| self.cases(point).is_ok())
     }
 
-    /// Results of a check for the contender `subject`, one per combination of axes that the check covers.
+    /// Results of a check, one for each case that the check covers; one in all for a check of a curve. The contender
+    /// `subject` is checked unless the check names another one.
     pub fn answer(&self, check: &Check, subject: &str) -> Result<Vec<CheckResult>, String> {
         let bound = check.bound()?;
         let template = |name: Option<&str>| match name {
@@ -138,7 +142,7 @@ impl<'a> Runs<'a> {
                 differences(&samples, &values, check.times.unwrap_or(1.0))
             };
         }
-        // An axis with one value does not tell cases apart.
+        // The text of the result leaves out axes that have one value only.
         let differs = |axis: &&(String, String)| self.plan.cases.iter().any(|other| !other.axes.contains(axis));
         let axes = self.plan.cases[case].axes.iter().filter(differs).map(|(k, v)| (k.as_str(), v.as_str()));
         let result = self.result(check, &record::point_name(axes), bound, samples, "no run finished");
@@ -174,8 +178,9 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Result of a check of a curve. The sample of a seed is the curve's value at `check.at`, or its mean difference
-    /// from the other contender's curve over their common x range. It fails if any seed has no such value.
+    /// Result of a check of a curve. `against` is the quantity on the x axis, `own` the contender. The sample of a seed
+    /// is the curve's value at `check.at`, or the mean difference from the curve of the contender `other` over their
+    /// common x range. The check fails if any seed has no such value.
     fn answer_curve(
         &self,
         check: &Check,
@@ -206,7 +211,7 @@ impl<'a> Runs<'a> {
         Ok(result)
     }
 
-    /// Text with the x range of a contender's curve, for checks outside this range.
+    /// Text with the x range of a contender's curve, for a check that needs a value outside this range.
     fn reach(&self, check: &Check, against: &str, own: &str) -> Result<String, String> {
         let mut means = Vec::new();
         for case in self.cases(&check.at_points)? {
@@ -235,7 +240,8 @@ impl<'a> Runs<'a> {
         Ok(curves)
     }
 
-    /// The cases with the values in `point`, and with those in `self.point` on other axes. Having none is an error.
+    /// The indices of the cases that have the values of axes in `point`, and on other axes those in `self.point`. No
+    /// such case is an error.
     fn cases(&self, point: &Point) -> Result<Vec<usize>, String> {
         let mut whole = self.point.clone();
         whole.extend(point.clone());
@@ -246,7 +252,8 @@ impl<'a> Runs<'a> {
         if cases.is_empty() { Err(format!("no case of the scenario has {point:?}")) } else { Ok(cases) }
     }
 
-    /// The contender that the scenario writes as `template`, with the values of varied keys filled in.
+    /// The runs of the contender that the scenario writes as `template`, in one case. `{AXIS}` in `template` is
+    /// replaced by the value of the axis.
     fn group(&self, case: usize, template: &str) -> Result<&Group<'a>, String> {
         let it = &self.plan.cases[case];
         let text = it.axes.iter().fold(template.to_string(), |text, (k, v)| text.replace(&format!("{{{k}}}"), v));
@@ -262,8 +269,8 @@ fn differences(a: &[f64], b: &[f64], times: f64) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - times * b).collect()
 }
 
-/// Mean of a(x) - b(x) over the x that both curves reach. `None` if this range is shorter than `overlap` times the longer
-/// range of both.
+/// Mean of a(x) - b(x) over the x range that both curves have. `None` if this range is shorter than `overlap` times the
+/// longer of the two curves' x ranges.
 fn distance(a: &[(f64, f64)], b: &[(f64, f64)], overlap: f64) -> Option<f64> {
     let range = |curve: &[(f64, f64)]| {
         let xs = curve.iter().map(|p| p.0);
@@ -291,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn interval_relative_to_bound_decides_outcome() {
+    fn confidence_interval_and_bound_decide_outcome_of_check() {
         let within = Check { within: Some([40.0, 60.0]), ..Check::default() };
         assert_eq!(outcome(&within, &[49.0, 50.0, 51.0]), Outcome::Holds);
         assert_eq!(outcome(&within, &[9.0, 10.0, 11.0]), Outcome::Fails);
@@ -300,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_fail_a_less_than_check() {
+    fn check_less_than_fails_for_equal_values() {
         let less = Check { less_than: Some("pi".into()), ..Check::default() };
         assert_eq!(outcome(&less, &[0.0, 0.0, 0.0]), Outcome::Fails);
         assert_eq!(outcome(&less, &[-3.0, -2.0, -4.0]), Outcome::Holds);
@@ -327,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn distance_from_bound_is_relative_to_compared_values() {
+    fn distance_from_bound_is_relative_to_compared_numbers() {
         let within = Check { within: Some([40.0, 60.0]), ..Check::default() }.bound().unwrap();
         assert_eq!([50.0, 30.0, 120.0].map(|x| within.miss(x, 0.0)), [0.0, 10.0 / 60.0, 0.5]);
         let less = Check { less_than: Some("pi".into()), ..Check::default() }.bound().unwrap();
@@ -345,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn verdict_combines_all_checks() {
+    fn verdict_on_claim_combines_results_of_checks() {
         let result = |outcome| CheckResult {
             what: String::new(),
             value: None,

@@ -1,4 +1,5 @@
-//! Reproduces a paper: from its scenario files to verdicts.
+//! Reproduces a paper: runs the scenarios of its experiments and decides the verdicts on its claims. A section is one
+//! experiment in `claims.toml`. A level of effort (`--quick`, normal, `--full`) sets the number of seeds.
 
 pub mod claim_file;
 pub mod judge;
@@ -25,18 +26,19 @@ use crate::scenario::Overrides;
 use claim_file::ClaimFile;
 use trial::Finished;
 
-/// A reproduction: paper, level and chosen claims.
+/// A reproduction: paper, level of effort and chosen claims.
 pub struct Reproduction {
     paper: &'static Paper,
     file: ClaimFile,
-    /// Chosen claims, in file order.
+    /// The chosen claims, in the order of `claims.toml`.
     chosen: Vec<Claim>,
     level: Level,
-    /// The name of each scenario, and its runs: with each combination of values of its keys that vary, and each seed.
+    /// The name of each scenario, and its runs: one for each compared discipline, each combination of the values that
+    /// vary, and each seed.
     plans: Vec<(String, Plan)>,
-    /// Build of the program that runs them.
+    /// Build of the program that simulates the runs.
     revision: String,
-    /// What the search of readings (interpretations of the paper) found, by claim.
+    /// What the search of other readings (interpretations of the paper) found, by id of the claim.
     searched: BTreeMap<String, Searched>,
 }
 
@@ -45,7 +47,7 @@ pub struct Reproduction {
 pub enum ReproduceError {
     /// The paper's own files are invalid: a defect of this program.
     Files(String),
-    /// A batch did not finish.
+    /// The runs of a scenario did not finish.
     Batch(BatchError),
     /// A result could not be stored.
     Store(StoreError),
@@ -64,7 +66,7 @@ impl std::fmt::Display for ReproduceError {
 impl std::error::Error for ReproduceError {}
 
 impl Reproduction {
-    /// The claims of `paper` that `wanted` selects, at `level`.
+    /// The claims of `paper` whose ids `wanted` selects, at this level of effort.
     pub fn new(paper: &'static Paper, level: Level, wanted: impl Fn(&str) -> bool) -> Result<Self, ReproduceError> {
         let file = claim_file::parse(paper.claims).map_err(ReproduceError::Files)?;
         let chosen: Vec<Claim> = file.claims.iter().filter(|c| wanted(&c.id)).cloned().collect();
@@ -79,7 +81,7 @@ impl Reproduction {
         Ok(Self { paper, file, chosen, level, plans, revision: String::new(), searched })
     }
 
-    /// Sets the build of the program.
+    /// Sets `revision`, which identifies the build of the program.
     pub fn with_revision(mut self, revision: &str) -> Self {
         self.plans = self.plans.into_iter().map(|(name, plan)| (name, plan.with_revision(revision))).collect();
         self.revision = revision.to_string();
@@ -91,22 +93,22 @@ impl Reproduction {
         claim_file::parse(paper.claims).map_or_else(|_| Vec::new(), |f| f.claims.into_iter().map(|c| c.id).collect())
     }
 
-    /// The paper.
+    /// The paper that is reproduced.
     pub const fn paper(&self) -> &'static Paper {
         self.paper
     }
 
-    /// Total simulated seconds.
+    /// Simulated seconds of all runs together.
     pub fn simulated_s(&self) -> f64 {
         self.plans.iter().map(|(_, plan)| plan.simulated_s()).sum()
     }
 
-    /// Total number of runs.
+    /// Number of all runs.
     pub fn runs(&self) -> usize {
         self.plans.iter().map(|(_, plan)| plan.jobs().len()).sum()
     }
 
-    /// Number of seeds per run: a number, or a range as text if scenarios differ.
+    /// Number of seeds of each scenario: a number, or a range as text if scenarios differ.
     fn seeds(&self) -> SeedCount {
         let counts = self.plans.iter().map(|(_, plan)| plan.seeds.len());
         match (counts.clone().min(), counts.max()) {
@@ -116,14 +118,15 @@ impl Reproduction {
         }
     }
 
-    /// Number of runs that `dir` has already.
+    /// Number of runs whose results `dir` has already.
     pub fn finished(&self, dir: &Path) -> usize {
         self.plans.iter().map(|(name, plan)| store::finished(&dir.join(name), plan)).sum()
     }
 
-    /// Runs everything into `dir` (one run directory per scenario), decides the claims and writes
-    /// `claims.json`. Other claims in `dir` of the same paper, level and build are kept. `origin` goes into
-    /// `meta.json`. Returns the claims, and the lock of `dir` for its report.
+    /// Simulates all runs into `dir`, which has one directory for each scenario, decides the claims and writes
+    /// `claims.json`. Results in `dir` for other claims of the same paper, level and build are kept. `origin` (the
+    /// command and the revision of the program) goes into `meta.json`. Returns the results for the claims, and the lock
+    /// of `dir` so that its report can be built.
     pub fn run(
         &self,
         dir: &Path,
@@ -138,7 +141,7 @@ impl Reproduction {
             batch::run(plan, &store, control).map_err(ReproduceError::Batch)?;
             stores.push((name, plan, store));
         }
-        // By section: the runs of all sections may not fit into memory.
+        // One section after the other, because the runs of all sections may not fit into memory.
         let mut results = Vec::new();
         for section in &self.file.sections {
             let claims = || self.chosen.iter().filter(|claim| claim.section == section.id);
@@ -158,7 +161,8 @@ impl Reproduction {
         Ok((results, lock))
     }
 
-    /// The results in `dir` that are still valid; an error if the directory has other content.
+    /// The results for claims in `dir` that are still valid: those of the same build. An error if the directory has
+    /// other content.
     fn earlier(&self, dir: &Path) -> Result<Vec<ClaimResult>, StoreError> {
         let refuse = |holds| Err(StoreError::Foreign { dir: dir.to_path_buf(), holds });
         let meta_path = dir.join("meta.json");
@@ -179,13 +183,14 @@ impl Reproduction {
         Ok(disk::read_json::<Verdicts>(&path)?.claims)
     }
 
-    /// The results with new ones in place of earlier ones, in the order of the paper's file.
+    /// Earlier and new results together, in the order of `claims.toml`. A new result replaces the earlier one for the
+    /// same claim.
     fn merged(&self, earlier: Vec<ClaimResult>, new: &[ClaimResult]) -> Vec<ClaimResult> {
         let find = |results: &[ClaimResult], id: &str| results.iter().find(|r| r.id == id).cloned();
         self.file.claims.iter().filter_map(|c| find(new, &c.id).or_else(|| find(&earlier, &c.id))).collect()
     }
 
-    /// Locks `dir` for this paper; returns the results there that are still valid.
+    /// Locks `dir` for this paper. Returns the lock, and the results in `dir` that are still valid.
     fn open(&self, dir: &Path, origin: &Origin, wait: &Wait<'_>) -> Result<(WriteLock, Vec<ClaimResult>), StoreError> {
         // Checked before locking, so that nothing is written into an unrelated directory.
         self.earlier(dir)?;
@@ -267,7 +272,8 @@ impl Reproduction {
     }
 }
 
-/// Whether one of the `chosen` claims needs this section, for itself or for one of its figures or tables.
+/// Whether one of the `chosen` claims needs the runs of this section, for its checks or for one of its figures or
+/// tables.
 fn needs(file: &ClaimFile, chosen: &[Claim], section: &Section) -> bool {
     let figures = file.figures.iter().map(|f| (&f.section, &f.claims));
     let exhibits = figures.chain(file.tables.iter().map(|t| (&t.section, &t.claims)));
@@ -275,7 +281,7 @@ fn needs(file: &ClaimFile, chosen: &[Claim], section: &Section) -> bool {
     chosen.iter().any(|c| c.section == section.id) || here.any(|id| chosen.iter().any(|c| c.id == *id))
 }
 
-/// The plan of a scenario of `paper`.
+/// The runs of the scenario `name` of `paper`, with this number of seeds.
 fn plan(paper: &Paper, name: &str, seeds: u64) -> Result<Plan, ReproduceError> {
     let text = paper.scenarios.iter().find(|(n, _)| *n == name).map(|(_, text)| *text);
     let text = text.ok_or_else(|| ReproduceError::Files(format!("there is no scenario '{name}'")))?;
@@ -284,7 +290,7 @@ fn plan(paper: &Paper, name: &str, seeds: u64) -> Result<Plan, ReproduceError> {
     Ok(Plan::new(cases.map_err(|e| ReproduceError::Files(e.to_string()))?, 1, seeds))
 }
 
-/// Seeds of a scenario: the largest number among its sections.
+/// Number of seeds of a scenario: the largest number that a section with this scenario requires.
 fn seeds(file: &ClaimFile, scenario: &str, level: Level) -> u64 {
     let usual = file.seeds.at(level).unwrap_or(level.seeds());
     let sections = file.sections.iter().filter(|s| s.scenarios().any(|name| name == scenario));

@@ -1,5 +1,7 @@
-//! Decides one claim from finished runs. The verdict uses the subject (a contender) and the point (values of the axes)
-//! of the claim's section. The evidence also has verdicts for other contenders, points and scenarios.
+//! Decides one claim from finished runs. A contender is a discipline that a scenario compares; the axes of a scenario
+//! are the keys that vary between its runs. A claim belongs to a section, an experiment of the paper. The verdict is
+//! that of the section's subject (a contender) at the section's point (values of axes). The evidence also has verdicts
+//! for other contenders, points and scenarios.
 
 use serde_json::json;
 
@@ -11,12 +13,13 @@ use crate::run::plan::Plan;
 /// A scenario that was run: its name, its plan and the records of its runs.
 pub type Finished<'a> = (&'a str, &'a Plan, Vec<RunRecord>);
 
-/// Verdict and evidence of a claim that cannot be tested, with the reason.
+/// Verdict and evidence of a claim that cannot be tested; the evidence has `reason`.
 pub fn not_run(reason: &str) -> (Verdict, Evidence) {
     (Verdict::NotRun, Evidence { detail: detail(json!({ NOT_RUN: reason })), ..Evidence::default() })
 }
 
 /// Verdict and evidence of a claim of `section`. `None` if the section has no scenario, or if its scenario was not run.
+/// `provisional`: the mean decides if a confidence interval straddles its bound.
 pub fn on_runs(
     claim: &Claim,
     section: &Section,
@@ -38,7 +41,7 @@ pub fn on_runs(
     for scenario in &section.also {
         let Some(other) = find(scenario) else { continue };
         let there = runs(other, &known(other.1, &section.point), provisional);
-        // This scenario can have fewer points.
+        // This scenario may lack values of axes that a check names. Such checks are left out.
         let checks = claim.checks.iter().filter(|check| there.has_points_of(check)).cloned().collect();
         let answers = answer_all(&there, &Claim { checks, ..claim.clone() }, &section.subject)?;
         variants.push(variant(format!("{}, scenario {scenario}", section.subject), answers));
@@ -65,7 +68,7 @@ fn words(point: &Point) -> impl Iterator<Item = (&str, &str)> {
     point.iter().map(|(axis, value)| (axis.as_str(), value.as_str()))
 }
 
-/// All combinations of values of the axes in `point`, except `point` itself, in the order of the cases.
+/// All combinations of values of those axes that `point` has, except `point` itself, in the order of the runs.
 fn other_points(plan: &Plan, point: &Point) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for case in &plan.cases {
@@ -77,7 +80,8 @@ fn other_points(plan: &Plan, point: &Point) -> Vec<Point> {
     points
 }
 
-/// The values in `point` of those axes that `plan` has. An axis of one scenario may be missing in another.
+/// The values in `point` of those axes that the scenario of `plan` has. An axis of one scenario may be missing in
+/// another.
 fn known(plan: &Plan, point: &Point) -> Point {
     let has = |axis: &str| plan.cases.first().is_some_and(|case| case.axes.iter().any(|(name, _)| name == axis));
     point.iter().filter(|(axis, _)| has(axis)).map(|(axis, value)| (axis.clone(), value.clone())).collect()
@@ -113,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn verdict_uses_only_cases_at_section_point() {
+    fn verdict_uses_only_runs_at_point_of_section() {
         let (own, single) = (plan(SCENARIO), plan(&SCENARIO.replace("\"flows.cbr.count\" = [1, 2]", "")));
         let finished = [("own", &own, records(&own)), ("single", &single, records(&single))];
         let check = Check { quantity: "loss_ratio".into(), at_most: Some(0.0), ..Check::default() };

@@ -1,4 +1,5 @@
-//! Quantities of a recorded series over a time span: of the queue, or of a probe such as `red_tail.q2`.
+//! Quantities of a recorded time series over a time span: of the queue, or of an internal variable of a discipline
+//! (probe) such as `red_tail.q2`. Each is an expression such as `mean(queue)@50..150`.
 
 use crate::figures::class_column::growth_per_s;
 use crate::results::metrics;
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn column_quantities_match_hand_calculation() {
+    fn quantities_of_time_series_match_hand_calculation() {
         assert_eq!(value("mean(queue)@1..3"), 12.0);
         assert_eq!(value("std(queue)@1..3"), 2.0);
         assert_eq!(value("share(queue; 10..50)"), 0.75);
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_expressions_fail_and_other_quantities_give_none() {
+    fn malformed_expressions_fail_and_other_forms_give_none() {
         for other in ["mean_pkts@1..2", "jain(class.0-1.goodput_bps)", "loss_ratio", "mean(queue; 1..2)"] {
             assert_eq!(Column::parse(other), Ok(None), "{other}");
         }

@@ -1,5 +1,6 @@
 //! The `compare` part of `summary.json`: means of the contenders (compared disciplines), and differences from the first
-//! one. A case is a combination of the values of the axes, which are the keys that vary.
+//! one. A case is a combination of the values of the axes, which are the keys that vary. A class of traffic is a group
+//! of flows, or a service class.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +44,8 @@ pub struct ContenderComparison {
     /// Differences from the baseline, paired by seed; `None` without common seeds. Empty for the baseline.
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub difference: Named<Option<Interval>>,
-    /// The [`METRICS`](crate::figures::metric::METRICS) of each class of traffic at the first link, and of `all`.
+    /// The [`METRICS`](crate::figures::metric::METRICS) of each class of traffic at the first link with recorded
+    /// results, and those of all traffic (`all`).
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub classes: Named<TrafficComparison>,
 }

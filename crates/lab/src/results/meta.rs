@@ -85,7 +85,7 @@ pub struct Facts {
     /// Longest processing time of a packet at a host, in microseconds. Processing times are uniform from 0 to this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_us: Option<f64>,
-    /// Curves that the scenario requests.
+    /// Time series that the scenario requests for reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<String>>,
     /// Figures of the scenario.
@@ -99,7 +99,7 @@ pub struct Provenance {
     /// Machine.
     #[serde(default)]
     pub machine: Machine,
-    /// Facts about the runs.
+    /// Properties of the runs that reports show.
     #[serde(flatten)]
     pub facts: Facts,
     /// Program and command.
@@ -118,25 +118,25 @@ pub struct RunMeta {
     /// Format version, 1.
     #[serde(default)]
     pub version: u32,
-    /// Version of the laboratory.
+    /// Version of Forebay.
     #[serde(default = "unknown")]
     pub forebay: String,
-    /// Version and build; runs of another build are not reused. Empty in old directories.
+    /// Version and build of the program; runs of another build are not reused. Empty in old directories.
     #[serde(default)]
     pub engine: String,
-    /// Hash of the resolved scenario with each combination of values of the keys that vary.
+    /// Hash of the scenarios for all combinations of values of the keys that vary, with all defaults written out.
     #[serde(default)]
     pub hash: String,
     /// Title of the scenario.
     #[serde(default)]
     pub title: String,
-    /// Seeds per contender.
+    /// Seeds of the runs of each contender (compared discipline).
     #[serde(default)]
     pub seeds: Vec<u64>,
     /// Number of combinations of values of the keys that vary.
     #[serde(default)]
     pub cases: usize,
-    /// Machine, facts about the runs, origin.
+    /// Machine, properties of the runs, and the program and command that made them.
     #[serde(flatten)]
     pub provenance: Provenance,
     /// Text below the title in the report, in place of the default.
@@ -176,7 +176,7 @@ pub struct SectionMeta {
     pub scenario: Option<String>,
 }
 
-/// Number of seeds per contender.
+/// Number of seeds per contender (compared discipline).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SeedCount {
@@ -201,10 +201,10 @@ pub struct PaperMeta {
     /// Format version, 1.
     #[serde(default)]
     pub version: u32,
-    /// Version of the laboratory.
+    /// Version of Forebay.
     #[serde(default = "unknown")]
     pub forebay: String,
-    /// Version and build.
+    /// Version and build of the program.
     #[serde(default)]
     pub engine: String,
     /// Always `reproduction`.
@@ -221,19 +221,19 @@ pub struct PaperMeta {
     /// Effort level: `quick`, `normal` or `full`.
     #[serde(default)]
     pub level: String,
-    /// Number of seeds per contender.
+    /// Number of seeds per contender (compared discipline).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seeds: Option<SeedCount>,
-    /// Sections.
+    /// The experiments of the paper, each a section of the report.
     #[serde(default)]
     pub sections: Vec<SectionMeta>,
-    /// Figures; empty in old directories.
+    /// Figures of the report; empty in old directories.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// Tables; empty in old directories.
+    /// Tables of the report; empty in old directories.
     #[serde(default)]
     pub tables: Vec<Table>,
-    /// Machine, facts about the runs, origin.
+    /// Machine, properties of the runs, and the program and command that made them.
     #[serde(flatten)]
     pub provenance: Provenance,
     /// Text below the title in the report, in place of the default.
@@ -278,7 +278,7 @@ pub struct PapersMeta {
     /// Format version, 1.
     #[serde(default)]
     pub version: u32,
-    /// Version of the laboratory.
+    /// Version of Forebay.
     #[serde(default = "unknown")]
     pub forebay: String,
     /// Always `reproductions`.
@@ -289,7 +289,7 @@ pub struct PapersMeta {
     /// The papers, each with the folder of its results.
     #[serde(default)]
     pub papers: Vec<Folder>,
-    /// Machine and origin.
+    /// Machine, and the program and command that made the results.
     #[serde(flatten)]
     pub provenance: Provenance,
 }

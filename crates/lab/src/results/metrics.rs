@@ -45,7 +45,7 @@ pub fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
     })
 }
 
-/// `a..b` with a < b.
+/// Reads the time span `a..b`, in seconds, with a < b.
 pub(crate) fn parse_span(text: &str) -> Result<(f64, f64), String> {
     let bad = || format!("'{text}' is not a span of seconds such as 50..150");
     let (from, to) = text.split_once("..").ok_or_else(bad)?;

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named<T>(Vec<(String, T)>);
 
-/// Values of the axes of `[vary]`.
+/// Values of the keys that `[vary]` of a scenario varies (axes), by the name of the key.
 pub type Axes = Named<String>;
 
 impl<T> Default for Named<T> {

@@ -1,5 +1,5 @@
-//! Time series of a run at a link: the queue, the discipline's probes, and per class of traffic queueing delay and
-//! throughput. Series of service classes and flows are added if the scenario requests them.
+//! Time series of a run at a link: the queue, the discipline's internal variables (probes), and per class of traffic
+//! queueing delay and throughput. Series of service classes and flows are added if the scenario requests them.
 
 use forebay_sim::network::Network;
 use forebay_sim::outcome::{LinkOutcome, Series, TrackRow};

@@ -1,5 +1,5 @@
-//! Quantities in the syntax of claims: numbers of a run or of some of its classes, and expressions of such numbers.
-//! `docs/claims.md` is the reference.
+//! Quantities in the syntax of the file `claims.toml`: numbers of a run, numbers of some of its service classes or of a
+//! colour (packets IN or OUT of profile), and expressions of such numbers. `docs/claims.md` is the reference.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub enum Quantity {
     Shifted(Term, f64),
 }
 
-/// The value in `run` of a quantity as claims write it; see [`Quantity`].
+/// The value in `run` of the quantity `text`; see [`Quantity`].
 pub fn of(run: &RunRecord, text: &str) -> Result<f64, String> {
     Quantity::parse(text)?.of(run)
 }
@@ -33,7 +33,7 @@ pub enum Term {
     Run(String),
     /// A statistic of a recorded series.
     Column(Column),
-    /// A number of one or more classes, combined.
+    /// A number of one or more service classes, combined.
     Classes(Classes),
     /// A function of the numbers of several classes. Each number is divided by the target of its class, by default 1:
     /// `jain(class.0-3.goodput_bps; 1/2/3/4)`.
@@ -252,7 +252,8 @@ fn parse_set(text: &str) -> Option<BTreeSet<u8>> {
     Some(set)
 }
 
-/// One row for each class. It is the row that has the end-to-end values: that of IN packets if the class has one.
+/// One of `rows` (results by class and colour) for each class. It is the row that has the end-to-end values: that of IN
+/// packets if the class has one.
 fn by_class<'a>(rows: &[&'a ClassSummary]) -> Vec<&'a ClassSummary> {
     let first = |(i, c): (usize, &&'a ClassSummary)| (!rows[..i].iter().any(|d| d.class == c.class)).then_some(*c);
     rows.iter().enumerate().filter_map(first).collect()
@@ -262,7 +263,8 @@ const fn offered(c: &ClassSummary) -> f64 {
     c.offered_pkts as f64
 }
 
-/// Number of dropped packets. It is computed from the loss ratio and rounded, because records lack this number.
+/// Number of dropped packets. It is computed from the loss ratio and rounded, because the stored results lack this
+/// number.
 fn dropped(c: &ClassSummary) -> f64 {
     (c.loss_ratio * offered(c)).round()
 }
@@ -336,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn class_counts_are_summed_and_ratios_weighted() {
+    fn counts_add_and_loss_ratios_are_weighted_by_packets() {
         close("class.0.offered_pkts", 400.0);
         close("class.0.in.loss_ratio", 0.1);
         // (10 + 150) / 400.
@@ -375,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_across_classes_match_hand_calculation() {
+    fn jain_min_max_across_classes_match_hand_calculation() {
         let across = |text: &str| match Term::parse(text).unwrap() {
             Term::Across(over, classes, targets) => {
                 let each: Vec<f64> = classes.each().map(|c| c.of(&run()).unwrap()).collect();
@@ -393,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn class_sets_are_parsed_and_errors_refused() {
+    fn class_sets_are_parsed_and_malformed_ones_refused() {
         assert_eq!(parse_set("0-2+7"), Some(BTreeSet::from([0, 1, 2, 7])));
         for bad in ["", "a", "3-1", "256", "1+", "-3"] {
             assert_eq!(parse_set(bad), None, "{bad}");

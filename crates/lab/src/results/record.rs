@@ -1,4 +1,7 @@
-//! Results of one run under their published names, made from the simulator's outcome.
+//! The record of a run: its results, made from what the simulator returns. The names of the fields are those in
+//! `summary.json` and in the other files of results. A contender is a compared discipline; axes are the keys that vary
+//! between runs, and a case is a combination of their values. A link under study is a link whose results are recorded.
+//! A class of traffic is a group of flows, or a service class.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::packet::Colour;
@@ -23,7 +26,7 @@ pub struct Dropped {
     pub overflow: u64,
 }
 
-/// Results of a class and colour.
+/// Results of the packets of a service class and colour (IN or OUT of profile).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassSummary {
     /// Service class.
@@ -74,7 +77,7 @@ pub struct RunSummary {
     /// Marked packets as a fraction of those offered.
     pub mark_ratio: f64,
     /// Goodput (RFC 2647 section 3.17): payload that reached the receivers for the first time within the
-    /// window, of flows whose data crosses the link, in bit/s.
+    /// measurement window, of flows whose data crosses the link, in bit/s.
     pub goodput_bps: f64,
     /// Goodput as a fraction of the link's capacity.
     pub goodput_ratio: f64,
@@ -94,7 +97,7 @@ pub struct RunSummary {
     #[serde(default)]
     pub wire_lost_pkts: u64,
     /// Jain's fairness index of flows whose data crosses the link and that are active in nearly the complete
-    /// window; `None` without flows.
+    /// measurement window; `None` without such flows.
     pub jain: Option<f64>,
     /// Events simulated in the complete network; equal at all links.
     pub events: u64,
@@ -104,14 +107,14 @@ pub struct RunSummary {
     pub cpu_seconds: f64,
     /// Hash of all packet events of the run; equal at all links.
     pub fingerprint: String,
-    /// Results by class and colour.
+    /// Results by service class and colour (IN or OUT of profile).
     pub classes: Vec<ClassSummary>,
     /// Results of each class of traffic whose data crosses the link, then of all; empty in old directories.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<TrafficSummary>,
-    /// Seconds until the queue stays near its reference; `None` if it never does.
+    /// Seconds until the queue stays near its [`Reference`]; `None` if it never does.
     pub settling_s: Option<f64>,
-    /// Largest excess of the queue over its reference, in 1 s means.
+    /// Largest excess of the queue over its [`Reference`], in 1 s means.
     pub overshoot_pkts: f64,
 }
 
@@ -132,7 +135,7 @@ impl RunSummary {
 /// Reference of the queue, in packets, to which settling time and overshoot refer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Reference {
-    /// The target in the scenario.
+    /// The target queue length in the scenario.
     Given(f64),
     /// The mean over the second half of the run, if the scenario has no target.
     SteadyMean(f64),
@@ -148,9 +151,9 @@ pub struct SeriesRecord {
     /// Mean queue since the previous row.
     pub queue_mean_pkts: Vec<f64>,
     /// Other columns by name; NaN is written as `null`:
-    /// - probes such as `raqm.p`;
+    /// - internal variables of the discipline (probes), such as `raqm.p`;
     /// - queueing delay and throughput of each class of traffic, such as `web.wait_ms` and `web.throughput_bps`;
-    /// - on request counters of service classes and the state of flows.
+    /// - if the scenario requests them, counters of service classes and the state of flows.
     pub probes: Vec<(String, Vec<Option<f64>>)>,
 }
 
@@ -161,12 +164,12 @@ pub struct FlowRecord {
     pub group: String,
     /// Service class.
     pub class: u8,
-    /// Payload that reached the receiver for the first time within the window.
+    /// Payload that reached the receiver for the first time within the measurement window.
     pub goodput_bytes: u64,
     /// Payload as in `goodput_bytes`, headers included.
     #[serde(default)]
     pub received_bytes: u64,
-    /// Seconds active within the window.
+    /// Seconds active within the measurement window.
     pub active_s: f64,
     /// Packets sent in the complete run.
     pub sent_pkts: u64,
@@ -176,10 +179,10 @@ pub struct FlowRecord {
     pub timeouts: u64,
 }
 
-/// Everything stored of one run.
+/// The results of one run that are stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// The summary at the first link.
+    /// The summary at the first link under study.
     pub summary: RunSummary,
     /// Simulated seconds.
     pub duration_s: f64,
@@ -235,7 +238,7 @@ impl RunRecord {
     }
 
     /// The record without the parts that grow with the length of the run and the number of flows: enough for
-    /// all means, and small enough to keep thousands. Names of probes stay.
+    /// all means, and small enough to keep thousands. The names of the columns of time series stay.
     pub fn slim(self) -> Self {
         let others = self.others.into_iter().map(|link| {
             let (series, queue_shares, waits) = (link.series.slim(), Vec::new(), Vec::new());
@@ -247,7 +250,7 @@ impl RunRecord {
     }
 }
 
-/// A file or page that arrived within the window.
+/// A file or page that arrived within the measurement window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompletionRecord {
     /// Index of its flow.
@@ -259,7 +262,7 @@ pub struct CompletionRecord {
 }
 
 impl SeriesRecord {
-    /// Whether the queue columns have a value in each row. Columns of probes may be shorter.
+    /// Whether the queue columns have a value in each row. Other columns may be shorter.
     fn is_even(&self) -> bool {
         let rows = self.time_s.len();
         self.queue_pkts.len() == rows && self.queue_mean_pkts.len() == rows
@@ -330,7 +333,7 @@ fn short_words(spec: &Spec) -> String {
     words.split(' ').filter(|word| !usual.contains(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Readable name of an axis: `ftp count` for the path `flows.ftp.count`, `count of each group` for
+/// Readable name of a key that varies: `ftp count` for the path `flows.ftp.count`, `count of each group` for
 /// `flows.*.count`.
 pub fn axis_name(axis: &str) -> String {
     match axis.split('.').collect::<Vec<_>>().as_slice() {
@@ -340,7 +343,7 @@ pub fn axis_name(axis: &str) -> String {
     }
 }
 
-/// Readable values of axes: `ftp count = 40`.
+/// Readable names and values of keys that vary: `ftp count = 40`.
 pub fn point_name<'a>(axes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     axes.map(|(axis, value)| format!("{} = {value}", axis_name(axis))).collect::<Vec<_>>().join(", ")
 }
@@ -396,7 +399,7 @@ pub fn record(
 }
 
 impl Run<'_> {
-    /// The record at one link. `all`: the end-to-end results of the flows across it.
+    /// The results at one link. `all`: the end-to-end results of the flows across it.
     fn at(&self, id: LinkId, link: &LinkOutcome, all: Option<&BundleEnds>) -> LinkRecord {
         let Run { case, contender, seed, net, outcome, cpu_seconds } = *self;
         let scenario = &case.scenario;
@@ -450,7 +453,7 @@ impl Run<'_> {
     }
 }
 
-/// What a link can send within the window, in bit/s.
+/// What a link can send within the measurement window, in bit/s.
 fn capacity(net: &Network, id: LinkId) -> f64 {
     let link = &net.links[id].lane;
     link.conditions.schedule.as_ref().map_or(link.rate.0 as f64, |schedule| {

@@ -18,13 +18,13 @@ pub struct Summary {
     pub runs: Vec<RunSummary>,
     /// Means and paired differences.
     pub compare: Comparison,
-    /// What tables show.
+    /// What tables of results show.
     #[serde(default, skip_serializing_if = "Shown::is_default")]
     pub shown: Shown,
-    /// For real packets: whether the timing of every run was valid.
+    /// For runs with real packets (of `forebay link`, or on the kernel): whether the timing of every run was valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
-    /// For real packets: the timing.
+    /// For runs with real packets: their timing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timings>,
 }
@@ -36,7 +36,7 @@ pub struct Shown {
     /// metrics with values, as many as fit into its width.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
-    /// Whether the scenario has a reference for the queue; only then tables have settling times.
+    /// Whether the scenario has a target queue length; only then tables have settling times.
     #[serde(default)]
     pub reference: bool,
 }

@@ -1,4 +1,5 @@
-//! Tables of results as Parquet: columns of numbers and texts, Snappy-compressed.
+//! Tables of results as Parquet: columns of numbers and texts, Snappy-compressed. A probe is an internal variable of a
+//! discipline that is recorded as a time series. A class of traffic is a group of flows, or a service class.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -134,7 +135,7 @@ fn field(name: &str, column: &Column) -> Result<Type, ParquetError> {
     builder.with_repetition(Repetition::OPTIONAL).build()
 }
 
-/// The classes of a run; a run without classes still has a row.
+/// The rows of a run: one per service class and colour, or a single one if it has no classes.
 fn classes(run: &RunSummary) -> Vec<(&RunSummary, Option<&ClassSummary>)> {
     match run.classes.as_slice() {
         [] => vec![(run, None)],
@@ -142,7 +143,8 @@ fn classes(run: &RunSummary) -> Vec<(&RunSummary, Option<&ClassSummary>)> {
     }
 }
 
-/// `summary.parquet`: a row per run, link and class. Columns of the class are null for a run without classes.
+/// `summary.parquet`: a row per run, link, service class and colour (IN or OUT of profile). The columns of the class
+/// are null for a run without classes.
 pub fn summary(records: &[RunRecord]) -> Table {
     let rows: Vec<(&RunSummary, Option<&ClassSummary>)> =
         records.iter().flat_map(RunRecord::summaries).flat_map(classes).collect();

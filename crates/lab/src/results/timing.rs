@@ -10,9 +10,9 @@ use crate::results::record::Spread;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Timing {
-    /// Whether packets were delayed and sent as specified, within the limits.
+    /// Whether the run is valid: `faults` is empty.
     pub valid: bool,
-    /// Violations of the limits.
+    /// What makes the run invalid: packets sent too late, packets lost outside of the emulated links, failed endpoints.
     pub faults: Vec<String>,
     /// Lateness of sent packets relative to their due time, by direction: `up` and `down`. `None` without
     /// packets.
@@ -45,7 +45,7 @@ pub struct Seen {
 /// Timing of one of several real runs: an entry of `timing.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunTiming {
-    /// Label of the contender; `None` in directories of one run.
+    /// Label of the contender (compared discipline); `None` in directories of one run.
     #[serde(default)]
     pub label: Option<String>,
     /// Seed.

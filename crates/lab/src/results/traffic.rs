@@ -1,4 +1,5 @@
-//! Results of each class of traffic of a run, and of all together.
+//! Results of each class of traffic of a run, and of all traffic. A class of traffic is a group of flows. It is a
+//! service class instead if any flow has a service class other than 0, or if there are more than 256 groups.
 
 use forebay_sim::network::Network;
 use forebay_sim::outcome::{BundleEnds, BundleOutcome, FlowOutcome, LinkOutcome, Outcome};
@@ -8,14 +9,14 @@ use super::spread::Spread;
 use crate::figures::stats;
 use crate::scenario::Scenario;
 
-/// Name of all classes together.
+/// Name of the results of all traffic.
 pub const ALL: &str = "all";
 
 /// Results of one class of traffic at one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrafficSummary {
-    /// Name of the group of flows. It is the number of the class if any flow has a class other than 0, or if there are
-    /// more than 256 groups. [`ALL`] for all traffic.
+    /// Name of the group of flows. It is the number of the service class if any flow has a service class other than 0,
+    /// or if there are more than 256 groups. [`ALL`] for all traffic.
     pub name: String,
     /// Bits per second, headers included, that reached the receivers for the first time.
     pub throughput_bps: f64,
@@ -33,12 +34,12 @@ pub struct TrafficSummary {
     pub loss_ratio: f64,
     /// Marked packets as a fraction of those offered.
     pub mark_ratio: f64,
-    /// Jain's index of flows that are active in nearly the complete window; `None` without such flows, and if the class
-    /// has a single flow.
+    /// Jain's index of flows that are active in nearly the complete measurement window; `None` without such flows, and
+    /// if the class has a single flow.
     pub jain: Option<f64>,
 }
 
-/// Counters and distributions of one class, from the simulator.
+/// Counters and distributions of one class of traffic, from the simulator.
 struct Parts<'a> {
     name: String,
     link: BundleOutcome,
@@ -138,7 +139,8 @@ impl Parts<'_> {
     }
 }
 
-/// Jain's index of the goodput while active, of flows that were active in at least nine tenths of the window.
+/// Jain's index of the goodput while active, of flows that were active in at least nine tenths of the measurement
+/// window.
 pub(crate) fn jain(flows: &[&FlowOutcome], window_s: f64) -> Option<f64> {
     let long = flows.iter().filter(|f| f.active_s >= window_s * 0.9);
     stats::jain(long.map(|f| f.goodput_bytes as f64 / f.active_s))

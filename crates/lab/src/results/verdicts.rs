@@ -1,5 +1,6 @@
-//! The document `claims.json` of `forebay reproduce`: the result of each claim, and the numbers of claims by
-//! verdict and by grade.
+//! The document `claims.json` of `forebay reproduce`: the result of each claim of the papers, and the numbers of claims
+//! by verdict and by grade. The verdict says whether the claim holds in our scenario files; the grade says how much of
+//! it holds, and under which values of the settings that the paper does not state.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,7 @@ pub struct Verdicts {
     /// Number of claims by grade.
     #[serde(default)]
     pub grades: Named<usize>,
-    /// The relations between printed numbers that concern these claims, and those that concern no claim.
+    /// The relations between numbers printed in the papers that concern these claims, and those that concern no claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arithmetic: Vec<Relation>,
 }
@@ -40,7 +41,8 @@ impl Verdicts {
     }
 }
 
-/// The relations of the papers of these claims: those that concern one of them, and those that concern no claim.
+/// The relations between numbers printed in the papers of these claims: those that concern one of the claims, and those
+/// that concern no claim.
 pub fn relations(claims: &[ClaimResult]) -> Vec<Relation> {
     let papers = PAPERS.iter().filter(|paper| claims.iter().any(|claim| claim.paper == paper.name));
     // The files are compiled in, and a test reads them.

@@ -75,7 +75,8 @@ impl Observer for Watch<'_> {
 
 /// Runs the jobs that `store` does not have, then writes and returns the summary. After an interruption it writes the
 /// summary of the finished runs and returns [`BatchError::Interrupted`]. Results have the order of [`Plan::jobs`] for
-/// any number of threads. Complete records are only in the store; memory has slim ones ([`RunRecord::slim`]).
+/// any number of threads. Complete results are only in the store; memory has those without time series and flows
+/// ([`RunRecord::slim`]).
 pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Summary, BatchError> {
     let done = runs(plan, Some(store), control)?;
     let complete = done.len() == plan.jobs().len();
@@ -85,7 +86,7 @@ pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Summary, Bat
 }
 
 /// Runs the jobs of `plan` and returns the finished runs in the order of [`Plan::jobs`]. After an interruption some are
-/// missing. With a `store`, the complete records are in the store, and the returned ones are slim
+/// missing. With a `store`, the complete results are in the store, and the returned ones lack time series and flows
 /// ([`RunRecord::slim`]).
 pub fn runs(plan: &Plan, store: Option<&Store>, control: &Control) -> Result<Vec<(Job, RunRecord)>, BatchError> {
     let jobs = plan.jobs();

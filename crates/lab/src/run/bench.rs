@@ -1,4 +1,5 @@
-//! Benchmarks of this machine: complete simulations, and each discipline and marker alone.
+//! Benchmarks of this machine: standard simulations (cases), and each discipline and marker alone. A marker works in
+//! addition to a discipline: it signals packets, or it colours them IN or OUT of a traffic profile.
 
 use std::time::Instant;
 
@@ -77,8 +78,8 @@ pub const CASES: [Case; 4] = [
     Case { name: "10g-n1000", rate: "10gbit", queue: 10_000, start: "0.5s", duration: "2s", ..FAST },
 ];
 
-/// Cases with 10 to 100,000 flows, on a link of 1 Gbit/s and on one of 100 Mbit/s. `1g-n1000` of [`CASES`] completes
-/// the first series.
+/// Simulations with 10 to 100,000 flows, on a link of 1 Gbit/s and on one of 100 Mbit/s. The one with 1000 flows on
+/// 1 Gbit/s is `1g-n1000` of [`CASES`].
 pub const SCALING_CASES: [Case; 9] = [
     Case { name: "1g-n10", flows: 10, ..FAST },
     Case { name: "1g-n100", flows: 100, ..FAST },
@@ -91,13 +92,13 @@ pub const SCALING_CASES: [Case; 9] = [
     Case { name: "100m-n100000", flows: 100_000, ..SCALING },
 ];
 
-/// The case with that name.
+/// The simulation with that name; `None` if there is none.
 pub fn case(name: &str) -> Option<&'static Case> {
     CASES.iter().chain(&SCALING_CASES).find(|case| case.name == name)
 }
 
 impl Case {
-    /// The case as a scenario file.
+    /// The simulation as a scenario file.
     pub fn scenario(&self) -> String {
         let Self { name, flows, hosts, rate, packet, queue, delay, near, start, duration, warmup } = self;
         format!(
@@ -126,7 +127,7 @@ start = {{ uniform = ["0s", "{start}"] }}
 /// Timing of one simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SimRow {
-    /// Name of the case.
+    /// Name of the simulation.
     pub case: String,
     /// The discipline of the bottleneck.
     pub aqm: String,
@@ -177,7 +178,7 @@ pub struct MarkerRow {
     pub out_ratio: f64,
 }
 
-/// Why a benchmark case did not run.
+/// Why a simulation did not run.
 #[derive(Debug)]
 pub enum BenchError {
     /// Its scenario is invalid.
@@ -254,7 +255,7 @@ fn discipline(spec: &Spec) -> DisciplineRow {
     }
 }
 
-/// Times every marker with a load that it acts on.
+/// Times every marker with packets that it signals or colours.
 pub fn markers() -> Vec<MarkerRow> {
     MARKERS.iter().filter_map(marker).collect()
 }
@@ -288,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_benchmark_case_is_a_valid_scenario() {
+    fn every_benchmark_simulation_is_a_valid_scenario() {
         for case in CASES.iter().chain(&SCALING_CASES) {
             let cases = load::parse(case.name, &case.scenario(), &Overrides::default()).unwrap();
             assert_eq!(cases[0].scenario.compare[0].spec.name(), "droptail");
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn first_case_has_parameters_of_raqm_case_1() {
+    fn raqm_benchmark_has_parameters_of_papers_case_1() {
         let text = CASES[0].scenario();
         for words in ["10mbit", "\"100p\"", "packet = 500", "count = 40", "hosts = 5", "duration = \"200s\""] {
             assert!(text.contains(words), "{words}");

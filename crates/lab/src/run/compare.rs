@@ -52,7 +52,7 @@ impl Group<'_> {
     }
 }
 
-/// The records by case and contender, each in order of seeds.
+/// The results of the runs by case and contender, each in order of seeds.
 pub fn groups<'a>(plan: &Plan, records: &'a [RunRecord]) -> Vec<Group<'a>> {
     let mut by_label: BTreeMap<&str, Vec<&RunRecord>> = BTreeMap::new();
     for record in records {

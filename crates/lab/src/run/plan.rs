@@ -127,8 +127,8 @@ impl Plan {
         }
     }
 
-    /// Hash of the resolved cases, which identifies an experiment. It excludes the seeds, so that a directory
-    /// can be continued with more of them.
+    /// Hash of the cases with all defaults written out, which identifies an experiment. It excludes the seeds, so that
+    /// a directory can be continued with more of them.
     pub fn hash(&self) -> String {
         let text: Vec<String> =
             self.cases.iter().map(|c| format!("{:?}\n{}", c.axes, c.scenario.runs_to_toml())).collect();

@@ -1,5 +1,7 @@
-//! A run directory. Each thread stores its finished run before it starts the next one. An interruption thus loses only
-//! unfinished runs, and the same command then runs only the missing ones.
+//! A run directory: a directory of results of runs. Each thread stores its finished run before it starts the next one.
+//! An interruption thus loses only unfinished runs, and the same command then runs only the missing ones. A plan has
+//! the runs that a command asked for, its jobs. A case is a combination of the values of the keys that vary, a
+//! contender a compared discipline.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -29,7 +31,7 @@ pub use crate::disk::store_error::{Owner, StoreError};
 /// Number of runs in memory while tables are written.
 const RUNS_AT_A_TIME: usize = 64;
 
-/// A run on disk: its key, and the record with its checksum.
+/// A run on disk: its key ([`Plan::key`]), and its results with their checksum.
 #[derive(Serialize, Deserialize)]
 struct Shard<'a> {
     #[serde(default, borrow)]
@@ -178,7 +180,7 @@ impl Store {
         write_whole(&path, text.as_bytes())
     }
 
-    /// Also stores the rows of each run as Parquet files, as soon as it finishes.
+    /// Also stores the time series and other tables of each run as Parquet files, as soon as the run finishes.
     pub fn with_shards(self) -> Self {
         Self { shards: true, ..self }
     }
@@ -191,13 +193,13 @@ impl Store {
         write_whole(&path, &table.to_parquet().map_err(damaged(&path))?)
     }
 
-    /// All finished runs with complete records, in the order of [`Plan::jobs`].
+    /// All finished runs with their complete results, in the order of [`Plan::jobs`].
     pub fn records(&self, plan: &Plan) -> Vec<RunRecord> {
         plan.jobs().into_par_iter().filter_map(|job| self.load(plan, job)).collect()
     }
 
-    /// Writes the summary and the tables of these finished jobs, and returns the summary. `records` may be slim
-    /// ([`RunRecord::slim`]).
+    /// Writes the summary and the tables of these finished jobs, and returns the summary. `records` may lack time
+    /// series and flows ([`RunRecord::slim`]).
     pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<Summary, StoreError> {
         let runs = records.iter().flat_map(RunRecord::summaries).cloned().collect();
         let summary = Summary::new(plan.title(), runs, compare::compare(plan, records), plan.shown());
@@ -234,7 +236,7 @@ impl Store {
     }
 }
 
-/// Makes the rows of a table from the records of runs.
+/// Makes the rows of a table from the results of runs.
 type Rows<'a> = dyn Fn(&[RunRecord]) -> Table + 'a;
 
 /// An error if `dir` has other content than results of `plan`.
@@ -252,7 +254,7 @@ fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
     }
 }
 
-/// A case (combination of the values that vary) as stored in a run directory, without its values.
+/// A case as stored in a run directory, without the names and values of the keys that vary.
 pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
     let of_case = dir.join("cases").join(format!("{index:03}.toml"));
     let path = if of_case.exists() { of_case } else { dir.join("scenario.toml") };
@@ -260,7 +262,7 @@ pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
     load::parse(&path.display().to_string(), &text, &Overrides::default()).ok()?.into_iter().next()
 }
 
-/// A resolved case as TOML. The first line is a comment with the values of the axes.
+/// A case as TOML, with all defaults written out. The first line is a comment with the values of the keys that vary.
 fn case_text(plan: &Plan, index: usize) -> String {
     let case = &plan.cases[index];
     let axes: Vec<String> = case.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
@@ -312,7 +314,7 @@ pub fn jobs_on_disk(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> 
     Ok(jobs)
 }
 
-/// The record of a job of [`jobs_on_disk`]; `None` if it is from another build or not complete.
+/// The stored results of a job of [`jobs_on_disk`]; `None` if it is from another build or not complete.
 pub fn read_run(dir: &Path, meta: &RunMeta, job: Job) -> Option<RunRecord> {
     let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
     let shard = Shard::read(&text)?;

@@ -1,4 +1,5 @@
-//! Checks on the cases of `[vary]`: what all cases must share, and what must differ between them.
+//! Checks on the cases of a scenario, which are the combinations of the values of the keys that `[vary]` varies (axes):
+//! what all cases must share, and what must differ between them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::document::vary::Axis;
 use crate::document::{Node, paths};
 use crate::input::{Found, InputError};
 
-/// Refuses cases that do not fit into one table, and two cases that are identical runs under different labels.
+/// Refuses cases whose results do not fit into one table, and two cases that are identical runs under different labels.
 pub(crate) fn check(root: &Node, axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
     same_links(axes, cases)?;
     own_disciplines(root, axes, cases)?;
@@ -76,7 +77,7 @@ fn other_runs(axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
     Ok(())
 }
 
-/// SHA-256 of everything that affects the runs of a scenario and their records: not titles and labels, nor
+/// SHA-256 of everything that affects the runs of a scenario and their results: not titles and labels, nor
 /// disciplines that `[compare]` replaces.
 fn essence(scenario: &Scenario) -> [u8; 32] {
     let mut bare = Scenario { title: String::new(), ..scenario.clone() };

@@ -21,11 +21,11 @@ pub use topology::{
     Access, Bottleneck, Dumbbell, Edge, Egress, Ends, Graph, Hosts, NamedLink, ParkingLot, Topology, TwoWay, Vertex,
 };
 
-/// One combination of the values of all axes.
+/// One combination of the values of the axes, the keys that `[vary]` of a scenario file varies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Name and value of each axis, in file order; empty without `[vary]`.
     pub axes: Vec<(String, String)>,
-    /// The experiment of this case.
+    /// The experiment with these values.
     pub scenario: Scenario,
 }

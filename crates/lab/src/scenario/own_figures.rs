@@ -1,5 +1,6 @@
-//! `[[figure]]`: figures of a scenario, in the notation of the figures of papers (`docs/claims.md`). A contender is a
-//! compared discipline; a case is a combination of the values of the keys that vary.
+//! `[[figure]]`: figures of a scenario, in the notation of the figures of papers (`docs/claims.md`). A line is a curve
+//! of a figure. A contender is a compared discipline. An axis is a key that varies between runs; a case is a
+//! combination of the values of all axes.
 
 use serde_json::{Map, Value as Json};
 
@@ -12,7 +13,8 @@ use crate::input::{Found, InputError, did_you_mean};
 /// The figures of a scenario, each with its place in the file.
 pub(crate) struct Figures(Vec<(Place, Figure)>);
 
-/// Removes the figures from the document and reads them. Texts keep `{name}`, which stands for the axis `name`.
+/// Removes the figures from the document and reads them. Texts keep `{name}`, which stands for the value of the axis
+/// `name`.
 pub(crate) fn take(root: &mut Node, axes: &[Axis]) -> Result<Figures, InputError> {
     if let Some(axis) = axes.iter().find(|axis| axis.name.starts_with("figure.")) {
         return Err(axis.place.error(axis.key(), Found::text(&axis.name), "a key that changes the runs"));
@@ -44,7 +46,7 @@ pub(crate) fn take(root: &mut Node, axes: &[Axis]) -> Result<Figures, InputError
 }
 
 impl Figures {
-    /// Removes the lines of figures whose contender no case has. Arguments can replace the disciplines to which the
+    /// Removes the lines of figures whose contender no case has: `--aqm` can replace the disciplines to which the
     /// file's figures refer.
     pub(crate) fn keep_known(&mut self, cases: &[Case]) {
         let known = contenders(cases);

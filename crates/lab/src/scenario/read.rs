@@ -1,4 +1,5 @@
-//! Reads a document as a [`Scenario`]: the top level, `[compare]` and `[report]`.
+//! Reads a TOML document as a [`Scenario`]: the top level, `[compare]` and `[report]`. A contender is a discipline that
+//! `[compare]` lists, with its label.
 
 use forebay_aqm::base::text::{BadValue, show_depth, show_span};
 use forebay_aqm::base::time::Span;
@@ -85,9 +86,9 @@ fn texts() -> Json {
 table! {
     /// What reports show.
     pub struct Report {
-        /// Curves: queue; a probe such as raqm.p; a counter of a class such as class.1.dropped_pkts; cwnd, rtt, rate,
-        /// delay or inflight of a group of flows, such as ftp.cwnd, or of one flow, such as ftp.0.cwnd;
-        /// default queue.
+        /// Curves: queue; an internal variable of a discipline (probe) such as raqm.p; a counter of a class such as
+        /// class.1.dropped_pkts; cwnd, rtt, rate, delay or inflight of a group of flows, such as ftp.cwnd, or of one
+        /// flow, such as ftp.0.cwnd; default queue.
         series: Vec<String> = SERIES, or Self::default().series;
         /// Target queue length, drawn in reports, such as 50p.
         reference: Option<Depth> = Quantity(reference, show_depth), optional;
@@ -197,7 +198,7 @@ pub fn schema() -> Json {
     schema
 }
 
-/// Reads one case. `name` is the default title.
+/// Reads the scenario of one case (combination of the values of the keys that vary). `name` is the default title.
 pub(crate) fn scenario(root: &Node, name: &str) -> Result<Scenario, InputError> {
     let table = Table::bare(root, "", Setting { title: name, ..Setting::default() })?;
     version(&table)?;
@@ -370,8 +371,8 @@ const SERIES: Custom<Vec<String>> = Custom {
     accepts: "",
 };
 
-/// Checks the name of a curve: `queue`, a counter of a class, the state of flows of one of `groups`, or a probe of a
-/// discipline. A curve of a probe is empty for contenders without that probe.
+/// Checks the name of a curve: `queue`, a counter of a service class, the state of flows of one of `groups`, or an
+/// internal variable of a discipline (probe). A curve of a probe is empty for contenders without that probe.
 fn series(node: &Node, path: &str, groups: &[&str]) -> Result<String, InputError> {
     let name = text(node, path)?;
     if name == "queue" || ClassColumn::parse(name).is_some() || FlowColumn::parse(name, groups).is_some() {

@@ -1,16 +1,18 @@
-//! Results of the linear loop model, and why there may be none.
+//! Results of the linear loop model, and why there may be none. The loop is the control loop of TCP flows and a
+//! discipline at one link: the discipline computes a signal probability p, at which it marks or drops packets, and the
+//! flows adapt their windows.
 
 use forebay_aqm::base::units::Link;
 use forebay_aqm::{ENTRIES, Spec};
 use forebay_theory::nyquist::Margins;
 use serde::Serialize;
 
-/// Equilibrium and stability of the loop with one discipline.
+/// Equilibrium and stability of the loop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stability {
     /// Number of packets that wait at equilibrium.
     pub q_rest_pkts: f64,
-    /// Load over link rate at equilibrium.
+    /// Load at equilibrium, relative to the link's rate.
     pub load_rest: f64,
     /// Signal probability at equilibrium.
     pub p_rest: f64,
@@ -20,17 +22,17 @@ pub struct Stability {
     pub rtt_ms: f64,
     /// Whether the loop is stable.
     pub stable: bool,
-    /// Highest frequency at which the gain of the loop falls through 1; `None` if there is none.
+    /// Highest frequency at which the gain of the loop, with rising frequency, falls below 1; `None` if there is none.
     pub crossover_rad_per_s: Option<f64>,
     /// Phase margin in degrees; negative if the loop is unstable.
     pub phase_margin_deg: Option<f64>,
-    /// Factor by which the gain of the loop may grow before it becomes unstable; `None` if unlimited.
+    /// Factor by which the gain of the loop may grow before the loop becomes unstable; `None` if unlimited.
     pub gain_margin: Option<f64>,
     /// Delay that may be added to the loop before it becomes unstable; `None` if unlimited.
     pub delay_margin_ms: Option<f64>,
 }
 
-/// Equilibrium of a loop.
+/// Equilibrium of the loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rest {
     /// Number of packets that wait.
@@ -42,7 +44,7 @@ pub(crate) struct Rest {
 }
 
 impl Stability {
-    /// The result for the equilibrium `rest` with these margins. `capacity` is in packets per second.
+    /// The result for the equilibrium `rest` with these stability margins. `capacity` is in packets per second.
     pub(super) fn at(rest: Rest, capacity: f64, window_pkts: f64, rtt_s: f64, margins: &Margins) -> Self {
         Self {
             q_rest_pkts: rest.q,
@@ -59,22 +61,23 @@ impl Stability {
     }
 }
 
-/// Why there is no result.
+/// Why the model has no result for a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// The discipline has no model.
     NoModel,
-    /// There is no equilibrium: the queue would be outside the buffer, or p above 1.
+    /// There is no equilibrium: the queue would be outside the buffer, or the signal probability p above 1.
     NoRest,
-    /// No equilibrium was found; there may be none.
+    /// The search found no equilibrium; there may be none.
     NotFound,
-    /// The discipline enforces class shares, and the shares of the classes that send do not sum to 1.
+    /// The discipline gives each service class its share of the link, and the shares of the classes that send do not
+    /// sum to 1.
     Shares,
-    /// The threshold of a class is constant (gain or share 0, or equal bounds), or at equilibrium it would be below its
-    /// minimum.
+    /// The discipline has an adaptive threshold for each service class. The threshold of a class is constant (gain or
+    /// share 0, or minimum equal to maximum), or at equilibrium it would be below its minimum.
     Threshold,
-    /// Signals are drops, and the discipline enforces shares of the offered load. In this case it does not control the
-    /// real queue.
+    /// Signals are drops, and the discipline enforces the classes' shares of the offered load, dropped packets
+    /// included. In this case it does not control the real queue.
     Offered,
 }
 
@@ -97,7 +100,7 @@ impl NoAnswer {
 }
 
 /// Text that lists the disciplines that have a loop model on `link`. With `shares` it also lists the disciplines that
-/// enforce class shares; they have a linear model but no fluid model.
+/// give each service class its share of the link; they have a linear model but no fluid model.
 pub fn with_a_model(link: &Link, shares: bool) -> String {
     let knows = |spec: Spec| spec.fluid(link).is_some() || shares && spec.shares(link).is_some();
     let known = ENTRIES.iter().map(|entry| entry.name).filter(|name| Spec::parse(name).is_ok_and(knows));

@@ -1,5 +1,5 @@
-//! Linear model of a discipline that enforces class shares of the link in one queue (MSVB), with TCP of
-//! several classes.
+//! Linear model of a discipline that gives each service class its share of the link, with one queue (MSVB), and of TCP
+//! flows in several classes. The loop is the control loop of these flows and the discipline.
 //!
 //! Symbols: Q is the queue; class i has signal probability p_i, threshold B_i and threshold gain alpha_i. At
 //! equilibrium B_i = (1 - p_i) Q. Q plus the sum of B_i/alpha_i keeps its initial value, unless a threshold reaches its
@@ -16,7 +16,7 @@ use super::answer::{NoAnswer, Rest, Stability};
 use super::controller::{FAST, SLOW, WITHIN};
 use super::setting::{Flows, Setting};
 
-/// Tolerance for the sum of the shares of sending classes: they are written with few digits.
+/// Tolerance for the sum of the shares of the classes that send, because users write shares with few digits.
 const ROUNDING: f64 = 1e-3;
 
 /// A class of service that sends: its share of the link and its flows.
@@ -26,7 +26,7 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// The loop of the flows of the class with `q` packets waiting.
+    /// The loop of the flows of the class if `q` packets wait.
     fn at(&self, setting: &Setting, q: f64) -> TcpLoop {
         let queueing = q / setting.capacity;
         let flows = self.flows.iter().map(|kind| tcp_loop::Flows { count: kind.count, rtt_s: kind.base_s + queueing });
@@ -34,7 +34,7 @@ impl Sender<'_> {
     }
 }
 
-/// Equilibrium and stability with `spec`; `None` if it does not enforce class shares.
+/// Equilibrium and stability with the discipline `spec`; `None` if it does not give classes their shares of the link.
 pub(super) fn of(spec: &Spec, setting: &Setting) -> Option<Result<Stability, NoAnswer>> {
     Some(at_rest(&spec.shares(&setting.link)?, setting))
 }
@@ -64,10 +64,11 @@ fn at_rest(shares: &Shares, setting: &Setting) -> Result<Stability, NoAnswer> {
             sum += threshold / sender.share.alpha;
             above = above.max(threshold - sender.share.bounds_pkts[1]);
         }
-        // A threshold at its maximum does not grow: the sum of Q and B_i/alpha_i loses what exceeds the maximum.
+        // A threshold at its maximum does not grow. Then Q plus the sum of B_i/alpha_i does not keep its initial value,
+        // but loses the part of B_i above the maximum.
         sum.max(above)
     };
-    // This sum increases with q, and is at most 0 for an empty queue.
+    // This value increases with q, and is at most 0 for an empty queue.
     let (mut low, mut high) = (0.0, setting.limit);
     if wanting(high) < 0.0 {
         return Err(NoAnswer::NoRest);
@@ -82,7 +83,7 @@ fn at_rest(shares: &Shares, setting: &Setting) -> Result<Stability, NoAnswer> {
     stability(&senders, setting, high)
 }
 
-/// Local stability of the classes at the operating point with a queue of `q` packets.
+/// Local stability of all classes together at the equilibrium with a queue of `q` packets.
 fn stability(senders: &[Sender<'_>], setting: &Setting, q: f64) -> Result<Stability, NoAnswer> {
     let loops: Vec<TcpLoop> = senders.iter().map(|sender| sender.at(setting, q)).collect();
     let classes: Vec<Class> =
@@ -103,7 +104,7 @@ fn stability(senders: &[Sender<'_>], setting: &Setting, q: f64) -> Result<Stabil
     let rtt_s = mean(&|_, kind| kind.rtt_s);
     let rtts = || loops.iter().flat_map(|own| own.flows.iter().map(|kind| kind.rtt_s));
     let (shortest, longest) = (rtts().fold(f64::INFINITY, f64::min), rtts().fold(0.0, f64::max));
-    // So low that each threshold acts as a pure integrator.
+    // The lowest frequency is so low that each threshold acts as a pure integrator.
     let mut from = SLOW / longest;
     let own = |i: usize, w: f64| classes[i].alpha * near[i].load(w).to_signals.norm() / (w * q);
     while (0..classes.len()).any(|i| own(i, from) < 100.0) && from > 1e-12 {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn msvb_with_one_class_agrees_with_svb() {
+    fn stability_of_msvb_with_one_class_equals_svb() {
         let link = ["topology.bottleneck.rate=5mbit", "topology.bottleneck.delay=5ms", "topology.egress.delay=5ms"];
         for (flows, limits) in [
             ("80", "alpha=0.1 b_init=100p b_cap=110p"),
@@ -155,9 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn two_equal_msvb_classes_agree_with_one_class() {
-        // Each half moves its threshold half as far, so alpha counts half. The difference between the halves is
-        // controlled only by their own thresholds; this control is far from the stability limit here.
+    fn stability_with_two_equal_classes_equals_one_class() {
+        // Each class has half of the load and changes its threshold half as much, so it needs twice the alpha. Only
+        // their own thresholds control the difference between the two classes; this control is far from the stability
+        // limit here.
         let link = ["topology.bottleneck.rate=5mbit", "topology.bottleneck.delay=5ms", "topology.egress.delay=5ms"];
         let halves = ["topology.access.hosts=2", "flows.ftp.class=host", "flows.ftp.count=80"];
         for (alpha, cap) in [(0.1, 110), (0.2, 200)] {

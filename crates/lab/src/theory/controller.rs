@@ -1,5 +1,5 @@
-//! A discipline linearised at its equilibrium: the frequency response from the queue to p, measured by running the
-//! discipline's own code.
+//! A discipline linearised at the equilibrium of discipline and TCP flows: the frequency response from the queue to the
+//! discipline's signal probability p, measured by running the discipline's own code with an oscillating queue.
 
 use std::ops::Range;
 
@@ -15,15 +15,16 @@ use super::setting::Setting;
 #[derive(Clone, Debug)]
 pub(super) struct Controller {
     pub(super) rest: Rest,
-    /// Index of the step size with which the equilibrium was found; see [`PACES`](super::drive::PACES).
+    /// Index of the step size with which the search found the equilibrium; see [`PACES`](super::drive::PACES).
     pub(super) pace: usize,
-    /// Logarithm of the first measured frequency, and the difference to that of the next.
+    /// Logarithm of the lowest measured frequency, and the distance between the logarithms of successive frequencies.
     first: f64,
     step: f64,
-    /// For each measured frequency: logarithm of the absolute gain, and the unwrapped phase.
+    /// For each measured frequency: logarithm of the absolute value of the gain, and the phase in radians, continuous
+    /// over the frequencies.
     points: Vec<[f64; 2]>,
     pub(super) integrators: u32,
-    /// Immediate part of the gain: the change of p per packet of queue between two periodic updates of the discipline.
+    /// Immediate part of the gain: the change of p per packet of queue without a periodic update of the discipline.
     direct: f64,
 }
 
@@ -33,13 +34,14 @@ const PER_DECADE: f64 = 12.0;
 pub(super) const SLOW: f64 = 0.02;
 pub(super) const FAST: f64 = 40.0;
 
-/// A queue within this fraction of the buffer from empty or full counts as empty or full. The discipline does not
-/// control such a queue.
+/// A queue that differs from an empty or full one by at most this fraction of the buffer counts as empty or full. The
+/// discipline does not control such a queue.
 pub(super) const WITHIN: f64 = 1e-3;
 
 impl Controller {
-    /// The response with `gains`, which are pairs of frequency in rad/s and gain. Each frequency is the previous one
-    /// times a constant factor above 1. `None` if a gain is zero or infinite, or if there are fewer than two.
+    /// The response with these `gains`, which are pairs of frequency in rad/s and complex gain. Each frequency is the
+    /// previous one times a constant factor above 1. `None` if a gain is zero or infinite, or if there are fewer than
+    /// two.
     fn new(rest: Rest, pace: usize, direct: f64, gains: &[(f64, Complex64)]) -> Option<Self> {
         let mut points: Vec<[f64; 2]> = Vec::new();
         for (_, gain) in gains {
@@ -58,20 +60,21 @@ impl Controller {
         Some(Self { rest, pace, first, step, points, integrators: u32::from(falls > 0.5), direct })
     }
 
-    /// The gain at `w` rad/s.
+    /// The complex gain at `w` rad/s.
     pub(super) fn at(&self, w: f64) -> Complex64 {
         let place = (libm::log(w) - self.first) / self.step;
-        // The cast maps places below the first to 0.
+        // The cast maps frequencies below the first one to index 0.
         let from = (place as usize).min(self.points.len() - 2);
         let ([size_a, phase_a], [size_b, phase_b]) = (self.points[from], self.points[from + 1]);
         let part = place - from as f64;
         if part > 1.0 {
-            // Above the frequency of the periodic updates: the immediate part of the gain, plus what a sample-and-hold
-            // lets through of the other part.
+            // At frequencies that the periodic updates cannot follow: the immediate part of the gain, and of the other
+            // part what a sample-and-hold lets through.
             let edge = Complex64::from_polar(libm::exp(size_b), phase_b);
             return self.direct + (edge - self.direct) * libm::exp((1.0 - part) * self.step);
         }
-        // Below the lowest frequency, the gain of an integrator is extrapolated; other gains stay constant.
+        // Below the lowest measured frequency, the gain of a discipline with an integrator is extrapolated; other gains
+        // are constant.
         let size = size_a + if part < 0.0 && self.integrators == 0 { 0.0 } else { part * (size_b - size_a) };
         let phase = phase_a + part.max(0.0) * (phase_b - phase_a);
         Complex64::from_polar(libm::exp(size), phase)
@@ -97,15 +100,15 @@ impl Controller {
     }
 }
 
-/// `phase` plus the multiple of 2 pi that brings it closest to `other`.
+/// `phase` plus the multiple of 2 pi with which it is closest to the phase `other`.
 fn nearest_turn(phase: f64, other: f64) -> f64 {
     use std::f64::consts::TAU;
     phase + TAU * ((other - phase) / TAU).round()
 }
 
-/// The frequencies at which a response is measured, in rad/s, ascending. `rtt_s`: shortest and longest round trip in
-/// seconds. The highest frequency is below the Nyquist frequency of periodic updates every `tick_s` seconds, except
-/// that it is at least four times the lowest.
+/// The frequencies at which the response of a discipline is measured, in rad/s, ascending. `rtt_s`: shortest and
+/// longest round-trip time of the flows in seconds. The highest frequency is below the Nyquist frequency of the
+/// discipline's periodic updates every `tick_s` seconds, except that it is at least four times the lowest.
 pub(super) fn frequencies(rtt_s: [f64; 2], tick_s: f64) -> Vec<f64> {
     let from = SLOW / rtt_s[1];
     let to = (FAST / rtt_s[0]).min(0.9 * std::f64::consts::PI / tick_s).max(4.0 * from);
@@ -113,7 +116,7 @@ pub(super) fn frequencies(rtt_s: [f64; 2], tick_s: f64) -> Vec<f64> {
     (0..=steps as u32).map(|i| from * libm::pow(to / from, f64::from(i) / steps)).collect()
 }
 
-/// The discipline in this setting, linearised at its equilibrium.
+/// The discipline `spec` with the link and flows of `setting`, linearised at the equilibrium.
 pub(super) fn of(spec: &Spec, setting: &Setting) -> Result<Controller, NoAnswer> {
     let own = |driven: &Driven<'_>, rest: Rest| {
         let rtt_s = setting.at_rest(rest.q, rest.rate).mean_rtt_s();
@@ -122,8 +125,8 @@ pub(super) fn of(spec: &Spec, setting: &Setting) -> Result<Controller, NoAnswer>
     driven_at(spec, setting, drive::PACES, &own)
 }
 
-/// The discipline linearised at its equilibrium. The equilibrium is found with the first of `paces` that converges.
-/// `choose` returns the frequencies at which the response is measured, ascending.
+/// The discipline linearised at the equilibrium, which is searched with the step sizes of the indices `paces` until one
+/// converges. `choose` returns the frequencies at which the response is measured, ascending.
 pub(super) fn driven_at(
     spec: &Spec,
     setting: &Setting,
@@ -146,8 +149,8 @@ pub(super) fn driven_at(
         let gain = if let Some(((from, gain), order)) = line {
             gain * libm::pow(from / w, order)
         } else {
-            // Each from equilibrium: the state that an integrator kept of the last oscillation must not affect
-            // this one.
+            // Each measurement starts from the equilibrium: the state that an integrator keeps of the previous
+            // oscillation must not affect the next one.
             driven = at_rest.clone();
             drive::response(&mut driven, rest, w)
         };
@@ -161,24 +164,26 @@ pub(super) fn driven_at(
     Controller::new(rest, pace, direct, &gains).ok_or(NoAnswer::NotFound)
 }
 
-/// Constants of [`straight`]: number of consecutive gains that are tested, tolerances for slope and phase, and the
-/// phase error that is ignored. Such an error arises because counters are whole numbers.
+/// Constants of [`straight`], which finds out whether a discipline integrates: number of consecutive gains that are
+/// tested, tolerances for slope and phase, and the phase error that is ignored. Such an error arises because packet
+/// counters are whole numbers.
 const STRAIGHT: usize = 4;
 const SLOPE: f64 = 0.02;
 const PHASE: f64 = 0.01;
 const UNHEEDED: f64 = 0.002;
-/// The phase at a frequency shows whether the gain has a corner at a lower frequency, down to this frequency divided by
-/// SHOWS.
+/// The phase of a gain shows whether the gain has a corner at a lower frequency, down to the gain's frequency divided
+/// by SHOWS.
 const SHOWS: f64 = 100.0;
 
-/// The number of integrators, 0 or 1, if the last gains are on a straight line, else `None`. `gains` have falling
-/// frequencies. The gain must be constant (0) or inversely proportional to the frequency (1), and the phase error must
-/// decrease. A corner at a lower frequency would increase the error.
+/// The number of integrators of a discipline, 0 or 1, if its last gains are on a straight line in the Bode plot, else
+/// `None`. `gains` have falling frequencies. The gain must be constant (0 integrators) or inversely proportional to the
+/// frequency (1 integrator). The difference of the phase from 0 or -90 degrees must decrease; a corner of the gain at a
+/// lower frequency would increase it.
 fn straight(gains: &[(f64, Complex64)]) -> Option<f64> {
     let last = &gains[gains.len().checked_sub(STRAIGHT)?..];
     let ([(fast, a), .., (slow, b)], lines) = (last, [(0.0, 1.0.into()), (1.0, -Complex64::i())]) else { return None };
     lines.into_iter().find_map(|(order, turn)| {
-        // The sign of the gain does not matter.
+        // The sign of the gain has no effect on its straightness.
         let lacks = |gain: Complex64| (gain / turn).im.abs() / gain.norm();
         let slope = libm::log(b.norm() / a.norm()) / libm::log(fast / slow);
         let near = (slope - order).abs() < SLOPE && last.iter().all(|(_, gain)| lacks(*gain) < PHASE);
@@ -192,8 +197,9 @@ mod tests {
     use crate::theory::testing::example;
 
     #[test]
-    fn linearised_pi_matches_its_formula() {
-        // p += a (q - ref) - b (before - ref) every 1/170 s, held constant in between.
+    fn frequency_response_of_linearised_pi_matches_its_formula() {
+        // PI every 1/170 s: p += a (q - ref) - b (before - ref), with the queue q and the queue `before` one period
+        // earlier.
         let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
         let controller = of(&spec, &setting).unwrap();
         assert!((controller.rest.q - 200.0).abs() < 1.0, "{:?}", controller.rest);
@@ -207,9 +213,9 @@ mod tests {
         }
     }
     #[test]
-    fn extrapolated_rem_response_matches_closed_form() {
-        // REM's price near its equilibrium: p += g ((1 + alpha) (q - b) - (before - b)), g = gamma ln(phi) (1
-        // - p), every 2 ms. Its gain is a straight line from far above the lowest frequency on.
+    fn frequency_response_of_rem_matches_its_formula() {
+        // REM near its equilibrium, every 2 ms: p += g ((1 + alpha) (q - b) - (before - b)), with g = gamma ln(phi)
+        // (1 - p) and the queue `before` one period earlier. The gain is a straight line below some frequency.
         let (spec, setting) = example(&[], "rem gamma=0.001 phi=1.001 alpha=0.1 b=200 interval=2ms");
         let controller = of(&spec, &setting).unwrap();
         let g = 0.001 * libm::log(1.001) * (1.0 - controller.rest.p);

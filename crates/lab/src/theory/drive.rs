@@ -1,5 +1,6 @@
-//! Runs the code of a control law with a synthetic queue, to find its equilibrium and its response. The clocks of a law
-//! are its periodic updates, in which it reads the counters of the port.
+//! Runs the code of a control law with a computed queue, to find the equilibrium of law and TCP flows, and the
+//! frequency response of the law. The law computes the signal probability p. Its clocks are its periodic updates, in
+//! which it reads the packet counters of the queue.
 
 use std::f64::consts::TAU;
 use std::ops::Range;
@@ -13,7 +14,7 @@ use num_complex::Complex64;
 use super::answer::Rest;
 use super::setting::Setting;
 
-/// A control law that is driven, with the state of its clocks and of the counters that it reads.
+/// A control law that runs with a computed queue, with the state of its clocks and of the counters that it reads.
 pub(crate) struct Driven<'a> {
     law: Box<dyn BareLaw>,
     setting: &'a Setting,
@@ -21,8 +22,8 @@ pub(crate) struct Driven<'a> {
     now_s: f64,
     q: f64,
     clocks: [Clock; MAX_CLOCKS],
-    /// Packets offered and dropped so far, with fractions. The counters contain whole numbers; the fraction counts in
-    /// the next period of a clock.
+    /// Packets offered and dropped so far, with fractions. The counters that the law reads are whole numbers; a
+    /// fraction of a packet is added to the counts of the next period of a clock.
     offered: f64,
     dropped: f64,
 }
@@ -40,7 +41,7 @@ impl Clone for Driven<'_> {
 }
 
 impl<'a> Driven<'a> {
-    /// Wraps `law` at time 0.
+    /// The law `law` at time 0, with an empty queue.
     pub(crate) fn new(law: Box<dyn BareLaw>, setting: &'a Setting) -> Self {
         let actuation = law.initial();
         Self { law, setting, actuation, now_s: 0.0, q: 0.0, clocks: Default::default(), offered: 0.0, dropped: 0.0 }
@@ -53,16 +54,16 @@ impl<'a> Driven<'a> {
 
     /// Sets the interval in which a law without a clock samples the queue.
     fn look_every(&mut self, seconds: f64) {
-        // Rounded down, so that it never samples too late.
+        // Rounded down, so that the law never samples too late.
         self.law.look_every(Span::from_nanos((seconds * 1e9) as u64));
     }
 
-    /// Time step in seconds of the search for the equilibrium.
+    /// Length of a step of the search for the equilibrium, in seconds of the law's time.
     fn slow_step(&self) -> f64 {
         self.period_s().max(self.setting.at_rest(0.0, self.setting.capacity).mean_rtt_s() / 50.0)
     }
 
-    /// Time to which the law has been driven, in seconds.
+    /// The law's time in seconds.
     pub(crate) fn now_s(&self) -> f64 {
         self.now_s
     }
@@ -73,7 +74,7 @@ impl<'a> Driven<'a> {
         (0..self.law.clocks()).map(due).fold(f64::INFINITY, f64::min)
     }
 
-    /// Signal probability for a packet of the size in the setting if `q` packets are waiting.
+    /// Signal probability for a packet of the scenario's size if `q` packets are waiting.
     pub(crate) fn p(&self, q: f64) -> f64 {
         let length = f64::from(self.setting.packet);
         let p = match self.actuation.signal {
@@ -84,16 +85,16 @@ impl<'a> Driven<'a> {
         self.actuation.per_byte.map_or(p, |mean| p * length / mean).clamp(0.0, 1.0)
     }
 
-    /// Advances the time to `now_s`. Since the previous call, `offered` packets have arrived and `dropped` of them were
-    /// dropped, evenly spread in time. The queue has changed linearly to `q`. Periodic updates that are due in between
-    /// run with the counters and the queue at their time.
+    /// Advances the law's time to `now_s` in seconds. Since the previous call, `offered` packets have arrived and
+    /// `dropped` of them were dropped, evenly spread in time, and the queue has changed linearly to `q` packets.
+    /// Periodic updates that are due in this interval run with the counters and the queue at their time.
     pub(crate) fn pass(&mut self, now_s: f64, offered: f64, dropped: f64, q: f64) {
         let (begin_s, from_q) = (self.now_s, self.q);
         let mut part = 0.0;
         loop {
             let due = |i: usize| self.clocks[i].last_s + self.law.period(i).secs();
             let Some(next) = (0..self.law.clocks()).min_by(|&a, &b| due(a).total_cmp(&due(b))) else { break };
-            // A clock counts as due within the rounding error of the sum.
+            // A clock also counts as due if its time is later only by the rounding error of the sum.
             let due_s = due(next);
             if due_s > now_s + 1e-6 * self.law.period(next).secs() {
                 break;
@@ -109,7 +110,7 @@ impl<'a> Driven<'a> {
         (self.now_s, self.q) = (now_s, q);
     }
 
-    /// Calls the periodic update of the discipline whose number is `i`.
+    /// Calls the law's periodic update of the clock with index `i`.
     fn update(&mut self, i: usize, now_s: f64, q: f64) {
         let tally = self.tally();
         let clock = &mut self.clocks[i];
@@ -125,39 +126,39 @@ impl<'a> Driven<'a> {
         self.actuation = self.law.update(i, &sample);
     }
 
-    /// The counters of packets as a port would report them.
+    /// The packet counters as the queue of a simulated link would report them.
     fn tally(&self) -> Tally {
         let count = |pkts: f64| Count { pkts: pkts as u64, bytes: (pkts * f64::from(self.setting.packet)) as u64 };
         let accepted = count(self.offered - self.dropped);
         let dropped_early = count(self.dropped);
-        // As at a port: offered is the sum of accepted and dropped.
+        // As at a simulated link: offered is the sum of accepted and dropped.
         let offered = Count { pkts: accepted.pkts + dropped_early.pkts, bytes: accepted.bytes + dropped_early.bytes };
         Tally { offered, accepted, dropped_early, ..Tally::default() }
     }
 }
 
 /// Step sizes of the search for the equilibrium, largest first. In each step the queue moves by this fraction of the
-/// distance to the queue that the law's signal probability p implies.
+/// distance to the queue that the TCP flows would have at the law's signal probability p.
 const NEARER: [f64; 7] = [0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003];
 /// Largest number of steps with each step size of the search, and the number of steps in a window, over which p is
 /// averaged.
 const STEPS: usize = 2_000_000;
 const WATCHED: usize = 1000;
 /// The search has found the equilibrium if the mean of p changes by at most the fraction MOVES from one window to the
-/// next, and if p deviates from its mean by less than the fraction ROUNDING. It deviates because counters are whole
-/// numbers.
+/// next, and if the range of p in a window is at most the fraction ROUNDING of the mean. p varies because counters are
+/// whole numbers.
 const MOVES: f64 = 1e-5;
 const ROUNDING: f64 = 0.05;
-/// Number of recent windows by which the search for the equilibrium decides that p only oscillates. It then tries the
-/// next smaller step size.
+/// Number of recent windows by which the search for the equilibrium decides that p oscillates without converging. It
+/// then tries the next smaller step size.
 const PATIENCE: usize = 20;
 
 /// Indices of the step sizes in `NEARER`, from the largest to the smallest.
 pub(crate) const PACES: Range<usize> = 0..NEARER.len();
 
-/// Finds the equilibrium of a law with flows that react slowly: in each step the queue moves a small part of the way to
-/// the queue that p implies. This converges even if the real loop oscillates. Returns the state of the law, the
-/// equilibrium and the first of `paces` that converges; `None` if none does.
+/// Finds the equilibrium of a law and TCP flows that react slowly: in each step the queue moves a small part of the way
+/// to the queue that the flows would have at the law's p. This converges even if the real control loop oscillates.
+/// Returns the state of the law, the equilibrium and the first of `paces` that converges; `None` if none does.
 pub(crate) fn rest<'a>(
     law: &dyn Fn() -> Box<dyn BareLaw>,
     setting: &'a Setting,
@@ -179,12 +180,13 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
     for n in 1..=STEPS {
         let p = driven.p(q);
         let wanted = setting.queue_for(p);
-        // No faster than the link drains it: otherwise rules that count departures would see another queue.
+        // The queue decreases no faster than the link sends. Otherwise laws that count departures would compute a
+        // different queue.
         let next = (q + nearer * (wanted - q)).max(q - setting.capacity * step);
         // A queue that only shrinks becomes empty.
         let next = if next < 1e-3 && wanted <= 0.0 { 0.0 } else { next };
         let full = next > 0.0 || wanted > 0.0;
-        // With a queue the link sends at full rate.
+        // If packets wait, the link sends at full rate.
         rate = if full { setting.capacity } else { rate + nearer * (setting.rate_for(p) - rate) };
         let entering = (rate * step + next - q).max(0.0);
         let dropped = setting.dropped_beside(entering, p);
@@ -205,7 +207,7 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
             return Some((driven, Rest { q, p: mean, rate }));
         }
         means.push(mean);
-        // Neither converging nor moving: it oscillates with this step size.
+        // p neither converges nor has a trend: it oscillates with this step size.
         let swings = high - low > ROUNDING * mean && means.len() > PATIENCE && {
             let recent = &means[means.len() - PATIENCE..];
             let rises = recent.windows(2).filter(|two| two[1] > two[0]).count();
@@ -219,18 +221,19 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
     None
 }
 
-/// Amplitude of the oscillation that is applied: a fraction of the queue at equilibrium, at least LEAST packets.
+/// Amplitude of the oscillation of the queue in the measurement of the response: the fraction PART of the queue at
+/// equilibrium, but at least LEAST packets.
 const PART: f64 = 0.05;
 const LEAST: f64 = 1.0;
-/// Number of measured periods, and the minimum number of samples of p per period.
+/// Number of periods of the oscillation that are measured, and the minimum number of samples of p per period.
 const SWINGS: usize = 6;
 const LOOKS: usize = 48;
-/// A law without a clock samples the queue this many times per sample of p.
+/// A law without a clock samples the queue this many times between two samples of p.
 const BETWEEN: f64 = 16.0;
 
-/// The complex gain of a law at `w` rad/s, in change of p per packet of queue. The queue oscillates around `rest`, and
-/// the arrivals are those that cause this oscillation. If the queue is empty at equilibrium, the load oscillates, and
-/// the gain is per packet per second.
+/// The complex gain of a law at `w` rad/s, in change of p per packet of queue. The queue oscillates around the
+/// equilibrium `rest`, and the arrivals are those that cause this oscillation. If the queue is empty at equilibrium,
+/// the load oscillates instead, and the gain is the change of p per packet per second.
 pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64 {
     let setting = driven.setting;
     let stands = rest.q > 0.0;
@@ -239,19 +242,19 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
     } else {
         PART * rest.rate
     };
-    // Samples coincide with the clock, unless the clock is faster.
+    // p is sampled at each update of the law's clock, or less often if the clock is faster than needed.
     let every = (TAU / w) / LOOKS as f64;
     driven.look_every(every / BETWEEN);
     let tick = driven.period_s();
     let step = if tick > every { tick / (tick / every).ceil() } else { every };
-    // Starts at a tick.
+    // The measurement starts at a periodic update.
     let due = driven.due_s();
     let entering = rest.rate * (due - driven.now_s());
     let dropped = setting.dropped_beside(entering, rest.p);
     driven.pass(due, entering + dropped, dropped, rest.q);
     let begin = driven.now_s();
     let at = |t: f64| if stands { rest.q + swing * libm::sin(w * t) } else { 0.0 };
-    // Packets that enter in a step that ends at t.
+    // Packets that enter the queue in the step that ends at t.
     let enters = |t: f64, q: f64, next: f64| {
         let swung = if stands { next - q } else { swing * libm::sin(w * (t - 0.5 * step)) * step };
         (rest.rate * step + swung).max(0.0)
@@ -272,8 +275,8 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
         q = next;
         driven.pass(begin + t, entering + dropped, dropped, q);
         if t > settled && t <= end {
-            // A value held until the next sample counts at its middle; samples sparser than the clock count at
-            // their time.
+            // p is constant until the next update, so a sample counts at the middle of this interval; if p is sampled
+            // less often than it is updated, at the time of the sample.
             let middle = if step > tick { t } else { t + 0.5 * step };
             let p = driven.p(at(middle));
             seen.push((middle, p));
@@ -281,7 +284,7 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
             weight += 1.0;
         }
     }
-    // A complete period has no trend, so the change of its mean is drift.
+    // The mean over a complete period of the oscillation does not oscillate, so its change is drift.
     let mean_of = |from: f64| {
         let of: Vec<f64> = seen.iter().filter(|(t, _)| *t > from && *t <= from + settled).map(|(_, p)| *p).collect();
         of.iter().sum::<f64>() / of.len().max(1) as f64
@@ -292,6 +295,6 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
         sum += (p - mean - trend * (t - middle)) * Complex64::from_polar(1.0, -w * t);
     }
     driven.look_every(0.0);
-    // A sine of amplitude 1 gives -i/2.
+    // The Fourier coefficient of a sine of amplitude 1 is -i/2.
     2.0 * sum / weight * Complex64::i() / swing
 }

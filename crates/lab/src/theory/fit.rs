@@ -1,4 +1,4 @@
-//! Fits an MMPP to a recording of packets, for use in a scenario.
+//! Fits a Markov-modulated Poisson process (MMPP) to a recording of packets, for use in a scenario.
 
 use forebay_aqm::base::text::show_span;
 use forebay_aqm::base::time::Span;
@@ -6,14 +6,14 @@ use forebay_theory::fit::{self, NoFit, TwoStates};
 
 use crate::scenario::Recorded;
 
-/// Largest number of phases of the distribution of packet sizes. Sizes that need more phases are nearly constant, and
-/// count as constant.
+/// Largest number of phases of the Erlang distribution of packet sizes. Sizes that need more phases are nearly
+/// constant, and count as constant.
 const MOST_PHASES: f64 = 32.0;
 
-/// A source with the burstiness of a recording.
+/// A source of packets with the burstiness of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fitted {
-    /// The packet arrivals of the source.
+    /// Times of the source's packets: an MMPP with two states.
     pub arrivals: TwoStates,
     /// Mean packet size in bytes.
     pub packet: u32,
@@ -22,9 +22,9 @@ pub struct Fitted {
     pub erlang: Option<u8>,
 }
 
-/// Fits a two-state MMPP and a packet size to the recording, with the packets of all classes together. The number of
-/// arrivals in windows of length `short` and `long` has the mean and the variance of the recording. In windows of
-/// length `long` it also has the same third moment, unless that would need a negative rate.
+/// Fits a two-state MMPP and a distribution of packet sizes to the recording, with the packets of all service classes
+/// together. The number of arrivals in windows of length `short` and `long` has the mean and the variance of the
+/// recording. In windows of length `long` it also has the same third moment, unless that would need a negative rate.
 pub fn of(recorded: &Recorded, short: Span, long: Span) -> Result<Fitted, NoFit> {
     let times: Vec<f64> = recorded.items.iter().map(|item| item.at.secs()).collect();
     let arrivals = fit::two_states(&fit::counts(&times, short.secs(), long.secs())?)?;
@@ -37,7 +37,7 @@ pub fn of(recorded: &Recorded, short: Span, long: Span) -> Result<Fitted, NoFit>
 }
 
 impl Fitted {
-    /// The keys of a group of flows with this source, without its name, as lines of a scenario file.
+    /// The keys of a `[[flows]]` table with this source, apart from `name`, as lines of a scenario file.
     pub fn keys(&self) -> String {
         let [busy, idle] = self.arrivals.rates;
         let [long, short] = self.arrivals.mean_s.map(|mean| show_span(Span::from_secs(mean)));

@@ -1,4 +1,5 @@
-//! Transient behaviour: TCP as a fluid, with the discipline's own code in the loop.
+//! Transient behaviour of a discipline: TCP flows as a fluid, and the discipline's own code, which computes the signal
+//! probability p from the queue.
 
 use forebay_aqm::Spec;
 use forebay_theory::swing::{self, Swing};
@@ -16,26 +17,26 @@ pub struct Course {
     pub q_mean_pkts: f64,
     /// Standard deviation of the queue after the warm-up.
     pub q_std_pkts: f64,
-    /// Period of the oscillation of the queue; `None` if the queue reaches equilibrium.
+    /// Period of the oscillation of the queue in seconds; `None` if the queue reaches equilibrium.
     pub period_s: Option<f64>,
     /// Mean signal probability after the warm-up.
     pub p_mean: f64,
     /// Times of the stored points, in seconds.
     pub t_s: Vec<f64>,
-    /// Packets that wait at these times.
+    /// Number of packets that wait at the times `t_s`.
     pub q_pkts: Vec<f64>,
-    /// Signal probability at these times.
+    /// Signal probability at the times `t_s`.
     pub p: Vec<f64>,
 }
 
 /// Maximum number of points of a trajectory that are stored.
 const KEPT: usize = 2000;
 /// An oscillation counts as equilibrium if its standard deviation is at most this fraction of the mean queue, or of one
-/// packet if the mean is below that.
+/// packet if the mean queue is shorter than that.
 const REST: f64 = 0.01;
 
-/// The trajectory of `seconds` seconds with the discipline `spec`. Mean, standard deviation and period are those from
-/// `warmup_s` on.
+/// The trajectory of the fluid model over `seconds` seconds with the discipline `spec`. Mean, standard deviation and
+/// period are those from `warmup_s` on.
 pub fn of(spec: &Spec, setting: &Setting, seconds: f64, warmup_s: f64) -> Result<Course, NoAnswer> {
     let law = spec.fluid(&setting.link).ok_or(NoAnswer::NoModel)?;
     let mut driven = Driven::new(law, setting);

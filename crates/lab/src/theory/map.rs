@@ -1,5 +1,6 @@
-//! A stability map. Its axes are two of these: number of flows, round-trip time, link rate. Each cell is one loop, and
-//! a map can have tens of thousands of cells.
+//! A stability map of a discipline. Its axes are two of these: number of flows, round-trip time, link rate. Each cell
+//! is one loop of the discipline and TCP flows, and a map can have tens of thousands of cells. p is the signal
+//! probability.
 //!
 //! A discipline is linearised only at some signal probabilities and link rates. Its response in between is
 //! interpolated. The stability of each loop is then computed with its own flows and exact delays.
@@ -14,10 +15,10 @@ use super::drive::{Driven, PACES};
 use super::setting::{Scaled, Setting};
 use super::stability::{self, NoAnswer, Stability};
 
-/// A side of a map.
+/// An axis of a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// The quantity along it.
+    /// The quantity along the axis.
     pub what: Scaled,
     /// Factors on the value that the quantity has in the scenario, ascending.
     pub factors: Vec<f64>,
@@ -35,7 +36,7 @@ impl Axis {
     }
 }
 
-/// Result for one cell of the map: the loop with the values of the quantities at this cell.
+/// Result for one cell of the map: the loop with the values that the two quantities have there.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cell {
     /// Whether the loop is stable.
@@ -55,18 +56,18 @@ impl Cell {
     }
 }
 
-/// Ratio of the numbers of flows at successive equilibria at which a discipline is linearised: FAR for an integrator,
-/// whose gain is a power of the signal probability p, else NEAR.
+/// Ratio of the numbers of flows at successive equilibria at which a discipline is linearised: FAR for a discipline
+/// with an integrator, whose gain is a power of p, else NEAR.
 const FAR: f64 = 2.5;
 const NEAR: f64 = 1.5;
-/// Number of step sizes that are tried in the search for the next equilibrium, from that of the previous equilibrium to
-/// finer ones.
+/// Number of step sizes with which the next equilibrium is searched: the step size that found the previous equilibrium,
+/// then smaller ones.
 const FINER: usize = 2;
 /// Link rates per decade at which a discipline is linearised.
 const RATES: f64 = 8.0;
 
-/// The stability map of the discipline `spec`: a row per factor of the axis `y`, a cell per factor of the axis `x`. A
-/// cell without equilibrium is `None`.
+/// The stability map of the discipline `spec`: a row for each factor of the axis `y`, and in it a cell for each factor
+/// of the axis `x`. A cell without equilibrium is `None`.
 pub fn of(spec: &Spec, setting: &Setting, [x, y]: [&Axis; 2]) -> Result<Vec<Vec<Option<Cell>>>, NoAnswer> {
     let setting = Setting { left_out: Vec::new(), ..setting.clone() };
     let at = |fx: f64, fy: f64| setting.scaled(x.what, fx).scaled(y.what, fy);
@@ -88,7 +89,8 @@ pub fn of(spec: &Spec, setting: &Setting, [x, y]: [&Axis; 2]) -> Result<Vec<Vec<
     let cell = |here: &Setting| -> Option<Cell> {
         let next = links.partition_point(|link| link.capacity < here.capacity * (1.0 - 1e-9));
         let after = links.get(next)?;
-        // The link is slower than the slowest one on which the discipline has an equilibrium.
+        // This link is slower than the slowest one at which the discipline was linearised: there is no equilibrium for
+        // it.
         if next == 0 && after.capacity > here.capacity * (1.0 + 1e-9) {
             return None;
         }
@@ -107,10 +109,11 @@ struct Family {
 }
 
 impl Family {
-    /// The equilibria of the discipline on the link of `setting`. `corners` are the loops at the corners of the map.
-    /// The number of flows varies so that the windows of the flows include those of all corners.
+    /// The equilibria of the discipline on the link of `setting`, with numbers of flows such that the range of the
+    /// flows' windows includes the windows at all corners of the map. `corners` are the link and flows at these
+    /// corners.
     fn new(spec: &Spec, setting: &Setting, corners: &[Setting]) -> Result<Self, NoAnswer> {
-        // The window at which the flows of a corner fill the link, for an empty and for a full queue.
+        // The window with which the flows of a corner fill the link, for a queue of this length.
         let window = |flows: &Setting, queue: f64| {
             let queueing = queue / flows.capacity;
             flows.capacity / flows.flows.iter().map(|kind| kind.count / (kind.base_s + queueing)).sum::<f64>()
@@ -119,7 +122,7 @@ impl Family {
             corners.iter().map(|corner| window(corner, queue * corner.limit)).fold(start, wanted)
         };
         let [least, most] = [span(f64::min, 0.0, f64::INFINITY), span(f64::max, 1.0, 0.0)];
-        // Factors on the number of flows of the setting that give such windows.
+        // Factors on the number of flows of `setting` that give the largest and the smallest of these windows.
         let [few, many] = [window(setting, 0.0) / most, window(setting, setting.limit) / least];
         let rtt = |wanted: fn(f64, f64) -> f64, queue: f64, start: f64| {
             let of = |corner: &Setting| corner.at_rest(queue * corner.limit, corner.capacity).mean_rtt_s();
@@ -134,8 +137,8 @@ impl Family {
         let first = with(middle, PACES)?;
         let step = if first.integrators > 0 { FAR } else { NEAR };
         let mut rests = vec![first];
-        // Equilibria with more and with fewer flows, until no further one is found. Beyond that an integrator is
-        // extrapolated.
+        // Searches equilibria with more and with fewer flows, until none is found. Beyond them a discipline with an
+        // integrator is extrapolated.
         for (step, end) in [(step, many), (1.0 / step, few)] {
             let (mut factor, mut pace) = (middle, rests[0].pace);
             while (factor < end) == (step > 1.0) && factor != end {
@@ -163,8 +166,8 @@ impl Family {
         if self.integrates() { [1e-12, 0.9] } else { [0, self.rests.len() - 1].map(|i| self.rests[i].rest.p) }
     }
 
-    /// The equilibria with the next lower and next higher signal probability than `p`, and the weight of the higher
-    /// one. `p` is within [`Self::span`].
+    /// The equilibria with the next lower and the next higher signal probability than `p`, and the weight of the higher
+    /// one for the interpolation at `p`. `p` is within [`Self::span`].
     fn place(&self, p: f64) -> (&Controller, &Controller, f64) {
         let next = self.rests.partition_point(|at| at.rest.p < p).clamp(1, (self.rests.len() - 1).max(1));
         let (a, b) = (&self.rests[next - 1], &self.rests[next.min(self.rests.len() - 1)]);
@@ -172,7 +175,7 @@ impl Family {
         (a, b, if width > 0.0 { libm::log(p / a.rest.p) / width } else { 0.0 })
     }
 
-    /// Queue and load at the equilibrium with signal probability `p`, interpolated.
+    /// Queue in packets and load in packets per second at the equilibrium with signal probability `p`, interpolated.
     fn rest(&self, p: f64) -> [f64; 2] {
         let (a, b, part) = self.place(p);
         [(a.rest.q, b.rest.q), (a.rest.rate, b.rest.rate)].map(|(a, b)| a + part * (b - a))
@@ -184,14 +187,15 @@ impl Family {
     }
 }
 
-/// The linearised discipline at its equilibrium with the flows of `here`, interpolated between two link rates; `part`
-/// is the weight of `after`. `None` without equilibrium.
+/// The discipline linearised at its equilibrium with the flows of `here`, interpolated between the link rates of
+/// `before` and `after`; `part` is the weight of `after`. `None` without equilibrium.
 fn rest_of(before: &Family, after: &Family, part: f64, here: &Setting) -> Option<Controller> {
     let rest = |p: f64| {
         let ([q_a, rate_a], [q_b, rate_b]) = (before.rest(p), after.rest(p));
         [q_a + part * (q_b - q_a), rate_a + part * (rate_b - rate_a)]
     };
-    // If the flows would fill more than the discipline allows, p is larger.
+    // Above 0 if the flows would send more than the discipline allows at this p: then the p of the equilibrium is
+    // larger.
     let excess = |p: f64| {
         let [q, rate] = rest(p);
         here.queue_for(p) + here.rate_for(p) - q - rate
@@ -216,7 +220,8 @@ mod tests {
     use super::*;
     use crate::theory::testing::example;
 
-    /// Number of cells of the map that disagree with the separate result for that loop, and number of cells.
+    /// Number of cells of the map whose stability differs from that of the same loop computed alone, and number of
+    /// cells.
     fn disagree(aqm: &str, x: &Axis, y: &Axis) -> (usize, usize) {
         let (spec, setting) = example(&[], aqm);
         let map = of(&spec, &setting, [x, y]).unwrap();
@@ -226,7 +231,7 @@ mod tests {
                 let alone = stability::of(&spec, &setting.scaled(x.what, *fx).scaled(y.what, *fy));
                 let same = match (cell, &alone) {
                     (Some(cell), Ok(alone)) => cell.stable == alone.stable,
-                    // The separate search can miss an equilibrium that the map has by extrapolation.
+                    // The search for a single loop can miss an equilibrium that the map has by extrapolation.
                     (None, Err(_)) | (Some(_), Err(NoAnswer::NotFound)) => true,
                     _ => false,
                 };
@@ -237,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn stability_map_agrees_with_separate_loops() {
+    fn stability_map_agrees_with_loops_computed_alone() {
         let flows = Axis::new(Scaled::Flows, 0.1, 3.0, 4);
         let rtt = Axis::new(Scaled::RoundTrip, 0.3, 3.0, 3);
         let rate = Axis::new(Scaled::Capacity, 0.4, 2.5, 3);
@@ -249,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn interpolated_margins_of_map_agree_with_separate_loops() {
+    fn interpolated_margins_agree_with_loop_computed_alone() {
         let (spec, setting) = example(&[], "raqm");
         let (flows, rtt) = (0.7, 1.3);
         let axes = [Axis::new(Scaled::Flows, flows, flows, 1), Axis::new(Scaled::RoundTrip, rtt, rtt, 1)];

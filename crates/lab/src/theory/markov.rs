@@ -1,6 +1,8 @@
-//! Queue distribution with TCP, as a Markov chain (RED+Tail paper, section VI). Every S seconds each flow sets its rate
-//! to its window divided by the round-trip time, plus a random deviation. All windows follow from one signal
-//! probability.
+//! Distribution of the queue of TCP flows at a link, from a Markov chain of queue lengths (RED+Tail paper, section VI).
+//! Every S seconds each of N flows sets its rate to its window W divided by the round-trip time, plus a random
+//! deviation (noise). All windows follow from one signal probability p. C is the link's rate. The map f gives the queue
+//! S seconds after a queue, without noise; q_e is the equilibrium queue, at which the rates fill the link. The chain
+//! has a state for each cell, an interval of queue lengths.
 
 mod ask;
 
@@ -17,44 +19,45 @@ pub use ask::{Ask, Cells, PAPER_SIGMA, Sigma, Step, probability};
 /// Result of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Markov {
-    /// Signal probability.
+    /// Signal probability p.
     pub p: f64,
     /// W, the window of a flow in packets.
     pub window_pkts: f64,
-    /// q_e, the queue at which the rates fill the link.
+    /// q_e, the queue at which the rates fill the link, in packets.
     pub q_rest_pkts: f64,
     /// Round-trip time at q_e, which is N W/C: the harmonic mean over the flows.
     pub rtt_ms: f64,
     /// S, the time between changes of the rates.
     pub step_ms: f64,
-    /// f'(q_e), the derivative of the map f. From a queue, f gives the queue S seconds later without random deviations.
+    /// f'(q_e), the derivative of the map f at the equilibrium queue.
     pub slope: f64,
     /// Whether a small deviation of the queue from q_e decays: |f'(q_e)| < 1.
     pub stable: bool,
-    /// S at which f'(q_e) is -1.
+    /// The S at which f'(q_e) is -1; with a longer S the equilibrium is unstable.
     pub edge_ms: f64,
-    /// S below which the complete map f contracts: every step moves the queue closer to q_e (Proposition 6.1).
+    /// The S below which every step, from any queue, moves the queue closer to q_e (the paper's Proposition 6.1).
     pub contraction_bound_ms: f64,
-    /// Up to this S every orbit ends at q_e (Proposition 6.2), by the corrected bound for unequal round trips.
+    /// The S up to which the queue converges to q_e from any start (the paper's Proposition 6.2), by a corrected
+    /// version of the paper's bound for flows with unequal round-trip times.
     pub mixed_bound_ms: f64,
     /// Standard deviation of a flow's rate, bit/s.
     pub sigma_bits_per_s: f64,
     /// Standard deviation of the queue in the model with f linearised at q_e; `None` if q_e is unstable.
     pub linear_std_pkts: Option<f64>,
-    /// Mean queue of the chain. This and the following fields are `None` if there is no chain: the noise is too small
-    /// for the cells, or the buffer has too many cells.
+    /// Mean queue by the chain. This and the following fields are `None` if there is no chain, because the noise is too
+    /// small for the cells or the buffer would have too many cells.
     pub q_mean_pkts: Option<f64>,
-    /// Standard deviation of the queue of the chain.
+    /// Standard deviation of the queue by the chain.
     pub q_std_pkts: Option<f64>,
-    /// Median queue of the chain.
+    /// Median of the queue by the chain.
     pub q_p50_pkts: Option<f64>,
-    /// 99th percentile of the queue of the chain.
+    /// 99th percentile of the queue by the chain.
     pub q_p99_pkts: Option<f64>,
     /// Fraction of the sent data that finds the buffer full.
     pub overflow: Option<f64>,
     /// Fraction of the capacity that is unused because the queue is empty.
     pub idle: Option<f64>,
-    /// Distribution of the queue of the chain.
+    /// Distribution of the queue by the chain.
     pub distribution: Option<Shares>,
 }
 
@@ -70,17 +73,17 @@ pub struct Shares {
 /// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoAnswer {
-    /// No p is given and the discipline has no model.
+    /// The user gives no p, and the discipline has no model that would give one.
     NoModel,
     /// The discipline has no equilibrium within the buffer.
     NoRest,
-    /// At this p the flows have no equilibrium within the buffer.
+    /// At the given p the flows have no equilibrium within the buffer.
     Outside {
         /// The given p.
         p: f64,
-        /// The p at which the flows just fill the buffer.
+        /// The p at which the equilibrium queue just fills the buffer.
         from: f64,
-        /// The p at which the flows just leave the buffer empty.
+        /// The p at which the flows just fill the link with an empty queue.
         to: f64,
     },
 }
@@ -100,7 +103,7 @@ impl NoAnswer {
     }
 }
 
-/// Result of the model for `spec` in this setting.
+/// Result of the model for the discipline `spec` with the link and flows of `setting`.
 pub fn of(spec: &Spec, setting: &Setting, ask: &Ask) -> Result<Markov, NoAnswer> {
     let p = match ask.p {
         Some(p) => p,
@@ -154,22 +157,23 @@ fn answer(one: &Loop, p: f64, sigma: f64, cells: Cells, packet: f64) -> Markov {
     }
 }
 
-/// Sets differences that are only rounding errors to 0.
+/// `x` rounded to 12 decimals, so that a rounding error in place of 0 becomes 0.
 fn rounded(x: f64) -> f64 {
     libm::round(x * 1e12) / 1e12 + 0.0
 }
 
-/// Most cells of a chain: the elimination that solves it takes cubic time.
+/// Largest number of cells of a chain, because the elimination that solves it takes cubic time.
 const MOST_CELLS: f64 = 1200.0;
 
 /// Width of a cell in bits, and the point in the cell that represents it (0: lower end, 0.5: middle). `None` if the
-/// random deviation is too small for the cells or would need more than [`MOST_CELLS`] of them.
+/// noise is too small for the cells or would need more than [`MOST_CELLS`] of them.
 fn cut(one: &Loop, sigma: f64, cells: Cells, packet: f64) -> Option<(f64, f64)> {
     let noise = one.noise(sigma);
     match cells {
         Cells::Lower => (one.buffer <= MOST_CELLS * packet && noise > 0.0).then_some((packet, 0.0)),
         Cells::Middle => {
-            // A cell adds the square of its width over 12 to the variance of a step: 2 % at half the noise.
+            // A cell adds the square of its width over 12 to the variance of a step: 2 % if the width is half the
+            // standard deviation of the noise.
             let cells = (one.buffer / packet.min(0.5 * noise)).ceil().min(MOST_CELLS);
             let cell = one.buffer / cells;
             (cell <= noise).then_some((cell, 0.5))
@@ -177,7 +181,7 @@ fn cut(one: &Loop, sigma: f64, cells: Cells, packet: f64) -> Option<(f64, f64)> 
     }
 }
 
-/// Bits of a packet.
+/// Size of a packet in bits.
 fn bits(setting: &Setting) -> f64 {
     8.0 * f64::from(setting.packet)
 }
@@ -194,8 +198,8 @@ fn network(setting: &Setting, p: f64) -> Loop {
     }
 }
 
-/// Base round-trip time of each flow in seconds. The setting may have fractional numbers of flows, if round-trip times
-/// are a range. They are rounded so that their sum is kept.
+/// Round-trip time of each flow without queueing, in seconds. If the scenario has a range of round-trip times, the
+/// setting has fractional numbers of flows with each. They are rounded so that their sum is kept.
 fn delays_s(setting: &Setting) -> Vec<f64> {
     let (mut delays, mut sum) = (Vec::new(), 0.0);
     for kind in &setting.flows {
@@ -205,7 +209,7 @@ fn delays_s(setting: &Setting) -> Vec<f64> {
     delays
 }
 
-/// Signal probabilities at which the flows just fill the buffer, and just leave it empty.
+/// Signal probabilities at which the equilibrium queue of the flows just fills the buffer, and is just empty.
 fn within(setting: &Setting) -> (f64, f64) {
     let one = network(setting, 1.0);
     let p_at = |q: f64| {
@@ -215,12 +219,12 @@ fn within(setting: &Setting) -> (f64, f64) {
     (p_at(one.buffer).min(1.0), p_at(0.0).min(1.0))
 }
 
-/// Signal probability at the equilibrium of the discipline, for flows with the windows of this model.
+/// Signal probability at the equilibrium of the discipline and the flows, with the windows of this model.
 fn p_at_rest(spec: &Spec, setting: &Setting) -> Result<f64, NoAnswer> {
     spec.fluid(&setting.link).ok_or(NoAnswer::NoModel)?;
     let fresh = || spec.fluid(&setting.link).unwrap_or_else(|| unreachable!("it was one a line ago"));
-    // The loop model has windows of sqrt(2/p), this model of sqrt(1.5/p): there, fewer flows give the same load. Here
-    // everything that is sent enters the queue.
+    // The loop model (`drive`) has windows of sqrt(2/p), this model of sqrt(1.5/p), so in the loop model fewer flows
+    // give the same load. In this model every packet that is sent enters the queue.
     let ours = Setting { drops: false, ..setting.scaled(Scaled::Flows, libm::sqrt(1.5 / 2.0)) };
     let (_, rest, _) = drive::rest(&fresh, &ours, drive::PACES).ok_or(NoAnswer::NoRest)?;
     let inside = rest.q >= WITHIN * setting.limit && rest.q <= (1.0 - WITHIN) * setting.limit;

@@ -1,10 +1,9 @@
 //! Analytical models. They use the same scenario file and the same disciplines as the simulator, but they do not
-//! simulate packets.
+//! simulate packets. A loop is the control loop of TCP flows and a discipline at one link.
 //!
 //! - [`setting`]: link and flows as the models see them.
-//! - [`stability`]: linearised loop of TCP and a discipline; [`fluid`]: its trajectory from an empty queue.
-//!   Both run the discipline's own code. For one that enforces class shares the linear model uses formulas
-//!   ([`classes`]).
+//! - [`stability`]: the linearised loop; [`fluid`]: its trajectory from an empty queue. Both run the discipline's own
+//!   code. For one that enforces class shares the linear model uses formulas ([`classes`]).
 //! - [`mmpp`]: stationary queue with datagrams from Markov chains; [`fit`]: such a chain for a recording.
 //! - [`markov`]: queue distribution with TCP at one signal probability.
 
@@ -34,12 +33,12 @@ mod testing {
 
     const EXAMPLE: &str = include_str!("../../../../examples/pi-design.toml");
 
-    /// PI's design example with these settings and another discipline.
+    /// The scenario `examples/pi-design.toml` with these settings and with the discipline `aqm`.
     pub(super) fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
         setting_of(EXAMPLE, sets, aqm)
     }
 
-    /// The scenario `scenario` with these settings and another discipline.
+    /// The scenario of this text with these settings and with the discipline `aqm`.
     pub(super) fn setting_of(scenario: &str, sets: &[&str], aqm: &str) -> (Spec, Setting) {
         let sets = sets.iter().map(|set| (*set).to_string()).collect();
         let overrides = Overrides { sets, ..Overrides::default() };

@@ -1,4 +1,6 @@
-//! A scenario in terms of the loop models: one link, and TCP flows that always have data to send.
+//! A scenario in the form of the loop models: one link, and TCP flows that always have data to send. A loop is the
+//! control loop of these flows and a discipline at the link. The discipline computes a signal probability p, at which
+//! packets are marked or dropped; then a flow has a window of sqrt(2/p) packets.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
@@ -10,21 +12,21 @@ use crate::scenario::{
     Access, Case, Class, Direction, Dumbbell, Ends, FlowGroup, FlowKind, Found, InputError, Topology,
 };
 
-/// Flows with equal round-trip time.
+/// A number of flows with equal round-trip times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Flows {
     /// Number of flows.
     pub count: f64,
-    /// Base round-trip time in seconds: without queueing, with transmission.
+    /// Base round-trip time in seconds: transmission times included, queueing at the link excluded.
     pub base_s: f64,
-    /// Class of their packets if the discipline enforces class shares, else 0.
+    /// Service class of their packets if the discipline gives each class its share of the link, else 0.
     pub class: u8,
 }
 
-/// One link and its flows.
+/// One link and its TCP flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The link as its discipline sees it.
+    /// The properties of the link that its discipline knows.
     pub link: Link,
     /// Capacity in packets per second.
     pub capacity: f64,
@@ -32,19 +34,19 @@ pub struct Setting {
     pub limit: f64,
     /// Packet size in bytes.
     pub packet: u32,
-    /// Whether signals are drops: the flows or the discipline have no ECN.
+    /// Whether signals are drops, because the flows or the discipline have no ECN.
     pub drops: bool,
-    /// The flows by round-trip time.
+    /// The flows, one entry for each round-trip time and class.
     pub flows: Vec<Flows>,
     /// Features of the scenario that the models ignore.
     pub left_out: Vec<String>,
 }
 
-/// Number of round-trip times that represent a distribution, each for an equal share of the flows.
+/// Number of round-trip times that represent a distribution of round-trip times, each for an equal share of the flows.
 const OF_A_RANGE: u32 = 5;
 
-/// The parameters of the models (capacity, buffer, flows, round trips) for a case with the discipline `spec` at the
-/// bottleneck.
+/// The parameters of the models (capacity, buffer, flows, round-trip times) for `case`, a scenario with one value of
+/// each key that varies, and the discipline `spec` at the bottleneck.
 pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
     let scenario = &case.scenario;
     let wrong = |key: &str, found: &str, accepts: &str| {
@@ -122,7 +124,7 @@ fn link_of(bell: &Dumbbell, packet: u32) -> Link {
     }
 }
 
-/// Flows of a group by round-trip time and class.
+/// The flows of a group, one entry for each round-trip time and class.
 fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
     let Ends::Pairs { access, .. } = group.ends else { return Vec::new() };
     let (near, far) = (&bell.hosts[access].access, &bell.hosts[access].egress);
@@ -156,12 +158,12 @@ fn round_trips(bell: &Dumbbell, group: &FlowGroup, packet: u32) -> Vec<Flows> {
     (0..used).map(of).collect()
 }
 
-/// Number of sending hosts that `flows` flows use, of the hosts that `access` describes; at least 1.
+/// Number of sending hosts that `flows` flows use, at least 1. `access` describes the hosts.
 fn hosts(access: &Access, flows: u32) -> u32 {
     access.hosts.min(flows).max(1)
 }
 
-/// Number of flows at host `host`: flow i has host i mod hosts.
+/// Number of flows at the host `host`, if flow i of `flows` is at host i mod `hosts`.
 fn flows_of(host: u32, hosts: u32, flows: u32) -> f64 {
     f64::from(flows / hosts + u32::from(host < flows % hosts))
 }
@@ -172,21 +174,21 @@ impl Setting {
         self.flows.iter().map(|kind| kind.count).sum()
     }
 
-    /// The loop at equilibrium with a queue of `q` packets and a load of `rate` packets per second.
+    /// The loop at an equilibrium with a queue of `q` packets and a load of `rate` packets per second.
     pub fn at_rest(&self, q: f64, rate: f64) -> tcp_loop::TcpLoop {
         let queueing = q / self.capacity;
         let kind = |kind: &Flows| tcp_loop::Flows { count: kind.count, rtt_s: kind.base_s + queueing };
         tcp_loop::TcpLoop { capacity: rate, drops: self.drops, flows: self.flows.iter().map(kind).collect() }
     }
 
-    /// Packets dropped while `entering` packets enter, if signals of probability `p` are drops.
+    /// Number of packets that are dropped while `entering` packets enter the queue, at signal probability `p`; 0 if
+    /// signals are marks.
     pub(crate) fn dropped_beside(&self, entering: f64, p: f64) -> f64 {
         // Finite even if everything would be dropped.
         if self.drops { entering * p / (1.0 - p).max(0.01) } else { 0.0 }
     }
 
-    /// Load of flows with signal probability `p` without a queue, in packets per second; at most the link's
-    /// rate.
+    /// Load of the flows at signal probability `p` with an empty queue, in packets per second; at most the link's rate.
     pub fn rate_for(&self, p: f64) -> f64 {
         let rate = self.window_for(p) * self.flows.iter().map(|kind| kind.count / kind.base_s).sum::<f64>();
         rate.min(self.capacity)
@@ -198,9 +200,10 @@ impl Setting {
         libm::sqrt(2.0 / p) * if self.drops { 1.0 - p } else { 1.0 }
     }
 
-    /// The queue at which flows with signal probability `p` fill the link, within the buffer.
+    /// The queue in packets at which the flows just fill the link, at signal probability `p`; from 0 to the buffer.
     pub fn queue_for(&self, p: f64) -> f64 {
-        // The entering part of the sum of N W/R is C.
+        // The flows fill the link if the sum of N W/R over the round-trip times R equals the capacity. N is the number
+        // of flows, W the part of their window that enters the queue.
         let wanted = self.capacity / self.window_for(p);
         let excess = |q: f64| {
             let queueing = q / self.capacity;
@@ -223,7 +226,7 @@ impl Setting {
         0.5 * (low + high)
     }
 
-    /// The flows as a fluid.
+    /// Link and flows in the form of the fluid model.
     pub fn fluid(&self) -> tcp_fluid::Fluid {
         let kind = |kind: &Flows| tcp_fluid::Flows { count: kind.count, base_s: kind.base_s };
         tcp_fluid::Fluid {
@@ -234,7 +237,7 @@ impl Setting {
         }
     }
 
-    /// This setting with the number of flows, the round-trip times or the capacity multiplied by `factor`.
+    /// This setting with the quantity `what` (number of flows, round-trip times or capacity) multiplied by `factor`.
     #[must_use]
     pub fn scaled(&self, what: Scaled, factor: f64) -> Self {
         let mut other = self.clone();
@@ -250,12 +253,12 @@ impl Setting {
     }
 }
 
-/// A quantity of a setting that can be scaled.
+/// A quantity of a [`Setting`] that can be multiplied by a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scaled {
     /// Number of flows.
     Flows,
-    /// Base round-trip times.
+    /// Base round-trip times of all flows.
     RoundTrip,
     /// The link's rate.
     Capacity,

@@ -1,6 +1,7 @@
-//! Stability and margins of a loop of TCP and a discipline: Nyquist criterion with exact delays.
+//! Stability and margins of a loop by the Nyquist criterion with exact delays. A loop is the control loop of TCP flows
+//! and a discipline at one link.
 //!
-//! A law is linearised by driving its own code with an oscillating queue ([`super::controller`]).
+//! A control law is linearised by running its own code with an oscillating queue ([`super::controller`]).
 
 use forebay_aqm::Spec;
 use forebay_theory::nyquist;
@@ -19,7 +20,8 @@ pub fn of(spec: &Spec, setting: &Setting) -> Result<Stability, NoAnswer> {
     }
 }
 
-/// The closed loop of `controller` and the flows of `setting`, at its equilibrium.
+/// Stability of the loop of `controller`, a discipline linearised at its equilibrium, with the link and the flows of
+/// `setting`.
 pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
     let Rest { q, rate, .. } = controller.rest;
     let plant = setting.at_rest(q, rate);
@@ -38,10 +40,11 @@ pub(super) fn closed(controller: &Controller, setting: &Setting) -> Stability {
     Stability::at(controller.rest, setting.capacity, plant.window(), rtt_s, &margins)
 }
 
-/// The factor on the quantity `what` at which the loop changes from stable to unstable or back. If there is such a
-/// factor above 1 and another below 1, the closer one. `None` if none is found from 1/16 to 16.
+/// The factor on the quantity `what` of `setting` at which the loop changes from stable to unstable or from unstable to
+/// stable. If there is such a factor above 1 and another below 1, the one closer to 1. `None` if none is found from
+/// 1/16 to 16.
 pub fn critical(spec: &Spec, setting: &Setting, what: Scaled) -> Option<f64> {
-    /// Number of bisections after a change was found.
+    /// Number of bisections that refine the factor after two factors with different stability were found.
     const HALVINGS: u32 = 6;
     let stable = |factor: f64| of(spec, &setting.scaled(what, factor)).ok().map(|s| s.stable);
     let here = stable(1.0)?;
@@ -71,7 +74,7 @@ mod tests {
     use crate::theory::testing::example;
 
     #[test]
-    fn loop_of_pi_design_example_is_stable() {
+    fn pi_design_example_is_stable_with_60_flows() {
         let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
         let found = of(&spec, &setting).unwrap();
         assert!(found.stable && (found.rtt_ms - 246.0).abs() < 1.5, "{found:?}");
@@ -80,7 +83,7 @@ mod tests {
             "{found:?}"
         );
         assert!((60.0..90.0).contains(&found.phase_margin_deg.unwrap()), "{found:?}");
-        // Far fewer flows: the gain grows with 1/N^2.
+        // Far fewer flows: the gain of the loop is proportional to 1/N^2.
         let (spec, few) = example(&["flows.ftp.count=4"], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
         assert!(!of(&spec, &few).unwrap().stable);
         let edge = critical(&spec, &setting, Scaled::Flows).unwrap();
@@ -88,10 +91,10 @@ mod tests {
     }
 
     #[test]
-    fn stability_reports_missing_model_or_equilibrium() {
+    fn discipline_without_model_or_equilibrium_has_no_stability() {
         let (spec, setting) = example(&[], "codel");
         assert_eq!(of(&spec, &setting), Err(NoAnswer::NoModel));
-        // Marks alone cannot slow down that many flows; drops can, because dropped packets do not enter.
+        // Marks alone cannot slow down 5000 flows; drops can, because dropped packets do not enter the queue.
         let (spec, crowd) = example(&["flows.ftp.count=5000"], "pi q_ref=200");
         assert_eq!(of(&spec, &crowd), Err(NoAnswer::NoRest));
         let (spec, crowd) = example(&["flows.ftp.count=5000"], "pi preset=ns2 q_ref=200");

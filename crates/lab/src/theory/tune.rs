@@ -1,9 +1,10 @@
-//! Finds parameters that meet aims, which are bounds on the queue or on margins, in the linear model of the loop with
-//! the discipline's own code.
+//! Finds parameters of a discipline that meet aims, which are bounds on the queue or on stability margins, in the
+//! linear model of the control loop of TCP flows and the discipline. A setting is the link and the flows of the loop.
 //!
-//! A compass search over the logarithms of the free parameters: each is increased and decreased in turn, and
-//! improvements are kept; without improvement the steps are halved. The search ends when every aim is met with some
-//! slack, when the steps are small, or after a maximum number of evaluations.
+//! The method is a compass search over the logarithms of the free parameters (those that the user did not set): each is
+//! increased and decreased in turn, and improvements are kept. If no parameter gives an improvement, the steps are
+//! halved. The search ends when every aim is met with some slack, when the steps are small, or when a maximum number of
+//! loops was computed.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::nearest::nearest;
@@ -19,7 +20,7 @@ use super::stability::{self, NoAnswer, Stability};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
-    /// Queue at equilibrium, in milliseconds of link time or in packets.
+    /// Queue at equilibrium, in packets or as the time in milliseconds that the link needs to send it.
     Queue(Unit),
     /// Delay margin in milliseconds.
     DelayMargin,
@@ -33,7 +34,7 @@ pub enum Figure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// Time to send it, in milliseconds.
+    /// Milliseconds that the link needs to send the queue.
     Ms,
     /// Packets.
     Pkts,
@@ -87,7 +88,8 @@ impl Aim {
         }
     }
 
-    /// The value of the aim's quantity in the model; `None` if unlimited.
+    /// The value of the bounded quantity in the model's result `found`, in the unit of the bound; `None` if it is
+    /// infinite or unknown.
     pub fn figure_of(&self, found: &Stability, setting: &Setting) -> Option<f64> {
         match self.figure {
             Figure::Queue(Unit::Ms) => Some(1e3 * found.q_rest_pkts / setting.capacity),
@@ -98,11 +100,12 @@ impl Aim {
         }
     }
 
-    /// The slack of the aim: how far the model is on the right side of the bound, negative if it is on the wrong side.
-    /// It is the logarithm of value over bound for a lower bound, and of bound over value for an upper bound.
+    /// The slack of the aim: how far the model's value is on the right side of the bound, negative if it is on the
+    /// wrong side. It is the logarithm of value over bound for a lower bound, and of bound over value for an upper
+    /// bound.
     fn slack(&self, found: &Stability, setting: &Setting) -> f64 {
         let Some(figure) = self.figure_of(found, setting) else {
-            // Several loops together have no phase margin, though they have a delay margin.
+            // A discipline with a loop for each service class has a delay margin, but no phase margin.
             let unknown = matches!(self.figure, Figure::PhaseMargin) && found.delay_margin_ms.is_some();
             return if unknown { -MOST } else { MOST };
         };
@@ -111,29 +114,29 @@ impl Aim {
     }
 }
 
-/// Largest absolute value of a slack; larger ones are reduced to it.
+/// Largest absolute value of a slack; larger values are reduced to it.
 const MOST: f64 = 5.0;
-/// Slack of all aims at which the search ends: a tenth of the bound.
+/// The search ends when every aim has this slack: the values are about a tenth better than the bounds.
 const SPARE: f64 = 0.1;
-/// Factors by which the first step and the smallest step of the search change a parameter; and the number of model
-/// evaluations after which the search ends.
+/// Factors by which the first and the smallest step of the search change a parameter; and the number of loops computed
+/// after which the search ends.
 const FIRST: f64 = 4.0;
 const LAST: f64 = 1.05;
 const MOST_LOOPS: usize = 600;
 
-/// A free parameter, which the search can change, in its own unit.
+/// A free parameter, which the search can change: its name and its value with the unit.
 #[derive(Clone, Debug, PartialEq)]
 struct Knob {
     name: &'static str,
     value: f64,
-    /// Initial value of the parameter, and how it was written.
+    /// Value of the parameter before the search, and its text.
     first: (f64, String),
     unit: String,
     whole: bool,
 }
 
 impl Knob {
-    /// The parameter of `spec`; `None` if it is not a number above 0.
+    /// The parameter `name` of the discipline `spec`; `None` if its value is not a number above 0.
     fn of(spec: &Spec, name: &'static str) -> Option<Self> {
         let text = spec.get(name)?;
         let digits = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
@@ -148,7 +151,7 @@ impl Knob {
         self.value != self.first.0
     }
 
-    /// The value as text: three digits if it was changed.
+    /// The parameter as `NAME=VALUE`. The value has three digits if the search changed it.
     fn text(&self) -> String {
         if !self.is_changed() {
             return format!("{}={}", self.name, self.first.1);
@@ -169,25 +172,25 @@ pub struct Tuned {
     pub spec: Spec,
     /// The discipline in the syntax of `--aqm`.
     pub text: String,
-    /// Result of the model in each setting.
+    /// Result of the model for each setting.
     pub model: Vec<Stability>,
     /// Whether every aim is met in every setting.
     pub met: bool,
-    /// Number of model evaluations.
+    /// Number of loops whose stability was computed.
     pub loops: usize,
 }
 
 /// Why there was no search for parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotTuned {
-    /// The model has no result for any parameters.
+    /// The model has no result with any of the parameters tried.
     Model(NoAnswer),
-    /// There is no unset numeric parameter above 0.
+    /// The user set every parameter that is a number above 0.
     NothingFree,
 }
 
 /// The free parameters: those of the discipline itself (not the ones common to all disciplines) that are numbers above
-/// 0 and that `words` (`NAME key=value ...`) does not set.
+/// 0 and that the user's text `words` (`NAME key=value ...`) does not set.
 fn free(spec: &Spec, words: &str) -> Vec<Knob> {
     let given = |name: &str| {
         let mut keys = words.split_whitespace().skip(1).filter_map(|word| word.split_once('=')).map(|(key, _)| key);
@@ -197,8 +200,8 @@ fn free(spec: &Spec, words: &str) -> Vec<Knob> {
     params.filter_map(|param| Knob::of(spec, param.name)).collect()
 }
 
-/// Searches parameters of `words`, a discipline in the syntax of `--aqm`, that meet every aim in every
-/// setting. Returns the best found, whether or not it meets them.
+/// Searches values for the free parameters of `words`, a discipline in the syntax of `--aqm`, that meet every aim in
+/// every setting. Returns the best values found, whether or not they meet the aims.
 pub fn tune(words: &str, spec: &Spec, settings: &[Setting], aims: &[Aim]) -> Result<Tuned, NotTuned> {
     let knobs = free(spec, words);
     if knobs.is_empty() {
@@ -238,15 +241,16 @@ struct Search<'a> {
     why: Option<NoAnswer>,
 }
 
-/// Evaluation of one set of parameters.
+/// Result for one set of parameter values.
 struct Look {
-    /// The smallest slack of all aims; far below 0 for an unstable loop, and lower still without equilibrium.
+    /// The smallest slack of all aims in all settings; far below 0 if a loop is unstable, and lower still if it has no
+    /// equilibrium.
     score: f64,
     answer: Option<(Spec, Vec<Stability>)>,
 }
 
 impl Search<'_> {
-    /// The discipline in the syntax of `--aqm`, with the changed values.
+    /// The discipline in the syntax of `--aqm`, with the values that the search changed.
     fn words(&self, knobs: &[Knob]) -> String {
         let changed = knobs.iter().filter(|knob| knob.is_changed());
         changed.fold(self.words.to_string(), |words, knob| format!("{words} {}", knob.text()))
@@ -255,7 +259,7 @@ impl Search<'_> {
     fn look(&mut self, knobs: &[Knob]) -> Look {
         const NO_REST: f64 = -30.0;
         const UNSTABLE: f64 = -10.0;
-        // The parameters are out of range.
+        // Parameter values are out of range.
         let Ok(spec) = Spec::parse(&self.words(knobs)) else { return Look { score: 2.0 * NO_REST, answer: None } };
         let (mut score, mut model) = (MOST, Vec::new());
         for setting in self.settings {
@@ -306,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn tuned_pi_meets_both_aims() {
+    fn tuned_pi_meets_delay_margin_and_queue_aims() {
         let found = tuned("pi preset=tuned", &[], &["delay-margin>=300ms", "queue<=10ms"]).unwrap();
         let model = &found.model[0];
         assert!(found.met && model.stable, "{found:?}");

@@ -1,10 +1,10 @@
-//! Reads a binary file sequentially and keeps the offset for errors.
+//! Reads a recording of traffic byte by byte and keeps the offset in the file for error messages.
 
 use std::io::{self, BufRead, Read as _};
 
 use super::{BadRecording, Read, Where};
 
-/// Byte order.
+/// Byte order of the integers in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     Little,
@@ -34,7 +34,7 @@ impl Order {
     }
 }
 
-/// A file being read.
+/// A file that is being read.
 pub(super) struct Bytes<R> {
     inner: R,
     offset: u64,
@@ -45,7 +45,7 @@ impl<R: BufRead> Bytes<R> {
         Self { inner, offset: 0 }
     }
 
-    /// Current position in the file, for errors.
+    /// Current position in the file, for error messages.
     pub(super) const fn here(&self) -> Where {
         Where::Byte(self.offset)
     }
@@ -56,7 +56,7 @@ impl<R: BufRead> Bytes<R> {
         self.inner.fill_buf().map(<[u8]>::is_empty).map_err(|error| unreadable(here, &error))
     }
 
-    /// The first four bytes, not consumed; zeros if the file is shorter.
+    /// The first four bytes of the file, without advancing the position; zeros if the file is shorter.
     pub(super) fn first4(&mut self) -> Read<[u8; 4]> {
         let here = self.here();
         let bytes = self.inner.fill_buf().map_err(|error| unreadable(here, &error))?;
@@ -65,7 +65,8 @@ impl<R: BufRead> Bytes<R> {
         Ok(out)
     }
 
-    /// Reads the next `N` bytes. `what` names what they belong to, for errors.
+    /// Reads the next `N` bytes. `what` names the structure that they belong to, such as `a header`, for error
+    /// messages.
     pub(super) fn take<const N: usize>(&mut self, what: &str) -> Read<[u8; N]> {
         let mut out = [0; N];
         let here = self.here();
@@ -79,7 +80,7 @@ impl<R: BufRead> Bytes<R> {
         Ok(out)
     }
 
-    /// Skips `n` bytes. `what` names what they belong to, for errors.
+    /// Skips `n` bytes. `what` names the structure that they belong to, such as `a block`, for error messages.
     pub(super) fn skip(&mut self, n: u64, what: &str) -> Read<()> {
         let here = self.here();
         let passed = io::copy(&mut self.inner.by_ref().take(n), &mut io::sink());
@@ -92,7 +93,7 @@ impl<R: BufRead> Bytes<R> {
         Ok(())
     }
 
-    /// The complete file as text, of at most `most` bytes.
+    /// Reads the complete file as text. A file of more than `most` bytes is an error.
     pub(super) fn text(&mut self, most: u64) -> Read<String> {
         let mut bytes = Vec::new();
         let read = self.inner.by_ref().take(most + 1).read_to_end(&mut bytes);

@@ -1,4 +1,5 @@
-//! CSV: `time_s,size_bytes` or `time_s,size_bytes,class`.
+//! Reads packets from CSV files with the columns `time_s,size_bytes` or `time_s,size_bytes,class`. The class is the
+//! service class of a packet, 0 to 255.
 
 use std::io::BufRead;
 
@@ -7,7 +8,7 @@ use super::{Raw, Read, Recorded, gather, packet_length, room, text};
 
 const ACCEPTS: &str = "time_s,size_bytes or time_s,size_bytes,class, such as 0.012,1500";
 
-/// Reads CSV. Skips a heading, empty lines and lines that begin with #. Times may not decrease.
+/// Reads the packets. Skips a heading, empty lines and lines that begin with #. Times that decrease are an error.
 pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     let text = text::of(bytes)?;
     let mut items: Vec<Raw> = Vec::new();

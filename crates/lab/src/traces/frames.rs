@@ -1,5 +1,5 @@
-//! Video frames, one per line, as in the archives of TU Berlin and Arizona State University: number, type,
-//! time in ms, length in bytes and optional further columns; or only time, type, length.
+//! Reads lists of video frames, one per line, as in the archives of TU Berlin and Arizona State University. The columns
+//! are number, type, time in ms, length in bytes and optional further ones; or only time, type and length.
 
 use std::io::BufRead;
 
@@ -8,8 +8,8 @@ use super::{LARGEST_FRAME, Raw, Read, Recorded, gather, room, text};
 
 const ACCEPTS: &str = "number, type, time in ms and length in bytes, or time, type and length, such as 1 I 0 5312";
 
-/// Reads frames. Times may decrease from line to line, because the lines may be in coding order: a P frame comes before
-/// the B frames that refer to it.
+/// Reads the frames. Times may decrease from line to line, because the lines may be in coding order: a P frame comes
+/// before the B frames that refer to it.
 pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     let text = text::of(bytes)?;
     let mut items: Vec<Raw> = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     gather(items, false, "frames")
 }
 
-/// Letter of a frame type; IDR is an I frame.
+/// Letter of a frame type: I, P or B. `IDR` is an I frame. `None` for an unknown type.
 pub(crate) fn letter(kind: &str) -> Option<u8> {
     match kind {
         "I" | "i" | "IDR" => Some(b'I'),

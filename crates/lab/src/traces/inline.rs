@@ -1,10 +1,11 @@
-//! Recordings of traffic as text inline in a scenario; stored scenarios always have them inline.
+//! Reads and writes recordings of traffic (packets or video frames) as text inline in a scenario file, in place of the
+//! name of a file. Scenarios in result directories always have them inline.
 
 use std::fmt::Write;
 
 use super::{Item, LARGEST_FRAME, Raw, Read, Recorded, Where, gather, packet_length, room, text};
 
-/// Inline text of a recording.
+/// The recording as inline text.
 pub(super) fn show(recorded: &Recorded) -> String {
     let mut out = String::new();
     for Item { at, size, tag } in &recorded.items {
@@ -19,7 +20,8 @@ pub(super) fn show(recorded: &Recorded) -> String {
     out
 }
 
-/// Reads items separated by commas. In errors, the number of the item takes the place of the line.
+/// Reads items (packets or frames) separated by commas. In errors, the number of the item takes the place of the line
+/// number.
 fn items(text: &str, read: impl Fn(&[&str], Where) -> Option<Read<Raw>>, accepts: &str) -> Read<Vec<Raw>> {
     let mut out: Vec<Raw> = Vec::new();
     for (i, item) in text.split(',').enumerate() {
@@ -39,7 +41,7 @@ fn nanos(words: &str) -> Option<i128> {
     words.parse::<u64>().ok().map(i128::from)
 }
 
-/// Packets: `0 1500, 20000000 1500` (nanoseconds, bytes), optionally with the class as third number.
+/// Reads packets: `0 1500, 20000000 1500` (nanoseconds, bytes), optionally with the service class as third number.
 pub(super) fn packets(text: &str) -> Read<Recorded> {
     let columns = text.split(',').next().map_or(0, |item| item.split_whitespace().count());
     let read = |words: &[&str], at| {
@@ -56,7 +58,7 @@ pub(super) fn packets(text: &str) -> Read<Recorded> {
     gather(items, columns == 3, "packets")
 }
 
-/// Frames: `0 I 5312, 40000000 P 1542` (nanoseconds, type, bytes).
+/// Reads video frames: `0 I 5312, 40000000 P 1542` (nanoseconds, type, bytes).
 pub(super) fn frames(text: &str) -> Read<Recorded> {
     let read = |words: &[&str], _| {
         let [time, kind, size] = words else { return None };

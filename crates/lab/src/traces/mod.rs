@@ -1,8 +1,10 @@
-//! Recordings of traffic: packets from CSV, pcap and pcapng files, video frames from lists of TU Berlin and
-//! ASU.
+//! Recordings of traffic, which a simulated source replays: packets from CSV, pcap and pcapng files, video frames from
+//! lists in the formats of TU Berlin and Arizona State University. An item is a packet or a frame.
 //!
-//! Only times and lengths are read. A reader accepts any bytes: it understands all of them or returns an error
-//! with the place.
+//! Only times and lengths are read, and types of frames or service classes of packets. For any bytes a reader returns a
+//! recording, or an error with the place in the file.
+//!
+//! A scenario file can have a recording as text (inline) in place of the name of a file.
 
 mod bytes;
 mod csv;
@@ -26,9 +28,10 @@ pub(crate) use times::Field;
 
 use crate::input::Found;
 
-/// Most items of a recording: it is kept in memory and written inline with the results.
+/// Largest number of items in a recording, because a recording is kept in memory and written inline into the scenario
+/// that is stored with the results.
 pub(crate) const MOST_ITEMS: usize = 500_000;
-/// Longest recording.
+/// Longest time between the first and the last item of a recording.
 pub(crate) const LONGEST: Span = Span::from_millis(1_000_000_000);
 /// Largest packet in bytes.
 pub(crate) const LONGEST_PACKET: u32 = 65_535;
@@ -42,16 +45,16 @@ pub struct Item {
     pub at: Span,
     /// Length in bytes.
     pub size: u32,
-    /// Class of a packet, or letter of a frame type.
+    /// Service class of a packet, or letter of a frame's type (I, P or B).
     pub tag: u8,
 }
 
-/// A recording: items in order of time, at least one.
+/// A recording: one or more items in order of time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded {
     /// Packets or frames.
     pub items: Vec<Item>,
-    /// Whether packets have classes.
+    /// Whether the items are packets with service classes.
     pub has_classes: bool,
 }
 
@@ -62,7 +65,7 @@ pub(crate) enum Where {
     Line(usize),
     /// Byte offset, from 0.
     Byte(u64),
-    /// The complete file.
+    /// The file as a whole.
     File,
     /// The file could not be opened.
     Nowhere,
@@ -85,24 +88,24 @@ impl BadRecording {
 }
 
 impl Recorded {
-    /// Inline text for a scenario. Of a frame: nanoseconds, type, bytes. Of a packet: nanoseconds, bytes and, if
-    /// packets have classes, its class.
+    /// The recording as inline text for a scenario. A frame is written as nanoseconds, type, bytes; a packet as
+    /// nanoseconds, bytes and, if the packets have service classes, its class.
     pub(crate) fn inline(&self) -> String {
         inline::show(self)
     }
 
-    /// Classes of its packets, ascending; empty without classes.
+    /// Service classes of the packets, ascending; empty if the packets have none.
     pub(crate) fn classes(&self) -> BTreeSet<u8> {
         self.items.iter().filter(|_| self.has_classes).map(|item| item.tag).collect()
     }
 
-    /// Largest item in bytes.
+    /// Length of the largest item in bytes.
     pub(crate) fn largest(&self) -> u32 {
         self.items.iter().map(|item| item.size).max().unwrap_or(0)
     }
 
-    /// The recording for the simulator: all items, or those of one class. All classes repeat with the same
-    /// period.
+    /// The recording in the form of the simulator: all items, or the packets of one service class. The simulator
+    /// repeats a recording; the packets of each class repeat with the period of the complete recording.
     pub(crate) fn recording(&self, class: Option<u8>) -> Option<Recording> {
         let of = |class: Option<u8>| {
             let items = self.items.iter().filter(|item| class.is_none_or(|class| class == item.tag));
@@ -128,7 +131,7 @@ pub(crate) fn inline_frames(text: &str) -> Read<Recorded> {
 
 pub(crate) type Read<T> = Result<T, BadRecording>;
 
-/// An item with absolute time: nanoseconds, size, tag.
+/// An item as read: time in nanoseconds as the file has it, length in bytes, and [`Item::tag`].
 type Raw = (i128, u32, u8);
 
 /// Reads packets from a file. Its first bytes tell the format: pcap, pcapng, else CSV.
@@ -141,12 +144,12 @@ pub(crate) fn frames(file: &Path) -> Read<Recorded> {
     frames::read(&mut open(file)?)
 }
 
-/// Reads times from the first column of a CSV file, each with its line.
+/// Reads times, such as round-trip times, from the first column of a CSV file, each with its line number.
 pub(crate) fn times(file: &Path, field: Field<'_>) -> Read<Vec<(Where, Span)>> {
     times::read(&mut open(file)?, field)
 }
 
-/// Reads packets of any format.
+/// Reads packets from a file in any of these formats.
 fn packets_in<R: std::io::BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     let start = bytes.first4()?;
     if start == pcapng::SECTION {
@@ -158,7 +161,8 @@ fn packets_in<R: std::io::BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     }
 }
 
-/// Reads the same bytes in every format; returns for each format the recording or the text of the error.
+/// Reads the same bytes with four readers: packets from a file, frames from a file, inline packets, inline frames.
+/// Returns the recording or the text of the error of each.
 pub fn read_all(bytes: &[u8]) -> [Result<Recorded, String>; 4] {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let readers = [
@@ -184,7 +188,8 @@ fn open(file: &Path) -> Read<Bytes<BufReader<File>>> {
     Ok(Bytes::new(BufReader::new(File::open(file).map_err(bad)?)))
 }
 
-/// Sorts items by time (stable) and sets the first to 0.
+/// Sorts items by time, with items of equal time in the order of the file, and makes the times relative to the first
+/// item. `what` names the items in errors.
 fn gather(mut raw: Vec<Raw>, has_classes: bool, what: &str) -> Read<Recorded> {
     raw.sort_by_key(|item| item.0);
     let Some(&(first, ..)) = raw.first() else {
@@ -199,7 +204,7 @@ fn gather(mut raw: Vec<Raw>, has_classes: bool, what: &str) -> Read<Recorded> {
     Ok(Recorded { items: items.ok_or_else(found)?, has_classes })
 }
 
-/// Refuses another item if `items` already has [`MOST_ITEMS`].
+/// Returns an error if `items` already has [`MOST_ITEMS`], so that one more would be too many.
 fn room<T>(items: &[T], at: Where) -> Read<()> {
     if items.len() < MOST_ITEMS {
         return Ok(());

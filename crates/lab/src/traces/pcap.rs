@@ -8,7 +8,8 @@ use super::{BadRecording, Raw, Read, Recorded, gather, packet_length, room};
 const MICROS: u32 = 0xa1b2_c3d4;
 const NANOS: u32 = 0xa1b2_3c4d;
 
-/// Byte order and nanoseconds per fraction unit, from the magic number.
+/// Byte order of the file, and the unit of the fraction of a second in its time stamps, in nanoseconds; from the magic
+/// number. `None` if it is not that of a pcap file.
 fn units(magic: [u8; 4]) -> Option<(Order, u32)> {
     [Order::Little, Order::Big].into_iter().find_map(|order| match order.u32(magic) {
         MICROS => Some((order, 1000)),
@@ -22,7 +23,8 @@ pub(super) fn is_magic(start: [u8; 4]) -> bool {
     units(start).is_some()
 }
 
-/// Reads times and original lengths. Records may be out of order: several processors write them.
+/// Reads times and original lengths of the packets. Times may decrease from packet to packet, because several
+/// processors write them.
 pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     const HEADER: &str = "a header of 24 bytes";
     const RECORD: &str = "a packet's header of 16 bytes";

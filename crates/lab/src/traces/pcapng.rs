@@ -5,7 +5,7 @@ use std::io::BufRead;
 use super::bytes::{Bytes, Order};
 use super::{BadRecording, Raw, Read, Recorded, Where, gather, packet_length, room};
 
-/// First bytes of a section, equal in both byte orders.
+/// First bytes of a section header, which are the same in both byte orders.
 pub(super) const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
@@ -26,12 +26,12 @@ struct Clock {
 impl Clock {
     const DEFAULT: Self = Self { resolution: 6, offset: 0 };
 
-    /// A time stamp in nanoseconds.
+    /// The time stamp `stamp` of a packet in nanoseconds.
     fn nanos(self, stamp: u64) -> i128 {
         let scaled = u128::from(stamp) * 1_000_000_000;
         let power = self.resolution & 0x7f;
         let nanos = if self.resolution & 0x80 == 0 {
-            // With more than 10^38 units per second every stamp is 0.
+            // With more than 10^38 units per second every time stamp is 0 ns.
             10u128.checked_pow(u32::from(power)).map_or(0, |units| scaled / units)
         } else {
             scaled >> power
@@ -40,15 +40,15 @@ impl Clock {
     }
 }
 
-/// A block whose body is being read.
+/// A block of the file whose body is being read.
 struct Block {
     start: Where,
-    /// Unread bytes of the body.
+    /// Number of bytes of the body that are not yet read.
     left: u64,
 }
 
 impl Block {
-    /// The next `N` bytes of the body.
+    /// Reads the next `N` bytes of the body.
     fn take<const N: usize, R: BufRead>(&mut self, bytes: &mut Bytes<R>) -> Read<[u8; N]> {
         self.left = self
             .left
@@ -57,7 +57,7 @@ impl Block {
         bytes.take("a block")
     }
 
-    /// Skips `n` bytes of the body.
+    /// Skips `n` bytes of the body, or all that are left if these are fewer.
     fn skip<R: BufRead>(&mut self, bytes: &mut Bytes<R>, n: u64) -> Read<()> {
         let n = n.min(self.left);
         self.left -= n;
@@ -65,7 +65,7 @@ impl Block {
     }
 }
 
-/// Reads times and original lengths.
+/// Reads times and original lengths of the packets.
 pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
     let (mut order, mut clocks, mut items) = (Order::Little, Vec::new(), Vec::new());
     while !bytes.at_end()? {
@@ -113,7 +113,8 @@ fn byte_order<R: BufRead>(bytes: &mut Bytes<R>) -> Read<Order> {
     order.ok_or_else(|| BadRecording::new(at, format!("{magic:02x?}"), "a byte order, 1a2b3c4d or 4d3c2b1a"))
 }
 
-/// Reads link type, reserved field, snapshot length, and the two options about the clock.
+/// Reads an interface description block: skips link type, reserved field and snapshot length, and returns the clock by
+/// the options if_tsresol and if_tsoffset.
 fn interface<R: BufRead>(block: &mut Block, bytes: &mut Bytes<R>, order: Order) -> Read<Clock> {
     let mut clock = Clock::DEFAULT;
     block.take::<8, R>(bytes)?;

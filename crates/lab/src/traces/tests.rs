@@ -48,8 +48,8 @@ impl Writer {
     }
 }
 
-/// Three packets of 60, 1514 and 9000 bytes, truncated to 96 bytes, at 0, 1 and 2.000002 s; the second and
-/// third are out of order.
+/// A pcap file with three packets of 60, 1514 and 9000 bytes, of which at most 96 bytes are stored, at 0, 1 and
+/// 2.000002 s. The file has the third packet before the second.
 fn pcap(big: bool, nanos: bool) -> Vec<u8> {
     let mut out = Writer::new(big);
     out.u32(if nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 }).u16(2).u16(4).u32(0).u32(0).u32(96).u32(1);
@@ -93,9 +93,9 @@ fn enhanced(out: &mut Writer, interface: u32, stamp: u64, length: u32) {
     });
 }
 
-/// The packets of [`pcap`] in a pcapng file, each from an interface with another clock unit: microseconds, nanoseconds,
-/// 1/1024 s. The third packet is in a second section with the opposite byte order. One block has a type that the reader
-/// ignores.
+/// The packets of [`pcap`] in a pcapng file. Each is from an interface with a different unit of time: microseconds,
+/// nanoseconds, 1/1024 s. The third packet is in a second section with the opposite byte order. One block has a type
+/// that the reader ignores.
 fn pcapng(big: bool) -> Vec<u8> {
     let mut out = Writer::new(big);
     section(&mut out);
@@ -122,7 +122,7 @@ const CSV: &str = "time_s,size_bytes\n# a remark\n1700000000.000005,60\n\n170000
 const FRAMES: &str = "# No. type time length\n1 I 0 5312\n2\tP\t120\t1542 37.1\n3 B 40 134 36.9\n4 B 80 0 35\n";
 
 #[test]
-fn pcap_byte_orders_and_units_are_equivalent() {
+fn pcap_byte_orders_and_time_units_are_read() {
     for (big, nanos) in [(false, false), (false, true), (true, false), (true, true)] {
         let recorded = packets_of(&pcap(big, nanos)).unwrap();
         assert_eq!(shown(&recorded), [(0, 60), (1_000_000_000, 1514), (2_000_002_000, 9000)], "{big} {nanos}");
@@ -226,8 +226,9 @@ fn samples() -> Vec<Vec<u8>> {
     captures.into_iter().chain([pcapng(false), pcapng(true)]).chain(texts).collect()
 }
 
-/// The readers of packets and of frames either refuse the bytes or return sorted times that start at 0 and respect the
-/// limits. The reader of times refuses them, or returns at least one time in the order of the lines.
+/// Checks that the readers of packets and of frames either refuse the bytes or return sorted times that start at 0, and
+/// lengths within the limits. The reader of CSV files with one column of times must refuse the bytes, or return at
+/// least one time, in the order of the lines.
 fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
     for recorded in [packets_of(bytes), super::frames::read(&mut Bytes::new(bytes))].into_iter().flatten() {
         prop_assert!(recorded.items[0].at == Span::ZERO && recorded.items.len() <= MOST_ITEMS);
@@ -242,7 +243,7 @@ fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn truncated_recordings_are_refused_or_valid_prefixes() {
+fn truncated_recordings_give_first_items_or_error() {
     for bytes in samples() {
         for end in 0..bytes.len() {
             check(&bytes[..end]).unwrap();

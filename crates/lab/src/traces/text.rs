@@ -1,4 +1,4 @@
-//! Reads text files with columns: lines, numbers, errors.
+//! Reads lines and numbers of text files that are recordings of traffic, and makes errors with the line.
 
 use std::io::BufRead;
 
@@ -18,19 +18,19 @@ pub(super) fn of<R: BufRead>(bytes: &mut Bytes<R>) -> Read<String> {
     Ok(text)
 }
 
-/// The lines with their numbers. Empty lines and comment lines (`#`) are left out.
+/// The lines with their line numbers. Empty lines and comment lines (`#`) are left out.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (Where, &str)> {
     let numbered = text.lines().enumerate().map(|(i, line)| (Where::Line(i + 1), line.trim()));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// An error at `at`: the text `found` is not what the reader accepts.
+/// An error at the place `at`: the reader found the text `found` and accepts `accepts`.
 pub(super) fn bad(at: Where, found: &str, accepts: impl Into<String>) -> BadRecording {
     BadRecording { at, found: Found::text(found), accepts: accepts.into() }
 }
 
-/// Parses a number of at least 0 and returns it times 10^`places`, rounded down. Decimal notation is converted exactly,
-/// scientific notation through f64.
+/// Parses a number and returns it times 10^`places`, rounded down; `None` if it is not a number of at least 0. Decimal
+/// notation is converted exactly, scientific notation through f64.
 pub(super) fn decimal(words: &str, places: usize) -> Option<i128> {
     let (whole, part) = words.split_once('.').unwrap_or((words, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());

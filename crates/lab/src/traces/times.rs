@@ -1,4 +1,4 @@
-//! CSV with a time in the first column.
+//! Reads times, such as round-trip times, from the first column of a CSV file.
 
 use std::io::BufRead;
 
@@ -7,11 +7,11 @@ use forebay_aqm::base::time::Span;
 use super::bytes::Bytes;
 use super::{BadRecording, Read, Where, room, text};
 
-/// Parses the first field of a line as a time; an error says what is accepted.
+/// A function that parses the first field of a line as a time; its error says what is accepted.
 pub(crate) type Field<'a> = &'a dyn Fn(&str) -> Result<Span, String>;
 
-/// Reads the times with their lines. Skips a heading (a first line that does not begin with a number), empty lines and
-/// lines that begin with #.
+/// Reads the times with their line numbers. Skips a heading (a first line that does not begin with a number), empty
+/// lines and lines that begin with #.
 pub(super) fn read<R: BufRead>(bytes: &mut Bytes<R>, field: Field<'_>) -> Read<Vec<(Where, Span)>> {
     let text = text::of(bytes)?;
     let mut out = Vec::new();

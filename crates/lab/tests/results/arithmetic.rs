@@ -1,4 +1,5 @@
-//! The papers' arithmetic: every file is sound, and the known contradictions are found.
+//! Relations between the numbers that a paper prints, such as Little's law: the numbers agree with a relation or
+//! contradict it. The known contradictions are found.
 
 use forebay_lab::arithmetic::{self, Agreement, Kind, Relation};
 use forebay_lab::claim_file;
@@ -22,7 +23,7 @@ fn is(paper: &str, id: &str, this: f64, other: f64, agreement: Agreement) {
 }
 
 #[test]
-fn every_paper_has_sound_relations() {
+fn every_relation_concerns_claims_that_exist() {
     for (paper, prefix) in
         [("msc", "MSC-A"), ("aaqm", "AAQM-A"), ("raqm", "RAQM-A"), ("red-tail", "TAIL-A"), ("msvb", "MSVB-A")]
     {
@@ -56,36 +57,44 @@ fn contradictions_equal_the_fixed_list() {
     }
 }
 
+/// RED+Tail's queue 2 holds FTP's rate times FTP's delay. With fixed and with dynamic thresholds this is less than the
+/// length that the paper prints; both queues together would have it.
 #[test]
-fn littles_law_contradicts_the_length_of_queue_2() {
+fn littles_law_contradicts_printed_length_of_queue_2() {
     is("red-tail", "TAIL-A1", 38.5, 60.0, Agreement::Contradicts);
     is("red-tail", "TAIL-A2", 66.6, 80.0, Agreement::Contradicts);
     is("red-tail", "TAIL-A3", 57.2, 60.0, Agreement::Agrees);
     is("red-tail", "TAIL-A4", 81.8, 80.0, Agreement::Agrees);
 }
 
+/// RED+Tail's Table I prints transfer times by loss ratio. At the loss of web packets under RED+Tail they are far
+/// longer than without loss, though the paper calls them almost the same.
 #[test]
-fn table_i_contradicts_times_without_loss() {
+fn red_tails_table_i_contradicts_times_without_loss() {
     is("red-tail", "TAIL-A27", 1.34, 0.88, Agreement::Contradicts);
     is("red-tail", "TAIL-A28", 2.21, 1.18, Agreement::Contradicts);
     is("red-tail", "TAIL-A29", 2.73, 1.34, Agreement::Contradicts);
 }
 
+/// MSVB's Table 1 compares RIO and SIO under one load. On a full link its two halves imply different rates of arriving
+/// OUT packets.
 #[test]
-fn halves_of_msvb_table_1_contradict() {
+fn msvb_table_1_contradicts_itself_about_out_traffic() {
     is("msvb", "MSVB-A7", 23.6, 14.6, Agreement::Contradicts);
     is("msvb", "MSVB-A8", 20.6, 13.1, Agreement::Contradicts);
 }
 
+/// The paper calls the longest delays of VQ and ARED very much larger than AAQM's. But AAQM's queue has 95 % of the
+/// buffer, and no queue is longer than the buffer.
 #[test]
-fn aaqm_delays_contradict_its_queue() {
+fn aaqms_delay_advantage_contradicts_its_queue_length() {
     is("aaqm", "AAQM-A10", 1.053, 2.0, Agreement::Contradicts);
     let words = |relation: &Relation| relation.numbers.iter().any(|number| number.kind == Kind::Words);
     assert!(words(&relation("aaqm", "AAQM-A10")), "the bound is our reading of words");
 }
 
 #[test]
-fn deliberate_wrong_number_is_caught() {
+fn deliberately_wrong_number_gives_a_contradiction() {
     for (paper, name, from, to, id) in [
         ("red-tail", "tail_web_delay", "0.114", "0.411", "TAIL-A3"),
         ("red-tail", "p_lost", "0.9267", "0.9276", "TAIL-A35"),
@@ -105,7 +114,7 @@ fn deliberate_wrong_number_is_caught() {
 }
 
 #[test]
-fn contradicted_claims_have_a_contradicting_relation() {
+fn claims_marked_contradicted_have_a_contradicting_relation() {
     for paper in PAPERS {
         let relations = relations(paper.name);
         let claims = claim_file::parse(paper.claims).unwrap().claims;

@@ -122,6 +122,7 @@ fn why_empty_or_with_not_run_is_refused() {
     }
 }
 
+/// A check with `less_than` compares with another discipline's result; `times` is a factor on that result.
 #[test]
 fn claim_key_times_requires_key_less_than() {
     let text = papers::find("msc").unwrap().claims;
@@ -134,8 +135,8 @@ fn claim_key_times_requires_key_less_than() {
     }
 }
 
-/// Every check of a claim is evaluated without runs: the disciplines and axis values that it names must exist, so that
-/// it fails only because there are no runs.
+/// Every check of a claim is evaluated without runs: the disciplines and the values of varied keys that it names must
+/// exist, so that it fails only because there are no runs.
 #[test]
 fn every_check_names_existing_disciplines_and_keys() {
     for paper in PAPERS {
@@ -167,6 +168,7 @@ fn every_check_names_existing_disciplines_and_keys() {
     }
 }
 
+/// `sentence` is the paper's sentence; `by` says whether the paper prints what a check requires or we chose it.
 #[test]
 fn every_claim_has_sentence_and_every_check_author() {
     for paper in PAPERS {

@@ -1,4 +1,5 @@
-//! Series of classes: recorded on request, equal in sum to the run's counters, and drawn in the report.
+//! Time series (columns) of service classes: recorded on request, equal in sum to the run's counters, and drawn in the
+//! report.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +60,7 @@ fn last_values_of_class_columns_equal_the_totals() {
 }
 
 #[test]
-fn unrequested_classes_are_not_recorded() {
+fn class_series_not_requested_are_not_recorded() {
     let without = runs(&plan(""));
     assert!(without.iter().all(|run| run.series.probes.iter().all(|(name, _)| !name.starts_with("class."))));
     let prints = |runs: &[RunRecord]| runs.iter().map(|run| run.summary.fingerprint.clone()).collect::<Vec<_>>();

@@ -229,7 +229,7 @@ fn figures_have_lines_axis_ranges_and_error_bars() {
 }
 
 #[test]
-fn model_curves_are_drawn_alone_and_with_runs() {
+fn model_curves_are_drawn_alone_or_with_simulations() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("models"));
     let alone = figure(&page, "Fig. 8");
     assert_eq!(alone["caption"], "Computed by the model, without simulation.");
@@ -241,8 +241,9 @@ fn model_curves_are_drawn_alone_and_with_runs() {
     assert!(!both["caption"].as_str().unwrap().contains("Not drawn"));
 }
 
+/// The standard figures of the disciplines' internal variables and of the queue distribution stay.
 #[test]
-fn plots_of_a_paper_replace_the_default_plots() {
+fn figures_of_a_paper_replace_standard_figures() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("place"));
     let ids = page["sections"][0]["figures"].as_array().unwrap();
     let own = ["Fig. 1", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7", "Fig. 9"];
@@ -257,7 +258,7 @@ fn plots_of_a_paper_replace_the_default_plots() {
 }
 
 #[test]
-fn table_cells_have_computed_and_printed_numbers() {
+fn table_cells_have_computed_and_published_numbers() {
     let dir = folder("tables");
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &dir);
     let table = page["tables"].as_array().unwrap().iter().find(|t| t["id"] == "Table 1").unwrap();
@@ -276,7 +277,7 @@ fn table_cells_have_computed_and_printed_numbers() {
 }
 
 #[test]
-fn tables_of_parameters_are_not_judged() {
+fn tables_of_parameters_get_no_verdict() {
     let page = reproduce(paper("one", &format!("{HEAD}{EXHIBITS}")), Level::Quick, &folder("given"));
     let table = page["tables"].as_array().unwrap().iter().find(|t| t["id"] == "Table 2").unwrap();
     assert!(table["caption"].as_str().unwrap().contains("not measurements"));
@@ -285,7 +286,7 @@ fn tables_of_parameters_are_not_judged() {
 }
 
 #[test]
-fn experiment_paper_or_default_gives_number_of_seeds() {
+fn seed_count_comes_from_experiment_paper_or_default() {
     let runs = |text: &str, level| Reproduction::new(paper("one", text), level, |_| true).unwrap().runs();
     let groups = 4;
     assert_eq!(runs(HEAD, Level::Quick), 2 * groups);
@@ -296,8 +297,9 @@ fn experiment_paper_or_default_gives_number_of_seeds() {
     assert!(claim_file::parse(&HEAD.replace("quick = 2", "quick = 0")).unwrap_err().contains("seeds"));
 }
 
+/// An experiment (section) without claims is run only if a figure or table of it lists claims that it illustrates.
 #[test]
-fn experiment_runs_if_table_shown_for_claims_needs_it() {
+fn table_that_lists_claims_makes_its_experiment_run() {
     let other = "[[section]]\nid = \"other\"\ntitle = \"t\"\ntext = \"t\"\nscenario = \"t\"\nsubject = \"droptail\"\n";
     let table = |claims: &str| {
         let column = "{ label = \"l\", quantity = \"queue_pkts.mean\", digits = 1 }";
@@ -355,9 +357,9 @@ fn invalid_figures_and_tables_are_refused() {
     }
 }
 
-/// The discipline and the axis values of every curve and table row exist in the scenario of its section.
+/// The discipline and the values of varied keys of every curve and table row exist in the scenario of its experiment.
 #[test]
-fn figures_and_tables_use_existing_disciplines_and_cases() {
+fn figures_and_tables_use_existing_disciplines_and_values() {
     for paper in PAPERS {
         let file = claim_file::parse(paper.claims).unwrap();
         let lines = file.figures.iter().flat_map(|f| {
@@ -435,7 +437,7 @@ fn msvb_table_2_agrees_with_its_scenario() {
     has(format!("phi={}", words(&given[2])));
 }
 
-/// Only a claim that does not hold has a reason: on the index, in the report and in `claims.json`.
+/// Only a claim that does not hold has a reason: on the index page of several papers, in the report, in `claims.json`.
 #[test]
 fn claims_that_do_not_hold_say_why() {
     let dir = folder("why");

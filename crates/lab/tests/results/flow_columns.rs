@@ -1,4 +1,5 @@
-//! Series of flows: recorded on request, consistent with the run's counters, without effect on the run.
+//! Time series of flows and of classes of traffic: recorded on request, consistent with the run's counters, without
+//! effect on the run.
 
 use forebay_lab::load;
 use forebay_lab::plan::Plan;
@@ -95,7 +96,7 @@ fn window_series_have_the_windows_of_the_scenario() {
 }
 
 #[test]
-fn class_series_agree_with_the_link() {
+fn traffic_class_series_agree_with_link_results() {
     let run = run("");
     let of = |name: &str| quantity::of(&run, name).unwrap();
     let mean = |name: &str| {
@@ -128,7 +129,7 @@ fn recording_flow_series_does_not_change_the_run() {
 }
 
 #[test]
-fn unknown_flow_series_names_are_refused_with_the_nearest() {
+fn unknown_flow_series_are_refused_with_nearest_name() {
     let refused = |name: &str| {
         let text = format!("{SCENARIO}[report]\nseries = [\"{name}\"]\n");
         load::parse("s.toml", &text, &Overrides::default()).unwrap_err().to_string()

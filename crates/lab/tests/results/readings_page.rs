@@ -16,14 +16,14 @@ A paper does not print every setting of its experiments. A *reading* is a choice
 [claims.md](claims.md#readings) describes the method. `cargo xtask bless` generates this page from
 `papers/*/found.json`.
 
-All results here were found after the first run. The verdicts of `forebay reproduce` are those under the first reading,
-which was fixed before the first run; [grades](claims.md#grades) use the results of this page.
+All results on this page were found after the first run of the claims. The verdicts of `forebay reproduce` are those
+under the first reading, which was fixed before the first run; [grades](claims.md#grades) use the results of this page.
 
-Columns of the tables of claims:
+Columns of the tables of claims; a claim holds if all its checks hold:
 
 - *first*: whether every check of the claim holds under the first reading.
-- *share*: percentage of the readings of the Latin hypercube sample under which every check holds, with a 95 %
-  confidence interval (Wilson).
+- *share*: percentage of the readings of the sample (a Latin hypercube, tried first) under which every check holds, with
+  a 95 % confidence interval (Wilson).
 - *tried*: number of readings under which every check holds, among all readings that were tried; in parentheses the
   number under which every check that the paper prints holds.
 - *best*: the largest number of checks that hold under one reading, and the number of all checks.
@@ -102,8 +102,8 @@ fn results(paper: &Paper) -> String {
     );
     text += "| claim | first | share, % | tried | best | holds if |\n|---|---|---|---|---|---|\n";
     text.extend(found.claims.iter().map(row));
-    text +=
-        "\nThe best readings, as changes of the first one, and readings for claims that hold under none of these:\n\n";
+    text += "\nThe best readings, each as its differences from the first reading, and readings for claims that hold \
+             under none of the best:\n\n";
     text.extend(found.best.iter().enumerate().map(|(at, best)| reading(at + 1, best)));
     let matter = found.sensitivity.iter().filter(|it| it.index >= 0.01);
     let matter: Vec<String> = matter.map(|it| format!("{} {}", it.dimension, significant(it.index, 2))).collect();

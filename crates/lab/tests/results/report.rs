@@ -1,4 +1,5 @@
-//! The report assigns results to the right links.
+//! The report in HTML: it shows results under the right links, escapes texts from files, and says which packets were
+//! real.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -105,7 +106,7 @@ fn report_has_sections_for_each_link_under_study() {
 }
 
 #[test]
-fn dumbbell_report_does_not_name_the_link() {
+fn dumbbell_report_does_not_name_the_bottleneck() {
     let page = page("bell", BELL);
     assert_eq!(titles(&page, "sections"), ["Results", "Delay and throughput", "The queue"]);
     assert_eq!(page["facts"][0][0], "Seeds of each run");
@@ -133,7 +134,7 @@ fn hostile(name: &str) -> PathBuf {
 }
 
 #[test]
-fn strings_of_files_are_escaped_in_the_page() {
+fn texts_from_files_are_escaped_in_the_report() {
     let html = fs::read_to_string(build(&hostile("hostile"))).unwrap();
     let count = |what: &str| html.to_lowercase().matches(what).count();
     assert_eq!((count("<script"), count("</script"), count("<title"), count("</title")), (2, 2, 1, 1));
@@ -154,7 +155,7 @@ fn strings_of_files_are_escaped_in_the_page() {
 }
 
 #[test]
-fn page_runs_only_its_script_and_escapes_texts() {
+fn report_allows_only_its_own_script_to_run() {
     let html = fs::read_to_string(build(&hostile("policy"))).unwrap();
     let (style, script) = (between(&html, "<style>", "</style>"), html.rsplit_once("<script>").unwrap().1);
     let script = script.split_once("</script>").unwrap().0;

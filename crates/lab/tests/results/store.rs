@@ -1,4 +1,5 @@
-//! Run directories and reproductions on disk: ownership, valid runs, kept files.
+//! Directories of results of runs, and of reproductions of papers: who may write them, which runs count, which files
+//! are kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,7 +92,7 @@ fn order_of_runs_does_not_depend_on_threads() {
 }
 
 #[test]
-fn runs_of_another_revision_are_not_reused() {
+fn runs_of_another_program_version_are_not_reused() {
     let dir = place("build");
     let (old, new) = (plan(2).with_revision("old"), plan(2).with_revision("new"));
     run(&old, &dir);
@@ -101,7 +102,7 @@ fn runs_of_another_revision_are_not_reused() {
 }
 
 #[test]
-fn directory_of_an_interrupted_start_is_accepted() {
+fn directory_left_by_interrupted_start_is_reused() {
     let dir = place("leftovers");
     fs::create_dir_all(dir.join("runs")).unwrap();
     fs::write(dir.join("scenario.toml"), plan(1).cases[0].scenario.to_toml()).unwrap();
@@ -111,7 +112,7 @@ fn directory_of_an_interrupted_start_is_accepted() {
 }
 
 #[test]
-fn foreign_file_in_the_directory_is_kept() {
+fn directory_with_unknown_file_is_refused_unchanged() {
     let dir = place("own-file");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("scenario.toml"), text()).unwrap();
@@ -121,7 +122,7 @@ fn foreign_file_in_the_directory_is_kept() {
 }
 
 #[test]
-fn two_cases_with_one_label_are_found() {
+fn runs_that_share_a_label_are_found() {
     assert!(plan(1).repeated().is_none());
     assert!(plan_of(&["vary.flows.ftp.count=[4, 5]"], 1).repeated().is_none());
     let cases = plan_of(&["vary.flows.ftp.count=[5]"], 1).cases;
@@ -130,7 +131,7 @@ fn two_cases_with_one_label_are_found() {
 }
 
 #[test]
-fn interrupted_comparison_pairs_common_seeds() {
+fn comparison_uses_only_seeds_that_disciplines_share() {
     let plan = plan(3);
     let all: Vec<RunRecord> = plan.jobs().into_iter().map(|job| plan.run(job, &mut ()).unwrap().unwrap()).collect();
     let kept = |r: &&RunRecord| r.summary.seed != if r.summary.label == "droptail" { 1 } else { 3 };
@@ -146,7 +147,7 @@ fn interrupted_comparison_pairs_common_seeds() {
 }
 
 #[test]
-fn run_without_classes_has_one_table_row() {
+fn run_without_service_classes_has_one_summary_row() {
     let plan = plan(1);
     let mut record = plan.run(plan.jobs()[0], &mut ()).unwrap().unwrap();
     record.summary.classes.clear();
@@ -161,7 +162,7 @@ fn run_without_classes_has_one_table_row() {
 }
 
 #[test]
-fn tables_of_many_runs_are_complete_and_ordered() {
+fn large_parquet_tables_are_complete_and_ordered() {
     let dir = place("many");
     let records = run(&plan_of(&["duration=1s"], 70), &dir);
     assert_eq!(records.len(), 140, "more than the tables are written from at a time");
@@ -230,7 +231,7 @@ fn rerun_with_other_claims_keeps_earlier_results() {
 }
 
 #[test]
-fn reproduction_refuses_a_foreign_directory() {
+fn reproduction_refuses_directory_with_other_files() {
     let dir = place("foreign");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("notes.txt"), "mine").unwrap();

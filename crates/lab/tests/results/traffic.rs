@@ -8,7 +8,7 @@ use forebay_lab::{compare, table};
 
 /// The scenario `examples/home.toml` has three groups of flows: download, web and call. Only web has completion times.
 #[test]
-fn classes_and_completions_reach_parquet_and_summary() {
+fn traffic_class_results_reach_parquet_and_summary() {
     let text = include_str!("../../../../examples/home.toml");
     let sets = ["duration=12s", "warmup=2s"].map(str::to_string).to_vec();
     let changes = Overrides { sets, aqm: vec!["droptail".into(), "fq_codel".into()], ..Overrides::default() };
@@ -35,9 +35,10 @@ fn classes_and_completions_reach_parquet_and_summary() {
     assert!(call.difference.get("wait_ms.p99").unwrap().unwrap().mean < -50.0);
 }
 
-/// Up to 256 groups of flows are measured one by one, because the number of a measured group has 8 bits.
+/// Up to 256 groups of flows are measured one by one, because the number of a measured group has 8 bits. More groups
+/// are measured together, by service class.
 #[test]
-fn more_than_256_groups_are_one_class() {
+fn more_than_256_flow_groups_are_measured_together() {
     let group = |n: usize| format!("[[flows]]\nname = \"g{n}\"\nkind = \"cbr\"\nrate = \"8kbit\"\npacket = 100\n");
     let head = "version = 1\nduration = \"2s\"\n[topology]\nkind = \"dumbbell\"\n\
         bottleneck = { rate = \"10mbit\", delay = \"1ms\", queue = \"100p\" }\n\

@@ -1,4 +1,4 @@
-//! Several writers of one run directory, remains of killed writers, and paths that are not regular files.
+//! Several writers of one directory of results, remains of killed writers, and paths that are not regular files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -48,7 +48,7 @@ fn seeds(dir: &Path) -> [usize; 3] {
 }
 
 #[test]
-fn threads_with_one_directory_take_turns() {
+fn threads_that_write_one_directory_take_turns() {
     let dir = place("threads");
     let plans = [plan(1), plan(4)];
     for _ in 0..6 {
@@ -96,7 +96,7 @@ fn waiting_writer_is_notified_once_and_can_stop() {
 }
 
 #[test]
-fn orphans_of_killed_writers_are_removed() {
+fn temporary_files_of_killed_writers_are_removed() {
     let (dir, plan) = (place("orphans"), plan(1));
     run(&plan, &dir);
     for folder in ["", "runs", "cases", "shards"] {
@@ -149,7 +149,7 @@ mod planted {
     }
 
     #[test]
-    fn pipe_or_device_instead_of_file_is_error() {
+    fn pipe_or_device_counts_as_unreadable_result_file() {
         let (dir, plan) = (place("pipes"), plan(2));
         run(&plan, &dir);
         let shard = dir.join("runs/case000-aqm00-seed1.json");

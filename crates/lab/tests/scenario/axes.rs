@@ -1,4 +1,4 @@
-//! Axes that change nothing, and contradictory arguments, are refused with their place.
+//! Keys that vary without effect, and arguments that contradict each other or the scenario file, are refused.
 
 use forebay_lab::load;
 use forebay_lab::scenario::{Case, InputError, Overrides};
@@ -57,7 +57,7 @@ fn discipline_of_compared_link_cannot_be_varied() {
 }
 
 #[test]
-fn discipline_of_another_link_can_be_varied() {
+fn discipline_of_link_not_compared_can_be_varied() {
     let bell = "topology.bottleneck.aqm=pi,red";
     for (text, sets, vary) in [
         (alone(), &[][..], bell),
@@ -71,7 +71,7 @@ fn discipline_of_another_link_can_be_varied() {
     }
 }
 
-/// Two values that give identical runs: two cases would show the same results under two labels.
+/// Two values that give identical runs would show the same results under two labels.
 #[test]
 fn varied_key_without_effect_is_refused() {
     let named = alone().replace("raqm q0=50", "raqm q0={q}");
@@ -115,8 +115,8 @@ fn varied_key_without_effect_is_refused() {
     assert_eq!(read(EXAMPLE, &[], &["report.reference=20p,50p"], &[]).unwrap().len(), 2, "settling is another");
 }
 
-/// If --set and --vary have the same path, in any notation, --vary is refused. If --set has the path of an axis of the
-/// file, its value replaces the axis.
+/// If --set and --vary have the same path, in any notation, --vary is refused. If --set has the path of a key
+/// that the file varies, the value of --set replaces the file's values.
 #[test]
 fn set_conflicts_with_vary_but_replaces_file_value() {
     for (set, vary) in [
@@ -171,6 +171,7 @@ fn star_in_a_path_sets_every_list_item() {
     assert_eq!(error.key, "topology.*", "{error}");
 }
 
+/// The option --aqm replaces the disciplines and labels of `[compare]`.
 #[test]
 fn set_or_vary_of_disciplines_conflicts_with_aqm() {
     for (sets, vary, file) in [
@@ -192,7 +193,7 @@ fn set_or_vary_of_disciplines_conflicts_with_aqm() {
     assert_eq!(labels, ["codel", "codel"], "the file's own give way, and so does their axis");
 }
 
-/// The file, --set and --vary give the same name to an axis value. The name has one line.
+/// The file, --set and --vary give the same name to a value of a key that varies. The name has one line.
 #[test]
 fn name_of_varied_value_is_independent_of_notation() {
     let points = |text: &str, sets: &[&str], vary: &[&str]| {
@@ -211,7 +212,7 @@ fn name_of_varied_value_is_independent_of_notation() {
 
 /// Control characters would break tables or send control sequences to the terminal.
 #[test]
-fn names_have_no_control_characters() {
+fn titles_and_labels_have_no_control_characters() {
     for (set, key) in [
         ("title=\"a\\nb\"", "title"),
         ("compare.labels=[\"a\", \"b\", \"c\", \"\\u001b[31m\"]", "compare.labels[3]"),

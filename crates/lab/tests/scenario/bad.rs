@@ -1,4 +1,5 @@
-//! Invalid input: one message with file, line, key, what was found, what is accepted, and the nearest name.
+//! Invalid scenario files and arguments: one message with file, line, key, what was found, what is accepted, and the
+//! nearest name.
 
 use std::fs;
 use std::path::PathBuf;
@@ -84,7 +85,7 @@ fn every_invalid_scenario_error_names_its_line() {
 }
 
 #[test]
-fn error_message_is_the_documented_one() {
+fn message_for_wrong_rate_unit_proposes_correct_rate() {
     let text = EXAMPLE.replacen("rate = \"10mbit\"", "rate = \"10mbps\"", 1);
     assert_eq!(
         refused(&text, &[], &[]).to_string(),
@@ -94,7 +95,7 @@ fn error_message_is_the_documented_one() {
 }
 
 #[test]
-fn wrong_arguments_name_the_option() {
+fn errors_in_set_arguments_name_option_and_key() {
     let table = [
         ("nonsense", "", "nonsense", "PATH=VALUE"),
         ("=1", "", "", "dotted path"),
@@ -177,7 +178,7 @@ fn too_many_hosts_for_event_agenda_are_refused() {
 }
 
 #[test]
-fn wrong_disciplines_name_the_parameter() {
+fn errors_in_aqm_arguments_name_the_parameter() {
     let table = [
         ("nonsense", "discipline", "nonsense", "one of 31 names, such as "),
         ("raqn", "discipline", "raqn", "did you mean raqm?"),
@@ -230,7 +231,7 @@ fn folder(name: &str, files: &[(&str, &[u8])]) -> PathBuf {
 }
 
 #[test]
-fn unreadable_file_is_reported() {
+fn unreadable_scenario_file_is_reported() {
     let text = b"version = 1\ntitle = \"caf\xe9\"\n";
     let folder = folder("scenario-files", &[("case1.toml", EXAMPLE.as_bytes()), ("latin1.toml", text)]);
     let refuse = |name: &str| {

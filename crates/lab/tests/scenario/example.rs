@@ -1,4 +1,4 @@
-//! The published example and every key of the format: read, varied, overridden and written back.
+//! The published example of a scenario file, and every key of the format: read, varied, overridden and written back.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ fn tcp_options_have_the_expected_defaults() {
 }
 
 #[test]
-fn every_key_is_read() {
+fn every_scenario_key_is_read_with_its_value() {
     let scenario = only(EVERYTHING, &[]);
     let net = dumbbell(&scenario);
     assert_eq!(net.bottleneck.forward.limit, Limit::Bytes(163_840));
@@ -226,7 +226,7 @@ fn every_key_of_files_is_read(groups: &[FlowGroup]) {
 }
 
 #[test]
-fn writing_and_reading_again_changes_nothing() {
+fn written_scenario_is_read_back_unchanged() {
     for text in [EXAMPLE, EVERYTHING, LOT, GRAPH] {
         let scenario = only(text, &[]);
         let written = scenario.to_toml();
@@ -236,7 +236,7 @@ fn writing_and_reading_again_changes_nothing() {
 }
 
 #[test]
-fn hash_depends_on_values_not_on_notation() {
+fn scenario_hash_depends_on_values_not_notation() {
     let hash = |text: &str, sets: &[&str]| Plan::new(read(text, sets, &[]).unwrap(), 1, 1).hash();
     let first = hash(EXAMPLE, &[]);
     assert!(first.len() == 12 && first.chars().all(|c| c.is_ascii_hexdigit()));
@@ -254,7 +254,7 @@ fn without_compare_the_bottleneck_discipline_runs() {
 }
 
 #[test]
-fn arguments_replace_the_comparison_and_labels_stay_unique() {
+fn aqm_arguments_replace_disciplines_and_labels_stay_unique() {
     let cases = read(EXAMPLE, &[], &["pi", "droptail", "pi", "pi  q_ref=20", "pi"]).unwrap();
     let labels: Vec<&str> = cases[0].scenario.compare.iter().map(|c| c.label.as_str()).collect();
     assert_eq!(labels, ["pi", "droptail", "pi (2)", "pi q_ref=20", "pi (3)"]);
@@ -340,7 +340,7 @@ fn placeholders_in_set_and_aqm_options_are_replaced() {
 }
 
 #[test]
-fn scenario_without_title_has_its_file_name() {
+fn scenario_without_title_is_titled_by_file_name() {
     let text = EXAMPLE.replace("title    = \"RAQM case 1\"", "");
     let cases = load::parse("dir/case1.toml", &text, &Overrides::default()).unwrap();
     assert_eq!(cases[0].scenario.title, "case1");

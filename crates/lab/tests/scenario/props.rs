@@ -1,4 +1,4 @@
-//! No text makes the reader panic; what it accepts is written and read back unchanged.
+//! No text makes the reader of scenario files panic. A scenario that it accepts is written and read back unchanged.
 
 use forebay_lab::load;
 use forebay_lab::scenario::{Case, InputError, Overrides};
@@ -149,12 +149,12 @@ proptest! {
     }
 
     #[test]
-    fn mutations_never_panic(text in select(vec![EXAMPLE, EVERYTHING, LOT, GRAPH]), edits in prop::collection::vec(edit(), 1..5)) {
+    fn mutated_scenarios_never_panic(text in select(vec![EXAMPLE, EVERYTHING, LOT, GRAPH]), edits in prop::collection::vec(edit(), 1..5)) {
         check(read(&apply(text, &edits), vec![], vec![]))?;
     }
 
     #[test]
-    fn random_arguments_never_panic(
+    fn random_set_and_aqm_arguments_never_panic(
         path in select(vec!["", "title", "packet", "flows", "flows.0", "flows.ftp.start", "topology.bottleneck.aqm", "vary.q", "vary.packet", "report.reference", "x.y"]),
         word in select(WORDS),
         tail in "\\PC{0,12}",

@@ -86,7 +86,7 @@ fn without(text: &str, path: &str) -> Option<String> {
 }
 
 #[test]
-fn every_key_is_set_with_item_names() {
+fn paths_with_list_item_names_reach_every_key() {
     for text in ALL {
         let want = read(text, vec![]).unwrap();
         for (path, value) in paths(text, Items::Named) {
@@ -97,7 +97,7 @@ fn every_key_is_set_with_item_names() {
 }
 
 #[test]
-fn every_missing_key_is_added() {
+fn set_adds_every_key_that_is_missing() {
     for text in ALL {
         let want = read(text, vec![]).unwrap();
         for (path, value) in paths(text, Items::Numbered) {
@@ -108,9 +108,9 @@ fn every_missing_key_is_added() {
     }
 }
 
-/// Only values without keys of their own: the tables and lists around them are created.
+/// --set has only the values that are not tables or lists: the tables and lists around them are created.
 #[test]
-fn an_empty_file_becomes_any_scenario() {
+fn set_arguments_turn_empty_file_into_any_scenario() {
     for text in ALL {
         let leaf = |value: &Value| match value {
             Value::Table(table) => table.is_empty(),
@@ -126,7 +126,7 @@ fn an_empty_file_becomes_any_scenario() {
     }
 }
 
-/// `--vary` takes every path but `topology`, `flows`, `compare` and `report`, which are names of axes, `version`, and
+/// `--vary` accepts the path of every key but `version`, the tables `topology`, `flows`, `compare` and `report`, and
 /// the disciplines that `[compare]` replaces.
 #[test]
 fn every_key_can_be_varied() {

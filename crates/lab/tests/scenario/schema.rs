@@ -1,4 +1,4 @@
-//! The published schema and the reader have the same keys and bounds.
+//! The published JSON Schema and the reader of scenario files accept the same keys and bounds.
 
 use std::collections::BTreeSet;
 
@@ -93,7 +93,7 @@ fn used(value: &Value, path: &str, out: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_schema_takes_what_the_reader_takes() {
+fn schema_accepts_scenarios_that_the_reader_accepts() {
     let schema = scenario::schema();
     for text in [EXAMPLE, EVERYTHING, LOT, GRAPH] {
         assert!(valid(&schema, &document(text)), "{text}");
@@ -124,7 +124,7 @@ const DISTRIBUTIONS: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn the_reader_takes_every_key_of_the_schema() {
+fn reader_accepts_every_key_of_the_schema() {
     let (mut declared, mut present) = (BTreeSet::new(), BTreeSet::new());
     keys(&scenario::schema(), "", &mut declared);
     for text in [EVERYTHING, LOT, GRAPH] {
@@ -183,7 +183,7 @@ fn the_reader_takes_every_key_of_the_schema() {
 }
 
 #[test]
-fn the_schema_refuses_what_the_reader_refuses() {
+fn schema_and_reader_refuse_the_same_invalid_scenarios() {
     let edits = [
         ("version  = 1", "version = 2"),
         ("duration = \"200s\"", ""),

@@ -1,4 +1,4 @@
-//! Parking lots, graphs, losses and changing rates, from the file to the record of a run.
+//! Parking lots, graphs, losses on links and changing link rates, from the scenario file to the results of a run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -44,8 +44,9 @@ fn run(text: &str) -> RunRecord {
     run_cases(read(text).unwrap_or_else(|e| panic!("{e}")))
 }
 
+/// The results have a summary of each link under study, also of a reverse direction.
 #[test]
-fn each_studied_link_has_a_summary() {
+fn every_link_under_study_has_a_summary() {
     let lot = run(LOT);
     let links: Vec<&str> = lot.summaries().map(|s| s.link.as_str()).collect();
     assert_eq!(links, ["b2", "b2-reverse", "last"]);
@@ -102,7 +103,7 @@ fn parking_lot_with_one_bottleneck_equals_dumbbell() {
 }
 
 #[test]
-fn losses_reduce_goodput_and_are_counted() {
+fn random_link_losses_reduce_goodput_and_are_counted() {
     let clean = run(&bell("", "")).summary;
     let lossy = run(&bell(", loss = \"5%\"", "")).summary;
     let bursts = run(&bell(", loss = { p = 0.01, r = 0.2 }", "")).summary;
@@ -115,7 +116,7 @@ fn losses_reduce_goodput_and_are_counted() {
 }
 
 #[test]
-fn rates_change_as_scheduled() {
+fn link_rates_change_as_scheduled() {
     let steps = run(&bell(", rate_steps = [[\"6s\", \"2mbit\"]]", "")).summary;
     // 4 s of 10 Mb/s and 4 s of 2 Mb/s.
     assert!((4e6..6.2e6).contains(&steps.goodput_bps) && steps.utilisation > 0.9, "{}", steps.goodput_bps);
@@ -137,7 +138,7 @@ fn link_rate_defaults_to_mean_of_its_trace() {
 
 /// 100 kb/s carry 312 acknowledgements per second, one per data packet: 3.7 Mb/s of 1500-byte packets.
 #[test]
-fn return_path_may_be_narrower() {
+fn return_path_may_be_slower_than_forward_path() {
     let more = ", reverse = { rate = \"100kbit\", queue = \"10p\", study = true }";
     let narrow = run(&bell(more, ""));
     let back = narrow.summaries().nth(1).unwrap();
@@ -150,7 +151,7 @@ fn return_path_may_be_narrower() {
 }
 
 #[test]
-fn flow_with_more_bottlenecks_gets_less() {
+fn flow_across_more_bottlenecks_gets_less_goodput() {
     let text = LOT.split("[[flows]]").next().unwrap().replace("loss = 0.001", "").replace("loss = { p = \"1%\" }", "");
     let group = |name: &str, span: &str| {
         format!("[[flows]]\nname = \"{name}\"\nkind = \"ftp\"\ncount = 5\nhosts = \"lan\"\n{span}\n")
@@ -232,7 +233,7 @@ fn command_line_disciplines_apply_to_compared_links() {
 }
 
 #[test]
-fn option_both_directions_compares_on_opposite_links() {
+fn option_both_directions_compares_disciplines_on_opposite_links() {
     let words = |list: &[&str]| -> Vec<String> { list.iter().map(|s| s.to_string()).collect() };
     let read = |text: &str, sets: &[&str]| {
         let overrides =
@@ -258,7 +259,8 @@ fn option_both_directions_compares_on_opposite_links() {
     assert_eq!(disciplines, ["pi", "pi"]);
 }
 
-/// Tables and comparisons use the first studied link of every case, so all cases must study the same links.
+/// Tables and comparisons use the first link under study. So the same links must be under study with every combination
+/// of values of the keys that vary.
 #[test]
 fn vary_that_changes_links_under_study_is_refused() {
     let vary = |axes: &str| read(&format!("{LOT}\n[vary]\n{axes}\n"));
@@ -279,7 +281,7 @@ fn vary_that_changes_links_under_study_is_refused() {
     }
 }
 
-/// An error points to the line of the link's name or of its table.
+/// The error points to the line of the second link's name, or of its table if the name is the default one.
 #[test]
 fn duplicate_link_name_is_refused_at_the_second() {
     let twice =
@@ -299,8 +301,8 @@ fn duplicate_link_name_is_refused_at_the_second() {
     }
 }
 
-/// With `class = "host"` each host is a class, and a class is one byte. Each pair of a group and a span of bottlenecks
-/// has its own hosts.
+/// With `class = "host"` each host has its own service class, whose number is one byte. Each pair of a host group and a
+/// span of bottlenecks has its own hosts.
 #[test]
 fn class_per_host_allows_at_most_256_hosts() {
     let text = LOT.replace("kind = \"ftp\"", "kind = \"ftp\"\nclass = \"host\"");
@@ -322,7 +324,7 @@ fn flow_to_node_without_return_path_is_refused() {
 
 /// The scenarios in `examples` do what their titles say.
 #[test]
-fn the_examples_run() {
+fn example_networks_run_as_their_titles_say() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let overrides = Overrides { sets: vec!["duration=30s".to_string()], ..Overrides::default() };
     let go = |name: &str| run_cases(load::file(&folder.join(name), &overrides).unwrap_or_else(|e| panic!("{e}")));

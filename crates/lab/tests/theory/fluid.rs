@@ -116,15 +116,17 @@ queue has such a peak.
 ";
 
 const TAIL: &str = "
-\\* the means differ by more than 10 %.
+\\* the mean queues of model and simulation differ by more than 10 %.
 
-The test has two rules, written after these figures were known. They apply where W is at least 6 packets:
+The test checks two rules, written after these figures were known. They apply where W, the equilibrium window, is at
+least 6 packets:
 
 - If the loop is stable and the control law integrates the error of the queue (PI, RAQM+), the mean queues of model and
   simulation differ by at most 10 %.
 - If the loop is unstable, both queues oscillate: the standard deviation of each exceeds a fifth of its mean.
 
-The queue of the packet simulation is recorded every 0.12 s. Therefore its period is a multiple of 0.12 s for each seed.
+The queue of the packet simulation is recorded every 0.12 s. Therefore the period of its oscillation is a multiple of
+0.12 s for each seed.
 
 Where the fluid model fails:
 
@@ -137,9 +139,9 @@ Where the fluid model fails:
   changes the mean queue. The model assumes a window of sqrt(2/p) and no timeouts.
 - With small windows (120 flows and more) timeouts repair lost packets. Flows then send less than in the model, and
   queues are shorter. RED with 120 flows oscillates only in the model.
-- The verdict *linear* holds for small oscillations only. MSC's rule changes at the load at which arrivals exceed the
-  link's rate. Therefore, with 60 and 120 flows, the queue oscillates around a stable equilibrium, in the model and in
-  the simulation.
+- The verdict of the linearised loop (column *linear*) holds for small oscillations only. MSC's rule changes at the load
+  at which arrivals exceed the link's rate. Therefore, with 60 and 120 flows, the queue oscillates around a stable
+  equilibrium, in the model and in the simulation.
 - A slow loop (PI with 120 and 240 flows) does not reach its equilibrium in 120 s, neither in the model nor in the
   simulation.
 ";

@@ -1,4 +1,4 @@
-//! The queue model of a scenario against the simulator on the same scenario, and what the model refuses.
+//! The MMPP queue model of a scenario compared with the simulator on the same scenario, and what the model refuses.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Presets of access networks, from the file to the run.
+//! Presets of access networks for the last hop, the link to a group of hosts: from the scenario file to the run.
 
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
@@ -34,7 +34,7 @@ fn run(sets: &[&str], seed: u64) -> RunRecord {
 }
 
 #[test]
-fn each_group_has_its_last_hop() {
+fn each_host_group_has_its_last_hop_link() {
     let [wifi, wimax, umts] = &egress(&[])[..] else { panic!("three groups") };
     let levels = |egress: &Egress| egress.wire.levels.clone().unwrap();
     assert_eq!((wifi.delay, levels(wifi).rates.len(), wifi.rate), (Span::from_millis(2), 5, levels(wifi).mean()));
@@ -95,7 +95,7 @@ fn preset_applies_to_both_directions_of_last_hop() {
 
 /// Twelve stations share a link of 10 Mb/s, which limits their rates, not their wireless last hops.
 #[test]
-fn all_groups_get_throughput_and_seeds_differ() {
+fn all_host_groups_get_throughput_and_seeds_differ() {
     let first = run(&[], 1);
     assert!(first.summary.utilisation > 0.9, "{}", first.summary.utilisation);
     let of = |group: &str| first.flows.iter().filter(|f| f.group == group).map(|f| f.goodput_bytes).sum::<u64>();
@@ -109,7 +109,7 @@ fn all_groups_get_throughput_and_seeds_differ() {
 }
 
 #[test]
-fn every_group_needs_a_last_hop() {
+fn every_host_group_needs_a_last_hop() {
     let text = AAQM.replace(", egress = { preset = \"wimax\" }", "");
     let error = read(&text, &[]).unwrap_err().to_string();
     assert!(error.contains("topology.egress") && error.contains("a key egress in each access group"), "{error}");

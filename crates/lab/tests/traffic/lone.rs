@@ -1,4 +1,4 @@
-//! A single link with the arrivals of a network's link gives the same results and series.
+//! A single link with the arrivals of a network's link gives the same results and time series.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -76,7 +76,7 @@ fn lone_link_equals_the_link_of_a_network() {
 }
 
 #[test]
-fn series_beyond_the_row_limit_are_thinned() {
+fn time_series_beyond_the_row_limit_are_thinned() {
     let net = network("rate = \"10mbit\"", "pi q_ref=20");
     let every = Span::from_millis(1);
     // 20,000 rows: every second row is removed eight times.

@@ -1,10 +1,10 @@
-//! Runs longer than the rows of the series: every second is covered, and the record is read back unchanged.
+//! Long runs: the time series cover every second, and the record of the results is read back unchanged.
 
 use crate::dumbbell::{Dumbbell, SLOW, read, run};
 use forebay_lab::record::{Reference, RunRecord};
 
 #[test]
-fn run_of_2500_s_is_complete() {
+fn record_of_2500_s_run_is_complete() {
     let bell = Dumbbell {
         head: "duration = \"2500s\"\npacket = 1500",
         bottleneck: "rate = \"100kbit\", delay = \"10ms\", queue = \"10p\"",

@@ -1,4 +1,4 @@
-//! Flows with their own propagation delays, from the file to the run.
+//! Flows with their own propagation delays (key `rtt`), from the scenario file to the run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn flows_of_one_host_pair_have_different_delays() {
 /// A fixed RTT applies to every flow of the group, also in the reverse direction, and with an odd number of
 /// nanoseconds.
 #[test]
-fn a_fixed_delay_is_exact() {
+fn a_fixed_rtt_is_exact() {
     for (flows, ms) in [
         ("count = 7\nrtt = \"64ms\"", 64.0),
         ("count = 7\nrtt = \"64ms\"\ndirection = \"reverse\"", 64.0),
@@ -172,7 +172,7 @@ fn load(path: &Path) -> Result<Scenario, InputError> {
 
 /// Units, a heading, comments, other columns, quotes and the order of lines make no difference.
 #[test]
-fn measurements_are_read_and_kept_with_results() {
+fn rtt_measurements_are_read_and_kept_with_results() {
     let plain = load(&with_file("rtt-plain", b"25ms\n64ms\n0.1s\n64ms\n", "")).unwrap();
     let written = plain.to_toml();
     assert!(written.contains("rtt = { measured = [\"25ms\", \"64ms\", \"64ms\", \"100ms\"] }"), "{written}");
@@ -204,7 +204,7 @@ fn disciplines_share_the_drawn_round_trips() {
 }
 
 #[test]
-fn bad_measurement_is_reported_with_file_and_line() {
+fn bad_rtt_measurement_is_reported_with_its_line() {
     for (content, more, line, found, words) in [
         ("25ms\n30\n", "", Some(2), "30", "a time with a unit such as 12.3ms, or the key unit"),
         ("rtt\n\n25ms\n# x\n30mz,1\n", "", Some(5), "30mz", "a time of at least 0"),
@@ -231,7 +231,7 @@ fn bad_measurement_is_reported_with_file_and_line() {
 }
 
 #[test]
-fn wrong_distributions_are_refused_at_their_place() {
+fn wrong_rtt_distributions_are_refused_with_their_key() {
     for (rtt, key, words) in [
         ("{ quantiles = [[0, \"25ms\"]] }", "quantiles", "two or more points"),
         ("{ quantiles = [[0.1, \"25ms\"], [1, \"90ms\"]] }", "quantiles[0][0]", "the probability 0"),

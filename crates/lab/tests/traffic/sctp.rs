@@ -25,7 +25,7 @@ fn goodputs(record: &RunRecord, group: &str) -> f64 {
 
 /// The timeouts are those of RFC 9260 section 16; the other initial values are those of ns-2.
 #[test]
-fn defaults_are_those_of_the_rfc() {
+fn sctp_defaults_are_those_of_rfc_and_ns2() {
     let flows = &case(&bell("", "[[flows]]\nkind = \"sctp\"")).unwrap().scenario.flows[0];
     let sctp = flows.kind.tcp().unwrap();
     assert_eq!((sctp.variant, sctp.initial_window, sctp.delayed_ack, sctp.ack), (TcpVariant::SCTP, 2, true, 48));

@@ -1,4 +1,5 @@
-//! Recorded packets in a scenario: read from its folder, stored with the results, replayed at their times.
+//! Recorded packets (packet traces) in a scenario: read from its folder, stored with the results, replayed at their
+//! times.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ fn pcap(lengths: &[u32]) -> Vec<u8> {
 }
 
 #[test]
-fn trace_is_read_and_kept_with_results() {
+fn packet_trace_is_read_and_kept_with_results() {
     let path = scenario("traces-kept", "[[flows]]\nkind = \"trace\"\nfile = \"x.trace\"\nstart = \"1s\"");
     let file = path.with_file_name("x.trace");
     fs::write(&file, pcap(&[100, 1500])).unwrap();
@@ -59,7 +60,7 @@ fn trace_is_read_and_kept_with_results() {
 }
 
 #[test]
-fn classes_of_a_trace_are_counted_separately() {
+fn service_classes_of_packet_trace_are_counted_separately() {
     let flows =
         "[[flows]]\nkind = \"trace\"\nfile = \"c.csv\"\nstart = \"0s\"\ncount = 2\nbegin = \"random\"\nrepeat = true";
     let path = scenario("traces-classes", flows);
@@ -89,7 +90,7 @@ fn classes_of_a_trace_are_counted_separately() {
 }
 
 #[test]
-fn bad_file_is_reported_with_the_line() {
+fn bad_packet_trace_is_reported_with_its_line() {
     let path = scenario("traces-bad", "[[flows]]\nkind = \"trace\"\nfile = \"bad\"");
     let file = path.with_file_name("bad");
     let name = file.display().to_string();
@@ -109,7 +110,7 @@ fn bad_file_is_reported_with_the_line() {
 }
 
 #[test]
-fn sum_of_recorded_packets_is_limited() {
+fn number_of_packets_of_all_traces_is_limited() {
     let group = |name: &str| format!("[[flows]]\nname = \"{name}\"\nkind = \"trace\"\nfile = \"many.csv\"\n");
     let path = scenario("traces-many", &(group("one") + &group("two")));
     fs::write(path.with_file_name("many.csv"), "0,100\n".repeat(250_001)).unwrap();

@@ -1,4 +1,5 @@
-//! Attaching a control law to a device.
+//! `forebay attach`: attaches a control law to a network device, with an actuator that marks and drops packets and a
+//! qdisc that shapes.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -22,9 +23,9 @@ use super::undo;
 use crate::sys::interfaces;
 use crate::sys::netlink::Netlink;
 
-/// Minimum rate, bit/s. Below it one packet takes seconds.
+/// Minimum shaping rate, bit/s. Below it one packet takes seconds.
 const MIN_RATE: Rate = Rate(8_000);
-/// Default buffer: the bytes that the rate sends in 1/BUFFER_PARTS s, but at least MIN_PACKETS packets.
+/// Default buffer: the bytes that the shaping rate sends in 1/BUFFER_PARTS s, but at least MIN_PACKETS packets.
 const BUFFER_PARTS: u64 = 5;
 const MIN_PACKETS: u64 = 30;
 /// Range of packet sizes, bytes: the Ethernet minimum to the largest packet that a kernel sends.
@@ -41,16 +42,16 @@ pub struct Order {
     pub limit: Option<Limit>,
     /// Typical packet size in bytes, link-layer header included.
     pub packet: u32,
-    /// The control law; droptail for none.
+    /// The control law; `droptail`: none.
     pub spec: Spec,
     /// The actuator; `None`: the first that works.
     pub actuator: Option<Kind>,
-    /// Address for metrics.
+    /// Address at which an HTTP server offers metrics; `None`: no server.
     pub metrics: Option<SocketAddr>,
 }
 
 impl Order {
-    /// The link as given to the law.
+    /// The link as the control law sees it: rate, buffer, mean packet size.
     fn link(&self) -> Link {
         let fifth = (self.rate.0 / 8 / BUFFER_PARTS).max(MIN_PACKETS * u64::from(self.packet)).min(qdisc::MOST);
         let limit = self.limit.unwrap_or(Limit::Bytes(fifth));
@@ -118,7 +119,8 @@ fn find(device: &str) -> Result<(String, u32), Fault> {
     })
 }
 
-/// Attaches to the device. `note` receives messages for the user: leftovers were removed, or an actuator did not work.
+/// Attaches the law to the device. `note` receives messages for the user: that leftovers of an earlier attachment were
+/// removed, or that an actuator did not work.
 pub fn begin(order: &Order, note: &mut dyn FnMut(&str)) -> Result<Attachment, Fault> {
     check(order)?;
     let law = order.law()?;
@@ -147,7 +149,7 @@ pub fn begin(order: &Order, note: &mut dyn FnMut(&str)) -> Result<Attachment, Fa
     }
 }
 
-/// The state before anything is changed.
+/// What the state file must say before anything is changed.
 fn planned(order: &Order, device: String, number: u32, netlink: &Netlink) -> Result<State, Fault> {
     let pid = std::process::id();
     Ok(State {
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn every_law_attaches_and_droptail_has_none() {
+    fn every_law_attaches_and_droptail_means_no_law() {
         for entry in ENTRIES.iter().filter(|entry| entry.rung == Rung::Law) {
             assert!(order(entry.name).law().unwrap().is_some(), "{}", entry.name);
         }
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_orders_are_refused_before_any_change() {
+    fn invalid_arguments_are_refused_before_any_change() {
         let codel = refused(&order("codel"));
         assert!(
             codel.starts_with("--aqm: found 'codel', expected a control law")
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn default_buffer_is_200_ms_or_hard_limit() {
+    fn buffer_is_parameter_hard_limit_or_200_ms() {
         assert_eq!(order("pi").link().limit_bytes(), 45e6 / 8.0 / 5.0);
         assert_eq!(order("pi hard_limit=10p").link().limit_bytes(), 15_140.0);
         assert_eq!(Order { rate: Rate(8_000), ..order("pi") }.link().limit_bytes(), 30.0 * 1514.0);

@@ -17,13 +17,13 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_CONNECTIONS: usize = 64;
 /// Longest request header, bytes.
 const MAX_HEADER: usize = 8192;
-/// How often `is_over` is checked, and the pause when the process has no file descriptors left.
+/// How often the server checks whether it must stop, and the pause when the process has no file descriptors left.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// HTTP status and body.
 pub(super) type Answer = (&'static str, String);
 
-/// Serves `page` until `is_over`. `listener` is non-blocking.
+/// Serves `page` until `is_over` returns true. `listener` is non-blocking.
 pub(super) fn serve(listener: &TcpListener, page: &dyn Fn() -> Answer, is_over: &dyn Fn() -> bool) {
     let mut clients: Vec<Client> = Vec::new();
     while !is_over() {
@@ -78,12 +78,12 @@ impl Client {
         Some(Self { stream, until: Instant::now() + TIMEOUT, state: State::Asks(Vec::new()) })
     }
 
-    /// Is it waiting to write?
+    /// Does the server wait to write to this client?
     const fn writes(&self) -> bool {
         matches!(self.state, State::Hears(_))
     }
 
-    /// Advances without blocking; false if the connection must be closed.
+    /// Reads and writes as far as possible without blocking. Returns false if the connection must be closed.
     fn goes_on(&mut self, page: &dyn Fn() -> Answer) -> bool {
         loop {
             let step = match &mut self.state {

@@ -1,4 +1,5 @@
-//! A snapshot of an attachment, for readers.
+//! A snapshot of an attachment, a control law that a daemon of `forebay attach` runs on a network device: backlog,
+//! counters and signal probability.
 
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ pub struct Live {
     pub state: State,
     /// Time of the snapshot, CLOCK_MONOTONIC, ns.
     pub at_ns: u64,
-    /// Are the daemon's settings in force?
+    /// Are the daemon's settings in force? They expire one second after their last renewal.
     pub served: bool,
     /// Signal probability of a typical packet that arrives now.
     pub p: f64,
@@ -30,9 +31,9 @@ pub struct Live {
     pub sent_bytes: u64,
     /// Packets sent by the qdisc.
     pub sent_pkts: u64,
-    /// Packets dropped by the qdisc for lack of space.
+    /// Packets that the qdisc dropped for lack of space.
     pub overflow_pkts: u64,
-    /// Counters of the fast path.
+    /// Counters of the fast path, which marks and drops packets in the kernel.
     pub counters: Counters,
 }
 

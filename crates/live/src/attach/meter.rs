@@ -1,4 +1,5 @@
-//! Port counters, composed from those of the fast path and the qdisc.
+//! Counters of a device's queue, composed from those of the fast path, which marks and drops packets in the kernel for
+//! `forebay attach`, and those of the qdisc behind it.
 
 use forebay_aqm::base::port::{Count, Tally};
 
@@ -8,7 +9,7 @@ use crate::sys::qdisc_list::Qdisc;
 /// Makes a [`Tally`] of two sets of counters that are read at different times.
 ///
 /// The fast path counts offered, marked and early-dropped packets; the qdisc counts departures and overflow
-/// drops. No counter decreases, because laws use differences.
+/// drops. No counter decreases, because control laws use their differences.
 #[derive(Clone, Debug)]
 pub struct Meter {
     /// Counters of the qdisc when the fast path started to count.
@@ -22,7 +23,7 @@ impl Meter {
         Self { first, last: Tally::default() }
     }
 
-    /// The totals so far.
+    /// The totals so far, from the present counters of the fast path and the qdisc.
     pub fn tally(&mut self, counters: &Counters, root: &Qdisc) -> Tally {
         let passed = counters.passed;
         let mean = if passed.pkts > 0 { passed.bytes as f64 / passed.pkts as f64 } else { 0.0 };

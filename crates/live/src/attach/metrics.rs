@@ -1,4 +1,5 @@
-//! Serves the state of an attachment in Prometheus text format at a loopback address.
+//! Serves the state of an attachment, a control law that `forebay attach` runs on a network device, in Prometheus text
+//! format at a loopback address.
 
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
@@ -18,7 +19,7 @@ pub fn address(text: &str) -> Result<SocketAddr, Fault> {
 /// The metrics server.
 pub(super) struct Metrics {
     live: Arc<Mutex<Option<Live>>>,
-    /// The bound address; the port may have been 0 in the request.
+    /// The bound address; the user may have asked for port 0, which stands for any free port.
     pub(super) address: SocketAddr,
 }
 
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_escaped() {
+    fn prometheus_labels_are_escaped() {
         assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
     }
 
@@ -133,7 +134,7 @@ mod tests {
         }
 
         #[test]
-        fn requests_get_the_right_status() {
+        fn invalid_http_requests_get_their_error_status() {
             let metrics = offered();
             let ask = |line: &str, host: &str| ask(&metrics, &format!("{line}\r\n{host}\r\n"));
             let here = "Host: localhost\r\n";
@@ -180,7 +181,7 @@ mod tests {
         }
 
         #[test]
-        fn slow_client_does_not_block_others() {
+        fn slow_http_client_does_not_block_others() {
             let metrics = offered();
             let mut slow = TcpStream::connect(metrics.address).unwrap();
             let dripping = std::thread::spawn(move || {

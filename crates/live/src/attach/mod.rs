@@ -27,7 +27,7 @@ pub use metrics::{address, text as metrics_text};
 pub use serve::Attachment;
 pub use undo::detach;
 
-/// Ignores SIGHUP, as nohup(1) does, after a signal handler was installed.
+/// Ignores SIGHUP, as nohup(1) does. Call it after a signal handler was installed, which would undo it.
 pub fn ignore_hangup() {
     crate::sys::attach_process::ignore_hangup();
 }

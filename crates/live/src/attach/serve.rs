@@ -1,4 +1,5 @@
-//! The daemon: calls the law at its update times and writes the result to the fast path.
+//! The daemon of `forebay attach`: calls the control law at its update times and writes the result to the fast path,
+//! which marks and drops packets in the kernel.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +81,7 @@ impl Attachment {
         attachment
     }
 
-    /// The attachment's state.
+    /// What was attached, and what this changed on the machine.
     pub const fn state(&self) -> &State {
         &self.state
     }
@@ -114,14 +115,15 @@ impl Attachment {
         Ok(self.updates)
     }
 
-    /// Takes a last snapshot, then restores the device.
+    /// Takes a last snapshot of backlog and counters, then restores the device.
     pub fn end(self) -> Result<Option<Live>, Fault> {
         // If the counters cannot be read any more, there is no snapshot.
         let live = self.read().ok().map(|(root, (counters, _))| self.live(&root, counters));
         self.undo().map(|()| live)
     }
 
-    /// Leaves qdisc and fast path installed. Early drops stop after one second.
+    /// Takes a last snapshot of backlog and counters, and leaves qdisc and fast path installed. Early drops stop after
+    /// one second.
     pub fn leave(self) -> Option<Live> {
         self.read().ok().map(|(root, (counters, _))| self.live(&root, counters))
     }
@@ -160,7 +162,8 @@ impl Attachment {
         }
     }
 
-    /// Reads the root qdisc, and the counters with the qdisc of the same time. Fails if the root qdisc is not ours.
+    /// Reads the root qdisc, and the counters of the fast path with the qdisc as it was when they were read. Fails if
+    /// the root qdisc is not the one that we installed.
     fn read(&self) -> Result<(Qdisc, (Counters, Qdisc)), Fault> {
         let device = &self.state.device;
         let root = self.netlink.root(self.state.index);

@@ -1,4 +1,4 @@
-//! Removing an attachment.
+//! Removes an attachment: a control law that a daemon of `forebay attach` runs on a network device.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,12 @@ use super::kernel::rights::permitted;
 use super::kernel::state::State;
 use crate::sys::attach_process::ask_to_end;
 
-/// Maximum time for a daemon to exit: it checks every 0.1 s and may have to wait for the lock.
+/// Maximum time for a daemon to exit: it checks every 0.1 s whether it must, and may have to wait for the lock on
+/// attachments.
 const DAEMON_ENDS: Duration = place::PATIENCE.saturating_add(Duration::from_secs(5));
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Undoes all changes of the attachment that still exist. Returns the first error.
+/// Undoes all changes that the attachment made to the machine and that still exist. Returns the first error.
 pub(super) fn undo(state: &State, lock: &Lock) -> Result<(), Fault> {
     let removed = Actuator::remove(state);
     let restored = qdisc::restore(state.index, state.before.as_ref());
@@ -33,8 +34,8 @@ pub(super) fn undo_own(state: &State) -> Result<(), Fault> {
     }
 }
 
-/// Ends the attachment of a device, through its daemon if that runs. Returns the attachment and the present
-/// qdisc.
+/// Ends the attachment of a device, through its daemon if that runs. Returns the attachment and the qdisc that the
+/// device has afterwards.
 pub fn detach(device: &str) -> Result<(State, After), Fault> {
     let Some(state) = State::of(device)? else {
         let attached: Vec<String> = State::all()?.iter().map(State::called).collect();

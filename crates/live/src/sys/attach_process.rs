@@ -1,4 +1,4 @@
-//! System calls for clocks, processes and mounts that std lacks.
+//! System calls that `forebay attach` needs and std lacks: clocks, processes and mounts.
 
 #![expect(unsafe_code, reason = "each is a system call")]
 

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interface_index_and_name_lookups() {
+    fn interface_index_and_name_identify_each_other() {
         let lo = index("lo").unwrap();
         assert_eq!(name(lo).as_deref(), Some("lo"));
         assert!(index("no such device").is_err() && name(0x7fff_fff0).is_none());

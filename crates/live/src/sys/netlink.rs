@@ -178,7 +178,7 @@ impl Netlink {
     }
 }
 
-/// The error for a response that ends inside a message.
+/// The error for a response that ends before the end of a message.
 fn cut() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the kernel's response is truncated")
 }
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_round_trip() {
+    fn written_netlink_messages_are_read_back() {
         let mut message = Message::new(20, 0x400, &[9; 12]);
         message.attribute(3, b"abc");
         message.nest(5, |message| message.attribute(1, &7u32.to_ne_bytes()));
@@ -268,14 +268,14 @@ mod tests {
         assert_eq!(word(&[1], 0, 4), 0);
     }
 
-    /// Tests with a fake kernel.
+    /// Tests over a socket whose other end is not the kernel, but the test.
     mod over_a_socket {
         use std::os::unix::net::UnixDatagram;
         use std::time::Duration;
 
         use super::*;
 
-        /// A [`Netlink`] socket, and the socket at its other end, through which a test plays the kernel.
+        /// A [`Netlink`] socket, and the socket at its other end, through which a test sends the kernel's messages.
         fn pretended() -> (Netlink, UnixDatagram) {
             let (ours, kernel) = UnixDatagram::pair().unwrap();
             ours.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
@@ -335,7 +335,7 @@ mod tests {
         }
 
         #[test]
-        fn overrun_message_is_an_error() {
+        fn report_of_lost_messages_is_an_error() {
             let (netlink, kernel) = pretended();
             let all = [answer(libc::NLMSG_NOOP, 0, 1, &[]), answer(libc::NLMSG_OVERRUN, 0, 1, &[])].concat();
             kernel.send(&all).unwrap();

@@ -45,7 +45,7 @@ pub struct Qdisc {
     pub drops: u64,
 }
 
-/// `struct tcmsg`.
+/// The bytes of a `struct tcmsg`, with which each message about qdiscs begins.
 fn fixed(device: u32, handle: u32, parent: u32) -> [u8; TCMSG] {
     let mut fixed = [0; TCMSG];
     fixed[4..8].copy_from_slice(&device.to_ne_bytes());
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn qdisc_is_parsed_from_its_message() {
+    fn qdisc_is_parsed_from_its_netlink_message() {
         let mut basic = 123_456_789_012u64.to_ne_bytes().to_vec();
         basic.extend(words(&[77, 0]));
         let mut stats = attribute(TCA_STATS_BASIC, &basic);

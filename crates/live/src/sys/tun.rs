@@ -9,10 +9,10 @@ use super::{check, clock};
 
 /// `TUNSETIFF` in linux/if_tun.h.
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
-/// Length of a placeholder for the Ethernet header, which tun packets lack, so that lengths match those of other
-/// ports.
+/// Length of a placeholder for the Ethernet header, bytes. Packets of a tun device lack this header; with the
+/// placeholder their lengths match those of Ethernet frames.
 const HEADER: usize = 14;
-/// The longest packet with this header, bytes.
+/// The longest packet with the placeholder, bytes.
 const MAX_FRAME: usize = 65_535 + HEADER;
 
 /// Our end of a tun device; the other end is an interface.

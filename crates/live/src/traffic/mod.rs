@@ -134,7 +134,7 @@ impl Stage<'_> {
     }
 }
 
-/// Data bytes per segment of a flow.
+/// Data bytes per TCP segment of a flow.
 fn data(flow: &FlowSpec) -> u64 {
     u64::from(u32::from(flow.packet).saturating_sub(BEFORE_DATA).max(1))
 }
@@ -186,8 +186,8 @@ impl Results {
     }
 }
 
-/// Runs one end of all flows: the client end sends, the server end receives. Returns the exit code of its
-/// process.
+/// Runs one end of all flows: the client end sends, the server end receives. Returns the exit code for the process of
+/// this end.
 pub fn play(
     net: &Network,
     seed: u64,
@@ -256,7 +256,7 @@ mod tests {
         (0..LINES).for_each(|n| results.line(&format!("{words} {n} 1 1")));
     }
 
-    /// The second process of the test below; stdin is its file. Does nothing unless that test starts it.
+    /// The second process of the test below; its stdin is a file of that test. Does nothing unless that test starts it.
     #[test]
     fn second_writer_appends_to_its_stdin() {
         if std::env::var_os(WRITES).is_some() {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn receiver_without_report_is_a_fault() {
+    fn receiver_without_written_results_is_an_error() {
         let file = socket::memory_file().unwrap();
         Results(Mutex::new(file.try_clone().unwrap())).line("arrived 1 5 9");
         let found = found(file, 2).unwrap();

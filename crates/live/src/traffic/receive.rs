@@ -1,4 +1,4 @@
-//! The receiving end of a flow.
+//! The receiving end of a flow: a thread with real TCP connections or UDP datagrams.
 
 use std::io;
 use std::net::TcpStream;
@@ -71,7 +71,8 @@ fn take(stage: &Stage<'_>, number: usize, arrived: &mut Arrived) -> io::Result<(
     Ok(())
 }
 
-/// Reads one file with its header. Returns the start time that the sender wrote, or `None` if it is incomplete.
+/// Reads one file with its header, which has the length and the start time. Returns the start time, or `None` if the
+/// file is incomplete.
 fn take_file(stage: &Stage<'_>, stream: &mut TcpStream, arrived: &mut Arrived) -> io::Result<Option<u64>> {
     let mut header = [0; HEADER];
     if !read(stage, stream, &mut header)? {
@@ -99,7 +100,7 @@ fn take_files(stage: &Stage<'_>, number: usize, arrived: &mut Arrived) -> io::Re
     Ok(())
 }
 
-/// Requests files.
+/// Requests files from the sending end, and reads them.
 fn ask(stage: &Stage<'_>, number: usize, files: &Files, arrived: &mut Arrived) -> io::Result<()> {
     let flow = &stage.flows[number];
     let ((start, stop), mut rng) = (stage.life(flow), draws(stage, flow));

@@ -1,4 +1,4 @@
-//! The sending end of a flow.
+//! The sending end of a flow: a thread with real TCP connections or UDP datagrams.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -73,7 +73,7 @@ fn again(stage: &Stage<'_>, number: usize, stream: &TcpStream, known: &mut u64) 
     }
 }
 
-/// An unlimited transfer.
+/// Runs an unlimited transfer: sends as much as TCP accepts until the flow stops.
 fn endless(stage: &Stage<'_>, number: usize) -> io::Result<()> {
     let (start, stop) = stage.life(&stage.flows[number]);
     if stage.sleep_until(start) {
@@ -85,7 +85,7 @@ fn endless(stage: &Stage<'_>, number: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The random stream of a flow's application. It is the same as in a simulation with this seed.
+/// The random stream of a flow's application. It is the same as in a simulation with the same seed.
 pub(super) fn draws(stage: &Stage<'_>, flow: &FlowSpec) -> Rng {
     Rng::stream(stage.seed, &format!("flow/{}/application", flow.name))
 }
@@ -96,7 +96,7 @@ fn next_file(files: &Files, flow: &FlowSpec, rng: &mut Rng) -> u64 {
     (packets * data(flow)).max(HEADER as u64)
 }
 
-/// Sends a file with its header.
+/// Sends a file with its header: length and start time.
 fn send_file(stream: &mut TcpStream, len: u64, begun: u64, until: u64) -> io::Result<()> {
     let header = [len.to_le_bytes(), begun.to_le_bytes()].concat();
     let mut done = 0;
@@ -110,7 +110,7 @@ fn send_file(stream: &mut TcpStream, len: u64, begun: u64, until: u64) -> io::Re
     write(stream, len - HEADER as u64, until).map(drop)
 }
 
-/// Sends files that this end starts.
+/// Sends files at times that this end chooses.
 fn push(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
     let flow = &stage.flows[number];
     let ((start, stop), mut rng) = (stage.life(flow), draws(stage, flow));
@@ -170,7 +170,7 @@ pub(super) fn read(stage: &Stage<'_>, stream: &mut TcpStream, buffer: &mut [u8])
     Ok(done == buffer.len())
 }
 
-/// Sends files that the other end requests.
+/// Sends files that the receiving end requests.
 fn answer(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
     let flow = &stage.flows[number];
     let (mut rng, listener) = (draws(stage, flow), socket::listen(port(number), &manner(flow))?);
@@ -214,7 +214,7 @@ fn as_source(
     Ok(())
 }
 
-/// Writes packets into a connection one by one.
+/// Writes the packets of a pattern into a TCP connection one by one, each at its time.
 fn written(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<()> {
     let flow = &stage.flows[number];
     let source = Source::new(pattern.clone(), flow.packet, draws(stage, flow));

@@ -6,7 +6,8 @@
 
 use forebay_aqm::base::time::Instant;
 
-/// Bits of a key that hold the source; the others hold nanoseconds, up to 39 hours.
+/// A node of the tree has a key: the time of an event and its source. Bits of a key that hold the number of the source;
+/// the others hold nanoseconds, up to 39 hours.
 const SOURCE_BITS: u32 = 17;
 /// Maximum number of sources of an agenda.
 pub const MAX_SOURCES: usize = 1 << SOURCE_BITS;
@@ -64,29 +65,29 @@ impl Agenda {
 /// The event of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
-    /// The transmitter of this managed link becomes idle.
+    /// The transmitter of this link with a discipline becomes idle.
     Departure(usize),
-    /// The discipline's timer at this managed link expires.
+    /// The timer of this link's discipline expires.
     Tick(usize),
-    /// The first segment of this pipe reaches its end.
+    /// The first segment in transit on this link's wire (pipe) reaches the end of the wire.
     Pipe(usize),
     /// The earliest flow timer expires.
     Timers,
     /// The warm-up ends.
     Window,
-    /// A row of the series is due.
+    /// The links and flows that have a time series are sampled.
     Sampler,
 }
 
-/// Numbering of the event sources, which is their order at equal times: departures, discipline timers, pipes, flow
-/// timers, window, sampler.
+/// Numbering of the event sources, which is their order at equal times: departures, timers of disciplines, wires of
+/// links (pipes), timers of flows, end of the warm-up, sampling.
 pub(crate) struct Sources {
     pub(crate) managed: usize,
     pub(crate) pipes: usize,
 }
 
 impl Sources {
-    /// The event of `source`. Pipes are checked first, because most events are theirs.
+    /// The event of `source`. Wires of links (pipes) are checked first, because most events are theirs.
     #[inline(always)]
     pub(crate) const fn event(&self, source: usize) -> Event {
         let pipe = source.wrapping_sub(self.pipe(0));

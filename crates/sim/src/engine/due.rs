@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn due_behaves_like_option_with_none_last() {
+    fn optional_time_behaves_like_option_with_none_last() {
         let at = |nanos| Due::at(Instant::from_nanos(nanos));
         assert_eq!((at(3).min(Due::NEVER), at(3).min(at(2))), (at(3), at(2)));
         for option in [None, Some(Instant::ZERO), Some(Instant::from_nanos(7))] {

@@ -13,7 +13,8 @@ pub(super) struct LinkBooks {
     /// Time of the latest arrival, and the end of the latest transmission.
     arrived: Instant,
     ends: Instant,
-    /// For each slot, the number of the arrival that is stored there. The drop-tail fast path has no slots.
+    /// For each slot of the table of waiting packets, the number of the arrival that is stored there. Drop-tail without
+    /// events has no such table.
     arrivals: Vec<u64>,
     /// Number of the arrival served last.
     served: u64,
@@ -40,7 +41,8 @@ impl LinkBooks {
         }
     }
 
-    /// The packet in `slot` is served next. With `one_list` service must be in order of arrival.
+    /// The packet in `slot` is served next. If the discipline has a single list of packets (`one_list`), service must
+    /// be in order of arrival.
     #[inline(always)]
     pub(super) fn take(&mut self, slot: u32, one_list: bool) {
         if cfg!(debug_assertions) {
@@ -58,8 +60,8 @@ impl LinkBooks {
         }
     }
 
-    /// The transmission of the next packet in order ends at `end`. Only this end is checked: with the host's
-    /// serialization jitter, a long packet may begin before the preceding short packet has ended.
+    /// The transmission of the next packet in order ends at `end`. Only this end is checked: at a host with random
+    /// jitter of its transmissions, a long packet may begin before the preceding short packet has ended.
     #[inline(always)]
     pub(super) fn end(&mut self, end: Instant) {
         if cfg!(debug_assertions) {

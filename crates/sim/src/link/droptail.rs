@@ -68,7 +68,8 @@ struct Waiting {
     len: u16,
 }
 
-/// A drop-tail FIFO for all other links. It stores the waiting packets' lengths and transmission start times.
+/// A drop-tail FIFO for links for which `Line` is not possible: with measurements, losses, a variable rate, or a buffer
+/// in bytes. It stores the waiting packets' lengths and transmission start times.
 pub(super) struct Plain {
     limit: Limit,
     /// When the transmitter becomes idle.

@@ -23,7 +23,7 @@ pub enum Gone {
     Lost,
 }
 
-/// How often a row is added to the series of a link, and how many rows are kept.
+/// How often a row is added to the time series of a link, and how many rows are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rows {
     /// Initial time between rows.
@@ -48,7 +48,7 @@ pub struct LoneLink {
     /// When the transmitter becomes idle; `None`: it is idle.
     free: Option<Instant>,
     tick: Option<Instant>,
-    /// Current time between rows.
+    /// Current time between rows of the time series.
     sample: Span,
     sampled: Instant,
     /// Maximum number of rows, even.
@@ -59,8 +59,8 @@ pub struct LoneLink {
 
 impl LoneLink {
     /// Builds the link of `spec`. It is measured after `warmup`, and idle at time zero. `horizon`: upper bound on the
-    /// time at which [`finish`](Self::finish) is called. `bundles`: the class of each bundle. Drop-tail does not use
-    /// the engine's fast path here.
+    /// time at which [`finish`](Self::finish) is called. `bundles`: the service class of each bundle, a group of flows
+    /// that are measured together. Drop-tail needs an event for each departure here, unlike in a `World`.
     pub fn new(spec: &LinkSpec, seed: u64, (warmup, rows): (Span, Rows), horizon: Span, bundles: Bundles) -> Self {
         let lane = Lane { study: true, ..spec.lane.clone() };
         let spec = LinkSpec { lane, fast_path: false, ..spec.clone() };

@@ -23,7 +23,7 @@ pub struct Tag {
 
 /// The queue and its segments.
 pub(super) struct Managed {
-    /// Discipline and port.
+    /// The discipline, and the port that stores and counts its packets.
     pub(super) queue: Queue<AnyDiscipline>,
     segments: Slab<Segment>,
     /// True while the transmitter is busy, or waits because the rate schedule does not allow transmission yet.
@@ -70,7 +70,7 @@ impl Managed {
         self.segments.remove(packet.slot)
     }
 
-    /// Removes the segments of dropped packets and reports them to the meter. Returns their number.
+    /// Removes the segments of dropped packets and reports them to the link's meter. Returns their number.
     #[inline]
     pub(super) fn release_dropped(
         &mut self,

@@ -1,8 +1,8 @@
 //! A link: a queue, a transmitter, and a pipe of constant delay.
 //!
-//! A plain FIFO needs no event at the end of a transmission: a packet's departure is computed when it arrives, and a
-//! finite drop-tail queue is a ring of the times at which the waiting packets begin transmission. Only a link with a
-//! discipline of `forebay-aqm` needs events.
+//! A link with a FIFO (plain link) needs no event at the end of a transmission: a packet's departure is computed when
+//! it arrives, and a finite drop-tail queue is a ring of the times at which the waiting packets begin transmission.
+//! Only a link with a discipline of `forebay-aqm` (managed link) needs events.
 
 mod books;
 mod droptail;
@@ -68,7 +68,7 @@ pub struct Link {
     buffer: Buffer,
     transmitter: Transmitter,
     delay: Span,
-    /// Present on links under study.
+    /// The measurements; present on links under study.
     pub meter: Option<Box<Meter>>,
     /// Present on links with losses or a variable rate.
     wire: Option<Box<Wire>>,
@@ -308,7 +308,7 @@ impl Link {
         }
     }
 
-    /// Adds a row with the time `row` to the series of a link under study. The values are those at `now`.
+    /// Adds a row with the time `row` to the time series of a link under study. The values are those at `now`.
     pub(crate) fn look(&mut self, row: Instant, now: Instant, series: &mut Series) {
         if let Some(meter) = &mut self.meter {
             let (queue, mean) = meter.look(now);
@@ -332,7 +332,7 @@ impl Link {
         }
     }
 
-    /// The results of the link's meter, with `series`; `None` if the link has no meter.
+    /// The results of the link's meter, with its time series; `None` if the link has no meter.
     pub(crate) fn outcome(&self, bundles: &Bundles, name: String, series: Series) -> Option<LinkOutcome> {
         let pace = self.wire.as_ref().and_then(|wire| wire.pace.as_ref());
         Some(LinkOutcome::of(self.meter.as_deref()?, bundles, pace.map(Pace::utilisation), name, series))
@@ -361,7 +361,7 @@ impl Link {
         }
     }
 
-    /// Checks packet conservation: the port's counters, and in debug builds the accounting checks.
+    /// Checks packet conservation: the counters of a discipline's packets, and in debug builds those of `LinkBooks`.
     pub fn check(&self) -> Result<(), &'static str> {
         self.books.balance(self.dropped, self.queued());
         self.managed_queue().map_or(Ok(()), |queue| queue.port.check())

@@ -1,4 +1,5 @@
-//! Segments: records of 32 bytes that pipes carry by value.
+//! Segments: the simulator's packets, records of 32 bytes that the wires of links (pipes) carry by value. A bundle is a
+//! group of flows that are measured together.
 
 use forebay_aqm::base::packet::{Colour, Ecn};
 use forebay_aqm::base::time::Instant;
@@ -25,7 +26,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(32))]
 pub struct Segment {
-    /// When it reaches the next element.
+    /// When it reaches the next link or host of its route.
     pub at: Instant,
     /// When its host sent it. For an acknowledgement: the index of its SACK blocks in the table of the `World`.
     pub load: Load,
@@ -39,7 +40,7 @@ pub struct Segment {
     pub len: u16,
     /// Bundle of its flow: [`FlowSpec::bundle`](crate::network::FlowSpec::bundle).
     pub bundle: u8,
-    /// Kind, ECN codepoint, TCP flags and colour.
+    /// Kind, ECN codepoint, TCP flags and colour (IN or OUT of a traffic profile).
     pub mark: Mark,
 }
 
@@ -60,7 +61,7 @@ impl Segment {
         }
     }
 
-    /// The bundle and colour under which it is counted.
+    /// The bundle and the colour (IN or OUT of a traffic profile) whose counters count it.
     #[inline]
     pub const fn counted_as(&self) -> (u8, Colour) {
         (self.bundle, self.mark.colour())
@@ -85,7 +86,8 @@ impl Load {
     }
 }
 
-/// Kind, ECN codepoint, the TCP flags ECE and CWR (RFC 3168) and the colour in one byte.
+/// Kind, ECN codepoint, the TCP flags ECE and CWR (RFC 3168) and the colour (IN or OUT of a traffic profile) in one
+/// byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mark(u8);
 
@@ -134,7 +136,7 @@ impl Mark {
         }
     }
 
-    /// A copy with another codepoint.
+    /// A copy with another ECN codepoint.
     #[inline]
     #[must_use]
     pub const fn with_ecn(self, ecn: Ecn) -> Self {
@@ -148,7 +150,7 @@ impl Mark {
         Self(self.0 & !Self::OUT | if colour.bits() == Colour::Out.bits() { Self::OUT } else { 0 })
     }
 
-    /// The colour that a marker wrote; IN without a marker.
+    /// The colour that a token bucket at the edge of the network wrote; IN if there is none.
     #[inline]
     pub const fn colour(self) -> Colour {
         if self.0 & Self::OUT == 0 { Colour::In } else { Colour::Out }
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn load_field_is_interpreted_by_segment_kind() {
+    fn acknowledgements_carry_sack_index_instead_of_sending_time() {
         let of = |mark, load| Segment { mark, load, ..Segment::default() };
         let sent = of(Mark::data(Kind::Data, Ecn::NotEct, false), Load::sent(Instant::from_nanos(7)));
         assert_eq!((sent.sent(), sent.blocks()), (Instant::from_nanos(7), None));

@@ -1,4 +1,4 @@
-//! End-to-end delay, jitter, round-trip and completion times by bundle.
+//! End-to-end delay, jitter, round-trip and completion times by bundle, a group of flows that are measured together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,7 +91,7 @@ impl Delays {
         all.outcome(0)
     }
 
-    /// Results of the classes that carried data.
+    /// Results of the service classes that carried data.
     pub fn of_classes(&self, bundles: &Bundles) -> Vec<EndToEnd> {
         let mut classes: BTreeMap<u8, Ends> = BTreeMap::new();
         for (bundle, ends) in self.seen() {

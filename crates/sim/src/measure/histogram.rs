@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::time::Span;
 
-/// Sub-buckets per power of two.
+/// Bits of the number of buckets per power of two.
 const SUB_BITS: u32 = 6;
 const SUB: usize = 1 << SUB_BITS;
 
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_are_monotone_and_within_one_64th() {
+    fn bucket_middle_is_within_64th_of_duration() {
         let mut last = 0;
         for nanos in (0..100_000u64).chain((1..1000).map(|i| i * 7_777_777)) {
             let at = bucket(Span::from_nanos(nanos));

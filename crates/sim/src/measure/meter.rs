@@ -1,5 +1,5 @@
 //! Measurements of a link under study. Updated per packet, without sampling and allocation. The window is the part of
-//! the run after the warm-up.
+//! the run after the warm-up. A bundle is a group of flows that are measured together; all have the same service class.
 
 use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::time::{Instant, Span};
@@ -116,9 +116,9 @@ pub struct Meter {
     pub served: u64,
     bundles: Vec<BundleMeter>,
     served_over_time: Served,
-    /// Present if classes are counted over time.
+    /// Counters of service classes for each row of the time series; present if requested.
     over_time: Option<Box<OverTime>>,
-    /// Integral of the queue since the last row (packet-nanoseconds).
+    /// Integral of the queue since the last row of the time series (packet-nanoseconds).
     area: u128,
     looked: Instant,
 }
@@ -133,7 +133,8 @@ pub enum Loss {
 }
 
 impl Meter {
-    /// A meter that counts within `window`. Rows of series are `sample` apart. `over_time`: also counts per class and row.
+    /// A meter that counts within `window`. Rows of time series are `sample` apart. `over_time`: also counts packets of
+    /// service classes for each row.
     pub fn new(window: Window, sample: Span, over_time: Option<OverTime>) -> Self {
         Self {
             window,
@@ -170,7 +171,8 @@ impl Meter {
         self.changed = now;
     }
 
-    /// Adds an event to its row of the series, if classes are counted over time. Most runs do not count them.
+    /// Adds an event to its row of the time series, if packets of service classes are counted for each row. Most runs
+    /// do not count them.
     #[inline]
     fn note(&mut self, at: Instant, bundle: u8, event: impl FnOnce(&mut Tally)) {
         if let Some(over_time) = &mut self.over_time {
@@ -207,7 +209,7 @@ impl Meter {
         }
     }
 
-    /// A packet departs with a CE mark set here.
+    /// A packet departs with a CE mark that this link's queue set.
     pub fn mark(&mut self, now: Instant, bundle: u8) {
         if self.counts(now) {
             self.bundle((bundle, Colour::In)).marked += 1;
@@ -259,17 +261,18 @@ impl Meter {
         (self.pkts, mean)
     }
 
-    /// The first `rows` rows of served packets, by bundle.
+    /// The first `rows` rows of the time series of served packets, by bundle.
     pub(crate) fn served_over_time(&self, rows: usize) -> Vec<(u8, Vec<Service>)> {
         self.served_over_time.bundles(rows)
     }
 
-    /// Counters over time of the requested classes, with the `served` packets of their bundles.
+    /// For each row of the time series, the counters of the requested service classes, with the `served` packets of
+    /// their bundles.
     pub(crate) fn over_time(&self, served: &[(u8, Vec<Service>)]) -> Vec<(u8, Vec<Tally>)> {
         self.over_time.as_ref().map_or_else(Vec::new, |over_time| over_time.classes(served))
     }
 
-    /// Joins each pair of rows of served packets.
+    /// Joins each pair of rows of the time series of served packets.
     pub(crate) fn thin(&mut self) {
         self.served_over_time.thin();
     }
@@ -301,7 +304,7 @@ impl Meter {
         all
     }
 
-    /// The bundles and colours seen.
+    /// The counters of each bundle and colour that had packets.
     pub fn bundles(&self) -> impl Iterator<Item = (u8, Colour, &BundleMeter)> {
         // Packets served in the window may all have arrived before it.
         let seen = |b: &BundleMeter| b.offered + b.dropped + b.sojourn.count() > 0;
@@ -346,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn queue_mean_covers_the_time_since_last_call() {
+    fn queue_mean_covers_the_time_since_previous_sample() {
         let mut m = Meter::new(window(0, 100), Span::from_nanos(100), None);
         m.queue_is(at(10), 4);
         assert_eq!(m.look(at(20)), (4, 2.0));

@@ -1,4 +1,5 @@
-//! The results of a run.
+//! The results of a run. A bundle is a group of flows that are measured together; a link under study is one that is
+//! measured.
 
 use std::collections::BTreeMap;
 
@@ -21,22 +22,23 @@ pub struct Series {
     pub queue_pkts: Vec<f64>,
     /// Time-weighted mean queue since the previous row, in packets.
     pub queue_mean_pkts: Vec<f64>,
-    /// The discipline's probes, by name.
+    /// Internal variables of the discipline (probes), by name.
     pub probes: Vec<(&'static str, Vec<f64>)>,
     /// Packets served by bundle since the previous row. They also count before the measurement window.
     pub served: Vec<(u8, Vec<Service>)>,
-    /// Packet counters of each requested class since the previous row. They also count before the measurement window.
+    /// Packet counters of each requested service class since the previous row. They also count before the measurement
+    /// window.
     pub classes: Vec<(u8, Vec<Tally>)>,
 }
 
 impl Series {
-    /// A series without rows, with one column per probe.
+    /// A time series without rows, with one column for each internal variable of the discipline (probe).
     pub(crate) fn new(probes: &[ProbeSpec]) -> Self {
         Self { probes: probes.iter().map(|p| (p.name, Vec::new())).collect(), ..Self::default() }
     }
 }
 
-/// Results of one class and colour at a link.
+/// Results of one service class and colour (IN or OUT of a traffic profile) at a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassOutcome {
     /// Service class.
@@ -51,7 +53,7 @@ pub struct ClassOutcome {
     pub sojourn_s: Option<Summary>,
 }
 
-/// Results of one bundle at a link, of both colours.
+/// Results of one bundle at a link, of packets IN and OUT of a traffic profile together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BundleOutcome {
     /// Number of the bundle.
@@ -80,7 +82,7 @@ pub struct LinkOutcome {
     pub queue_shares: Vec<f64>,
     /// Sojourn time in seconds.
     pub sojourn_s: Option<Summary>,
-    /// Fraction of the time in which it was sending; with a schedule, bits sent divided by capacity in bits.
+    /// Fraction of the time in which it was sending; with a variable rate, bits sent divided by capacity in bits.
     pub utilisation: f64,
     /// Packets offered.
     pub offered_pkts: u64,
@@ -96,18 +98,19 @@ pub struct LinkOutcome {
     pub lost_pkts: u64,
     /// Packets served in the complete run.
     pub served_pkts: u64,
-    /// Results by class and colour.
+    /// Results by service class and colour (IN or OUT of a traffic profile).
     pub classes: Vec<ClassOutcome>,
     /// Results by bundle.
     pub bundles: Vec<BundleOutcome>,
     /// Quantiles of the sojourn time in seconds, at the probabilities [`SHARES`](crate::histogram::SHARES).
     pub sojourn_quantiles_s: Vec<f64>,
-    /// Sampled series.
+    /// Time series.
     pub series: Series,
 }
 
 impl LinkOutcome {
-    /// Results of a link from its meter and series. `utilisation` replaces the meter's value on a link with a schedule.
+    /// Results of a link from its meter and time series. `utilisation` replaces the meter's value on a link with a
+    /// variable rate.
     pub(crate) fn of(
         meter: &Meter,
         bundles: &Bundles,
@@ -174,7 +177,7 @@ pub struct FlowOutcome {
     pub group: u32,
     /// Service class.
     pub class: u8,
-    /// Bundle.
+    /// Number of its bundle.
     pub bundle: u8,
     /// Payload that reached the receiver for the first time within the measurement window, in bytes.
     pub goodput_bytes: u64,
@@ -188,7 +191,8 @@ pub struct FlowOutcome {
     pub sender: SenderCounts,
 }
 
-/// End-to-end results of one class within the measurement window, of flows whose data passes a link under study.
+/// End-to-end results of one service class within the measurement window, of flows whose data passes a link under
+/// study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndToEnd {
     /// Service class.
@@ -216,7 +220,7 @@ pub struct BundleEnds {
     pub completion_s: Option<Summary>,
 }
 
-/// A row of the series of a set of flows; sums over the flows.
+/// A row of the time series of a set of flows; sums over the flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TrackRow {
     /// TCP senders that have started and not stopped.
@@ -251,19 +255,19 @@ pub struct Completion {
 /// All results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Links under study.
+    /// Results of the links under study.
     pub links: Vec<LinkOutcome>,
-    /// Flows, in the network's order.
+    /// Results of the flows, in the order of the network's flows.
     pub flows: Vec<FlowOutcome>,
-    /// Classes that carried data.
+    /// End-to-end results of the service classes that carried data.
     pub classes: Vec<EndToEnd>,
-    /// Bundles that carried data.
+    /// End-to-end results of the bundles that carried data.
     pub bundles: Vec<BundleEnds>,
     /// For each of `links`: results of all bundles together whose data crosses it. Their field `bundle` is 0.
     pub all: Vec<BundleEnds>,
     /// Files of flows whose data passes a link under study, within the measurement window, in order of arrival.
     pub completions: Vec<Completion>,
-    /// The rows of each of the network's tracks.
+    /// The time series of each set of flows that the network samples.
     pub tracks: Vec<Vec<TrackRow>>,
     /// Events processed.
     pub events: u64,

@@ -1,11 +1,12 @@
 //! Packet counters at a link, one value for each row of its time series, counted since the previous row: of every
-//! bundle, and in more detail of requested classes. They begin with the run, not with the measurement window.
+//! bundle (group of flows that are measured together), and in more detail of requested service classes. They begin with
+//! the run, not with the measurement window.
 
 use forebay_aqm::base::time::{Instant, Span};
 
 use crate::measure::bundles::Bundles;
 
-/// Packets of a bundle that a link served between two rows of a series.
+/// Packets of a bundle that a link served between two rows of the time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     /// Packets whose transmission began.
@@ -25,8 +26,8 @@ impl Service {
     }
 }
 
-/// The rows of served packets, by bundle. Transmissions of a link begin in order of time, so that only the current row
-/// changes.
+/// The rows of the time series of served packets, by bundle. Transmissions of a link begin in order of time, so that
+/// only the current row changes.
 #[derive(Clone, Debug)]
 pub struct Served {
     sample: Span,
@@ -117,7 +118,7 @@ pub(crate) const fn row(at: Instant, sample: Span) -> usize {
     (at.nanos().saturating_sub(1) / sample.nanos()) as usize
 }
 
-/// Packets of a class between two rows of a series.
+/// Packets of a service class between two rows of the time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Packets offered.
@@ -128,8 +129,8 @@ pub struct Tally {
     pub served: Service,
 }
 
-/// The rows of the requested classes. An event is added to the row of its time, not to the latest row, because
-/// drop-tail without events reports transmissions before their time.
+/// The time series of the requested service classes. An event is added to the row of its time, not to the latest row,
+/// because drop-tail without events reports transmissions before their time.
 #[derive(Clone, Debug)]
 pub struct OverTime {
     sample: Span,
@@ -139,7 +140,7 @@ pub struct OverTime {
 }
 
 impl OverTime {
-    /// For each of `classes`: one row every `sample`, until `duration`.
+    /// A time series for each of `classes`: one row every `sample`, until `duration`.
     pub(crate) fn new(classes: &[u8], bundles: Bundles, duration: Span, sample: Span) -> Self {
         let sample = sample.max(Span::from_nanos(1));
         let rows = (duration.nanos() / sample.nanos()) as usize;

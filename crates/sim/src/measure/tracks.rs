@@ -1,12 +1,12 @@
-//! Series of chosen sets of flows: windows and packets in flight of the senders, round-trip times, and what reached the
-//! receivers.
+//! Time series of chosen sets of flows: windows and packets in flight of the senders, round-trip times, and what
+//! reached the receivers.
 
 use forebay_aqm::base::time::{Instant, Span};
 
 use crate::measure::outcome::TrackRow;
 use crate::measure::over_time::row;
 
-/// The rows of each set of flows.
+/// The time series of each set of flows.
 pub struct Tracks {
     sample: Span,
     /// Maximum number of rows, even: when it is reached, pairs of rows are joined. `None`: no maximum.

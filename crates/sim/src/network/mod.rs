@@ -40,15 +40,15 @@ pub struct LinkSpec {
     pub lane: Lane,
     /// Typical packet length, for disciplines that use it.
     pub mean_packet: Bytes,
-    /// May [plain](Lane::is_plain) drop-tail run on the engine's fast path? A test shows that the results are equal
-    /// with and without it.
+    /// May [plain](Lane::is_plain) drop-tail compute departures at arrival, without events (fast path)? A test shows
+    /// that the results are equal with and without it.
     pub fast_path: bool,
 }
 
 /// One direction of a link, without a name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lane {
-    /// Capacity. Not used if `conditions` has a schedule or levels, which then set the rate.
+    /// Capacity. Not used if `conditions` has a rate schedule or random rate levels, which then set the rate.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
@@ -101,12 +101,12 @@ impl Lane {
 }
 
 impl LinkSpec {
-    /// Does it run on the engine's fast path for drop-tail?
+    /// Are its departures computed at arrival, without events (the fast path for drop-tail)?
     pub fn is_fast(&self) -> bool {
         self.fast_path && self.lane.is_plain()
     }
 
-    /// The probes of the link's discipline.
+    /// The internal variables of the link's discipline that can be recorded (probes).
     pub(crate) fn probes(&self) -> &'static [ProbeSpec] {
         if self.is_fast() { &[] } else { self.lane.discipline.entry().probes }
     }
@@ -167,7 +167,8 @@ impl Traffic {
     }
 }
 
-/// A token bucket at the edge, for one flow or several. It marks packets beyond its profile as OUT.
+/// A token bucket at the edge of the network, for one flow or several. It colours packets beyond its traffic profile
+/// OUT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MarkerSpec {
     /// Committed information rate.
@@ -209,7 +210,7 @@ pub struct FlowSpec {
     pub ecn: Ecn,
     /// Source-destination pair, for disciplines that hash it.
     pub pair: u32,
-    /// The marker that its data passes when it leaves the host.
+    /// The token bucket that colours its data IN or OUT when it leaves the host.
     pub marker: Option<MarkerId>,
 }
 
@@ -244,11 +245,11 @@ pub struct Network {
     pub duration: Span,
     /// Time at the start of the run that is not measured.
     pub warmup: Span,
-    /// Time between rows of the series.
+    /// Time between rows of the time series.
     pub sample: Span,
-    /// Classes counted in the series of links under study.
+    /// Service classes whose packets the time series of links under study count.
     pub classes: Vec<u8>,
-    /// Tracks: sets of flows that have one series together. Each has the indexes of its flows.
+    /// Tracks: sets of flows that have one time series together. Each has the indexes of its flows.
     pub tracks: Vec<Vec<usize>>,
     /// Links.
     pub links: Vec<LinkSpec>,
@@ -256,7 +257,7 @@ pub struct Network {
     pub hosts: Vec<HostSpec>,
     /// Routes, as sequences of links.
     pub routes: Vec<Vec<LinkId>>,
-    /// Markers at the edge.
+    /// Token buckets that mark packets at the edge of the network.
     pub markers: Vec<MarkerSpec>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
@@ -275,12 +276,12 @@ impl core::fmt::Display for BadNetwork {
 impl core::error::Error for BadNetwork {}
 
 impl Network {
-    /// The class of each bundle of its flows.
+    /// The service class of each bundle, a group of flows that are measured together.
     pub fn bundles(&self) -> Bundles {
         Bundles::of(self.flows.iter().map(|flow| (flow.bundle, flow.class)))
     }
 
-    /// For each link under study, the bundles whose data crosses it.
+    /// For each link under study, the bundles (groups of flows that are measured together) whose data crosses it.
     pub fn bundles_across(&self) -> Vec<BTreeSet<u8>> {
         let across = |id| {
             let crosses = |flow: &&FlowSpec| self.routes[flow.forward].contains(&id);

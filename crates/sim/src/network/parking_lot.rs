@@ -92,7 +92,7 @@ impl ParkingLot {
         net
     }
 
-    /// Hosts and routes of flow number `i` of a crossing: host pair `i mod hosts`.
+    /// Hosts and routes of flow number `i` of a group of hosts (crossing): host pair `i mod hosts`.
     pub fn attach(&self, crossing: usize, i: usize, direction: Direction) -> Attachment {
         let before: usize = self.crossings[..crossing].iter().map(|c| c.built).sum();
         let h = before + i % self.crossings[crossing].hosts;
@@ -133,7 +133,7 @@ impl ParkingLot {
         Attachment { forward, back, ..at }
     }
 
-    /// The number of the host pair of flow `i` of a crossing, counted over all crossings.
+    /// The number of the host pair of flow `i` of a group of hosts (crossing), counted over all groups.
     pub fn pair(&self, crossing: usize, i: usize) -> usize {
         let before: usize = self.crossings[..crossing].iter().map(|c| c.hosts).sum();
         before + i % self.crossings[crossing].hosts

@@ -158,7 +158,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bit_ring_matches_set_model(
+        fn bit_ring_matches_ordered_set(
             steps in prop::collection::vec((0u32..300, 1u32..200, 0u32..40), 1..60)
         ) {
             let (mut ring, mut set, mut bottom) = (BitRing::default(), BTreeSet::new(), 0u32);

@@ -257,8 +257,8 @@ pub trait CongestionControl: Debug + Send + Sync {
     #[inline]
     fn on_out_of_data(&mut self, _in_flight: u32) {}
 
-    /// The retransmission timer expires. `is_reduced`: the threshold was already reduced for this congestion. The
-    /// caller then restores its value after the call.
+    /// The retransmission timer expires. `is_reduced`: the slow-start threshold was already reduced for this
+    /// congestion. The caller then restores the threshold after the call.
     #[inline]
     fn on_timeout(&mut self, window: &mut Window, _is_reduced: bool) {
         window.collapse();
@@ -285,7 +285,7 @@ pub trait CongestionControl: Debug + Send + Sync {
         None
     }
 
-    /// Its model of the path. `None`: it has no model.
+    /// The control's model of the path. `None`: it has no model.
     fn path_model(&self) -> Option<PathModel> {
         None
     }

@@ -40,7 +40,7 @@ impl Clone for Box<dyn Own> {
     }
 }
 
-/// Declares the modules, the constants of [`Variant`], and the enum with the state of a control.
+/// Declares the modules of the built-in controls, the constants of [`Variant`], and the enum with a control's state.
 macro_rules! controls {
     (
         ($d:tt)
@@ -131,18 +131,18 @@ impl Variant {
         self.0.profile.word
     }
 
-    /// The variant with this name, built-in or registered.
+    /// The control with this name, built-in or registered.
     pub fn parse(word: &str) -> Option<Self> {
         Self::all().into_iter().find(|variant| variant.word() == word)
     }
 
-    /// All variants, built-in and registered.
+    /// All controls, built-in and registered.
     pub fn all() -> Vec<Self> {
         let own = OWN.read().unwrap_or_else(PoisonError::into_inner);
         Self::WORDS.iter().map(|(_, variant)| variant).chain(own.iter()).copied().collect()
     }
 
-    /// All variants of this protocol, built-in and registered, with their names.
+    /// All controls of this protocol, built-in and registered, with their names.
     pub fn of(transport: Transport) -> Vec<(&'static str, Self)> {
         let all = Self::all().into_iter().filter(|variant| variant.profile().transport == transport);
         all.map(|variant| (variant.word(), variant)).collect()

@@ -41,7 +41,7 @@ pub struct TcpOptions {
     pub delayed_ack: bool,
     /// Send new data on the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
-    /// Retransmission timeout before the first measurement. `None`: the variant's default.
+    /// Retransmission timeout before the first measurement. `None`: the default of the congestion control.
     pub initial_rto: Option<Span>,
     /// Smallest retransmission timeout.
     pub min_rto: Span,
@@ -49,11 +49,12 @@ pub struct TcpOptions {
     pub max_rto: Span,
     /// Granularity of the retransmission clock.
     pub tick: Span,
-    /// Send ECN-capable data and react to ECN-Echo (RFC 3168). Some variants always or never do.
+    /// Send ECN-capable data and react to ECN-Echo (RFC 3168). Some congestion controls always or never do.
     pub ecn: bool,
     /// Send ECN-capable data as ECT(1), the L4S codepoint (RFC 9331), instead of ECT(0).
     pub l4s: bool,
-    /// Spread packets over the round trip instead of sending a burst per acknowledgement. Some variants always do.
+    /// Spread packets over the round trip instead of sending a burst per acknowledgement. Some congestion controls
+    /// always do.
     pub pacing: bool,
     /// Restart with the initial window after an idle time of one timeout (RFC 5681 section 4.1).
     pub idle_restart: bool,
@@ -67,7 +68,7 @@ pub struct TcpOptions {
 pub struct Ns2Rules {
     /// A retransmission of the highest packet sent counts as new data and carries CWR (`output` of `tcp.cc`).
     pub cwr: bool,
-    /// [`Recovery::Selective`] recovers like `Sack1` (`tcp-sack1.cc`).
+    /// [`Recovery::Selective`] recovers like ns-2's `Sack1` (`tcp-sack1.cc`).
     pub sack1: bool,
 }
 

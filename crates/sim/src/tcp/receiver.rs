@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn acks_and_sack_blocks_match_set_model(seqs in prop::collection::vec(0u32..700, 1..600)) {
+        fn acks_and_sack_blocks_match_received_packet_set(seqs in prop::collection::vec(0u32..700, 1..600)) {
             let mut r = selective();
             let (mut seen, mut changed) = (BTreeSet::new(), Vec::new());
             for seq in seqs {

@@ -42,7 +42,8 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    /// Records the arrival of packet `seq` above `next`, possibly a duplicate. Its run is now the latest to change.
+    /// Records the arrival of packet `seq` above `next`, possibly a duplicate. Its run of consecutive packets is now
+    /// the latest to change.
     pub(super) fn note(&mut self, next: u32, seq: u32, early: &BitRing) {
         let run = run_around(next, seq, early);
         self.recent.retain(|other| !(run.start..run.end).contains(other));

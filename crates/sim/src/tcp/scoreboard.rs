@@ -1,4 +1,4 @@
-//! The sender's record of selective acknowledgements, and the choice of what to send next (RFC 6675).
+//! The sender's record of selective acknowledgements (reports), and the choice of what to send next (RFC 6675).
 //!
 //! The RFC recomputes `pipe` at each acknowledgement. Here three counters give `pipe`: outstanding packets that are not
 //! selectively acknowledged (holes), minus lost holes, plus retransmitted holes.
@@ -78,7 +78,8 @@ impl Scoreboard {
         una < self.timeout_point
     }
 
-    /// Removes all packets below `ack`, which are now acknowledged. Calls `arrived` for each that was not reported.
+    /// Removes all packets below `ack`, which are now acknowledged. Calls `arrived` for each that was not selectively
+    /// acknowledged before.
     pub(super) fn advance(&mut self, una: u32, ack: u32, mut arrived: impl FnMut(u32)) {
         for seq in una..ack {
             if !self.sacked.remove(seq) {
@@ -89,8 +90,8 @@ impl Scoreboard {
         }
     }
 
-    /// Adds the blocks of an acknowledgement. Returns the number of packets reported for the first time, and the
-    /// number of holes newly considered lost. Ignores blocks that start at or below `una` or end beyond `high`.
+    /// Adds the blocks of an acknowledgement. Returns the number of packets that they report for the first time, and
+    /// the number of holes newly considered lost. Ignores blocks that start at or below `una` or end beyond `high`.
     pub(super) fn report(
         &mut self,
         (una, high): (u32, u32),
@@ -196,13 +197,13 @@ impl Scoreboard {
         }
     }
 
-    /// The first hole at or above `seq` that is below a reported packet.
+    /// The first hole at or above `seq` that is below a selectively acknowledged packet.
     pub(super) fn hole_below_reports(&self, seq: u32) -> Option<u32> {
         let hole = self.hole_from(seq);
         (hole < self.highest[0]).then_some(hole)
     }
 
-    /// The first unreported packet at or above `seq`.
+    /// The first packet at or above `seq` that is not selectively acknowledged.
     fn hole_from(&self, seq: u32) -> u32 {
         if seq < self.highest[0] { self.sacked.clear_from(seq) } else { seq }
     }
@@ -214,7 +215,7 @@ impl Scoreboard {
     }
 }
 
-/// Inserts `bound` into the three highest, in order.
+/// Inserts `bound` into the three highest bounds, in order.
 fn rank(highest: &mut [u32; 3], bound: u32) {
     if let Some(place) = highest.iter().position(|&other| other < bound) {
         highest[place..].rotate_right(1);

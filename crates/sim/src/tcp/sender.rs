@@ -2,10 +2,10 @@
 //!
 //! Differences from the RFCs (`docs/tcp.md` has the full list):
 //! - a reduction halves the congestion window, not the amount in flight; retransmissions keep the flow's ECT codepoint;
-//! - senders whose profile sets `follows_ns2` behave like ns-2 in the cases listed in `ns2`.
+//! - senders whose profile sets `follows_ns2` behave like ns-2 in the points that the module `ns2` lists.
 //!
-//! `classic` has recovery without selective acknowledgements, `selective` recovery with them. Both call the hooks of
-//! the congestion control.
+//! The module `classic` has recovery without selective acknowledgements, `selective` recovery with them. Both call the
+//! hooks of the congestion control.
 
 mod classic;
 mod ns2;
@@ -86,7 +86,8 @@ pub struct Sender {
     follows_ns2: bool,
     mark_is_loss: bool,
     tracks_packets: bool,
-    /// Fast path: no selective acknowledgements, no hooks per packet, and a window that grows as Reno's.
+    /// Fast path: no selective acknowledgements, no calls of the congestion control per packet, and a window that grows
+    /// as Reno's.
     is_plain: bool,
     in_recovery: bool,
     partial_seen: bool,
@@ -204,7 +205,7 @@ impl Sender {
     /// what the application handed over.
     ///
     /// RFC 5681 section 4.1: after an idle time longer than the timeout the window becomes the restart window, the
-    /// smaller of the initial and the current window. The threshold stays.
+    /// smaller of the initial and the current window. The slow-start threshold stays.
     pub fn offer(&mut self, now: Instant, packets: u32) {
         let gate = self.gate.get_or_insert_with(|| Box::new(Gate::new(false)));
         let silent = gate.offer(now, self.high, packets);

@@ -237,7 +237,8 @@ impl Connection {
         }
     }
 
-    /// Checks that a loss, or a mark that the control reacts to, reduces the window, once per window of data.
+    /// Checks that a loss, or a mark that the congestion control reacts to, reduces the window, once per window of
+    /// data.
     fn check_reaction(&mut self, recovers: bool, cuts: bool, old: f64, new: f64) -> Result<(), String> {
         let again = self.sender.acknowledged() < self.reduced_until;
         if new < old && !recovers && !cuts && again {
@@ -303,7 +304,7 @@ impl Connection {
     }
 }
 
-/// Runs a connection of a variant over each of `paths` random paths. Rules:
+/// Runs a connection with the congestion control `variant` over each of `paths` random paths. Rules:
 /// - all data arrives;
 /// - the window is finite and at least one packet, unless a mark has closed it;
 /// - new data is sent only while the window has room;

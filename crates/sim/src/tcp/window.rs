@@ -52,14 +52,15 @@ impl Window {
         self.cwnd = self.cwnd.min(cwnd.max(least));
     }
 
-    /// Loss: halves the window, to at least one packet. The threshold becomes the same half, rounded down, at least 2.
+    /// Loss: halves the window, to at least one packet. The slow-start threshold becomes the same half, rounded down,
+    /// at least 2.
     pub fn halve(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
         self.reduce_to(self.cwnd / 2.0, 1.0);
     }
 
-    /// Mark: halves the window, which can [close](Self::is_closed) it. The threshold becomes the same half, rounded
-    /// down, at least 2.
+    /// Mark: halves the window, which can [close](Self::is_closed) it. The slow-start threshold becomes the same half,
+    /// rounded down, at least 2.
     pub fn halve_for_mark(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
         self.reduce_to(self.cwnd / 2.0, 0.0);
@@ -71,19 +72,20 @@ impl Window {
         self.cwnd < 1.0
     }
 
-    /// Loss or mark: multiplies the window by `part`, to at least `least` packets, and sets the threshold to the
-    /// product, at least 2.
+    /// Loss or mark: multiplies the window by `part`, to at least `least` packets, and sets the slow-start threshold to
+    /// the product, at least 2.
     pub fn cut(&mut self, part: f64, least: f64) {
         self.ssthresh = (self.cwnd * part).max(MIN_SSTHRESH);
         self.reduce_to(self.cwnd * part, least);
     }
 
-    /// Sets the threshold back to `ssthresh`, its value before the last reduction.
+    /// Sets the slow-start threshold back to `ssthresh`, its value before the last reduction.
     pub const fn restore_threshold(&mut self, ssthresh: f64) {
         self.ssthresh = ssthresh;
     }
 
-    /// Timeout: the threshold becomes half of the window, rounded down, at least 2. The window becomes one packet.
+    /// Timeout: the slow-start threshold becomes half of the window, rounded down, at least 2. The window becomes one
+    /// packet.
     pub fn collapse(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(MIN_SSTHRESH);
         self.cwnd = 1.0;

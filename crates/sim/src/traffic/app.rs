@@ -1,5 +1,5 @@
 //! Applications on a TCP connection. They send files one after the other, with or without a request for each file, or
-//! write single packets at the times of a source.
+//! write single packets at the times of a packet source.
 //!
 //! Applications do no I/O: they receive events with their times and return the action to take. A file is a number of
 //! packets. Its completion time ends when all of them have arrived in order. It begins:
@@ -29,7 +29,7 @@ pub enum Work {
 pub(crate) enum App {
     /// Sends files: [`Work::Files`].
     Files(Session),
-    /// Writes single packets at the times of a source: [`Work::Written`].
+    /// Writes single packets at the times of a packet source: [`Work::Written`].
     Written(Source),
 }
 
@@ -80,7 +80,8 @@ impl App {
         }
     }
 
-    /// A control segment with content `word` has reached the end that it is for. Returns the action to take.
+    /// A control segment (handshake packet or request) with content `word` has reached the end of the connection that
+    /// it is for. Returns the action to take.
     pub(crate) fn on_control(&mut self, word: u32, now: Instant) -> Action {
         match self {
             Self::Files(session) => session.on_control(word, now),

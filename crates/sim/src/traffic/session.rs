@@ -116,7 +116,7 @@ pub(crate) struct Session {
     arrived: bool,
     /// Number of the current file, from 1.
     number: u32,
-    /// SYN or request of the opening end.
+    /// State of the SYN or request that the opening end of the connection sends.
     asks: Box<Call>,
     /// The other end's answer to a SYN, until it is known to have arrived.
     answers: Option<Box<Call>>,
@@ -185,7 +185,8 @@ impl Session {
         }
     }
 
-    /// A control segment with content `word` has reached the end that it is for. Returns the action to take.
+    /// A control segment (handshake packet or request) with content `word` has reached the end of the connection that
+    /// it is for. Returns the action to take.
     pub(super) fn on_control(&mut self, word: u32, now: Instant) -> Action {
         match self.state {
             State::Opening if word == SYN | self.number => self.answer(now),

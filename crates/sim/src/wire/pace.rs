@@ -1,4 +1,5 @@
-//! A transmitter that follows a [`Schedule`]: when a packet may begin, and when its transmission ends.
+//! A transmitter that follows a [`Schedule`], which has steps of the rate or is a trace of delivery opportunities: when
+//! a packet may begin, and when its transmission ends.
 //!
 //! Transmissions begin in order of time, so that it is enough to store one position in the schedule. All arithmetic is
 //! on integers. The end of each transmission is rounded to the nearest nanosecond, as on a link of constant rate.
@@ -69,7 +70,7 @@ impl Pace {
         self.cursor.window.to = end;
     }
 
-    /// Work done in the window divided by the capacity in the window.
+    /// Bits sent in the window divided by the capacity in the window.
     pub fn utilisation(&self) -> f64 {
         let window = self.cursor.window;
         let able = self.schedule.bits(window.from, window.to);

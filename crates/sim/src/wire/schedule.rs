@@ -82,7 +82,7 @@ impl Schedule {
     }
 }
 
-/// Work that `steps` can do in [from, to).
+/// Capacity of `steps` in [from, to), in units of 1e-9 bit.
 fn steps_work(steps: &[(Instant, Rate)], from: Instant, to: Instant) -> u128 {
     let ends = steps.iter().skip(1).map(|(at, _)| *at).chain([Instant::NEVER]);
     let each = steps.iter().zip(ends).map(|((at, rate), end)| {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn most_in_a_second_finds_the_busiest_second() {
+    fn largest_capacity_is_that_of_busiest_second() {
         let rates = [(0, 5), (10, 80), (20, 1)].map(|(s, rate)| (ms(1000 * s), Rate(rate)));
         assert_eq!(Schedule::steps(rates.to_vec()).unwrap().most_in_a_second(), 80.0);
         let most = |text: &str| Trace::parse(text).unwrap().most_in_a_second();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn window_capacity_excludes_its_end() {
+    fn capacity_of_time_interval_excludes_its_end() {
         let trace = Schedule::Trace(Trace::parse("0\n2\n2\n5\n").unwrap());
         assert_eq!(trace.bits(ms(2), ms(5)), 2.0 * 12_000.0, "the two at 2 ms, not the one at 5 ms");
         let steps = vec![(ms(0), Rate(8000)), (ms(10), Rate(0)), (ms(20), Rate(2000))];

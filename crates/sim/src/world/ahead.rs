@@ -37,7 +37,7 @@ impl Network {
     }
 }
 
-/// The elements that feed a link or a host.
+/// The links and hosts that feed a link or a host.
 #[derive(Clone, Copy, PartialEq)]
 enum Feeder {
     Nobody,
@@ -88,8 +88,8 @@ fn reflex_hosts(net: &Network) -> Vec<bool> {
     passive.into_iter().zip(feeders).map(|(passive, feeder)| passive && matches!(feeder, Feeder::One(_))).collect()
 }
 
-/// Numbers the pipes. A link or host needs one unless all its segments go to eager links or reflex hosts. Returns the
-/// pipe of each link, then of each host, and the number of pipes.
+/// Numbers the pipes. A link or host needs one unless all its segments go to links and hosts that need no event (eager
+/// links, reflex hosts). Returns the pipe of each link, then of each host, and the number of pipes.
 fn lay_pipes(net: &Network, eager: &[bool], reflex: &[bool]) -> (Vec<Option<Index>>, usize) {
     let mut needed = vec![false; net.links.len() + net.hosts.len()];
     for flow in &net.flows {

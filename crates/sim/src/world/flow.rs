@@ -87,7 +87,7 @@ pub(crate) struct Flow {
     pub(crate) marker: Option<Index>,
     /// Does its data pass a link under study (a link with a meter)?
     pub(crate) watched: bool,
-    /// Is it in a track (a set of flows that have one series together)?
+    /// Is it in a track (a set of flows that have one time series together)?
     pub(crate) tracked: bool,
     /// Has it started?
     pub(crate) started: bool,

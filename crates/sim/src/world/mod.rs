@@ -108,8 +108,8 @@ impl World {
         self.fabric.links.get(link)?.managed_queue()
     }
 
-    /// Changes the parameters of the discipline at `link` to those of `spec`, keeping its state. Returns false if
-    /// unsupported.
+    /// Changes the parameters of the discipline at `link` to those of `spec`, keeping its state. Returns false if the
+    /// discipline does not support this.
     pub fn retune(&mut self, link: LinkId, spec: &Spec) -> bool {
         let Some(queue) = self.fabric.links.get_mut(link).and_then(Link::managed_queue_mut) else { return false };
         let served = *queue.port.level(MAIN).link();

@@ -1,4 +1,4 @@
-//! Measurement events: the end of the warm-up, rows of series, and the outcome.
+//! Measurement events: the end of the warm-up, rows of time series, and the outcome of the run.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +17,18 @@ struct Studied {
     series: Series,
 }
 
-/// Series of the links under study.
+/// Time series of the links under study.
 pub(super) struct Sampling {
     /// Time between rows.
     pub(super) every: Span,
     studied: Vec<Studied>,
     bundles: Bundles,
-    /// For each link under study, the bundles whose data crosses it.
+    /// For each link under study, the bundles (groups of flows that are measured together) whose data crosses it.
     across: Vec<BTreeSet<u8>>,
 }
 
 impl Sampling {
-    /// Series without rows.
+    /// Time series without rows.
     pub(super) fn new(net: &Network) -> Self {
         let studied = net.links.iter().enumerate().filter(|(_, link)| link.lane.study);
         let studied =
@@ -46,7 +46,7 @@ impl World {
         }
     }
 
-    /// A row of the series is due.
+    /// A row of the time series is due.
     pub(super) fn sample_event(&mut self) {
         let next = self.now + self.sampling.every;
         self.agenda.set(self.sources.sampler(), (next <= self.window.to).then_some(next));

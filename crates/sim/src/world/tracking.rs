@@ -1,4 +1,4 @@
-//! Series of chosen flows: the state of their senders, once per row.
+//! Time series of chosen flows: the state of their senders, once per row.
 
 use forebay_aqm::base::time::Instant;
 
@@ -6,7 +6,7 @@ use super::flow::{Body, Flow};
 use crate::measure::tracks::Tracks;
 use crate::network::Network;
 
-/// Records the series of chosen flows. A track is a set of flows that have one series together.
+/// Records the time series of chosen flows. A track is a set of flows that have one time series together.
 pub(super) struct Tracking {
     pub(super) tracks: Tracks,
     /// The flows of each track.
@@ -14,7 +14,7 @@ pub(super) struct Tracking {
 }
 
 impl Tracking {
-    /// The tracks of `net`, without rows.
+    /// The tracks (sets of flows) of `net`, without rows.
     pub(super) fn new(net: &Network) -> Self {
         let tracks = Tracks::new(&net.tracks, net.flows.len(), (net.sample, None));
         Self { tracks, flows: net.tracks.clone() }

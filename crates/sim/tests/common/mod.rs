@@ -1,4 +1,4 @@
-//! RAQM case 1 and variants of it, for the tests of this folder.
+//! Case 1 of the RAQM paper's experiments and variants of it, for the tests of this folder.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::rng::Rng;

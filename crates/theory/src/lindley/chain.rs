@@ -31,7 +31,8 @@ impl Loop {
         })
     }
 
-    /// Fractions lost at a full buffer and unused at an empty one, if the queue has the stationary distribution `rest`.
+    /// Fraction of the bits lost at a full buffer, and of the capacity unused at an empty one, if the queue has the
+    /// stationary distribution `rest`.
     pub fn ends(&self, sigma: f64, rest: &Distribution) -> Ends {
         let noise = self.noise(sigma);
         let (mut over, mut under, mut sent) = (0.0, 0.0, self.interval_s * self.capacity);

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn unlimited_overload_grows_like_a_fluid() {
+    fn overloaded_unlimited_queue_grows_like_a_fluid() {
         // rho = 2: arrivals at 0, 1/2, 1, ..; after n services 2n + 1 packets have arrived, n have left, n wait. The
         // queue just before the end of service n is n, its mean over the first 10 services about 5.
         assert_eq!(mean_growth(2.0, 10.0), 5.0);

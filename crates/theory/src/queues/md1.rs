@@ -14,7 +14,7 @@
 
 use super::{Steady, mg1};
 
-/// Weights above this are scaled down, long before they overflow.
+/// If an unnormalised probability exceeds this, all are scaled down, long before one overflows.
 const MAX_WEIGHT: f64 = 1e200;
 /// Poisson terms are computed up to the mean plus `SPREAD` standard deviations plus `EXTRA`. The rest is negligible.
 const SPREAD: f64 = 12.0;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn first_states_match_values_by_hand() {
+    fn probabilities_of_first_states_match_values_by_hand() {
         // The first coefficients of Pollaczek and Khinchine's transform:
         // p0 = 1 - r, p1 = (1 - r)(e^r - 1), p2 = (1 - r)(e^2r - e^r (1 + r)).
         for rho in [0.1, 0.5, 0.95] {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn room_for_two_matches_values_by_hand() {
+    fn room_for_two_packets_matches_values_by_hand() {
         // pi_0 = e^-r, pi_1 = 1 - e^-r: the fractions are these over e^-r + r, and the remainder.
         let one = finite(1.0, 2);
         let sum = libm::exp(-1.0) + 1.0;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn overload_does_not_overflow() {
+    fn large_load_and_room_cause_no_numeric_overflow() {
         let steady = finite(2.0, 2000);
         close(steady.loss(), 0.5);
         assert!(steady.shares.iter().all(|s| s.is_finite()));

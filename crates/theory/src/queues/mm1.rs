@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn two_cases_match_values_by_hand() {
+    fn mm1k_matches_values_by_hand() {
         // rho = 1/2, K = 3: weights 8 4 2 1 of 15.
         let half = finite(0.5, 3);
         [8.0, 4.0, 2.0, 1.0].iter().zip(&half.shares).for_each(|(w, s)| close(*s, w / 15.0));
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn distribution_at_load_one_is_uniform_and_continuous() {
+    fn distribution_is_uniform_at_load_one_without_jump() {
         let one = finite(1.0, 9);
         one.shares.iter().for_each(|s| close(*s, 0.1));
         close(one.mean_system(), 4.5);

@@ -10,12 +10,12 @@ use crate::base::program;
 
 const SCENARIO: &str = "docs/book/behaviour.toml";
 const SEED: u64 = 1;
-/// Time with more flows, in seconds.
+/// Begin and end of the time with more flows, in seconds.
 pub(super) const CROWD: (f64, f64) = (10.0, 20.0);
 /// Labels of the time axis.
 pub(super) const SECONDS: [f64; 4] = [0.0, 10.0, 20.0, 30.0];
 
-/// The recorded series of a run with this discipline.
+/// The time series of a run of the scenario with this discipline.
 pub(super) fn series(aqm: &str) -> Result<SeriesRecord, String> {
     let overrides = Overrides { aqm: vec![aqm.to_string()], ..Overrides::default() };
     let cases = load::parse(SCENARIO, &program::read(SCENARIO)?, &overrides).map_err(|error| error.to_string())?;
@@ -25,7 +25,7 @@ pub(super) fn series(aqm: &str) -> Result<SeriesRecord, String> {
     Ok(run.ok_or("the run was ended")?.series)
 }
 
-/// Draws the queue of one run in front of drop-tail's in grey. The panel can be drawn on further.
+/// Draws the queue of one run over time, in front of drop-tail's in grey. More can be drawn into the returned panel.
 pub(super) fn queues(
     out: &mut Svg,
     (name, own): (&str, &SeriesRecord),

@@ -1,4 +1,4 @@
-//! Pictures of the markers: their signals or colours over time.
+//! The book's pictures of the markers, which signal or colour packets in front of a queue: their effect over time.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::host::Queue;
@@ -13,7 +13,7 @@ use forebay_lab::render::svg::{Panel, Svg, WIDTH};
 
 use super::behaviour::{self, SECONDS};
 
-/// Top and bottom of the upper panel.
+/// Top and bottom of the upper of the two panels of a picture.
 const UPPER: (f64, f64) = (30.0, 190.0);
 const ORANGE: &str = "#b3541e";
 const BLUE: &str = "#1f5f8b";
@@ -36,7 +36,7 @@ pub(super) fn caption(marker: &MarkerEntry) -> &'static str {
     }
 }
 
-/// Threshold from this second on, and colour of its curve.
+/// Steps of the threshold marker: second, threshold from then on as a share of the buffer, colour of its curve.
 const STEPS: [(f64, f64, &str); 3] = [(0.0, 0.8, "#3c7a3c"), (5.0, 0.3, ORANGE), (15.0, 0.6, "#7a3c7a")];
 /// The buffer of the book's scenario, in packets.
 const BUFFER: u32 = 150;
@@ -65,11 +65,11 @@ fn threshold(droptail: &SeriesRecord) -> Result<String, String> {
     Ok(out.finish())
 }
 
-/// Fewest arrivals at a queue length to show its share.
+/// Fewest arrivals at a queue length for which the share of marked or dropped packets is shown.
 const ENOUGH: u64 = 400;
 
-/// Drop-tail behind a threshold, with traffic that fills and drains the buffer. Returns the share of arrivals that are
-/// marked or dropped, by the queue with the arrival, for every third length; arrivals that do not fit are left out.
+/// Drop-tail behind the threshold marker, with traffic that fills and drains the buffer. Returns the share of arrivals
+/// that are marked or dropped, by queue length with the arrival (every third); arrivals that do not fit are left out.
 fn signalled(th: f64) -> Result<Vec<(f64, f64)>, String> {
     let link = Link { rate: Rate(20_000_000), limit: Limit::Packets(BUFFER), mean_packet: Bytes(1000) };
     let spec = Spec::parse(&format!("droptail th={th}")).map_err(|error| error.to_string())?;
@@ -101,17 +101,17 @@ fn offer(queue: &mut Queue<forebay_aqm::AnyDiscipline>, packet: Packet, now: Ins
     dropped || queue.port.tally().marked.pkts > marked
 }
 
-/// The profile of the token bucket's picture.
+/// Committed rate and burst (the profile) of the token bucket in its picture; the packet length.
 const CIR: Rate = Rate(1_000_000);
 const CBS: Bytes = Bytes(200_000);
 const PACKET: u32 = 1000;
 /// Time in which the source exceeds the profile, s.
 const CROWD: (f64, f64) = (10.0, 20.0);
 const LAST: f64 = 30.0;
-/// Averaging interval of rates, s.
+/// Interval over which the picture averages rates, s.
 const BIN: f64 = 0.5;
 
-/// Mb/s in each interval, and the tokens at each packet.
+/// The token bucket's input: Mb/s offered and, of these, IN (in the profile) per interval; the tokens at each packet.
 struct Coloured {
     offered: Vec<f64>,
     is_in: Vec<f64>,
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_signal_fractions_follow_eq_18() {
+    fn measured_signal_shares_follow_formula_of_threshold_marker() {
         for (_, th, _) in STEPS {
             let shares = signalled(th).unwrap();
             let d = |x: f64| ((x / f64::from(BUFFER) - th) / (1.0 - th)).max(0.0);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_coloured_in_match_token_rate_and_burst() {
+    fn in_profile_packets_match_token_rate_and_burst() {
         let all = coloured();
         let sum = |rates: &[f64]| rates.iter().sum::<f64>() * BIN;
         let crowd = (CROWD.0 / BIN) as usize..(CROWD.1 / BIN) as usize;

@@ -1,7 +1,7 @@
 //! `docs/book`: a page for each discipline and each marker from its declaration, with a picture of its behaviour.
 //!
-//! `cargo xtask docs` writes everything below `docs/book/src`. A rule of `tidy` checks that the pages are current; a
-//! stage of the tests checks the pictures, which are simulated.
+//! `cargo xtask docs` writes everything below `docs/book/src`. A lint of `cargo xtask tidy` checks that pages are
+//! current; a stage of `cargo xtask test` checks the pictures, which show simulations.
 
 mod behaviour;
 mod marking;

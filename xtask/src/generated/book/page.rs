@@ -1,4 +1,4 @@
-//! The texts of the book, from the declarations of disciplines and markers.
+//! The pages of the book on disciplines and markers (signals or colours in front of a queue), from their declarations.
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::common::Common;
@@ -13,7 +13,7 @@ use crate::base::rules;
 use crate::base::tree::Tree;
 use pages::page;
 
-/// The table of contents, as mdBook reads it.
+/// The book's table of contents, as mdBook reads it.
 pub(super) fn summary() -> Result<String, String> {
     let disciplines: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
     let markers: Vec<&str> = MARKERS.iter().map(|marker| marker.name).collect();
@@ -95,7 +95,7 @@ pub(super) fn marker(marker: &MarkerEntry, tree: &Tree) -> Result<String, String
     )
 }
 
-/// Parameters; without a default a parameter is required.
+/// The rows of a page's table of parameters; without a default a parameter is required.
 fn parameters<'a>(params: impl Iterator<Item = &'a ParamSpec>) -> Vec<Value> {
     params.map(|p| json!([p.name, (p.default)(), p.accepted(), p.symbol, p.doc, p.source])).collect()
 }
@@ -108,16 +108,16 @@ fn probes(probes: &[ProbeSpec]) -> Vec<[&str; 3]> {
     probes.iter().map(|probe| [probe.name, probe.unit, probe.doc]).collect()
 }
 
-/// Number of deliberate faults that the tests must find.
+/// Number of deliberate faults in the discipline or marker `rule`, all of which its tests must find.
 fn faults(rule: &str, tree: &Tree) -> usize {
     let file = tree.get(&format!("crates/aqm/mutants/{rule}.txt"));
     file.map_or(0, |file| file.text.split("\n\n").filter(|block| !block.trim().is_empty()).count())
 }
 
-/// Literal transcriptions of published listings, in this folder and those below it.
+/// The folder (with subfolders) of the literal transcriptions of the disciplines' published listings.
 pub(crate) const REFERENCES: &str = "crates/aqm/tests/reference/";
 
-/// File of the transcribed listing of `rule`.
+/// File with the transcribed listing of the discipline or marker `rule`.
 fn reference(rule: &str, tree: &Tree) -> String {
     let name = format!("{rule}.rs");
     tree.below(REFERENCES, &name).map_or(format!("{REFERENCES}{name}"), |file| file.path.clone())
@@ -141,7 +141,7 @@ mod tests {
     use forebay_aqm::Spec;
 
     #[test]
-    fn parameter_names_keep_their_case() {
+    fn parameter_names_at_sentence_start_stay_lower_case() {
         let of = |text: &str| sentence(text, Spec::parse("aaqm").unwrap().entry().params);
         for text in ["dt, p1 and p2 are lost", "rate_basis=accepted by default", "ns-2.35 has it", "th: a share"] {
             assert_eq!(of(text), text);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_list_parameters_presets_and_differences_from_source() {
+    fn pages_list_parameters_and_deviations_from_published_source() {
         let tree = Tree::of(&[("crates/aqm/mutants/token_bucket.txt", "a\n\nb")]);
         let complete = |page: &str, name: &str, rows: &[(&str, bool)], deviations: usize| {
             for (row, is_probe) in rows {

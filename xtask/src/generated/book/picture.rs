@@ -1,4 +1,4 @@
-//! A picture of each discipline: its queue and its first probe over time.
+//! The book's picture of each discipline: its queue and its first internal variable (probe) over time.
 
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::design::Entry;
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::behaviour::{CROWD, SECONDS, queues, series};
 use super::marking;
 
-/// Name and picture of each discipline and marker.
+/// Name and picture of each discipline and each marker (what signals or colours in front of a queue).
 pub(super) fn all() -> Result<Vec<(&'static str, String)>, String> {
     let grey = series("droptail")?;
     let disciplines = ENTRIES.par_iter().map(|entry| Ok((entry.name, draw(entry, &series(entry.name)?, &grey))));

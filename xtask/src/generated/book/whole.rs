@@ -17,14 +17,14 @@ const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 const PLACES: [&str; 2] = ["docs/book/src/", "docs/"];
 const CONFIG: &str = "docs/book/book.toml";
 
-/// The path in the book of a file of the repository; `None` if it is not in the book.
+/// Converts the path of a file of the repository to that in the book; `None` if the file is not in the book.
 fn place(path: &str) -> Option<&str> {
     let is_page = path.ends_with(".md") || path.ends_with(".svg") || path.ends_with(".json");
     // ADRs are for developers.
     PLACES.iter().find_map(|place| path.strip_prefix(place)).filter(|place| is_page && !place.starts_with("adr/"))
 }
 
-/// A page with the links of the book.
+/// The text of a page, with its links rewritten for the book.
 fn moved(path: &str, text: &str) -> String {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let depth = place(path).unwrap_or_default().matches('/').count();
@@ -38,7 +38,7 @@ fn moved(path: &str, text: &str) -> String {
     })
 }
 
-/// Writes the sources into a separate folder.
+/// Writes the sources of the book into the folder `into`.
 fn lay_out(tree: &Tree, into: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", into.display());
     let config = program::read(CONFIG)?;

@@ -48,7 +48,8 @@ params! {
         gamma: f64 = GAMMA, in 0.0 ..= 1.0, "gamma", "RED+Tail, section V";
         /// Weight of an arrival in the average drop probability.
         w_p: f64 = W_P, in 1e-9 ..= 1.0, "", "ours: not printed";
-        /// What is averaged. base: p_b; applied: p_a, after the spacing of drops, 1 for a forced drop.
+        /// What is averaged. base: RED's base probability p_b; applied: p_a, after the spacing of drops, 1 for a forced
+        /// drop.
         p_of: Averaged = Averaged::Base, in 0.0 ..= 1.0, "", "ours; Fig. 11: 'EWMA average of Inst. P'";
         /// Time between steps of max_p and of the thresholds.
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "ours: Adaptive RED's";
@@ -67,9 +68,9 @@ params! {
 
 /// Relative step of dynamic thresholds: RED+Tail, section V.
 pub const GAMMA: f64 = 0.05;
-/// Weight of an arrival in the average drop probability. Ours.
+/// Weight of an arrival in the average drop probability: our choice.
 pub const W_P: f64 = 0.02;
-/// Smallest min_th of dynamic thresholds, in packets. Ours.
+/// Smallest min_th of dynamic thresholds, in packets: our choice.
 const LEAST_MIN_TH: f64 = 5.0;
 
 /// Dynamic thresholds: both move with the average drop probability. Their distance is constant.
@@ -77,7 +78,7 @@ const LEAST_MIN_TH: f64 = 5.0;
 struct Floating {
     /// P_L: below it the thresholds fall.
     p_l: f64,
-    /// P_U: above it they rise.
+    /// P_U: above it the thresholds rise.
     p_u: f64,
     gamma: f64,
     w_p: f64,

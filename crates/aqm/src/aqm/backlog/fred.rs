@@ -1,7 +1,9 @@
 //! FRED: Flow Random Early Drop, RED with per-flow accounting of the buffer (Lin and Morris 1997).
 //!
 //! RED drops from all flows alike: fragile flows with one or two packets suffer, unresponsive flows gain. FRED drops at
-//! random only from flows above their fair share of the buffer, and limits unresponsive flows to the average share.
+//! random only from flows above their fair share of the buffer, and limits unresponsive flows to the average share. An
+//! arrival beyond the backlog limit of its flow is a strike; a flow with more than one strike is limited to the average
+//! share.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -61,7 +63,8 @@ pub struct Fred {
     average: Average,
     /// The queue at the latest arrival.
     q: f64,
-    /// Arrivals that `draw` counted between the thresholds since its last signal. -1: the average was below min_th.
+    /// Arrivals that `draw`, RED's decision for flows within their limits, counted since its last signal while the
+    /// average was between the thresholds. -1: the average was below min_th.
     count: i64,
     flows: Vec<Flow>,
     active: u32,
@@ -357,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn above_max_th_many_flows_accepts_two_packets() {
+    fn parameter_many_flows_accepts_two_packets_above_max_th() {
         for (many, taken) in [("off", 0), ("on", 2)] {
             let mut queue = queue(&alloc::format!("min_th=5p max_th=15p max_p=0 w_q=1 many_flows={many}"));
             for flow in 0..8 {

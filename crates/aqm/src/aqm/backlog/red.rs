@@ -84,7 +84,7 @@ params! {
     }
 }
 
-/// Moves the curve of a RED at arrivals or at ticks.
+/// Moves the curve of a RED (its thresholds and max_p) at arrivals or at ticks.
 pub trait Steer {
     /// Called at each arrival, after the average is updated and before p_b is computed.
     #[inline]
@@ -123,7 +123,8 @@ pub struct Gateway<S> {
     average: Average,
     spacing: Spacing,
     steering: S,
-    /// The constant max_p that ns-2 uses while the average is above max_th. `None`: the adapted max_p applies too.
+    /// The constant max_p that ns-2 uses while the average is above max_th. `None`: the adapted max_p applies there
+    /// too.
     gentle_p: Option<f64>,
     p_b: f64,
     p: f64,
@@ -221,7 +222,7 @@ impl<S: Steer> Gateway<S> {
         self.unit.is_like(before.unit).then_some(Self { average, spacing, gentle_p, p_b, p, ..self })
     }
 
-    /// Keeps the gentle part constant while max_p moves: ns-2.
+    /// Keeps the slope above max_th (`gentle`) constant while max_p moves, as ns-2 does.
     #[must_use]
     pub fn with_frozen_gentle(self) -> Self {
         Self { gentle_p: Some(self.curve.max_p), ..self }
@@ -237,7 +238,8 @@ impl<S: Steer> Gateway<S> {
         }
     }
 
-    /// Always inlined: it has two callers (packets and fluids), and a call would cost each packet some nanoseconds.
+    /// p_b at the average `avg`; `None` below min_th. Always inlined: it has two callers (packets and fluids), and a
+    /// call would cost each packet some nanoseconds.
     #[inline(always)]
     fn base_probability(&self, avg: f64) -> Option<f64> {
         match self.gentle_p {

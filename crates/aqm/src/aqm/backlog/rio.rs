@@ -38,7 +38,8 @@ params! {
         wait: bool = true, in 0.0 ..= 1.0, "wait", "ns-2.35 default";
         /// Byte mode: a packet counts as its length divided by the mean packet size.
         bytes: bool = false, in 0.0 ..= 1.0, "bytes", "ns-2.35 bytes_, off for RIO";
-        /// ns-2's exact behaviour: OUT arrivals do not update the average; forced drops of OUT do not reset the count.
+        /// ns-2's exact behaviour: OUT arrivals do not update the average; forced drops of OUT packets do not reset
+        /// their count since the last signal.
         quirk: bool = false, in 0.0 ..= 1.0, "", "ns-2.35 rio.cc: its head comment reports the bug";
     }
 }
@@ -50,7 +51,7 @@ const SPARED: f64 = 1.0;
 struct Judge {
     curve: Curve,
     spacing: Spacing,
-    /// Forced and overflow drops do not reset the count, as for OUT packets in ns-2.
+    /// Forced and overflow drops do not reset the count of packets since the last signal, as for OUT packets in ns-2.
     forgetful: bool,
 }
 
@@ -244,7 +245,7 @@ probes! { Rio {
     avg ["packets|bytes"] = |s| s.all.value();
     /// Average of the queued IN packets.
     avg_in ["packets|bytes"] = |s| s.inside.value();
-    /// Base probability of the latest arrival, before spacing.
+    /// Base probability of the latest arrival, before the spacing of signals.
     p ["1"] probability = |s| s.p;
     /// IN packets since the last signal to an IN packet.
     count_in ["packets"] = |s| s.judges[0].spacing.count();
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn in_average_ignores_out_packets() {
+    fn average_of_in_packets_ignores_out_packets() {
         let mut queue = queue("in=2p/4p/1 out=50p/60p/1 w_q=1");
         assert_eq!(offer(&mut queue, Colour::Out, 50, 0), 50);
         assert_eq!(offer(&mut queue, Colour::In, 2, 0), 2);
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn ns2_quirk_skips_average_at_out_arrivals() {
+    fn with_quirk_out_arrivals_do_not_update_average() {
         for (quirk, all) in [("off", 20.0), ("on", 10.0)] {
             let mut queue = queue(&alloc::format!("w_q=1 quirk={quirk}"));
             offer(&mut queue, Colour::In, 11, 0);
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn in_average_decays_during_out_traffic() {
+    fn average_of_in_packets_decays_during_out_traffic() {
         // 1250 packets a second and a weight of 1/2: a packet time of 0.8 ms halves an average.
         for (quirk, halvings) in [("off", 11.0), ("on", 1.0)] {
             let mut queue = queue(&alloc::format!("w_q=0.5 quirk={quirk}"));

@@ -44,7 +44,7 @@ params! {
     }
 }
 
-/// A delay must exceed this many MTU transmission times. sch_cake.
+/// A delay is above target only if it also exceeds this number of MTU transmission times, as in sch_cake.
 const MTU_TIMES: u64 = 4;
 /// For counts below this 1/sqrt(count) is precomputed. For others one Newton step is exact enough, as in sch_cake.
 const ROOTS: usize = 16;
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn precomputed_roots_are_exact_to_0_1_percent() {
+    fn precomputed_inverse_roots_are_within_0_1_percent() {
         for (count, root) in ROOT.iter().enumerate().skip(1) {
             let exact = 1.0 / libm::sqrt(count as f64);
             assert!((f64::from(*root) / 4_294_967_296.0 - exact).abs() < 1e-3 * exact, "{count}: {root:x}");

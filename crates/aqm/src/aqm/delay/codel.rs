@@ -40,7 +40,7 @@ params! {
         mtu: Auto<Bytes> = Auto::Auto, in 0.0 ..= 1e9, "maxpacket", "RFC 8289 section 5.6";
         /// How the square root of the control law is computed.
         inv_sqrt: InverseSqrt = InverseSqrt::Exact, in 0.0 ..= 1.0, "", "RFC 8289 section 5.6; Linux";
-        /// Marks ECT packets with a longer sojourn time, independent of the control law and of `ecn`.
+        /// Marks ECT packets whose sojourn time exceeds this, independent of the control law and of `ecn`.
         ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "Linux; RFC 8290 section 5.2.7";
     }
 }

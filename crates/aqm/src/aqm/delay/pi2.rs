@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn departures_drop_until_one_packet_passes() {
+    fn dequeue_drops_packets_until_one_passes() {
         let mut queue = congested("at=departure alpha=100 beta=0 ecn=off");
         assert_eq!(queue.depart(at(31)).map(|packet| packet.len), Some(1000), "two are left behind the last drop");
         assert_eq!((queue.port.tally().dropped_early.pkts, queue.port.pkts()), (98, 1));

@@ -179,15 +179,15 @@ impl Rule {
 /// PIE's state for one queue. Delays in seconds.
 #[derive(Clone, Debug)]
 pub struct PieState {
-    /// drop_prob_.
+    /// drop_prob_ in RFC 8033: the signal probability.
     p: f64,
-    /// current_qdelay.
+    /// current_qdelay in RFC 8033: the latest delay sample.
     delay: f64,
-    /// qdelay_old_: the delay of the last update.
+    /// qdelay_old_ in RFC 8033: the delay of the last update.
     delay_old: f64,
-    /// burst_allowance_.
+    /// burst_allowance_ in RFC 8033: what is left of the burst allowance.
     burst: Span,
-    /// accu_prob_.
+    /// accu_prob_ in RFC 8033: the sum of p since the last drop or mark.
     spacing: f64,
     active: bool,
     /// Time of the last update or activation.

@@ -34,7 +34,7 @@ params! {
         gamma: f64 = 0.98, in 0.0 ..= 10.0, "gamma", "ns-2.35 gamma_; Kunniyur and Srikant section V";
         /// Adaptation speed of the virtual capacity, in 1/s.
         alpha: f64 = 0.15, in 0.0 ..= 1e6, "alpha", "ns-2.35, hard-coded there";
-        /// Buffer of the virtual queue; auto: the real buffer. Packets and bytes are converted by the mean packet.
+        /// Buffer of the virtual queue; auto: the real buffer. Packets and bytes are converted by the mean packet size.
         limit: Auto<Depth> = Auto::Auto, in 1.0 ..= 1e9, "B", "ns-2.35 buflim_ = 1";
         /// Initial virtual capacity as a share of the link.
         ecnlim: f64 = 0.8, in 0.0 ..= 1.0, "C~(0)/C", "ns-2.35 ecnlim_";
@@ -53,11 +53,12 @@ pub struct Avq {
     limit: f64,
     alpha: f64,
     non_ect: NonEct,
-    /// alpha gamma C: growth of C~ without arrivals, per second.
+    /// alpha gamma C: growth of the virtual capacity C~ without arrivals, per second.
     growth: f64,
     vq: f64,
     ct: f64,
-    /// Times of the last updates of vq and ct; `None` before the first packet.
+    /// Times of the last updates of the virtual queue (vq) and the virtual capacity (ct); `None` before the first
+    /// packet.
     vq_at: Option<Instant>,
     ct_at: Option<Instant>,
 }
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn capacity_stays_between_0_and_link_rate() {
+    fn virtual_capacity_stays_between_0_and_link_rate() {
         let mut queue = queue("alpha=500 ecnlim=0.5");
         near(offer(&mut queue, 0, 1000, Ecn::NotEct), (false, 1000.0, 125_000.0));
         near(offer(&mut queue, 0, 1000, Ecn::NotEct), (false, 2000.0, 0.0));
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_off_counts_packets() {
+    fn parameter_bytes_off_counts_packets_instead() {
         let mut queue = queue("bytes=off limit=3000b");
         for (len, vq) in [(40, 1.0), (1500, 2.0), (1000, 3.0)] {
             near(offer(&mut queue, 0, len, Ecn::NotEct), (false, vq, 1000.0 - 0.15 * vq));
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn accepted_rate_settles_at_gamma() {
+    fn accepted_rate_settles_at_share_gamma_of_link() {
         // 1.1 C offered for 60 s, signals drop: the accepted rate tends to 0.98 C.
         let mut queue = queue("limit=20p");
         let gap = Span::from_secs(0.0008 / 1.1);

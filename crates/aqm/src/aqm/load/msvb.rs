@@ -1,4 +1,4 @@
-//! MSVB: one virtual buffer for the link, one threshold per class (multi-class SVB, section 3.2).
+//! MSVB: one virtual buffer for the link, one threshold per class (multi-class SVB, section 3.2 of the MSVB paper).
 //!
 //! Q_v fills with the traffic and drains at the link rate C. The threshold B_i of class i rises at alpha_i phi_i C and
 //! falls by alpha_i times the traffic of the class. In equilibrium every signalled class therefore sends its share

@@ -1,9 +1,10 @@
-//! SIO: SVB for packets within their profile, a threshold on the real queue for the others (section 3.3).
+//! SIO: SVB for packets within their profile, a threshold on the real queue for the others (section 3.3 of the MSVB
+//! paper).
 //!
-//! A marker at the edge of the network colours packets IN or OUT. IN packets have their own virtual queue with the full
-//! link rate, so they are signalled only if they alone exceed the link. OUT packets are signalled with probability
-//! (q - B_out)/q if the real queue q is above the threshold B_out. A loss of an IN packet halves B_out, so that OUT
-//! packets occupy less of the buffer.
+//! A marker at the edge of the network colours packets IN or OUT. IN packets have their own virtual queue Q_in with the
+//! full link rate and a threshold B_in, so they are signalled only if they alone exceed the link. OUT packets are
+//! signalled with probability (q - B_out)/q if the real queue q is above the threshold B_out. A loss of an IN packet
+//! halves B_out, so that OUT packets occupy less of the buffer.
 
 use alloc::string::{String, ToString};
 
@@ -49,7 +50,7 @@ params! {
 const PHI_IN: f64 = 1.0;
 /// Factor of B_out per loss of an IN packet. Section 3.3.
 const LEFT: f64 = 0.5;
-/// Recovery: B_out rises by one packet per this time without a loss. Ours.
+/// Recovery: B_out rises by one packet per this time without a loss: our choice.
 const STEP: Span = Span::from_millis(1000);
 
 /// B_out, the threshold of OUT packets, and its recovery. Lengths are in the unit of `first`, its initial value.

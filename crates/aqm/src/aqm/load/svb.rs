@@ -1,8 +1,10 @@
-//! SVB: a virtual queue and a threshold that moves against the load (stabilized virtual buffer, section 3.1).
+//! SVB: a virtual queue and a threshold that moves against the load (stabilized virtual buffer, section 3.1 of the MSVB
+//! paper).
 //!
-//! Q_v is the backlog that the link would have. The threshold B falls while the traffic exceeds C and rises otherwise.
-//! Arrivals are signalled in proportion to the excess of Q_v over B. Between the bounds of B, B + alpha Q_v is
-//! constant, so the equilibrium depends on the largest and the initial B, or on a leak.
+//! The virtual queue Q_v fills with the traffic and drains at the link rate C. The threshold B falls while the traffic
+//! exceeds C and rises otherwise. Arrivals are signalled in proportion to the excess of Q_v over B. Between the bounds
+//! of B, B + alpha Q_v is constant, so the equilibrium depends on the largest and the initial B, or on a leak, which
+//! returns B to a target.
 
 use alloc::boxed::Box;
 use alloc::string::String;

@@ -15,7 +15,8 @@ struct Clock {
     tally: Tally,
 }
 
-/// A [`Law`] as an [`Aqm`]: samples the queue and signals packets by the law's actuation.
+/// A [`Law`] as an [`Aqm`]: gives the law counters of the queue once per period, and signals packets as the law's last
+/// output says.
 pub struct Ticked<L> {
     law: L,
     actuation: Actuation,
@@ -45,7 +46,8 @@ impl<L: Law> Ticked<L> {
         &self.law
     }
 
-    /// A copy of this adapter with another `law`. The last actuation is used until the law's next update.
+    /// A copy of this adapter with another `law`. The last output of the old law is used until the new law's next
+    /// update.
     pub fn under(&self, law: L) -> Self {
         let mut ticked = Self { law, ..*self };
         ticked.set_dues();

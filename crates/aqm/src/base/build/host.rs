@@ -1,4 +1,5 @@
-//! A queue for a host (simulator, Python, live path): a discipline with its port and random stream.
+//! A queue for a host program (simulator, Python, live traffic): a discipline with its packet storage (port) and its
+//! stream of random numbers.
 
 use crate::base::cx::Cx;
 use crate::base::ladder::Discipline;
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn advise_judges_an_arrival_at_the_given_backlog() {
+    fn advice_for_an_external_queue_uses_its_backlog() {
         let mut queue = queue("droptail");
         for (pkts, dropped) in [(9, 0), (10, 1), (0, 0)] {
             let backlog = Backlog { pkts, bytes: 500 * u64::from(pkts) };
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn advise_refuses_a_queue_that_holds_packets() {
+    fn queue_with_stored_packets_gives_no_advice() {
         let mut queue = queue("droptail");
         queue.arrive(packet(), Instant::ZERO);
         assert!(!queue.advise(packet(), Backlog::default(), Instant::ZERO));

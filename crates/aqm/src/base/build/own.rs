@@ -26,7 +26,7 @@ use core::marker::PhantomData;
 /// An instance of a custom discipline.
 pub struct OwnDiscipline(Box<dyn Full>);
 
-/// A discipline with readable probes.
+/// A discipline whose internal variables (probes) can be read.
 trait Full: Discipline + Send + Sync {
     fn value(&self, index: usize) -> f64;
 }
@@ -38,17 +38,17 @@ impl<D: Discipline + Probes + Send + Sync> Full for D {
 }
 
 impl OwnDiscipline {
-    /// A discipline under a control law.
+    /// A FIFO queue under a control law.
     pub fn law(law: impl Law + Probes + Send + Sync + 'static) -> Self {
         Self(Box::new(FromLaw::climb(law)))
     }
 
-    /// A discipline under a per-packet AQM.
+    /// A FIFO queue under a per-packet AQM.
     pub fn aqm(aqm: impl Aqm + Probes + Send + Sync + 'static) -> Self {
         Self(Box::new(FromAqm::climb(aqm)))
     }
 
-    /// The current value of a probe.
+    /// The current value of the internal variable (probe) with this index.
     pub fn probe(&self, index: usize) -> f64 {
         self.0.value(index)
     }
@@ -129,7 +129,7 @@ impl<D: Discipline + Probes + Send + Sync + 'static> Climb<D> for FromQueue {
     }
 }
 
-/// The parameters of a design `D` with its adapter `C`.
+/// The parameters of the discipline `D`, whose adapter is `C`.
 struct Set<D: Design, C>(D::Params, PhantomData<fn() -> C>);
 
 impl<D: Design, C: Climb<D>> Knobs for Set<D, C>
@@ -172,7 +172,7 @@ impl OwnParams {
         self.knobs.get(key)
     }
 
-    /// Every parameter in canonical form, and the common ones not at their default.
+    /// Every parameter in canonical form, and each parameter common to all disciplines that is not at its default.
     pub fn canonical(&self) -> &str {
         &self.words
     }
@@ -221,7 +221,7 @@ where
     }
 }
 
-/// Gives the texts of design `D` as a static reference, as [`Entry::about`] requires.
+/// Gives the description of the discipline `D` as a static reference, as [`Entry::about`] requires.
 struct Words<D>(PhantomData<D>);
 
 impl<D: Design> Words<D> {
@@ -274,7 +274,8 @@ impl Own {
     }
 
     /// A custom discipline whose parameters are defined at run time. `entry` describes it. `read` parses its
-    /// `key=value` settings, without the common ones, and returns their canonical form and the parameters.
+    /// `key=value` settings, without those common to all disciplines, and returns their canonical form and the
+    /// parameters.
     pub fn made<K: Knobs + 'static>(
         entry: Entry,
         read: impl Fn(&[&str]) -> Result<(String, K), ParamError> + Send + Sync + 'static,

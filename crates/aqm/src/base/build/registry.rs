@@ -15,7 +15,8 @@ use crate::base::port::Port;
 use crate::base::settings::once_and_in_order;
 use crate::base::tc::{self, Setting};
 
-/// A slice with only the preset called `name`, for a variant, which has one preset. Empty if there is no such preset.
+/// A slice with only the preset called `name`, for a variant: another discipline with one fixed preset. Empty if there
+/// is no such preset.
 pub const fn only(presets: &'static [Preset], name: &str) -> &'static [Preset] {
     let mut rest = presets;
     while let [first, more @ ..] = rest {
@@ -60,11 +61,12 @@ pub fn unknown(name: &str, entries: &'static [Entry]) -> ParamError {
     }
 }
 
-/// A parsed discipline text.
+/// A discipline and its settings, parsed from text.
 pub struct Asked {
     /// The registry entry.
     pub entry: &'static Entry,
-    /// Name of the discipline that defines the parameters: the base of a variant, else the entry's own name.
+    /// Name of the discipline that defines the parameters: for a variant, which is another discipline with a preset, that
+    /// discipline; else the entry's own name.
     pub base: &'static str,
     /// The settings, in order.
     pub settings: Vec<Setting>,
@@ -145,7 +147,7 @@ macro_rules! registry {
 
         impl Spec {
             /// The law for fluid models: a law itself, or the discipline's `Design::fluid`; `None` if there is none, or
-            /// if the law signals classes differently.
+            /// if the law signals service classes differently.
             pub fn fluid(&self, link: &$crate::base::units::Link) -> Option<$crate::alloc::boxed::Box<dyn $crate::base::ladder::BareLaw>> {
                 use $crate::base::{design::Design, ladder::Bare};
                 let link = self.common.link(link);
@@ -158,8 +160,8 @@ macro_rules! registry {
                 }
             }
 
-            /// The shares of the link that the discipline enforces for the classes in one queue; `None` if it enforces
-            /// none.
+            /// The shares of the link that the discipline enforces for service classes in a common queue; `None` if it
+            /// enforces none.
             pub fn shares(&self, link: &$crate::base::units::Link) -> Option<$crate::base::design::Shares> {
                 let link = self.common.link(link);
                 match &self.params {
@@ -207,7 +209,8 @@ macro_rules! registry {
         }
 
         impl AnyDiscipline {
-            /// The current value of a probe, by its index in [`Entry::probes`](base::design::Entry::probes).
+            /// The current value of a probe (a variable of the internal state), by its index in
+            /// [`Entry::probes`](base::design::Entry::probes).
             pub fn probe(&self, index: usize) -> f64 {
                 match self { $( Self::$name(d) => $crate::base::design::Probes::probe(d, index), )* Self::own(d) => d.probe(index), Self::behind(d) => d.behind().probe(index) }
             }
@@ -265,7 +268,7 @@ macro_rules! registry {
                 ENTRIES.iter().find(|e| e.name == self.name).unwrap_or(&ENTRIES[0])
             }
 
-            /// The link with the discipline's buffer, if `hard_limit` is given.
+            /// `link` with the buffer of the parameter `hard_limit`, if that is given.
             pub fn link(&self, link: &$crate::base::units::Link) -> $crate::base::units::Link {
                 self.common.link(link)
             }
@@ -389,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn each_setting_may_occur_once() {
+    fn each_parameter_may_be_set_only_once() {
         assert_eq!(error("raqm q0=50 q0=60"), "q0: found 'q0=50 q0=60', expected q0=... once");
         assert!(error("msc preset=paper preset=listing").starts_with("preset: found 'preset=paper preset=listing'"));
         assert!(error("droptail ecn=on front=on ecn=on").starts_with("ecn: found 'ecn=on ecn=on'"));
@@ -397,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn variant_accepts_only_its_own_preset() {
+    fn raqm_plus_accepts_only_the_preset_plus() {
         assert_eq!(
             error("raqm_plus preset=paper"),
             "preset: found 'paper', expected no other preset: raqm_plus is preset=plus"
@@ -410,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn last_tc_argument_wins() {
+    fn repeated_tc_argument_has_its_last_value() {
         let of = |text| Spec::parse(text).map(|spec| spec.canonical());
         assert_eq!(of("codel limit 10 limit 20 target 4ms"), of("codel preset=linux hard_limit=20p target=4ms"));
         assert_eq!(of("pfifo limit 10 limit 20"), of("droptail ecn=off hard_limit=20p"));

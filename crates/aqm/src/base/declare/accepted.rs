@@ -1,4 +1,4 @@
-//! The description of accepted values of a parameter, for error messages, `explain` and the book.
+//! The description of accepted values of a parameter, for error messages, the command `explain` and the documentation.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn accepted_values_of_all_kinds_are_described() {
+    fn each_value_type_describes_its_accepted_values() {
         let band = "min/max/max_p such as 20p/40p/0.1: thresholds in one unit, the lower first";
         assert_eq!([of("rio", "in"), of("rio", "out")], [band; 2]);
         assert_eq!(of("red", "w_q"), "auto, or a number, from 1e-9 to 1");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn every_accepted_form_is_described() {
+    fn every_accepted_notation_is_described() {
         let forms = [
             ("auto", "auto"),
             ("off", "off"),

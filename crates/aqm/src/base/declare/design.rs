@@ -33,7 +33,7 @@ pub struct Preset {
     pub source: &'static str,
 }
 
-/// A probe: one readable value of the internal state.
+/// A probe: a readable variable of a discipline's internal state, such as its drop probability.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeSpec {
     /// Name without the discipline: `p` in `raqm.p`.
@@ -80,7 +80,7 @@ impl Readings {
 /// The order of departures that a discipline guarantees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// FIFO within each of this many lists; 1 for a plain FIFO.
+    /// FIFO within each of this number of queues (lists); 1 for a plain FIFO.
     Lists(usize),
     /// FIFO within each flow.
     PerFlow,
@@ -118,9 +118,9 @@ impl Cost {
     }
 }
 
-/// Readable internal state.
+/// Readable internal state of a discipline.
 pub trait Probes {
-    /// The probes.
+    /// The readable variables (probes).
     const PROBES: &'static [ProbeSpec] = &[];
 
     /// The current value of `PROBES[index]`; NaN if there is none.
@@ -133,9 +133,9 @@ pub trait Probes {
 pub trait Design: Sized {
     /// The parameters.
     type Params: ParamSet;
-    /// The texts.
+    /// Summary, source, rule and deviations from the source.
     const ABOUT: About;
-    /// The presets.
+    /// The presets: named sets of parameter values.
     const PRESETS: &'static [Preset] = &[];
     /// The arguments of tc(8) for it; `None` if tc does not have it.
     const TC: Option<Tc> = None;
@@ -167,8 +167,8 @@ pub trait Design: Sized {
         None
     }
 
-    /// Whether a law signals the classes of packets differently (`Law::of_class`). Fluid models and `attach`, which
-    /// have one signal for all packets, refuse such a law.
+    /// Whether a law signals service classes differently (`Law::of_class`). Fluid models and the command `forebay
+    /// attach`, which have one signal for all packets, refuse such a law.
     fn has_classes(_params: &Self::Params) -> bool {
         false
     }
@@ -178,14 +178,14 @@ pub trait Design: Sized {
         None
     }
 
-    /// The shares of the link that the discipline enforces for the classes in one queue, for models. `None` if there
-    /// are none.
+    /// The shares of the link that the discipline enforces for service classes in a common queue, for `forebay theory`.
+    /// `None` if there are none.
     fn shares(_params: &Self::Params, _link: &Link) -> Option<Shares> {
         None
     }
 }
 
-/// The shares of the link that a discipline enforces for the classes in one queue.
+/// The shares of the link that a discipline enforces for service classes in a common queue.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shares {
     /// The share of each class, from class 0.
@@ -229,24 +229,24 @@ impl Rung {
     }
 }
 
-/// A registry entry.
+/// The registry's description of a discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The discipline's name.
     pub name: &'static str,
-    /// The kind of the discipline.
+    /// The trait that the discipline implements.
     pub rung: Rung,
-    /// For a variant: the base discipline and its preset.
+    /// For a variant, which is another discipline with a preset: the name of that discipline, and the preset.
     pub variant_of: Option<(&'static str, &'static str)>,
-    /// The texts.
+    /// Summary, source, rule and deviations from the source.
     pub about: &'static About,
-    /// Its parameters, without the common ones.
+    /// Its parameters, without those that all disciplines have.
     pub params: &'static [ParamSpec],
-    /// The presets.
+    /// The presets: named sets of parameter values.
     pub presets: &'static [Preset],
     /// The arguments of tc(8) for it; `None` if tc does not have it.
     pub tc: Option<Tc>,
-    /// The probes.
+    /// The readable variables of its state (probes).
     pub probes: &'static [ProbeSpec],
     /// The order of departures.
     pub order: Order,
@@ -255,7 +255,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What it does, in one line; for a variant: base and preset.
+    /// What the discipline does, in one line; for a variant: the other discipline and the preset.
     pub fn summary(&self) -> String {
         let Some((base, preset)) = self.variant_of else { return self.about.summary.to_string() };
         let source = self.presets.iter().find(|p| p.name == preset).map_or("", |p| p.source);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn probability_probes_have_range_0_to_1() {
+    fn variables_called_probability_range_from_0_to_1() {
         let probes = crate::ENTRIES.iter().flat_map(|entry| entry.probes).filter(|probe| probe.unit == "1");
         let called = probes.filter(|probe| probe.doc.to_lowercase().contains("probability"));
         let others: Vec<&str> =

@@ -1,5 +1,5 @@
-//! The descriptions of markers for the command `explain` and the book. A marker works in addition to a discipline: it
-//! signals packets, or it colours them IN or OUT of a traffic profile.
+//! The descriptions of markers for the command `explain` and the documentation. A marker works in addition to a
+//! discipline: it signals packets, or it colours them IN or OUT of a traffic profile.
 
 use alloc::string::String;
 
@@ -21,16 +21,17 @@ pub struct MarkerEntry {
     pub is_param: bool,
     /// Its keys in `[[flows]]` of scenario files.
     pub keys: &'static [ParamSpec],
-    /// The presets.
+    /// The presets: named sets of values of its keys.
     pub presets: &'static [Preset],
-    /// The probes.
+    /// The readable variables of its state (probes).
     pub probes: &'static [ProbeSpec],
     /// Path of the source file that implements it.
     pub code: &'static str,
 }
 
 impl MarkerEntry {
-    /// The name of the file `code` without extension. The marker's reference, golden trace and mutants have this name.
+    /// The name of the file `code` without extension. The marker's reference implementation, recorded trace (golden
+    /// trace) and mutation tests (mutants) have this name.
     pub fn rule(&self) -> &'static str {
         let file = self.code.rsplit('/').next().unwrap_or_default();
         file.strip_suffix(".rs").unwrap_or(file)
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn range_of_cir_matches_the_parser() {
+    fn documented_and_accepted_range_of_cir_are_equal() {
         let (least, most) = BUCKET_KEYS[0].range;
         let reads = |rate: f64| text::rate(&alloc::format!("{rate}bit")).is_ok();
         assert_eq!([least, most, least / 4.0, most * 2.0].map(reads), [true, true, false, false]);

@@ -115,7 +115,7 @@ pub struct Typed {
     pub word: String,
     /// The text of the value; empty for a flag.
     pub value: String,
-    /// The parsed value, in the unit of its form.
+    /// The parsed value, in the unit of its format ([`Form`]).
     pub number: f64,
 }
 
@@ -196,7 +196,7 @@ impl Setting {
     }
 }
 
-/// A function of all arguments together; returns settings or an error.
+/// A function that evaluates all tc arguments of a discipline together. Returns `key=value` settings or an error.
 pub type Together = fn(&[Typed]) -> Result<Vec<Setting>, ParamError>;
 
 /// tc arguments, each with its syntax and effect.
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn ignored_values_are_still_checked() {
+    fn values_without_effect_are_still_checked() {
         for (text, error) in [
             ("memory_limit 32cows", "memory_limit: found '32cows', expected a size in bytes"),
             ("bandwidth 101%", "bandwidth: found '101%', expected a rate such as 10mbit"),
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn values_tc_misreads_have_a_hint() {
+    fn hint_explains_numbers_that_tc_reads_unexpectedly() {
         let hint = |text: &str| of(&format!("target 1 {text}")).unwrap_err().hint;
         assert_eq!(hint("limit 08").as_deref(), Some("tc reads a number with a leading 0 as octal"));
         assert_eq!(hint("p 2%").as_deref(), Some("tc would read 2 and ignore the rest"));
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn unsupported_linux_qdiscs_have_a_hint() {
+    fn unsupported_linux_qdisc_gives_error_with_hint() {
         for name in ELSEWHERE {
             let said = Spec::parse(name).unwrap_err();
             assert_eq!(
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_on_tc_show_defaults_and_aliases() {
+    fn notes_on_tc_syntax_show_defaults_and_aliases() {
         let bare = "x alone has Forebay's defaults; for tc's write x preset=linux hard_limit=10240p, or a tc argument";
         assert_eq!(notes("x", &TC), [bare]);
         let droptail = notes("droptail", &alias("pfifo").unwrap().1);

@@ -105,7 +105,7 @@ pub struct Threshold<D> {
 }
 
 impl<D: Discipline> Threshold<D> {
-    /// A marker in front of `behind`. Its stream is derived from `rng`, which is not advanced.
+    /// A marker in front of `behind`. Its stream of random numbers is derived from `rng`, which is not advanced.
     pub fn new(th: Steps, rng: &Rng, behind: D) -> Self {
         Self { th, rng: Rng::stream(rng.clone().bits(), "threshold"), behind }
     }
@@ -170,7 +170,7 @@ mod tests {
     use crate::{AnyDiscipline, Spec};
 
     #[test]
-    fn eq_18_rises_from_threshold_to_full_buffer() {
+    fn signal_probability_rises_from_threshold_to_full_buffer() {
         for (x, th, p) in [(0.5, 0.95, 0.0), (0.95, 0.95, 0.0), (0.975, 0.95, 0.5), (1.0, 0.95, 1.0), (0.75, 0.5, 0.5)]
         {
             assert!((d(x, th) - p).abs() < 1e-12, "d({x}) with th {th}");

@@ -7,15 +7,15 @@ use crate::base::time::Instant;
 pub struct Cx<'a> {
     /// The current time.
     pub now: Instant,
-    /// The discipline's random stream.
+    /// The discipline's stream of random numbers.
     pub rng: &'a mut Rng,
-    /// Whether a marker in front of the discipline signals the arriving packet. If the discipline accepts the packet,
-    /// [`Port::admit`](super::port::Port::admit) marks or drops it.
+    /// Whether a threshold marker in front of the discipline signals the arriving packet. If the discipline accepts the
+    /// packet, [`Port::admit`](super::port::Port::admit) marks or drops it.
     pub signalled: bool,
 }
 
 impl<'a> Cx<'a> {
-    /// The context of a call at `now`, without a marker in front.
+    /// The context of a call at `now`, without a threshold marker in front of the discipline.
     pub const fn new(now: Instant, rng: &'a mut Rng) -> Self {
         Self { now, rng, signalled: false }
     }

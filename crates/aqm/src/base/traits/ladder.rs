@@ -132,19 +132,21 @@ pub trait Law {
     /// [`Actuation::is_sound`].
     fn update(&mut self, clock: usize, sample: &Sample) -> Actuation;
 
-    /// How packets of this class are signalled, for a law with classes. `None`: as the latest update says. See
-    /// [`Design::has_classes`](crate::base::design::Design::has_classes).
+    /// How packets of this service class are signalled, for a law that treats classes differently. `None`: as the
+    /// latest update says. See [`Design::has_classes`](crate::base::design::Design::has_classes).
     #[inline]
     fn of_class(&self, _class: u8) -> Option<&Actuation> {
         None
     }
 
-    /// Counts a packet in its class, for a law with classes. Other laws read the counters of [`Sample`].
+    /// Counts a packet in its service class, for a law that treats classes differently. Other laws read the counters of
+    /// [`Sample`].
     #[inline]
     fn count(&mut self, _packet: &Packet, _fate: Fate) {}
 }
 
-/// Object-safe [`Law`], for callers that supply the backlog themselves (fluid models, `attach`).
+/// Object-safe [`Law`], for callers that supply the backlog themselves: fluid models, and the command `forebay attach`,
+/// which runs a law on a real device.
 pub trait BareLaw {
     /// The number of clocks (periodic updates).
     fn clocks(&self) -> usize;
@@ -248,13 +250,14 @@ pub trait Aqm {
         Verdict::Accept
     }
 
-    /// Whether the oldest packets of the list are dropped if an accepted arrival does not fit. Default: no.
+    /// Whether the oldest packets of the queue are dropped if an accepted arrival does not fit into the buffer.
+    /// Default: no.
     #[inline]
     fn makes_room(&self) -> bool {
         false
     }
 
-    /// Notification of the fate of a packet.
+    /// Notification that a packet was queued, delivered or dropped (its fate).
     #[inline]
     fn settled(&mut self, _packet: &Packet, _fate: Fate, _cx: &mut Cx) {}
 
@@ -264,7 +267,8 @@ pub trait Aqm {
         Verdict::Accept
     }
 
-    /// The next packet of `list` to send. Override it only for an algorithm with a special dequeue loop, such as CoDel.
+    /// The next packet of the FIFO `list` to send. Override it only for an algorithm with a special dequeue loop, such
+    /// as CoDel.
     #[inline]
     fn dequeue(&mut self, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
         port.pop_judged(list, self, cx)
@@ -285,9 +289,10 @@ pub trait Aqm {
     fn tick(&mut self, _level: &Level, _cx: &mut Cx) {}
 }
 
-/// A queueing discipline: owns order and storage, in one or more lists of a port.
+/// A queueing discipline: decides the order of packets and stores them in one or more FIFO lists of a [`Port`], which
+/// also counts them.
 pub trait Discipline {
-    /// The number of lists of the port.
+    /// The number of FIFO lists in the port.
     fn lists(&self) -> usize {
         1
     }
@@ -295,7 +300,8 @@ pub trait Discipline {
     /// Enqueues or drops an arrival.
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx);
 
-    /// [`enqueue`](Self::enqueue) of a packet by reference: a decorator passes it on without a copy.
+    /// [`enqueue`](Self::enqueue) of a packet by reference: a discipline that wraps another one passes it on without a
+    /// copy.
     #[inline]
     fn enqueue_from(&mut self, packet: &Packet, port: &mut Port, cx: &mut Cx) {
         self.enqueue(*packet, port, cx);
@@ -320,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn law_outputs_must_be_finite_with_positive_divisors() {
+    fn probability_must_be_finite_and_its_divisors_positive() {
         let scaled = |p, q0| Actuation { signal: Signal::Scaled { p, q0 }, ..Actuation::bernoulli(0.0) };
         let per_byte = |mean| Actuation { per_byte: Some(mean), ..Actuation::bernoulli(0.5) };
         // A probability outside 0..1 is clamped.

@@ -58,7 +58,7 @@ pub struct Tally {
     pub accepted: Count,
     /// Packets passed to the link.
     pub departed: Count,
-    /// Early drops, at arrival or later, including those of a marker in front.
+    /// Early drops, at arrival or later, including those of a threshold marker in front of the discipline.
     pub dropped_early: Count,
     /// Overflow drops.
     pub dropped_overflow: Count,
@@ -129,7 +129,8 @@ pub struct Port {
     lists: Vec<List>,
     pkts: u32,
     bytes: u64,
-    /// `accepted` is not maintained here: it is `offered` minus `refused`, and refusals are rare.
+    /// Its `accepted` is not maintained: it is `offered` minus `refused`, the packets dropped at arrival, which are
+    /// rare.
     tally: Tally,
     refused: Count,
     link: Link,
@@ -193,7 +194,7 @@ impl Port {
         &mut self.discarded
     }
 
-    /// Whether a packet of `len` bytes fits.
+    /// Whether a packet of `len` bytes fits into the buffer.
     #[inline]
     pub const fn fits(&self, len: u32) -> bool {
         match self.link.limit {
@@ -289,7 +290,8 @@ impl Port {
         self.bytes -= u64::from(len);
     }
 
-    /// Checks conservation, offered = departed + dropped + queued, in packets and bytes, and the limit.
+    /// Checks conservation, offered = departed + dropped + queued, in packets and bytes, and that the backlog is within
+    /// the buffer.
     pub fn check(&self) -> Result<(), &'static str> {
         let t = self.tally();
         let out = t.departed.plus(t.dropped_early).plus(t.dropped_overflow);
@@ -316,7 +318,7 @@ impl Depth {
         }
     }
 
-    /// Whether `level` plus `packet` exceeds this depth.
+    /// Whether the backlog of `level` plus `packet` exceeds this depth.
     #[inline]
     pub fn is_passed(self, level: &Level, packet: &Packet) -> bool {
         match self {
@@ -372,7 +374,7 @@ impl<'a> Level<'a> {
         self.port.link.rate
     }
 
-    /// Whether a packet of `len` bytes fits.
+    /// Whether a packet of `len` bytes fits into the buffer.
     #[inline]
     pub const fn fits(&self, len: u32) -> bool {
         self.port.fits(len)

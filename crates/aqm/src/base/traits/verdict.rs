@@ -5,7 +5,7 @@
 pub enum Reason {
     /// By decision of the discipline.
     Early,
-    /// By decision of a marker in front of the discipline. The discipline handles it like an overflow drop.
+    /// By decision of a threshold marker in front of the discipline. The discipline handles it like an overflow drop.
     Marker,
     /// The buffer was full.
     Overflow,
@@ -42,7 +42,7 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// Whether the packet was dropped by the buffer (overflow) or a marker, not by the discipline.
+    /// Whether the packet was dropped by the buffer (overflow) or a threshold marker, not by the discipline.
     #[inline]
     pub const fn is_loss(self) -> bool {
         matches!(self, Self::Dropped(Reason::Overflow | Reason::Marker))

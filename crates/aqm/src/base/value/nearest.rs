@@ -13,9 +13,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     (near || (!word.is_empty() && candidate.starts_with(word))).then_some(candidate)
 }
 
-/// Longest list of names that a message has in full.
+/// Largest number of accepted names that an error message shows in full.
 const MOST_NAMES: usize = 16;
-/// Number of names that a message shows if the list is longer.
+/// Number of names that the message shows if there are more.
 const FEW: usize = 5;
 
 /// The accepted names, for an error about `word`: all of up to 16 names, or the number of names and the nearest ones.

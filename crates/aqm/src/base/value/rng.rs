@@ -1,7 +1,8 @@
 //! The random number generator: xoshiro256++ (Blackman and Vigna 2019), seeded through SplitMix64.
 //!
-//! A golden vector in the tests fixes its output. Every component has a stream derived from (run seed, component path):
-//! adding a component does not change the numbers of others, and paired comparisons use common random numbers.
+//! A golden vector in the tests fixes its output. Every component of a simulation has its own stream, derived from the
+//! seed of the run and the component's name (path): adding a component does not change the numbers of others, and
+//! paired comparisons use common random numbers.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_stable_and_distinct() {
+    fn seed_and_path_determine_the_stream() {
         let first = |seed, path| Rng::stream(seed, path).bits();
         assert_eq!(first(1, "host/0"), first(1, "host/0"));
         assert_ne!(first(1, "host/0"), first(1, "host/1"));

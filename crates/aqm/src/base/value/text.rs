@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn formatting_round_trips() {
+    fn formatted_quantities_parse_to_equal_values() {
         for text in ["10mbit", "1.5gbit", "300bit", "2.5mbit", "1234567bit"] {
             assert_eq!(rate(&show_rate(rate(text).unwrap())), rate(text), "{text}");
         }

@@ -93,7 +93,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Rate in mean packets per second.
+    /// The link's rate in packets of mean size per second.
     pub fn pkts_per_sec(&self) -> f64 {
         self.rate.bytes_per_sec() / self.mean_packet.0 as f64
     }

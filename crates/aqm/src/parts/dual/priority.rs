@@ -1,4 +1,8 @@
-//! Two lists for a coupled AQM (RFC 9332), and a scheduler that gives the low-latency list limited priority.
+//! Two lists (queues) for a coupled AQM (RFC 9332), Classic (C) and low-latency (L), and a scheduler that gives the L
+//! list limited priority.
+//!
+//! The scheduler `wrr` keeps a credit of the C list, which departures change while both lists hold packets. It is reset
+//! when both lists are empty.
 
 use crate::base::adapters::Decided;
 use crate::base::cx::Cx;
@@ -217,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn credit_needs_both_backlogs_and_resets_when_idle() {
+    fn sending_without_contention_keeps_credit_idling_resets_it() {
         let mut wrr = Priority::new(Scheduler::Wrr, 0.25, Span::ZERO, Bytes(1000));
         assert_eq!(order(&mut wrr, &mut port(0, 5), 5), "lllll");
         assert_eq!(order(&mut wrr, &mut port(5, 0), 5), "ccccc");

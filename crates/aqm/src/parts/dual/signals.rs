@@ -93,7 +93,7 @@ impl DualAqm {
     /// The verdict on `packet`, the head of `list`.
     ///
     /// - `marks`: whether the packet can be marked.
-    /// - `p`: the base probability p', from which both probabilities are computed.
+    /// - `p`: the base probability p', from which the Classic and the scalable probability are computed.
     /// - `native`: the probability from the sojourn time of the packet; ignored for the Classic queue.
     /// - `u`: two random numbers.
     #[inline]
@@ -113,7 +113,7 @@ impl DualAqm {
         }
     }
 
-    /// The amounts accumulated towards the next signal in the C and the L queue.
+    /// The amounts accumulated towards the next signal in the Classic and in the low-latency queue.
     pub const fn counts(&self) -> [f64; 2] {
         [self.classic.count(), self.low.count()]
     }

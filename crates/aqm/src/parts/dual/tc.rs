@@ -19,7 +19,7 @@ pub fn together(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
     Ok(out)
 }
 
-/// The settings from max_rtt and typical_rtt. Either implies the other, and both override PI's values.
+/// The settings from max_rtt and typical_rtt. Either implies the other. They override target, tupdate, alpha and beta.
 fn round_trips(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
     let [most, typical] =
         ["max_rtt", "typical_rtt"].map(|word| Typed::find(all, word).filter(|typed| typed.number > 0.0));

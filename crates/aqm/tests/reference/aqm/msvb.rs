@@ -1,4 +1,4 @@
-//! MSVB, eq. (2) of the paper, as an update at each arrival: every arrival updates all classes; the state is
+//! MSVB, eq. (2) of its paper, as an update at each arrival: every arrival updates all classes; the state is
 //! saved before a packet is counted, and restored if it is dropped.
 
 use crate::reference::harness::*;

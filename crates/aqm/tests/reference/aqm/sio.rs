@@ -1,4 +1,4 @@
-//! SIO, eq. (4) of the paper, as an update at each arrival; B_out as in the text of section 3.3.
+//! SIO, eq. (4) of the MSVB paper, as an update at each arrival; B_out as in the text of section 3.3.
 
 use crate::reference::harness::*;
 

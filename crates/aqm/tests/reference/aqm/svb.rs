@@ -1,4 +1,4 @@
-//! SVB, eq. (1) of the paper's review, as an update at each arrival; the state is saved before a packet is
+//! SVB, eq. (1) of the review in the MSVB paper, as an update at each arrival; the state is saved before a packet is
 //! counted, and restored if it is dropped.
 
 use crate::reference::harness::*;

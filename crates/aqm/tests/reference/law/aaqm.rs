@@ -1,4 +1,5 @@
-//! AAQM: the three events of section 4 with their counters, as reconstructed in the specification.
+//! AAQM: the three events of section 4 of its paper with their counters, as reconstructed in this project's
+//! specification.
 
 use crate::reference::harness::*;
 

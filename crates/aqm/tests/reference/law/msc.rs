@@ -1,4 +1,4 @@
-//! MSC: the listing of section 3.3. Arrivals run both updates, that of the queue before that of the rate.
+//! MSC: the listing of section 3.3 of its paper. Arrivals run both updates, that of the queue before that of the rate.
 
 use crate::reference::harness::*;
 

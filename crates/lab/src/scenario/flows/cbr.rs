@@ -43,7 +43,8 @@ pub enum Spacing {
 const SPACING: Words<Spacing> = Words(&[("constant", Spacing::Constant), ("poisson", Spacing::Poisson)]);
 const SIZES: Words<Sizes> = Words(&[("constant", Sizes::Constant), ("exponential", Sizes::Exponential)]);
 
-/// Exponential sizes need Poisson spacing and a mean far below the largest packet.
+/// Refuses more than one packet per microsecond, and exponential packet sizes without Poisson spacing or with a mean
+/// that is not far below the largest packet.
 fn sound(cbr: Cbr, table: &Table<'_>) -> Result<Cbr, InputError> {
     spaced(table, "rate", "", cbr.rate, cbr.packet)?;
     let exponential = cbr.sizes == Sizes::Exponential;

@@ -21,8 +21,8 @@ const MOST_STATES: usize = 64;
 const FASTEST: f64 = 1e6;
 /// Largest mean number of transitions until the next packet. It limits the run time, which every transition increases.
 const MOST_MOVES: f64 = 1e6;
-/// Tolerance for the sum of a row of a generator, relative to its largest cell. Sums of decimal numbers have rounding
-/// errors.
+/// Tolerance for the sum of a row of a generator, relative to its largest element. Sums of decimal numbers have
+/// rounding errors.
 const OFF: f64 = 1e-9;
 /// Maximum number of phases of an Erlang distribution.
 const MOST_PHASES: u32 = 32;

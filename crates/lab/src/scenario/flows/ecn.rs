@@ -7,7 +7,7 @@ use crate::input::{InputError, did_you_mean};
 /// The value of `ecn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ect {
-    /// `false`: Not-ECT. A control that requires ECN, such as DCTCP, sends as with [`Own`](Self::Own).
+    /// `false`: Not-ECT. A congestion control that requires ECN, such as DCTCP, sends as with [`Own`](Self::Own).
     Off,
     /// `true`: the default of the sender, ECT(1) for DCTCP with `l4s`, else ECT(0).
     Own,
@@ -19,7 +19,7 @@ pub enum Ect {
 
 const WORDS: [&str; 2] = ["ect0", "ect1"];
 
-/// The key; every kind but `sctp` has it.
+/// The key `ecn`; every kind of flows but `sctp` has it.
 pub(super) const ECN: Key = may(
     "ecn",
     || schema::flag_or(&WORDS),
@@ -40,7 +40,7 @@ impl Ect {
     }
 }
 
-/// Reads the key; default [`Ect::Off`].
+/// Reads the key `ecn`; default [`Ect::Off`].
 pub(super) fn ecn(table: &Table<'_>) -> Result<Ect, InputError> {
     let Some(node) = table.get(ECN.name) else { return Ok(Ect::Off) };
     match (&node.value, node.text()) {

@@ -1,4 +1,4 @@
-//! The keys that all kinds of `[[flows]]` have.
+//! The keys that all kinds of `[[flows]]` have. A `[[flows]]` table is a group of flows.
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::text::BadValue;
@@ -194,7 +194,7 @@ pub(super) fn group(table: &Table<'_>, net: &Topology) -> Result<FlowGroup, Inpu
     Ok(group)
 }
 
-/// Order of keys in the canonical text. Other keys follow in the order of their declaration.
+/// Order of the keys of a group of flows in the canonical text. Other keys follow in the order of their declaration.
 const ORDER: [&str; 28] = [
     "name",
     "kind",

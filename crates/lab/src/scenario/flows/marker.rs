@@ -1,4 +1,5 @@
-//! `marker` of `[[flows]]`: a token bucket at the edge that colours the packets of a group.
+//! `marker` of `[[flows]]`: a token bucket at the sending host that colours the packets of a group of flows IN or OUT
+//! of profile.
 
 use forebay_aqm::base::markers::{BUCKET_KEYS, LARGEST_BURST};
 use forebay_aqm::base::params::ParamSpec;
@@ -32,7 +33,7 @@ pub enum Per {
     Edge,
 }
 
-/// Parameter of the crate `forebay-aqm` that gives the key its name and documentation.
+/// Parameter of the crate `forebay-aqm` that gives the key `cir` its name and documentation.
 const CIR: &ParamSpec = &BUCKET_KEYS[0];
 const CBS: &ParamSpec = &BUCKET_KEYS[1];
 const WHO: &ParamSpec = &BUCKET_KEYS[2];

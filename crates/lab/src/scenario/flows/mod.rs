@@ -39,7 +39,8 @@ pub use voip::{Codec, Voip};
 
 pub(crate) use group::write;
 
-/// Most flows of a scenario, expected arrivals included. Memory for all of them is allocated at the start.
+/// Most flows of a scenario, including the expected number of flows that arrive at random. Memory for all of them is
+/// allocated at the start.
 pub(crate) const MOST_FLOWS: u32 = 1_000_000;
 
 /// Largest mean of exponential packet sizes: a fraction of 1e-7 of the packets exceeds 65,535 bytes.
@@ -106,7 +107,7 @@ impl Part {
     }
 }
 
-/// Declares every kind: its type, its name, and after `later` the keys that it does not support yet.
+/// Declares every kind of traffic: its type, its name, and after `later` the keys that it does not support yet.
 macro_rules! kinds {
     (@later) => { &[] };
     (@later $later:expr) => { $later };
@@ -157,7 +158,7 @@ kinds! {
     Sctp "sctp",
 }
 
-/// A line of `kinds!`.
+/// A kind of traffic, from a line of `kinds!`.
 struct Kind {
     word: &'static str,
     doc: &'static str,
@@ -176,7 +177,7 @@ impl Kind {
         [vec!["kind"], names(&self.all_keys())].concat()
     }
 
-    /// Does this kind have `key`, which not all kinds have?
+    /// Whether this kind of traffic has `key`, which not all kinds have.
     fn has(&self, key: &Key) -> bool {
         (self.keys)().iter().any(|other| other.name == key.name)
     }

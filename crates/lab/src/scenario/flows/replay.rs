@@ -114,7 +114,7 @@ impl Play {
         Replay { recording: recording.clone(), from, repeat: self.repeat }
     }
 
-    /// Refuses to repeat a recording that is too short.
+    /// Refuses to repeat a recording that is shorter than a microsecond per packet or frame.
     pub(super) fn sound(&self, recorded: &Recorded, table: &Table<'_>) -> Result<(), InputError> {
         let lasts = recorded.items.last().map_or(Span::ZERO, |item| item.at);
         if self.repeat && lasts < SHORTEST_GAP * recorded.items.len() as u64 {
@@ -125,7 +125,7 @@ impl Play {
     }
 }
 
-/// Shortest mean time between the items of a repeated recording.
+/// Shortest mean time between the packets or frames of a repeated recording.
 const SHORTEST_GAP: Span = Span::from_micros(1);
 
 /// Reads a recording from a file or from inline text; `None` if neither key is given.

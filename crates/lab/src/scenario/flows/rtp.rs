@@ -106,8 +106,8 @@ impl Synthetic {
     }
 }
 
-/// The keys of [`Play`]. The keys that select the source of the frames (`file`, `frames`, `synthetic`) are declared in
-/// [`Rtp`].
+/// The keys of [`Play`], which say how a recording is replayed. The keys that select the source of the frames (`file`,
+/// `frames`, `synthetic`) are declared in [`Rtp`].
 impl Keys for Frames {
     fn keys() -> Vec<Key> {
         Play::keys()

@@ -1,4 +1,5 @@
-//! The key `rtt` of a group: a fixed round-trip time, a distribution, or measurements from a file.
+//! The key `rtt` of a group of flows, the two-way propagation delay: a fixed time, a distribution, or measurements from
+//! a file.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub enum Rtt {
 }
 
 impl Rtt {
-    /// A random time.
+    /// A random round-trip time.
     pub(crate) fn draw(&self, rng: &mut Rng) -> Span {
         let (from, more) = self.quantile(rng.uniform());
         from + Span::from_secs(more)
@@ -55,7 +56,7 @@ impl Rtt {
         }
     }
 
-    /// The shortest time.
+    /// The shortest round-trip time.
     pub(crate) fn shortest(&self) -> Span {
         match self {
             Self::Uniform(range) => range.lo,
@@ -64,7 +65,7 @@ impl Rtt {
         }
     }
 
-    /// Whether all flows have the same time.
+    /// Whether all flows have the same round-trip time.
     pub(crate) fn is_fixed(&self) -> bool {
         match self {
             Self::Uniform(range) => range.lo == range.hi,
@@ -167,7 +168,7 @@ fn rtt(around: &Table<'_>, node: &Node, path: &str) -> Result<Rtt, InputError> {
     }
 }
 
-/// The order of measurements has no effect, so that equal sets of them are equal scenarios.
+/// Sorts the measurements, so that scenarios with the same measurements in another order are equal.
 fn sorted(mut times: Vec<Span>) -> Arc<Vec<Span>> {
     times.sort_unstable();
     Arc::new(times)
@@ -270,12 +271,13 @@ mod tests {
         Span::from_millis(ms)
     }
 
-    /// A quarter of the flows are between 5 and 25 ms (mean 15), three quarters between 25 and 105 ms (mean 65).
+    /// A quarter of the flows have times between 5 and 25 ms (mean 15), three quarters between 25 and 105 ms (mean 65).
     fn quartered() -> Rtt {
         Rtt::Quantiles(vec![(0.0, ms(5)), (0.25, ms(25)), (1.0, ms(105))])
     }
 
-    /// 5 + 20 x 0.1 / 0.25 = 13 ms; 25 + 80 x (0.4 - 0.25) / 0.75 = 41 ms; the mean is 0.25 x 15 + 0.75 x 65 ms.
+    /// In [`quartered`], the quantile of 0.1 is 5 + 20 x 0.1 / 0.25 = 13 ms, that of 0.4 is 25 + 80 x (0.4 - 0.25) /
+    /// 0.75 = 41 ms. The mean is 0.25 x 15 + 0.75 x 65 ms.
     #[test]
     fn quantiles_are_linear_between_points() {
         let rtt = quartered();
@@ -295,7 +297,7 @@ mod tests {
     }
 
     proptest! {
-        /// Two points are a uniform distribution, with the same draws.
+        /// A distribution of two points gives the same random times as a uniform distribution between them.
         #[test]
         fn two_quantiles_give_draws_of_uniform_distribution(
             seed in any::<u64>(),

@@ -1,4 +1,5 @@
-//! The network of a scenario as typed values: links, hosts, and their names in results.
+//! The network of a scenario as typed values: links, hosts, and their names in results. An access group is a group of
+//! host pairs (sender and receiver) whose links are declared together. The receivers' links are the egress.
 
 use forebay_aqm::base::time::Span;
 use forebay_sim::network::Lane;
@@ -32,7 +33,7 @@ pub struct NamedLink<'a> {
 /// Hosts that flows connect, as numbers in the topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
-    /// Host pairs of an access group (dumbbell, parking lot): flow i has pair i mod hosts.
+    /// Host pairs of an access group (dumbbell, parking lot): flow i has pair i modulo the number of pairs.
     Pairs {
         /// Number of the access group.
         access: usize,
@@ -102,7 +103,7 @@ impl Topology {
         }
     }
 
-    /// The groups of hosts; empty for a graph.
+    /// The access groups; empty for a graph.
     pub fn hosts(&self) -> &[Hosts] {
         match self {
             Self::Dumbbell(bell) => &bell.hosts,
@@ -111,8 +112,8 @@ impl Topology {
         }
     }
 
-    /// Two-way delay of the links that all flows between these ends share: bottlenecks and egress. `None` for
-    /// a graph.
+    /// Two-way delay of the links that all flows between these ends share: the bottlenecks and the egress. `None` for a
+    /// graph.
     pub(crate) fn shared_delay(&self, ends: Ends) -> Option<Span> {
         let Ends::Pairs { access, enter, leave } = ends else { return None };
         let both = |link: &TwoWay| link.forward.delay + link.reverse.delay;
@@ -135,7 +136,7 @@ impl Topology {
         }
     }
 
-    /// The links that `compare` applies to by default: every bottleneck, or every link under study of a graph.
+    /// The links that `[compare]` applies to by default: every bottleneck, or every link under study of a graph.
     pub(crate) fn to_compare(&self) -> Vec<String> {
         let links = self.links();
         let is_default = |l: &&NamedLink<'_>| match self {

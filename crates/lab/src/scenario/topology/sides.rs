@@ -66,13 +66,13 @@ table! {
 
 const DELAYS: Quantities<Span> = Quantities(TIME, "a list of times, such as [\"10ms\", \"50ms\"]");
 
-/// Default longest processing time of hosts.
+/// Default of the longest processing time of a packet at a host.
 pub(super) const JITTER: Span = Span::from_micros(10);
 
 /// Most hosts on a side.
 const MOST_HOSTS: u32 = 10_000;
 
-/// Keys that set the rate of a link; each replaces the rates of the preset.
+/// Keys that set the rate of a link; each replaces the rates of the named access network (key `preset`).
 const RATES: [&str; 4] = ["rate", "rate_steps", "rate_trace", "rate_levels"];
 
 fn preset(table: &Table<'_>) -> Result<Option<&'static Preset>, InputError> {
@@ -96,7 +96,7 @@ impl Egress {
 /// A group of hosts on both sides of a dumbbell or parking lot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hosts {
-    /// Name, for `flows.hosts`; `None` only if there is one group.
+    /// Name, by which the key `hosts` of `[[flows]]` selects the group; `None` only if there is one group.
     pub name: Option<String>,
     /// The senders' links.
     pub access: Access,

@@ -63,7 +63,7 @@ table! {
 
 /// Largest trace file in bytes. A larger file is probably not a trace.
 const LARGEST: u64 = 16 << 20;
-/// Most delivery opportunities of a trace: each case keeps them in memory.
+/// Most delivery opportunities of a trace: they stay in memory for each combination of values of the keys that vary.
 const MOST_OPPORTUNITIES: usize = 1_000_000;
 
 impl Keys for Conditions {
@@ -96,7 +96,7 @@ impl Keys for Conditions {
 }
 
 /// The rate of a link. If the key `rate` is missing, it is the first of these that exists: the mean of `rate_levels`,
-/// the mean of `rate_trace`, `default`, the rate of the link `table.setting.like`.
+/// the mean of `rate_trace`, `default`, the rate of the link `table.setting.like`, whose values are the defaults.
 pub(super) fn rate(table: &Table<'_>, default: Option<Rate>) -> Result<Rate, InputError> {
     if let Some(rate) = table.given("rate", &LINK_RATE)? {
         return Ok(rate);

@@ -1,18 +1,19 @@
-//! Parameters of the Markov chain, in the syntax of the command line.
+//! Parameters of the Markov chain of queue lengths (`forebay theory markov`), in the syntax of the command line. Every
+//! S seconds each TCP flow changes its rate, with a random deviation.
 
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::text::{self, BadValue};
 
-/// Parameters of the chain.
+/// Parameters of the Markov chain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ask {
-    /// Signal probability; `None`: that of the discipline's equilibrium.
+    /// Signal probability; `None`: that at the equilibrium of the discipline and the flows.
     pub p: Option<f64>,
     /// Random deviation of a flow's rate.
     pub sigma: Sigma,
     /// S, the time between changes of the rates.
     pub step: Step,
-    /// Discretisation of the chain.
+    /// Discretisation: the queue lengths that stand for the chain's states.
     pub cells: Cells,
 }
 
@@ -22,10 +23,11 @@ impl Default for Ask {
     }
 }
 
-/// The paper's noise with 20 flows on 6 Mbit/s: 77021 bit/s of the 300 kbit/s that each sends.
+/// Standard deviation of a flow's rate relative to its mean rate, in the RED+Tail paper's example: 20 flows on a link
+/// of 6 Mbit/s, 77021 bit/s of the 300 kbit/s that each sends.
 pub const PAPER_SIGMA: f64 = 77021.0 / 300e3;
 
-/// Standard deviation of one flow's rate over a step.
+/// Standard deviation of one flow's rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sigma {
     /// In bit/s.
@@ -52,13 +54,13 @@ impl Sigma {
 /// S, the time between changes of the rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// In round trips at equilibrium, queueing included.
+    /// In round-trip times at equilibrium, queueing included.
     RoundTrips(f64),
     /// In seconds.
     Time(f64),
 }
 
-/// The longest S in round trips.
+/// Largest allowed S, in round-trip times.
 const LONGEST: f64 = 1000.0;
 
 impl Step {

@@ -1,10 +1,11 @@
-//! Tests of the Markov chain of a TCP loop (`forebay theory markov`, RED+Tail paper, section VI).
+//! Tests of the Markov chain of queue lengths with TCP flows (`forebay theory markov`, RED+Tail paper, section VI). The
+//! chain has random deviations of the flows' rates. Without them the queue has an equilibrium, which is stable or not.
 
 use super::*;
 use crate::theory::testing::setting_of;
 
-/// RED+Tail's example of Figs. 17 to 21: 6 Mbit/s, 1000-byte packets, base round-trip time 64 ms. The transmission
-/// times take 1.403307 ms of these 64 ms.
+/// The scenario of the RED+Tail paper's Figs. 17 to 21: 6 Mbit/s, 1000-byte packets, and a round-trip time of 64 ms
+/// without queueing, of which 1.403307 ms are transmission times.
 const EXAMPLE: &str = include_str!("../../../tests/data/tail.toml");
 
 fn example(sets: &[&str], aqm: &str) -> (Spec, Setting) {
@@ -39,7 +40,7 @@ fn markov_model_matches_the_red_tail_example() {
 }
 
 #[test]
-fn unstable_loop_gives_chain_without_linear_deviation() {
+fn unstable_equilibrium_gives_distribution_without_linear_deviation() {
     let (spec, setting) = example(&[], "droptail");
     let calm = of(&spec, &setting, &ask(0.014, 1.99)).unwrap();
     let wild = of(&spec, &setting, &ask(0.014, 2.01)).unwrap();
@@ -49,7 +50,7 @@ fn unstable_loop_gives_chain_without_linear_deviation() {
 }
 
 #[test]
-fn signal_probability_defaults_to_equilibrium_of_the_law() {
+fn default_signal_probability_is_that_at_equilibrium() {
     let (spec, setting) = example(&[], "pi preset=ns2 q_ref=100");
     let found = of(&spec, &setting, &Ask::default()).unwrap();
     near(found.q_rest_pkts, 100.0, 0.5);
@@ -63,7 +64,7 @@ fn signal_probability_defaults_to_equilibrium_of_the_law() {
 }
 
 #[test]
-fn rounding_of_unequal_round_trips_keeps_flow_count() {
+fn numbers_of_flows_are_rounded_with_sum_kept() {
     let (spec, setting) = example(&["flows.ftp.count=7", "flows.ftp.rtt={uniform=[\"40ms\",\"140ms\"]}"], "droptail");
     assert_eq!(delays_s(&setting).len(), 7);
     let found = of(&spec, &setting, &ask(0.003, 1.0)).unwrap();
@@ -77,7 +78,7 @@ fn rounding_of_unequal_round_trips_keeps_flow_count() {
 }
 
 #[test]
-fn probability_without_equilibrium_names_those_that_have_one() {
+fn error_names_signal_probabilities_that_have_equilibrium() {
     let (spec, setting) = example(&[], "droptail");
     for p in [0.5, 1e-4] {
         let Err(NoAnswer::Outside { from, to, .. }) = of(&spec, &setting, &ask(p, 1.0)) else {
@@ -91,7 +92,7 @@ fn probability_without_equilibrium_names_those_that_have_one() {
 }
 
 #[test]
-fn too_little_rate_noise_gives_no_queue_distribution() {
+fn small_rate_deviations_give_no_queue_distribution() {
     let (spec, setting) = example(&[], "droptail");
     for sigma in [0.0, 1.0] {
         let found = of(&spec, &setting, &Ask { sigma: Sigma::Rate(sigma), ..ask(0.014, 0.5) }).unwrap();
@@ -105,7 +106,7 @@ fn too_little_rate_noise_gives_no_queue_distribution() {
 }
 
 #[test]
-fn markov_arguments_are_parsed_and_invalid_ones_rejected() {
+fn arguments_sigma_step_and_p_are_parsed() {
     assert_eq!(Sigma::parse("77kbit"), Ok(Sigma::Rate(77e3)));
     assert_eq!(Sigma::parse("25%"), Ok(Sigma::Part(0.25)));
     assert_eq!([Sigma::parse("0"), Sigma::parse("77021bit")], [Ok(Sigma::Rate(0.0)), Ok(Sigma::Rate(77021.0))]);

@@ -69,17 +69,19 @@ figures and checks the rule below.
 
 One connection always has data to send. The path has 1 Gb/s and a round trip of 100 ms. Packets have 500 bytes; each
 data packet is lost on the wire with probability p, and there is no other loss. Limited transmit is off, because the
-formulas are older. The minimum retransmission timeout T0 is 1 s (RFC 6298) and doubles up to 64 s. Rates are packets
-sent per second, retransmissions included: means ± half-width of the 95 % interval over 16 seeds. A run lasts 1500 s; if
-p is above 1 %, it is longer in proportion to p. Formulas: `crates/theory/src/tcp.rs`.
+formulas are older than it. The minimum retransmission timeout T0 is 1 s (RFC 6298) and doubles up to 64 s. Rates are
+packets sent per second, retransmissions included: means ± half-width of the 95 % interval over 16 seeds. A run lasts
+1500 s; if p is above 1 %, it is longer in proportion to p. The simulated rates are compared with three formulas
+(`crates/theory/src/tcp.rs`): the square-root law, and the approximate and the full model of PFTK (Padhye, Firoiu,
+Towsley and Kurose).
 
-![Send rate against loss](pictures/throughput.svg)
+![Send rate of TCP against packet loss, measured and by the formulas](pictures/throughput.svg)
 
-## Where they should agree
+## Where formulas and simulation should agree
 
 This section was written before the first result; the numbers of seeds and seconds were chosen after it, only by the
 half-widths. W is the window at a loss, in packets. In the formulas W = sqrt(8 / 3bp), where b is the number of packets
-per acknowledgement. A formula should agree with the simulation if two conditions hold:
+per acknowledgement. A formula should agree with the simulated rate if two conditions hold:
 
 - *Continuous growth has a small effect.* In all three formulas the window grows by fractions of a packet, in the
   simulator by whole packets. On average this makes the mean window of the formulas, 3W/4, half a packet larger. The
@@ -94,26 +96,26 @@ per acknowledgement. A formula should agree with the simulation if two condition
 The rule that the test checks is: where both conditions hold (figures in bold), **the formula is within 10 % of the
 measured mean rate**. In every row the half-width of the interval is at most 2 % of the mean rate.
 
-The cause of 7 % of these 10 % is known. At a loss the square of the window decreases to a quarter, and each packet adds
-2/b to it, so E[W^2] = 8 / 3bp. The formulas use the root of this for E[W]. This is 6.9 % too large if the number of
-packets between losses has a geometric distribution. The real rate is 1/p packets in b E[W]/2 round trips, so it is 6.9
-% higher than in the formulas. The constant of the square-root law would then be 1.31, as in Mathis, Semke, Mahdavi and
-Ott for random losses, instead of 1.22.
+The cause of a difference of 7 % is known. At a loss the square of the window decreases to a quarter, and each packet
+adds 2/b to it, so E[W^2] = 8 / 3bp. The formulas use the root of this for E[W]. This is 6.9 % too large if the number
+of packets between losses has a geometric distribution. The real rate is 1/p packets in b E[W]/2 round trips, so it is
+6.9 % higher than in the formulas. The constant of the square-root law would then be 1.31, as in Mathis, Semke, Mahdavi
+and Ott for random losses, instead of 1.22.
 ";
 
 const FOUND: &str = "
 ## Results
 
-- The formula is within 10 % of the simulation for all figures in bold. Among these, NewReno and SACK exceed PFTK by 3
-  to 8 %, as predicted above.
+- For all figures in bold the formula is within 10 % of the simulated rate. Among these, NewReno and SACK exceed PFTK by
+  3 to 8 %. The section *Where formulas and simulation should agree* explains 7 % of this.
 - No figure above 1 % loss is bold. There the assumptions of the formulas do not hold; the figures are for comparison
   only.
 - Reno is within 3 % of PFTK's full model up to 2 % loss, although the assumptions of the model do not hold there. Reno
   has fewer timeouts than the model, and a slow start after each timeout, which the model leaves out. We did not
   separate the two effects.
-- From 0.5 to 5 % loss NewReno and SACK are faster than PFTK, which models Reno's timeouts; the last column has their
-  numbers. With b = 1 they are within 6 % of the square-root law up to 1 % loss. Above that they are slower, because
-  windows become too small for three duplicate acknowledgements.
+- From 0.5 to 5 % loss NewReno and SACK are faster than PFTK, which models Reno's timeouts; the last column of the
+  tables has the numbers of timeouts. With b = 1 they are within 6 % of the square-root law up to 1 % loss. Above that
+  they are slower, because windows become too small for three duplicate acknowledgements.
 - At 10 % loss Reno times out as often as in PFTK, but each timeout lasts longer. A doubled timer stays doubled until a
   packet that was sent only once is acknowledged (Karn's rule, RFC 6298 section 5). In the model the first
   retransmission that arrives resets the timer. If the timer is not doubled, neither in the simulator nor in the full

@@ -148,8 +148,8 @@ which differ only in phase). Formulas: `crates/theory/src/queues.rs`.
 The rule, fixed before the first comparison:
 
 - Half-widths are at most 2 % of queue, wait and loss.
-- Every exact figure and every distribution lies within its interval. The intervals contain all figures of this page
-  **jointly** with a probability of 95 % (Bonferroni).
+- Every exact figure and every exact distribution lies within the interval of the measured one. The intervals contain
+  all figures of this page **jointly** with a probability of 95 % (Bonferroni).
 - D/D/1 agrees to 0.01 %.
 
 The simulator computes a plain drop-tail link without events. In each of these systems this link gives the same packets

@@ -1,4 +1,5 @@
-//! The actuator, which marks and drops: the BPF program at one of two hooks, or nftables rules.
+//! The actuator, which marks and drops packets for `forebay attach`: the BPF program at one of two hooks, or nftables
+//! rules.
 
 use super::fastpath::FastPath;
 use super::fault::Fault;
@@ -17,7 +18,8 @@ pub(in crate::attach) enum Actuator {
 }
 
 impl Actuator {
-    /// Installs an actuator and records it in the state before each change. On failure nothing of it remains.
+    /// Installs an actuator. Writes each change to the state file before it makes the change. On failure nothing of the
+    /// actuator remains.
     pub(in crate::attach) fn put(kind: Kind, state: &mut State, lock: &Lock) -> Result<Self, Fault> {
         state.actuator = Some(kind);
         state.write(lock)?;
@@ -37,7 +39,7 @@ impl Actuator {
         })
     }
 
-    /// Opens the actuator of an existing attachment for reading.
+    /// Opens the actuator of a device for reading; `state` describes what is installed there.
     pub(in crate::attach) fn open(state: &State) -> Result<Reader, Fault> {
         match state.actuator {
             None => Err(Fault::Unavailable(format!("{}: no actuator is installed", state.device))),
@@ -46,7 +48,7 @@ impl Actuator {
         }
     }
 
-    /// Removes the actuator of an attachment, also a partial one.
+    /// Removes the actuator of a device, also a partly installed one; `state` describes what is installed there.
     pub(in crate::attach) fn remove(state: &State) -> Result<(), Fault> {
         match state.actuator {
             None => Ok(()),
@@ -55,8 +57,8 @@ impl Actuator {
         }
     }
 
-    /// The actuator's counters, and the qdisc with its counters as read together with them. `live` is the qdisc as read
-    /// just now; nftables returns the state at its last renewal instead.
+    /// The actuator's counters, and the qdisc behind it with its counters, read at the same time. `live` is this qdisc
+    /// as read just now. An nftables actuator returns both as they were when it last renewed its rules.
     pub(in crate::attach) fn books(&self, live: &Qdisc) -> Result<(Counters, Qdisc), Fault> {
         match self {
             Self::Bpf(path) => path.counters().map(|counters| (counters, live.clone())),
@@ -82,8 +84,8 @@ pub(in crate::attach) enum Reader {
 }
 
 impl Reader {
-    /// The counters, the signal probability of a packet of `packet` bytes at `backlog` bytes, and whether the
-    /// settings are in force.
+    /// The counters, the signal probability of a packet of `packet` bytes at `backlog` bytes, and whether the daemon's
+    /// settings are in force: they expire if the daemon does not renew them.
     pub(in crate::attach) fn read(&self, backlog: u64, packet: u64) -> Result<(Counters, f64, bool), Fault> {
         match self {
             Self::Bpf(path) => {

@@ -1,4 +1,5 @@
-//! The BPF program: loads it, attaches it to the egress of a device, and pins it so that it outlives the daemon.
+//! The BPF program of `forebay attach`, which marks and drops packets: loads it, attaches it to the egress of a device,
+//! and pins it so that it outlives the daemon that controls it.
 
 use std::error::Error;
 use std::io;
@@ -18,7 +19,8 @@ use super::state::State;
 use super::words::{Counters, SETTINGS, Settings, TALLY};
 use crate::sys::attach_process::{monotonic, raise_memory_limit};
 
-/// Compiled from `bpf/aqm.bpf.c`. An xtask test checks that the object matches its source.
+/// Aligns the BPF object file, which is compiled from `bpf/aqm.bpf.c`. A test of `xtask` checks that it matches its
+/// source.
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../bpf/aqm.bpf.o"));
@@ -32,7 +34,7 @@ const LINK: &str = "link";
 const PREFERENCE: &str = "64251";
 const FILTER: &str = "0xfb";
 
-/// The maps of an attached program.
+/// The BPF maps of an attached program: its settings and its counters.
 pub(in crate::attach) struct FastPath {
     settings: Array<MapData, [u64; SETTINGS]>,
     tallies: PerCpuArray<MapData, [u64; TALLY]>,
@@ -74,7 +76,7 @@ impl FastPath {
         Ok(path)
     }
 
-    /// Opens the pinned maps of the attachment with this key.
+    /// Opens the pinned maps of the program with this key (device and namespace).
     pub(in crate::attach) fn open(key: &str) -> Result<Self, Fault> {
         let pins = place::pins(key);
         let map = |name: &str| MapData::from_pin(pins.join(name)).map_err(|error| refused("open a pinned map", &error));
@@ -88,7 +90,7 @@ impl FastPath {
         })
     }
 
-    /// Removes filter and pins. Without pins the kernel frees link, program and maps.
+    /// Removes the program's filter, if it has one, and its pins. Without pins the kernel frees link, program and maps.
     pub(in crate::attach) fn remove(state: &State) -> Result<(), Fault> {
         // The filters of a deleted device are deleted with it.
         let swept = state.name().map_or(Ok(()), |device| sweep(&device, state));
@@ -98,26 +100,26 @@ impl FastPath {
         }
     }
 
-    /// The counters, summed over all CPUs.
+    /// The program's packet counters, summed over all CPUs.
     pub(in crate::attach) fn counters(&self) -> Result<Counters, Fault> {
         let all = self.tallies.get(&0, 0).map_err(|error| refused("read the counters", &error))?;
         Ok(Counters::sum(all.iter().copied()))
     }
 
-    /// The settings last written by the daemon.
+    /// The program's settings, as the daemon wrote them last.
     pub(in crate::attach) fn settings(&self) -> Result<Settings, Fault> {
         self.settings.get(&0, 0).map(Settings::read).map_err(|error| refused("read the settings", &error))
     }
 
-    /// Writes new settings. A packet in the meantime may see some old and some new fields; each field is
-    /// consistent.
+    /// Writes new settings for the program. To a packet that arrives meanwhile, some old and some new fields may apply;
+    /// each field is consistent.
     pub(in crate::attach) fn set(&mut self, settings: &Settings) -> Result<(), Fault> {
         let settings = Settings { updated: monotonic(), ..*settings };
         self.settings.set(0, settings.words(), 0).map_err(|error| refused("write the settings", &error))
     }
 }
 
-/// Attaches as a TCX link, after existing programs.
+/// Attaches the program as a TCX link, after existing programs.
 fn by_link(program: &mut SchedClassifier, device: &str, pins: &Path) -> Result<(), Fault> {
     let options = TcAttachOptions::TcxOrder(LinkOrder::default());
     let id = program.attach_with_options(device, TcAttachType::Egress, options);
@@ -127,7 +129,7 @@ fn by_link(program: &mut SchedClassifier, device: &str, pins: &Path) -> Result<(
     link.pin(pins.join(LINK)).map(|_| ()).map_err(|error| refused("pin the link", &error))
 }
 
-/// Attaches as a filter of the clsact qdisc, which may exist already.
+/// Attaches the program as a filter of the clsact qdisc, which may exist already.
 fn by_filter(program: &mut SchedClassifier, state: &mut State, lock: &Lock, pins: &Path) -> Result<(), Fault> {
     let pin = pins.join(LINK);
     program.pin(&pin).map_err(|error| refused("pin the program", &error))?;
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filter_is_recognized_by_handle_and_program() {
+    fn tc_filter_is_recognized_by_handle_and_program() {
         let line = "filter protocol all pref 64251 bpf chain 0 handle 0xfb link:[*fsobj] direct-action not_in_hw id 93 \
                     name forebay tag 0123456789abcdef jited";
         assert!(is_filter(line, 93) && !is_filter(line, 9));

@@ -1,4 +1,4 @@
-//! Failures, in the three classes that have their own exit codes.
+//! Failures of `forebay attach` and the commands for its devices, in the three classes that have their own exit codes.
 
 use std::error::Error;
 use std::fmt;

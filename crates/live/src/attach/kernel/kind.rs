@@ -1,4 +1,4 @@
-//! The three actuators by name.
+//! The three actuators of `forebay attach` by name. An actuator marks and drops packets in the kernel.
 
 /// An actuator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,10 +12,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds in order of preference.
+    /// All actuators in order of preference.
     pub const ALL: [Self; 3] = [Self::Tcx, Self::Clsact, Self::Nft];
 
-    /// Its name on the command line.
+    /// The actuator's name on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Tcx => "tcx",
@@ -24,7 +24,7 @@ impl Kind {
         }
     }
 
-    /// The kind with this name.
+    /// The actuator with this name.
     pub fn read(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
     }

@@ -1,4 +1,5 @@
-//! Kernel state of an attached device: its qdisc, the fast path, and the files that describe them.
+//! What `forebay attach` installs for a device: its qdisc, the fast path (what marks and drops packets in the kernel),
+//! and the files that describe both.
 
 pub(super) mod actuator;
 pub(super) mod fastpath;

@@ -1,4 +1,5 @@
-//! The actuator for systems that refuse BPF: nftables rules in front of the attachment's qdisc.
+//! The actuator of `forebay attach` for systems that refuse BPF: nftables rules, in front of the device's qdisc, that
+//! mark and drop packets.
 //!
 //! A rule draws a random number per packet, and marks or drops the packet if the number is below a bound. The daemon
 //! renews the rule every 50 ms. Only then does the bound follow the backlog; the packet length is the typical one.
@@ -27,10 +28,10 @@ use crate::sys::qdisc_list::Qdisc;
 const OUT_OF: u64 = 1 << 30;
 /// Renewal interval. Starting nft takes about 10 ms.
 const EVERY: Duration = Duration::from_millis(50);
-/// Lifetime of the watchdog's element after a renewal.
+/// Lifetime of the watchdog's set element after a renewal.
 const LASTS: &str = "1s";
 
-/// State shared by the daemon and the renewal thread.
+/// State shared by the daemon and the thread that renews the rule.
 struct Shared {
     p: f64,
     counters: Counters,
@@ -40,7 +41,7 @@ struct Shared {
     over: bool,
 }
 
-/// The rules of an attachment and the thread that renews them.
+/// The rules for a device, and the thread that renews the one with the random number.
 pub(in crate::attach) struct Nft {
     shared: Arc<Mutex<Shared>>,
     thread: Option<JoinHandle<()>>,
@@ -55,7 +56,7 @@ struct Rules {
 }
 
 impl Nft {
-    /// Creates the table and starts the renewal thread.
+    /// Creates the nftables table, and starts the thread that renews the rule.
     pub(in crate::attach) fn put(state: &State) -> Result<Self, Fault> {
         unmistakable(state.index)?;
         let header = Self::header(state.index)?;
@@ -75,20 +76,20 @@ impl Nft {
         found.map(|found| u64::from(found.header)).map_err(|error| gone("the device", "the header", &error))
     }
 
-    /// Counters and qdisc at the last renewal.
+    /// The counters of the rules, and the qdisc with its counters, as read at the last renewal of the rule.
     pub(in crate::attach) fn books(&self) -> Result<(Counters, Qdisc), Fault> {
         let shared = lock(&self.shared);
         shared.fault.clone().map_or_else(|| Ok((shared.counters, shared.root.clone())), Err)
     }
 
-    /// Sets the probability used from the next renewal on.
+    /// Sets the signal probability, which the rule has from its next renewal on.
     pub(in crate::attach) fn set(&self, p: f64) -> Result<(), Fault> {
         let mut shared = lock(&self.shared);
         shared.p = p;
         shared.fault.clone().map_or(Ok(()), Err)
     }
 
-    /// Removes the table if it exists.
+    /// Removes the device's nftables table if it exists.
     pub(in crate::attach) fn remove(device: u32) -> Result<(), Fault> {
         let table = table(device);
         // Create it first: deleting a missing table is an error.
@@ -119,7 +120,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 }
 
 impl Rules {
-    /// Renews the rule and reads the counters until the attachment ends.
+    /// Renews the rule and reads the counters, until [`Nft`] is dropped or two renewals in a row fail.
     fn renew(&self, shared: &Mutex<Shared>) {
         let mut next = Instant::now();
         let mut missed = false;
@@ -166,12 +167,12 @@ fn unmistakable(number: u32) -> Result<(), Fault> {
     }
 }
 
-/// The table of a device.
+/// Name of the nftables table of a device.
 fn table(device: u32) -> String {
     format!("forebay_{device}")
 }
 
-/// The nft commands that create the table, without a rule that signals.
+/// The nft commands that create the table, without a rule that marks or drops.
 fn made(table: &str, device: u32, ecn: bool) -> String {
     let marks = if ecn {
         "    ip ecn ce return
@@ -204,7 +205,7 @@ table inet {table} {{
     )
 }
 
-/// The rule with a new probability, the renewed watchdog element, and a listing of the counters.
+/// The nft commands that set the rule's new probability, renew the watchdog's set element and list the counters.
 fn renewed(table: &str, device: u32, p: f64) -> String {
     let bound = (p.clamp(0.0, 1.0) * OUT_OF as f64).round() as u64;
     // A bound of `OUT_OF` matches every number.
@@ -273,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rule_matches_below_its_bound() {
+    fn rule_matches_random_numbers_below_its_bound() {
         let of = |p: f64| renewed("t", 7, p);
         assert!(of(0.25).contains("add rule inet t draw numgen random mod 1073741824 < 268435456 goto signal\n"));
         assert!(of(1.0).contains("add rule inet t draw goto signal\n"));
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_found_by_name() {
+    fn nftables_counters_are_found_by_name() {
         let shown = "table inet t {\n\tcounter offered {\n\t\tpackets 10 bytes 1000\n\t}\n\
                      \tcounter dropped {\n\t\tpackets 2 bytes 200\n\t}\n}\n";
         let found = counters_in(shown, 14);
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn probability_is_parsed_from_rule() {
+    fn signal_probability_is_parsed_from_nftables_rule() {
         let of = |rule: Value| {
             drawn(&serde_json::json!({ "nftables": [{ "rule": { "chain": "signal", "right": 3 } }, rule] }))
         };

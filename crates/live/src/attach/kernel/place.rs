@@ -1,4 +1,5 @@
-//! Files that outlive the daemon: a state file, and pins in bpffs.
+//! Files of an attachment (a control law on a network device) that outlive the daemon of `forebay attach`: a state
+//! file, and pins of BPF objects in bpffs.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -15,7 +16,7 @@ pub(in crate::attach) const RUN: &str = "/run/forebay";
 const LOCK: &str = "/run/forebay/.lock";
 /// The usual mount point of bpffs.
 const BPFFS: &str = "/sys/fs/bpf";
-/// Records that we mounted bpffs, with its device number.
+/// The file exists if we mounted bpffs, and has the device number of that mount.
 const MOUNTED: &str = "/run/forebay/.bpffs";
 
 /// Inode number of this process's network namespace.
@@ -29,7 +30,8 @@ pub(in crate::attach) fn cookie() -> Result<u64, Fault> {
     netns_cookie().map_err(|error| Fault::system("the network namespace", &error))
 }
 
-/// Key of an attachment: device index and namespace number. Device names can change.
+/// Key of an attachment: index of the device, and inode number of its network namespace. Not its name, which can
+/// change.
 pub(in crate::attach) fn key(index: u32, netns: u64) -> String {
     format!("{index}@{netns}")
 }
@@ -63,7 +65,7 @@ pub(in crate::attach) fn lock() -> Result<Lock, Fault> {
     }
 }
 
-/// Takes the lock if it is free. Only root can open the file.
+/// Takes the lock if it is free. Only root can open the lock file.
 fn try_lock() -> io::Result<Option<Lock>> {
     make_folder(Path::new(RUN), 0o755)?;
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(LOCK)?;
@@ -126,7 +128,7 @@ pub(in crate::attach) fn make_pins(pins: &Path) -> Result<(), Fault> {
     [pins.parent(), Some(pins)].into_iter().flatten().try_for_each(make)
 }
 
-/// Removes the pins of an attachment, and bpffs if it is no longer needed.
+/// Removes the pins of an attachment. Unmounts bpffs if we mounted it and it is empty then.
 pub(in crate::attach) fn remove_pins(pins: &Path) -> Result<(), Fault> {
     match fs::remove_dir_all(pins) {
         Ok(()) => {}

@@ -1,4 +1,4 @@
-//! The qdisc of an attached device, tc(8)'s `tbf`, and the qdisc that was there before.
+//! The root qdisc of a device: `forebay attach` replaces it by tc(8)'s `tbf`, and `forebay detach` restores it.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -12,18 +12,18 @@ use crate::sys::interfaces::name;
 use crate::sys::netlink::Netlink;
 use crate::sys::qdisc_list::Qdisc;
 
-/// The handle of our qdisc.
+/// The handle of our `tbf`.
 const HANDLE: &str = "fb:";
-/// The handle as the kernel represents it.
+/// The handle `fb:` as the kernel represents it.
 const OURS: u32 = 0x00fb_0000;
-/// Classless qdiscs whose options the kernel accepts in the same form in which it dumps them.
+/// Qdiscs that can be restored: the classless ones whose options the kernel accepts in the form in which it dumps them.
 const KEPT: [&str; 10] = ["pfifo", "bfifo", "fq", "fq_codel", "codel", "sfq", "pie", "fq_pie", "tbf", "cake"];
 /// Maximum buffer and burst of tbf, bytes.
 pub(in crate::attach) const MOST: u64 = u32::MAX as u64;
 /// Ethernet header without VLAN tag, bytes.
 const ETHERNET: u32 = 14;
 
-/// The previous root qdisc.
+/// The root qdisc that a device had before `forebay attach`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Before {
     kind: String,
@@ -54,7 +54,7 @@ impl Before {
     }
 }
 
-/// Burst in bytes: one millisecond at the rate, so that a late timer loses no throughput, plus two packets.
+/// Burst of `tbf` in bytes: one millisecond at the rate, so that a late timer loses no throughput, plus two packets.
 pub(in crate::attach) fn burst(rate: Rate, mtu: u32) -> u64 {
     (rate.0 / 8 / 1000 + 2 * u64::from(mtu + ETHERNET)).min(MOST)
 }
@@ -80,7 +80,8 @@ pub(in crate::attach) fn before(netlink: &Netlink, device: &str, number: u32) ->
     Ok(Some(root))
 }
 
-/// The qdisc to restore (`None`: the kernel's default). Fails with a description of what [`restore`] could not restore.
+/// Finds among all qdiscs of a device the one that [`restore`] must restore (`None`: the kernel's default). Fails with
+/// a description of what could not be restored.
 fn judge(all: &[Qdisc]) -> Result<Option<Before>, String> {
     let queues = || all.iter().filter(|one| !matches!(one.kind.as_str(), "clsact" | "ingress"));
     let root = queues().find(|one| one.root);
@@ -101,14 +102,15 @@ fn judge(all: &[Qdisc]) -> Result<Option<Before>, String> {
     Ok(Some(Before { kind: root.kind.clone(), handle: root.handle, options: root.options.clone() }))
 }
 
-/// Replaces the root qdisc of a device by our tbf.
+/// Replaces the root qdisc of a device by our `tbf`.
 pub(in crate::attach) fn put(device: &str, rate: Rate, burst: u64, limit: u64) -> Result<(), Fault> {
     let (rate, burst, limit) = (format!("{}bit", rate.0), format!("{burst}b"), format!("{limit}b"));
     let words = ["qdisc", "replace", "dev", device, "root", "handle", HANDLE, "tbf"];
     tc(&[&words[..], &["rate", &rate, "burst", &burst, "limit", &limit]].concat()).map(|_| ())
 }
 
-/// Restores what [`before`] found, if the root qdisc is still ours. An error if that fails.
+/// Restores the qdisc that [`before`] found, if the root qdisc is still ours. If that fails, returns an error and
+/// leaves the kernel's default.
 pub(in crate::attach) fn restore(number: u32, before: Option<&Before>) -> Result<(), Fault> {
     let Some(device) = name(number) else { return Ok(()) };
     let done = || -> io::Result<()> {
@@ -150,7 +152,7 @@ pub enum After {
     Ours,
 }
 
-/// Reads the present root qdisc.
+/// Reads the present root qdisc, and compares it with the one from before `forebay attach`.
 pub(in crate::attach) fn after(number: u32, before: Option<&Before>) -> Result<After, Fault> {
     let Some(device) = name(number) else { return Ok(After::Gone) };
     let root = match Netlink::open().and_then(|netlink| netlink.root(number)) {
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn default_qdisc_accepted_and_classful_qdiscs_refused() {
+    fn only_default_and_classless_root_qdiscs_are_accepted() {
         for all in [vec![], vec![qdisc("noqueue", 0, true)], vec![qdisc("mq", 0, true), qdisc("fq_codel", 0, false)]] {
             assert_eq!(judge(&all), Ok(None), "{all:?}");
         }
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn permission_errors_are_distinguished_from_failures() {
+    fn permission_errors_are_distinguished_from_other_tc_failures() {
         let of = |text: &str| refused("tc x", text.as_bytes());
         assert_eq!(
             of("RTNETLINK answers: Operation not permitted\n"),

@@ -1,4 +1,5 @@
-//! The state file: what an attachment changed, so that any later process can undo it.
+//! The state file of an attachment, a control law that a daemon of `forebay attach` runs on a network device: what the
+//! attachment changed, so that any later process can undo it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use super::place::{self, Lock, RUN};
 use super::qdisc::Before;
 use crate::sys::interfaces;
 
-/// An attachment and what it changed.
+/// An attachment and what it changed on the machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct State {
     /// The device's name when it was attached.
@@ -30,21 +31,21 @@ pub struct State {
     pub started: u64,
     /// Shaping rate, bit/s.
     pub rate: u64,
-    /// Buffer, bytes.
+    /// Buffer of the shaping qdisc, bytes.
     pub limit: u64,
     /// Typical packet size, bytes.
     pub packet: u64,
-    /// The law with all its parameters.
+    /// The control law with all its parameters, as on the command line.
     pub aqm: String,
     /// Are ECT packets marked instead of dropped?
     pub ecn: bool,
-    /// The actuator, recorded before it is installed; `None`: none installed.
+    /// What marks and drops packets in the kernel (actuator), recorded before it is installed; `None`: none installed.
     pub actuator: Option<Kind>,
     /// Did the attachment create the clsact qdisc?
     pub made_clsact: bool,
-    /// Program id of the BPF filter at clsact.
+    /// Program id of the BPF filter at the clsact qdisc; `None`: there is none.
     pub filter: Option<u32>,
-    /// The previous root qdisc; `None`: the default.
+    /// The device's root qdisc before the attachment; `None`: the kernel's default.
     pub before: Option<Before>,
 }
 
@@ -54,7 +55,7 @@ impl State {
         place::key(self.index, self.netns)
     }
 
-    /// The state file for a key.
+    /// Path of the state file of the attachment with this key.
     fn file(key: &str) -> PathBuf {
         Path::new(RUN).join(format!("{key}.json"))
     }
@@ -79,12 +80,12 @@ impl State {
         interfaces::name(self.index)
     }
 
-    /// The present name, or else the name when attached.
+    /// The present name of the device or, if it no longer exists, its name when attached.
     pub fn called(&self) -> String {
         self.name().unwrap_or_else(|| self.device.clone())
     }
 
-    /// All attachments of this network namespace, sorted by name.
+    /// All attachments of this network namespace, sorted by the device's name.
     pub fn all() -> Result<Vec<Self>, Fault> {
         let folder = Path::new(RUN);
         let failed = |error: io::Error| Fault::system(RUN, &error);

@@ -1,4 +1,5 @@
-//! The values shared by daemon and fast path: the fields of the two maps in `bpf/aqm.bpf.c`, in the same order.
+//! The values that the daemon of `forebay attach` shares with its fast path, the BPF program that marks and drops
+//! packets: the fields of the two maps in `bpf/aqm.bpf.c`, in the same order.
 
 use forebay_aqm::base::ladder::{Actuation, Signal};
 use forebay_aqm::base::port::Count;
@@ -13,7 +14,7 @@ const ALWAYS: u64 = 1 << 32;
 /// How long settings stay in force without an update from the daemon, ns.
 pub const PATIENCE: u64 = 1_000_000_000;
 
-/// What the fast path does to packets: an [`Actuation`] in integers.
+/// What the fast path does to packets: the output of a control law, an [`Actuation`], in integers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
     /// Signal probability in units of 2^-32.
@@ -34,8 +35,9 @@ impl Settings {
         Self { p: 0, q0: 0, mean: 0, ecn, updated: 0 }
     }
 
-    /// `actuation` for a mean packet of `packet` bytes. The signal is always applied on arrival, whatever
-    /// [`ActOn`](forebay_aqm::base::ladder::ActOn) says: the fast path does not see departures.
+    /// Settings from the `actuation` of a control law, for a mean packet of `packet` bytes. The signal is always
+    /// applied on arrival, even if the law's [`ActOn`](forebay_aqm::base::ladder::ActOn) demands departures, because
+    /// the fast path does not see them.
     pub fn of(actuation: &Actuation, ecn: bool, packet: f64) -> Self {
         let (p, q0) = match actuation.signal {
             Signal::Bernoulli(p) => (p, 0),
@@ -86,7 +88,7 @@ pub struct Counters {
     pub offered: Count,
     /// Packets passed, including marked ones.
     pub passed: Count,
-    /// CE marks that it set.
+    /// Packets that it CE-marked.
     pub marked: Count,
     /// Early drops.
     pub dropped: Count,
@@ -95,7 +97,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The sum over all CPUs.
+    /// The sum of the counters of all CPUs.
     pub fn sum(all: impl IntoIterator<Item = [u64; TALLY]>) -> Self {
         let mut sum = [0u64; TALLY];
         for words in all {
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn probability_is_kept_to_nine_digits() {
+    fn settings_keep_nine_digits_of_the_probability() {
         for p in [0.0, 1e-6, 0.0137, 0.5, 1.0] {
             let got = Settings::of(&Actuation::bernoulli(p), false, 1500.0).probability(0, 1);
             assert!((got - p).abs() <= 1.2e-10, "{p}: {got}");
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_round_trip_through_map_words() {
+    fn settings_round_trip_through_bpf_map_values() {
         let settings = Settings { updated: 77, ..scaled(0.25, Depth::Bytes(9.0), Some(700.0)) };
         assert_eq!(settings.words(), [1 << 30, 9, 700, 1, 77, PATIENCE]);
         assert_eq!(Settings::read(settings.words()), settings);

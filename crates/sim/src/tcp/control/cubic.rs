@@ -102,7 +102,8 @@ impl CongestionControl for Cubic {
         self.reduce(window, least);
     }
 
-    /// Section 4.8: multiplies the threshold by BETA, unless `is_reduced`. There is no plateau afterwards.
+    /// Section 4.8: multiplies the slow-start threshold by BETA, unless `is_reduced`. Afterwards the curve has no
+    /// plateau.
     fn on_timeout(&mut self, window: &mut Window, is_reduced: bool) {
         if !is_reduced {
             self.reduce(window, 1.0);

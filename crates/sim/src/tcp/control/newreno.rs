@@ -2,7 +2,7 @@
 
 use super::super::congestion::{CongestionControl, Design, Profile, Recovery, Start};
 
-/// Stateless: the window follows the default hooks.
+/// Stateless: the window follows the default hooks of `CongestionControl`, which are Reno's.
 #[derive(Clone, Debug)]
 pub(in super::super) struct NewReno;
 

@@ -8,12 +8,12 @@ use super::super::congestion::{
 };
 use super::super::window::Window;
 
-/// Section 7.2.3: smallest threshold after a loss, in packets.
+/// Section 7.2.3: smallest slow-start threshold after a loss, in packets.
 const MIN_SSTHRESH: f64 = 4.0;
 /// Section 16, `Max.Burst`: largest number of packets that one acknowledgement releases.
 const MAX_BURST: u32 = 4;
 
-/// State of the control.
+/// State of SCTP's congestion control.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Sctp {
     /// `partial_bytes_acked`, in packets.
@@ -77,15 +77,16 @@ impl CongestionControl for Sctp {
     /// Never called: SCTP is never ECN-capable here.
     fn on_mark(&mut self, _window: &mut Window) {}
 
-    /// Sections 7.2.3 and 7.2.4: sets threshold and window to half of the window, but to at least four packets. A
-    /// smaller window therefore grows.
+    /// Sections 7.2.3 and 7.2.4: sets slow-start threshold and window to half of the window, but to at least four
+    /// packets. A smaller window therefore grows.
     fn on_loss(&mut self, window: &mut Window) {
         let half = self.halve(window);
         window.set(half);
         self.recovers = true;
     }
 
-    /// Section 7.2.3: sets the threshold as for a loss, and the window to one packet. The timeout ends fast recovery.
+    /// Section 7.2.3: sets the slow-start threshold as for a loss, and the window to one packet. The timeout ends fast
+    /// recovery.
     fn on_timeout(&mut self, window: &mut Window, _is_reduced: bool) {
         self.halve(window);
         window.set(1.0);

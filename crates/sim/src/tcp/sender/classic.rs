@@ -17,8 +17,8 @@ impl Sender {
         Some(self.next - 1)
     }
 
-    /// As `next_in_order`, for a control with hooks per packet: its burst limit applies, and it is notified when the
-    /// application has no data.
+    /// As `next_in_order`, for a congestion control that is notified of each packet: its burst limit applies, and it is
+    /// notified when the application has no data.
     pub(super) fn next_tracked(&mut self) -> Option<u32> {
         let outstanding = self.next.wrapping_sub(self.una);
         if !self.burst_allows(outstanding) {
@@ -53,7 +53,7 @@ impl Sender {
         }
     }
 
-    /// As `on_classic_ack`, for a control with hooks per packet: also calls these hooks.
+    /// As `on_classic_ack`, for a congestion control that is notified of each packet: also notifies it.
     #[inline(never)]
     pub(super) fn on_tracked_ack(&mut self, now: Instant, ack: u32, ece: bool) {
         let (una, in_flight, retransmit) = (self.una, self.in_flight(), self.retransmit);

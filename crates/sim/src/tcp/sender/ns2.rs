@@ -1,7 +1,7 @@
 //! Behaviour of ns-2 2.35, for comparisons with it.
 //!
 //! Senders with [`follows_ns2`](super::super::congestion::Profile) follow ns-2, not the RFCs, in these points:
-//! - every timeout of the same packet halves the threshold again;
+//! - every timeout of the same packet halves the slow-start threshold again;
 //! - ECN-Echo after a timeout reduces the window once more;
 //! - the loss of the first packet sent after a mark, which has CWR, does not reduce the window;
 //! - a mark that closes the window does not restart a running timer;
@@ -27,7 +27,7 @@ use super::super::scoreboard::{Misses, Scoreboard};
 use super::super::{Ns2Rules, TcpOptions};
 use super::{Cut, DUP_THRESHOLD, Sender};
 
-/// ns-2's replacements of RFC rules, with their state.
+/// ns-2's replacements of RFC rules that a connection can request, with their state.
 #[derive(Clone, Debug)]
 pub(super) struct Ns2 {
     cwr: bool,
@@ -64,8 +64,8 @@ impl Sack1 {
 
 /// The rules in which a sender with `follows_ns2` differs from the RFCs.
 impl Sender {
-    /// Does every timeout of the same packet halve the threshold? RFC 5681 section 3.1: only the first. ns-2 and RFC
-    /// 9260 section 7.2.3: every one.
+    /// Does every timeout of the same packet halve the slow-start threshold? RFC 5681 section 3.1: only the first. ns-2
+    /// and RFC 9260 section 7.2.3: every one.
     pub(super) fn halves_for_each_timeout(&self) -> bool {
         self.follows_ns2 || self.recovery == Recovery::MissReports
     }

@@ -19,12 +19,12 @@ impl Sender {
         }
     }
 
-    /// The control's estimate of the fraction of marked packets, 0 to 1, if it has one.
+    /// The congestion control's estimate of the fraction of marked packets, 0 to 1, if it has one.
     pub fn marked_share(&self) -> Option<f64> {
         self.control.marked_share()
     }
 
-    /// The control's model of the path, if it has one.
+    /// The congestion control's model of the path, if it has one.
     pub fn path_model(&self) -> Option<PathModel> {
         self.control.path_model()
     }
@@ -34,7 +34,7 @@ impl Sender {
     }
 
     /// RFC 6675 section 5, step C: is the window at least one packet larger than the pipe? Without limited transmit,
-    /// reported packets count as outstanding until recovery begins.
+    /// selectively acknowledged packets count as outstanding until recovery begins.
     pub(super) fn has_room_selective(&self) -> bool {
         if let Some(sack1) = self.as_sack1() {
             return self.has_room_as_sack1(sack1);
@@ -49,7 +49,7 @@ impl Sender {
         f64::from(outstanding) + 1.0 <= self.window.cwnd() && self.burst_allows(outstanding)
     }
 
-    /// Does the control's limit on the packets in flight allow another one?
+    /// Does the congestion control's limit on the packets in flight allow another one?
     pub(super) fn burst_allows(&self, in_flight: u32) -> bool {
         self.control.burst_limit().is_none_or(|limit| in_flight < limit)
     }
@@ -84,7 +84,8 @@ impl Sender {
         next
     }
 
-    /// Reports packet `seq` to the control before it is sent. A retransmission is already counted as in flight.
+    /// Notifies the congestion control of packet `seq` before it is sent. A retransmission is already counted as in
+    /// flight.
     #[inline(never)]
     pub(super) fn before_sending(&mut self, now: Instant, seq: u32) {
         let (una, again) = (self.una, seq < self.high);
@@ -192,7 +193,8 @@ impl Sender {
         }
     }
 
-    /// Handles an acknowledgement that reports something new, outside of recovery: RFC 6675 section 5, steps 1 to 4.
+    /// Handles an acknowledgement that selectively acknowledges a new packet, outside of recovery: RFC 6675 section 5,
+    /// steps 1 to 4.
     fn on_report(&mut self, now: Instant) {
         self.dup_acks += 1;
         // A mark has already reduced the window for packets sent before it.

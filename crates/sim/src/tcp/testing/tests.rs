@@ -1,4 +1,4 @@
-//! The conformance suite passes sound controls and finds faulty ones.
+//! The conformance suite passes correct congestion controls and finds faulty ones.
 
 use super::super::congestion::{Acked, CongestionControl, Design, Profile, Progress, Start};
 use super::super::register;
@@ -12,7 +12,7 @@ fn built_in_controls_pass_the_conformance_suite() {
     }
 }
 
-/// A control with the default hooks and the recovery `Recovery::ALL[RECOVERY]`.
+/// A control with the default hooks of `CongestionControl` and the loss recovery `Recovery::ALL[RECOVERY]`.
 #[derive(Clone, Debug)]
 struct Defaults<const RECOVERY: usize>;
 
@@ -90,8 +90,8 @@ faulty!(
     }
 );
 
-/// A faulty control whose profile claims Reno's window and no hooks per packet. `register` ignores this claim and has
-/// its hooks called, so that the suite finds the fault.
+/// A faulty control whose profile says that its window is Reno's and that senders may skip its hooks. `register`
+/// ignores this and has its hooks called, so that the suite finds the fault.
 #[derive(Clone, Debug)]
 struct Liar;
 

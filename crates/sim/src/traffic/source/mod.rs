@@ -142,7 +142,7 @@ pub struct Source {
     owed: Span,
     /// Mean length of a packet on the wire in bytes.
     packet: u16,
-    /// State of its chain, if it has one.
+    /// Current state of its Markov chain, if it has one.
     state: u16,
     rng: Rng,
     /// Player of its recording, if it has one.
@@ -265,7 +265,8 @@ impl Source {
     }
 
     /// Schedules the next packet of an on/off source whose burst continues at `at`: it comes after the time `owed` in
-    /// the on state, in this burst or a later one. The mean rate is thus exact even if bursts are shorter than `every`.
+    /// the on state, in this burst or a later one. The mean rate is thus exact even if bursts are shorter than the time
+    /// between packets.
     fn burst_on(&mut self, mut at: Instant) {
         let Some((on, off)) = self.pattern.states() else { return };
         // A Pareto state may exceed the range of Instant.

@@ -1,4 +1,4 @@
-//! Recordings of the times and sizes of packets or video frames, and their replay.
+//! Recordings of the times and sizes of packets or video frames (items), and their replay.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ fn steps(q: u32, settings: &str, steps: u64) -> f64 {
 }
 
 #[test]
-fn timer_steps_change_max_p_outside_target_range() {
+fn timer_adapts_max_p_if_average_leaves_target_range() {
     // The middle fifth is 28 to 32.
     near(steps(27, "", 1), 0.09);
     near(steps(27, "", 3), 0.1 * 0.9 * 0.9 * 0.9);
@@ -70,7 +70,7 @@ fn thresholds_follow_the_target_delay() {
 }
 
 #[test]
-fn max_p_moves_only_outside_the_target_range() {
+fn max_p_moves_only_if_average_leaves_target_range() {
     let curve = Curve::new(5.0, 15.0, 0.1, true);
     let ns2 = Aimd::new(&params("bottom=0.01 quirk=on"), &LINK);
     let step = |avg, max_p| ns2.adapted(&curve.with(max_p), avg).unwrap_or(max_p);
@@ -146,7 +146,7 @@ fn timer_updates_max_p_without_arrivals() {
 }
 
 #[test]
-fn with_frozen_gentle_slope_ignores_later_max_p() {
+fn gentle_slope_can_keep_the_initial_max_p() {
     for (frozen, want) in [(true, 0.1 + 0.9 * 0.5), (false, 0.4 + 0.6 * 0.5)] {
         let params = params::<red::Params>("min_th=5p max_th=15p w_q=1");
         let mut red = Gateway::new(&params, TARGET_DELAY, Aimd::new(&Params::default(), &LINK), &LINK);

@@ -33,7 +33,7 @@ fn verdicts<const N: usize>(q: u32, settings: &str) -> [Verdict; N] {
 use Verdict::{Accept, Drop, Signal};
 
 #[test]
-fn first_arrival_above_min_th_passes() {
+fn first_arrival_with_average_above_min_th_passes() {
     assert_eq!(verdicts(4, ""), [Accept; 3]);
     assert_eq!(verdicts(10, ""), [Accept, Signal, Signal]);
     assert_eq!(verdicts(15, ""), [Accept, Signal, Signal]);
@@ -56,7 +56,7 @@ fn harddrop_and_nodrop_select_mark_or_drop() {
 }
 
 #[test]
-fn paper_and_linux_only_decay_average_after_idle() {
+fn paper_and_linux_add_no_sample_after_idle() {
     for rule in ["paper", "linux"] {
         let forced = alloc::format!("rule={rule} harddrop=off gentle=off");
         assert_eq!(verdicts(15, &forced), [Accept, Signal, Signal, Signal], "{rule}");

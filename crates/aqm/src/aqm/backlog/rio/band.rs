@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn band_text_round_trips() {
+    fn parsed_parameter_prints_as_given() {
         for text in ["40p/80p/0.02", "20000b/40000b/1", "0p/0.5p/0"] {
             assert_eq!(Band::parse(text).map(|band| band.show()), Ok(text.into()));
         }

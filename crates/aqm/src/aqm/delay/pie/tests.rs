@@ -143,7 +143,7 @@ fn near(got: f64, want: f64) {
 }
 
 #[test]
-fn autotune_divides_p_change_by_table_value() {
+fn autotune_divides_changes_of_p_as_rfc_8033() {
     // 20 ms above the target and 40 ms more than before: 0.125 x 0.02 + 1.25 x 0.04 = 0.0525.
     let change = |p| updated("", p, 0.035, -0.005) - p;
     let table = [(0.0, 2048.0), (1e-6, 512.0), (1e-5, 128.0), (1e-4, 32.0), (1e-3, 8.0), (1e-2, 2.0), (0.1, 1.0)];
@@ -155,7 +155,7 @@ fn autotune_divides_p_change_by_table_value() {
 }
 
 #[test]
-fn cap_limits_increase_from_p_0_1() {
+fn parameter_cap_limits_increases_of_p_from_0_1() {
     let change = |p, delay, delay_old| updated("cap=on", p, delay, delay_old) - p;
     near(change(0.1, 0.035, -0.005), 0.02);
     near(change(0.0999, 0.035, -0.005), 0.026_25);
@@ -163,7 +163,7 @@ fn cap_limits_increase_from_p_0_1() {
 }
 
 #[test]
-fn linux_raises_p_beyond_cap_above_250_ms() {
+fn delay_above_250_ms_raises_p_beyond_cap() {
     let change = |p, delay, delay_old| updated("cap=on boost=on", p, delay, delay_old) - p;
     near(change(0.1, 0.250, 0.0), 0.02);
     near(change(0.1, 0.251, 0.0), 0.04);

@@ -74,7 +74,7 @@ impl Form {
         }
     }
 
-    /// The number that tc reads from `value`, in the form's unit. A rate is in bytes per second or percent.
+    /// The number that tc reads from `value`, in the unit of this format. A rate is in bytes per second or percent.
     pub(super) fn read(self, value: &str) -> Option<f64> {
         let real = |range: RangeInclusive<f64>| {
             let (number, rest) = read::real(value)?;

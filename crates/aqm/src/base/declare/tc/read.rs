@@ -42,7 +42,8 @@ pub(super) fn count(text: &str, any_base: bool) -> Option<u32> {
     u32::try_from(whole(text, any_base)?).ok()
 }
 
-/// The number at the start of `text`, as `strtod` parses it, and the rest. Infinities and NaN are not accepted.
+/// The number at the start of `text`, as `strtod` parses it, and the text after it. Infinities and NaN are not
+/// accepted.
 pub(super) fn real(text: &str) -> Option<(f64, &str)> {
     let (start, negative) = unsigned(text);
     let (number, rest) = match hexadecimal(start) {

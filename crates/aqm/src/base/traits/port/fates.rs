@@ -8,9 +8,9 @@ use crate::base::units::Limit;
 use crate::base::verdict::{Fate, Reason, Verdict};
 
 impl Port {
-    /// Queues, marks or drops an arrival according to `verdict`. A marker in front of the discipline can turn Accept or
-    /// Mark into a signal. If the buffer is full, the arrival is dropped, unless the verdict is Accept, the marker does
-    /// not signal, and [`Aqm::makes_room`] is true.
+    /// Queues, marks or drops an arrival according to `verdict`. A threshold marker in front of the discipline can turn
+    /// Accept or Mark into a signal. If the buffer is full, the arrival is dropped, unless the verdict is Accept, the
+    /// marker does not signal, and [`Aqm::makes_room`] is true.
     #[inline(always)] // A call, with the packet through memory, costs about 2 ns per arrival.
     pub fn admit<A: Aqm + ?Sized>(
         &mut self,

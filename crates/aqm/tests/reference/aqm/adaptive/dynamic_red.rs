@@ -1,4 +1,4 @@
-//! Adaptive RED with dynamic thresholds on one queue; the rule is in `shared/adaptive_red.rs`.
+//! Adaptive RED of the RED+Tail paper with dynamic thresholds on one queue; the rule is in `shared/adaptive_red.rs`.
 
 use crate::reference::aqm::red::Clock;
 use crate::reference::harness::*;

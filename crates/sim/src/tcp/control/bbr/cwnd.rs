@@ -1,4 +1,4 @@
-//! BBR's window: a cap on the packets in flight, and its changes in loss recovery (section 4.2.3).
+//! BBR's window: a cap on the packets in flight, and its changes in loss recovery (section 4.2.3 of the BBR draft).
 
 use forebay_aqm::base::time::Span;
 

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn burst_rate_is_limited_by_acknowledgement_rate() {
+    fn rate_sample_of_burst_is_limited_by_acknowledgements() {
         // Ten packets sent at once, acknowledged 2 ms apart from 100 ms on: the last sample is 10 packets in 118 ms.
         let mut sampler = Sampler::default();
         (0..10).for_each(|seq| send(&mut sampler, 0, seq, seq, false));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_without_samples_keep_the_estimate() {
+    fn rounds_without_samples_keep_the_rate_estimate() {
         let mut filter = MaxRate::default();
         filter.update(100.0);
         (0..25).for_each(|_| filter.next_round());
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn max_filter_forgets_after_ten_rounds() {
+    fn max_filter_forgets_rates_after_ten_rounds() {
         let mut filter = MaxRate::default();
         filter.update(100.0);
         for round in 1..=10 {
