@@ -105,7 +105,7 @@ pub struct Site {
 /// Options for the client and server namespaces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wishes {
-    /// Enable ECN for TCP at both ends?
+    /// Enable ECN for TCP in the client and the server namespace?
     pub ecn: bool,
     /// Kind of device that connects the middle namespace to both ends.
     pub port: Kind,

@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn new_expected_rates_keep_each_sub_aggregates_state() {
+    fn new_expected_rates_keep_each_sub_aggregates_p() {
         let raqm = counted("phi=0.25/0.75 f=0 alpha=2", &[(0, 375_000, QUEUED), (1, 675_000, QUEUED)]);
         let retuned = |settings: &str| raqm.retuned(&crate::testing::by_hand::params(settings), &LINK);
         let new = retuned("phi=0.5/0.5").unwrap();

@@ -402,8 +402,9 @@ mod tests {
         assert_eq!(c1(160_000.0), 2.25e6);
     }
 
+    /// By default the smallest rate of queue 1 is C min_th1/max_th1, and the largest 0.75 C, with the link rate C.
     #[test]
-    fn automatic_rates_follow_the_thresholds_and_the_link() {
+    fn queue_1_rate_bounds_follow_thresholds_and_link() {
         let mut queue = queue("");
         let rates = |queue: &Queue<RedTail>| queue.discipline().split.rates().map(|rate| rate * 8.0);
         queue.arrive(tcp(1), at(0));

@@ -1,4 +1,5 @@
-//! Arguments of `forebay link`, and the scenario built from them.
+//! Arguments of `forebay link`, and the scenario built from them. The command emulates a link between a client, which
+//! runs COMMAND, and a server; each has its own network namespace.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -55,7 +56,7 @@ pub(crate) struct LinkArgs {
     up: Up,
     #[command(flatten)]
     down: Down,
-    /// Enable ECN for TCP at client and server.
+    /// Enable ECN for TCP in the network namespaces of the client (COMMAND) and of the server.
     #[arg(long)]
     pub(crate) ecn: bool,
     /// Shell command to run in the server's network namespace. It starts before the client's COMMAND; repeatable.

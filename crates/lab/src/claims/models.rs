@@ -372,6 +372,7 @@ mod tests {
         (mean, sum(&|q| (q - mean) * (q - mean)).sqrt())
     }
 
+    /// Mean and standard deviation of the queue, by the Markov chain and by its linear approximation.
     #[test]
     fn red_tail_model_gives_known_mean_and_deviation() {
         for (text, mean, std) in [

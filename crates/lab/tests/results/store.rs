@@ -56,7 +56,7 @@ fn seeds_on_disk(dir: &Path) -> Vec<u64> {
 }
 
 #[test]
-fn report_has_only_seeds_of_the_last_command() {
+fn only_seeds_of_last_command_count_as_results() {
     let dir = place("covers");
     run(&plan(3), &dir);
     assert_eq!(seeds_on_disk(&dir), [1, 2, 3, 1, 2, 3]);
