@@ -40,7 +40,7 @@ cargo xtask throughput     rewrites docs/throughput.md, a comparison with the sq
 cargo xtask fluid          rewrites docs/fluid.md, a comparison of the fluid model with packets
 cargo xtask verdicts [FILE] rewrites docs/verdicts.md from reproduce --full (half an hour), or from its output in FILE
 cargo xtask sim-to-real    rewrites docs/sim-to-real.md, a comparison with real TCP: 8 minutes on a quiet machine
-cargo xtask performance    rewrites docs/performance.md, the cost of a packet on this machine";
+cargo xtask performance    rewrites docs/performance.md, the CPU time per packet on this machine";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

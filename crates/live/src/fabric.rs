@@ -166,7 +166,7 @@ pub struct Report {
     pub links: Vec<LinkOutcome>,
     /// The journals (all arrivals, with the verdict on each) of the links under study; `None`: not kept.
     pub journals: Vec<Option<Journal>>,
-    /// Lateness of the frames sent at each end, ns.
+    /// Lateness of the frames sent at each end, ns: the time from when a frame was due to when it was sent.
     pub lateness: [Histogram; 2],
     /// The frames sent at each end.
     pub carried: [Carried; 2],
@@ -236,9 +236,9 @@ impl Fabric {
         Self { connections: Some(Connections::default()), ..self }
     }
 
-    /// Processes all events up to time `at`, and then a frame that arrived at this time. If `way` is given, the frame
-    /// enters the first link of its route. Otherwise it crosses no link. The frame is delivered at `to`, [`NEAR`] or
-    /// [`FAR`].
+    /// Processes all events up to time `at`, and then a frame that came from the client or the server at this time. If
+    /// `way` is given, the frame enters the first link of the route that `way` names. Otherwise it crosses no link.
+    /// `to` is the receiver: [`NEAR`] for the client, [`FAR`] for the server.
     pub fn arrive(&mut self, bytes: &[u8], way: Option<Way>, to: usize, at: Instant) {
         let about = way.map_or_else(|| frame::about(bytes), |way| way.about);
         let (flow, bundle) = (way.and_then(|way| way.flow), way.map_or(0, |way| way.bundle));

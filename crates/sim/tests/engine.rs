@@ -91,8 +91,9 @@ fn sampling_and_meters_do_not_change_the_run() {
     assert_eq!(run(&net, 1).fingerprint, often.fingerprint);
 }
 
+/// The sum of the rows of a class is its counter of the complete run.
 #[test]
-fn class_time_series_add_up_to_class_totals() {
+fn service_class_time_series_add_up_to_counters() {
     for aqm in ["droptail", "raqm"] {
         let mut net = case1(&dumbbell(aqm, 50, JITTER), 40, 20, TcpOptions::default(), 1);
         net.flows.iter_mut().step_by(3).for_each(|flow| (flow.class, flow.bundle) = (2, 1));

@@ -73,7 +73,7 @@ fn sender_rate_is_at_least_its_floor() {
 }
 
 #[test]
-fn lost_reports_change_nothing() {
+fn rate_stays_constant_if_receiver_reports_are_lost() {
     let mut net = network(500_000, 0.1);
     net.links.iter_mut().filter(|link| link.name == "reverse").for_each(|link| {
         link.lane.conditions.loss = Some(LossModel::Bernoulli(1.0));

@@ -1,7 +1,7 @@
 //! `cargo xtask validate-ns2`: compares our simulator with ns-2 on the same networks, and writes `docs/validation.md`.
 //! A row of the comparison is one network, discipline, TCP and number of flows.
 //!
-//! With ns-2 installed, the driver under `validation/ns2` measures its figures again; otherwise the committed figures
+//! With ns-2 installed, `validation/ns2/case.tcl` measures its figures again; otherwise the committed figures
 //! are used. Our simulator always runs.
 
 mod grid;

@@ -1,7 +1,7 @@
 //! `cargo xtask validate-ns3`: compares our PIE, CoDel and FQ-CoDel with ns-3's, and writes `docs/validation-ns3.md`. A
 //! row of the comparison is one network, discipline, TCP and number of flows.
 //!
-//! With ns-3 installed, the drivers under `validation/ns3` measure its figures again; otherwise the committed figures
+//! With ns-3 installed, the scripts in `validation/ns3` measure its figures again; otherwise the committed figures
 //! are used. Our simulator always runs.
 
 mod closed;

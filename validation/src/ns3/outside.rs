@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_unlisted_deviations_and_listed_rows_without_deviation() {
+    fn finds_unlisted_rows_outside_tolerance_and_listed_inside() {
         let runs = |queue: f64| Runs(vec![[queue, 0.02, 0.0, 1.0, 1.0]; 2]);
         let faults = |name, queue| row_faults(name, &runs(queue), &runs(50.0)).join("; ");
         assert_eq!(faults("no such", 51.0), "");

@@ -13,8 +13,8 @@
 //! - 10 % of ns-2's mean. The differences that the papers claim are larger;
 //! - the half-width of the 95 % confidence interval of the difference of the two means (about two standard errors), so
 //!   that a row with few seeds is not outside only by chance;
-//! - an amount below which a difference has no effect on a claim: one packet for the queue and its deviation, 0.001 for
-//!   the drop ratio.
+//! - an amount below which a difference has no effect on a claim: one packet for the mean queue and its standard
+//!   deviation, 0.001 for the drop ratio.
 //!
 //! A discipline that is outside its tolerance is run again with rules of ns-2 in our simulator, one at a time, which
 //! shows what explains it.

@@ -21,7 +21,7 @@ const CHART: &str = "docs/pictures/scaling.svg";
 /// Begin of the names of scenarios with many flows on a link of 1 Gb/s, and of 100 Mb/s; their end is the number.
 const WIDE: &str = "1g-n";
 const NARROW: &str = "100m-n";
-/// Between these numbers of flows the cost of a packet should at most double.
+/// Between these numbers of flows the CPU time per packet should at most double.
 const SPAN: (f64, f64) = (10.0, 10_000.0);
 
 /// Number of flows of a scenario whose name begins with `family`.
@@ -167,7 +167,7 @@ fn page(round: &Round) -> Result<String, String> {
     page!("performance.md.jinja", values)
 }
 
-/// A line of the chart: its scenarios, the cost of a packet in each, name and colour.
+/// A line of the chart: its scenarios, the CPU time per packet in each, name and colour.
 struct Curve {
     family: &'static str,
     ns: fn(&SimRow) -> f64,
@@ -191,7 +191,7 @@ impl Curve {
         points
     }
 
-    /// Cost of a packet with the largest number of flows of [`SPAN`], divided by that with the smallest.
+    /// CPU time per packet with 10,000 flows divided by that with 10 ([`SPAN`]).
     fn growth(&self, rows: &[SimRow]) -> Option<f64> {
         let points = self.points(rows);
         let at = |flows: f64| points.iter().find(|(n, _)| *n == flows).map(|(_, ns)| *ns);

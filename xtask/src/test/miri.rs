@@ -21,7 +21,7 @@ const BEYOND: [(&str, &str); 5] = [
 const CALLS: [&str; 4] =
     ["sys::attach_process", "sys::interfaces", "sys::process", "sys::netlink::tests::over_a_socket"];
 
-/// Runs the tests and prints the totals.
+/// Runs the tests, and prints how many passed, failed and were skipped.
 pub(crate) fn run() -> ExitCode {
     let mut tally = Tally::default();
     tally.stage("miri", "forebay-live's tests under Miri", check);

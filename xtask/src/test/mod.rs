@@ -23,7 +23,7 @@ use crate::base::tally::Tally;
 use crate::generated::{book, verdicts};
 use crate::{supply, tidy};
 
-/// Runs the wanted stages and prints the totals.
+/// Runs the wanted stages, and prints how many checks passed, failed and were skipped.
 pub(crate) fn run(wanted: impl Fn(&str) -> bool) -> ExitCode {
     let mut tally = Tally::default();
     stages(&mut tally, wanted);

@@ -38,7 +38,7 @@ const RULES: &[Rule] = &[
     ("invariants", "every invariant of ARCHITECTURE.md names a check that exists", invariants::check),
 ];
 
-/// Runs all rules and rustfmt, and prints the totals.
+/// Runs all rules and rustfmt, and prints how many checks passed, failed and were skipped.
 pub(crate) fn run() -> ExitCode {
     let mut tally = Tally::default();
     tally.stage("tidy", "rules of the repository, format", rules);

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_phrases_of_the_glossary() {
+    fn finds_phrases_that_contributing_md_forbids() {
         let guide = "blue moon\n| not | but |\n|---|---|\n| blue moon | satellite |\n| cheese | x |\n";
         for (path, text, want) in [
             ("docs/a.md", "A Blue\nmoon.", "docs/a.md:1: blue moon"),

@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_thresholds_and_weight_match_tc() {
+    fn default_thresholds_and_averaging_weight_match_tc() {
         let built = |settings, limit| {
             let red = Choke::build(&params(settings), &Link { limit, ..LINK }).red;
             (red.min_th, red.max_th)

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_gains_follow_rtt_max() {
+    fn default_pi_gains_follow_largest_expected_rtt() {
         // 0.1 x 15 ms/(100 ms)^2 = 0.15 Hz and 0.3/100 ms = 3 Hz: (35 - 15) ms and 35 ms.
         let p = |settings: &str| {
             let mut queue = queue(settings);

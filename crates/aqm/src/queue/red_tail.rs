@@ -1,9 +1,9 @@
 //! RED+Tail: queue 1 is drop-tail, for UDP and short TCP connections; queue 2 is Adaptive RED, for long ones.
 //!
 //! Both queues share one buffer. Drops slow short connections without reducing the load. Therefore the rate of queue 1
-//! is proportional to its length, which keeps its delay near max_th1/C. Long connections get the rest of the link.
-//! Their RTT grows, which slows them before packets are dropped. The thresholds of queue 2 can be dynamic: they move
-//! with its average drop probability.
+//! is proportional to its length. At the length max_th1 it would be the link rate C, so the delay of queue 1 is near
+//! max_th1/C. Long connections get the rest of the link. Their RTT grows, which slows them before packets are dropped.
+//! The thresholds of queue 2 can be dynamic: they move with its average drop probability.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -402,8 +402,9 @@ mod tests {
         assert_eq!(c1(160_000.0), 2.25e6);
     }
 
+    /// By default the smallest rate of queue 1 is C min_th1/max_th1, and the largest 0.75 C, with the link rate C.
     #[test]
-    fn automatic_rates_follow_the_thresholds_and_the_link() {
+    fn queue_1_rate_bounds_follow_thresholds_and_link() {
         let mut queue = queue("");
         let rates = |queue: &Queue<RedTail>| queue.discipline().split.rates().map(|rate| rate * 8.0);
         queue.arrive(tcp(1), at(0));
@@ -512,6 +513,8 @@ mod tests {
         assert!(min_th2(&format!("{band} gamma=0.2"), 100) > min_th2(band, 100));
     }
 
+    /// The dynamic thresholds follow the average of a probability. With `p_of=base` it is RED's base probability p_b;
+    /// with `p_of=applied` it is p_a, which RED computes from p_b and the number of arrivals since the last drop.
     #[test]
     fn parameter_p_of_selects_the_averaged_probability() {
         // Arrival 43 sees 42 packets, so p_b = 0.12 x 22/60 = 22/500. It is arrival 23 since the average reached

@@ -1,4 +1,5 @@
-//! Arguments of `forebay link`, and the scenario built from them.
+//! Arguments of `forebay link`, and the scenario built from them. The command emulates a link between a client, which
+//! runs COMMAND, and a server; each has its own network namespace.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -55,7 +56,7 @@ pub(crate) struct LinkArgs {
     up: Up,
     #[command(flatten)]
     down: Down,
-    /// Enable ECN for TCP at client and server.
+    /// Enable ECN for TCP in the network namespaces of the client (COMMAND) and of the server.
     #[arg(long)]
     pub(crate) ecn: bool,
     /// Shell command to run in the server's network namespace. It starts before the client's COMMAND; repeatable.
@@ -80,7 +81,8 @@ pub(crate) struct LinkArgs {
     /// Sampling interval of the time series in DIR; doubles whenever a series reaches 2^20 rows.
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     sample: String,
-    /// Largest accepted 99th percentile of how late packets leave; if it is exceeded, the run counts as invalid.
+    /// Largest accepted 99th percentile of packets' lateness, the time from when a packet should leave the emulated
+    /// link to when it leaves; if it is exceeded, the run counts as invalid.
     #[arg(long, value_name = "TIME", default_value = "2ms")]
     late: String,
     /// How the emulator receives and sends packets: AF_PACKET ring, or tun (needs /dev/net/tun).
@@ -244,7 +246,7 @@ impl LinkArgs {
         time("--sample", &self.sample)
     }
 
-    /// Largest accepted 99th percentile of how late packets leave.
+    /// Largest accepted 99th percentile of the time from when a packet should leave the link to when it leaves.
     pub(crate) fn late(&self) -> Result<Span, InputError> {
         time("--late", &self.late)
     }

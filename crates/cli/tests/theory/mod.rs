@@ -200,7 +200,7 @@ fn mmpp_results_equal_values_of_aaqm_notes() {
 }
 
 #[test]
-fn report_draws_fluid_curve_if_scenario_requests_it() {
+fn run_report_has_model_curves_that_scenario_requests() {
     let place = place("theory-report");
     let short = ["run", "loop.toml", "--runs", "1", "--set", "duration=5s", "--set", "warmup=1s", "--quiet"];
     let asked = [&short[..], &["--set", "report.theory=[\"fluid\"]", "-o", "asked"]].concat();

@@ -301,6 +301,8 @@ mod tests {
         check(text).unwrap_err().to_string()
     }
 
+    /// A printed number stands for an interval of values. The kind says how the paper gives the number: rounded, with
+    /// "about", in words, or as a setting, which is exact.
     #[test]
     fn digits_and_kind_of_number_give_its_interval() {
         for (value, kind, from, to) in [

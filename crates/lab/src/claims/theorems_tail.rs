@@ -474,8 +474,9 @@ mod tests {
         evidence.checks.iter().map(|check| check.value.unwrap_or(f64::NAN)).collect()
     }
 
+    /// With C1min = 0 the listing of section III gives another C1 than eq. 1 below minth_1; above they agree.
     #[test]
-    fn formulas_of_c1_differ_below_minth_1() {
+    fn c1_of_eq_1_and_section_iii_differ() {
         near(eq1(1_000.0, CAPACITY, (0.0, CAPACITY), MAX_TH1), 12_500.0);
         assert_eq!(eq1(1_000.0, CAPACITY, (25_000.0, 281_250.0), MAX_TH1), 25_000.0);
         assert_eq!(eq1(25_000.0, CAPACITY, (25_000.0, 281_250.0), MAX_TH1), 281_250.0);
@@ -511,6 +512,7 @@ mod tests {
         near(one.slope(10.0), 1.0 - (0.3 + 2.0 / 15.0));
     }
 
+    /// The standard deviation of the queue, divided by S, is smallest if S is one RTT.
     #[test]
     fn queue_divided_by_s_varies_least_at_rtt() {
         // 1/(1 - 1/4): f'(q_e) is 1/2 with S = RTT/2.

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queue_deviation_uses_samples_within_time_span() {
+    fn queue_standard_deviation_uses_samples_within_time_span() {
         let series = SeriesRecord {
             time_s: vec![1.0, 2.0, 3.0, 4.0],
             queue_pkts: vec![100.0, 10.0, 14.0, 100.0],

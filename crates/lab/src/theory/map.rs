@@ -56,9 +56,10 @@ impl Cell {
     }
 }
 
-/// Ratio of the numbers of flows at successive equilibria at which a discipline is linearised: FAR for a discipline
-/// with an integrator, whose gain is a power of p, else NEAR.
+/// Ratio of the numbers of flows at successive equilibria at which a discipline with an integrator is linearised. Its
+/// gain is a power of the signal probability.
 const FAR: f64 = 2.5;
+/// The same ratio for other disciplines.
 const NEAR: f64 = 1.5;
 /// Number of step sizes with which the next equilibrium is searched: the step size that found the previous equilibrium,
 /// then smaller ones.

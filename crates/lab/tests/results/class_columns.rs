@@ -1,5 +1,5 @@
-//! Time series (columns) of service classes: recorded on request, equal in sum to the run's counters, and drawn in the
-//! report.
+//! Time series (columns) of service classes: recorded on request, and drawn in the report of the run. A column of
+//! packets or bytes counts from the start of the run, so its last value is the counter of the class in the results.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn runs(plan: &Plan) -> Vec<RunRecord> {
 }
 
 #[test]
-fn last_values_of_class_columns_equal_the_totals() {
+fn last_value_of_column_equals_counter_of_class() {
     for run in runs(&plan(SERIES)) {
         let label = &run.summary.label;
         let ours = run.series.probes.iter().filter(|(name, _)| name.starts_with("class."));

@@ -31,7 +31,7 @@ const SYSTEMS: [System; 14] = [
 
 /// `docs/queues.md` states the tolerance.
 #[test]
-fn every_system_agrees_with_its_formula() {
+fn every_simulated_queue_agrees_with_queueing_theory() {
     let rows = SYSTEMS.map(Row::new);
     let error = error_each(&rows);
     for (row, name, cell) in figures(&rows) {

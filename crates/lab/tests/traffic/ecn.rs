@@ -22,7 +22,7 @@ fn run(aqm: &str, flows: &str) -> RunRecord {
     crate::dumbbell::run(read(&text(aqm, flows)).unwrap_or_else(|error| panic!("{flows}: {error}")))
 }
 
-/// The last value of a probe, which is its total.
+/// The last value of an internal variable of the discipline (probe) that counts from the start of the run.
 fn last(record: &RunRecord, probe: &str) -> f64 {
     let (_, column) = record.series.probes.iter().find(|(name, _)| name == probe).unwrap();
     column.last().unwrap().unwrap()

@@ -18,7 +18,7 @@ const NETWORK: &str = "version = 1\nduration = \"120s\"\nwarmup = \"20s\"\npacke
     access = { hosts = 10, rate = \"100mbit\", delays = [\"20ms\"], queue = \"10000p\", jitter = \"10us\" }\n\
     egress = { rate = \"100mbit\", delay = \"20ms\" }\n";
 
-/// Means over three seeds: queue, its deviation, drops.
+/// Means over three seeds: mean queue, its standard deviation, drops.
 fn means(red: &str, flows: u32, rules: Ns2Rules) -> [f64; 3] {
     let text = format!(
         "{NETWORK}[[flows]]\nkind = \"ftp\"\ncount = {flows}\ntcp = \"newreno\"\necn = true\n\

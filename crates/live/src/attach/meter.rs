@@ -23,7 +23,7 @@ impl Meter {
         Self { first, last: Tally::default() }
     }
 
-    /// The totals so far, from the present counters of the fast path and the qdisc.
+    /// All packets counted so far, from the present counters of the fast path and the qdisc.
     pub fn tally(&mut self, counters: &Counters, root: &Qdisc) -> Tally {
         let passed = counters.passed;
         let mean = if passed.pkts > 0 { passed.bytes as f64 / passed.pkts as f64 } else { 0.0 };

@@ -335,7 +335,7 @@ mod tests {
         }
 
         #[test]
-        fn report_of_lost_messages_is_an_error() {
+        fn kernel_notice_of_lost_messages_is_an_error() {
             let (netlink, kernel) = pretended();
             let all = [answer(libc::NLMSG_NOOP, 0, 1, &[]), answer(libc::NLMSG_OVERRUN, 0, 1, &[])].concat();
             kernel.send(&all).unwrap();

@@ -1,7 +1,8 @@
 //! A single link, driven from outside packet by packet.
 //!
 //! The caller has a real clock. It reports arrivals with their times and advances the link to the present. If the
-//! caller is late, the events since its last call are still processed at their exact times, as in a `World`.
+//! caller is late, the events since its last call are still processed at their exact times, as in a simulation of a
+//! network (`World`).
 
 use forebay_aqm::base::time::{Instant, Span};
 
@@ -60,7 +61,8 @@ pub struct LoneLink {
 impl LoneLink {
     /// Builds the link of `spec`. It is measured after `warmup`, and idle at time zero. `horizon`: upper bound on the
     /// time at which [`finish`](Self::finish) is called. `bundles`: the service class of each bundle, a group of flows
-    /// that are measured together. Drop-tail needs an event for each departure here, unlike in a `World`.
+    /// that are measured together. Drop-tail needs an event for each departure here, unlike in the simulation of a
+    /// network (`World`).
     pub fn new(spec: &LinkSpec, seed: u64, (warmup, rows): (Span, Rows), horizon: Span, bundles: Bundles) -> Self {
         let lane = Lane { study: true, ..spec.lane.clone() };
         let spec = LinkSpec { lane, fast_path: false, ..spec.clone() };

@@ -148,8 +148,8 @@ impl Link {
     ///
     /// `begins` computes when a packet that had to wait begins transmission. Its arguments are the time at which the
     /// transmitter becomes idle, and the transmission time. It normally returns the first argument. For a host with
-    /// serialization jitter (see `World::emit`) it returns a time at most half a transmission time earlier or later,
-    /// which keeps the order of packets. A link with a rate schedule ignores `begins`.
+    /// serialization jitter (see `World::emit` in the module `world`) it returns a time at most half a transmission
+    /// time earlier or later, which keeps the order of packets. A link with a rate schedule ignores `begins`.
     ///
     /// # Errors
     /// If the queue drops the segment: `now`. If the wire loses it: the time at which it would have arrived.

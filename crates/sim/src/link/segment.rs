@@ -28,7 +28,8 @@ pub enum Kind {
 pub struct Segment {
     /// When it reaches the next link or host of its route.
     pub at: Instant,
-    /// When its host sent it. For an acknowledgement: the index of its SACK blocks in the table of the `World`.
+    /// When its host sent it. For an acknowledgement: the index of its SACK blocks in a table with the blocks of all
+    /// acknowledgements in transit.
     pub load: Load,
     /// Flow number.
     pub flow: u32,

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn backoff_doubles_timeout_to_60_s_until_reset() {
+    fn backoff_doubles_timeout_up_to_60_s() {
         let mut rtt = Rtt::new(OPTIONS);
         rtt.measure(at(0), at(100));
         for want in [600, 1200, 2400, 4800, 9600, 19_200, 38_400, 60_000, 60_000] {

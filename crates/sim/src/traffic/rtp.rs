@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn report_has_fraction_lost_since_the_last_report() {
+    fn receiver_reports_fraction_lost_since_its_last_report() {
         let mut receiver = stream(&[1000], 1.0).receiver;
         assert_eq!(receiver.report(), None, "nothing has arrived yet");
         // 3 to 10 without 5 and 6: 2 of 8 are lost. Losses before the first arrival are unknown.
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn report_counts_marks_as_losses() {
+    fn receiver_report_counts_marks_as_losses() {
         let mut receiver = stream(&[1000], 1.0).receiver;
         // 1 to 8 without 4, and 2 and 3 with a mark: 3 of 8.
         [1, 2, 3, 5, 6, 7, 8].into_iter().for_each(|seq| receiver.receive(seq, seq == 2 || seq == 3));

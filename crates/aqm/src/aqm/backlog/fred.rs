@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_thresholds_are_rejected_and_automatic_ones_computed() {
+    fn invalid_thresholds_are_rejected_and_missing_ones_computed() {
         let refused = |settings| Fred::check(&params(settings)).is_err();
         assert!(refused("min_th=5p max_th=5p") && refused("min_th=5p max_th=9000b") && refused("max_th=0p"));
         assert!(refused("min_th=0p") && !refused("max_th=10p") && !refused(""));

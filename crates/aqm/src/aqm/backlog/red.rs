@@ -33,7 +33,7 @@ use crate::aqm::backlog::red::spacing::mean_spaced;
 pub use crate::aqm::backlog::red::spacing::{Spacing, spaced};
 
 choice! {
-    /// The source that RED follows where sources differ.
+    /// Whose RED is followed where ns-2, the paper and Linux differ.
     pub enum Rule {
         /// ns-2.35.
         Ns2 = "ns2",

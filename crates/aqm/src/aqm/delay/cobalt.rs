@@ -345,8 +345,9 @@ mod tests {
         assert_eq!(sent(236), Some(11)); // at 235.45
     }
 
+    /// With `start=kernel`, as in Linux, the first signal does not wait for an interval above target.
     #[test]
-    fn with_kernel_start_first_signal_comes_at_once() {
+    fn with_start_kernel_first_signal_comes_at_once() {
         let params = Params { start: Start::Kernel, ..Params::default() };
         let mut queue = backlog(&params, 50, Ecn::NotEct);
         let mut sent = |t| queue.depart(ms(t)).map(|packet| packet.slot);

@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn drop_that_empties_the_queue_resets_state() {
+    fn drop_that_empties_queue_ends_dropping_state() {
         for (emptied, dropping) in [(Emptied::Forgets, false), (Emptied::Remembers, false), (Emptied::Remembers, true)]
         {
             let mut rng = Rng::stream(1, "codel");

@@ -341,8 +341,9 @@ mod tests {
         assert!(!refused("b_out=20kb b_out_floor=0") && !refused("b_cap=50kb b_out=1"));
     }
 
+    /// The default of `b_out_floor`, the smallest B_out, is one packet, or `b_out`, the initial B_out, if that is less.
     #[test]
-    fn automatic_b_out_floor_never_exceeds_b_out() {
+    fn default_b_out_floor_never_exceeds_b_out() {
         let least = |settings| {
             let params = params(settings);
             assert_eq!(Sio::check(&params), Ok(()), "{settings}");

@@ -99,7 +99,7 @@ pub struct Promises {
     pub spares_empty: bool,
 }
 
-/// Class of CPU cost per packet.
+/// Class of the CPU time that a discipline takes per packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cost {
     /// One average or probability for all packets.
@@ -109,7 +109,7 @@ pub enum Cost {
 }
 
 impl Cost {
-    /// Target for the largest cost per packet, in ns.
+    /// Target for the largest CPU time per packet, in ns.
     pub const fn goal_ns(self) -> u32 {
         match self {
             Self::Light => 20,
@@ -133,7 +133,7 @@ pub trait Probes {
 pub trait Design: Sized {
     /// The parameters.
     type Params: ParamSet;
-    /// Summary, source, rule and deviations from the source.
+    /// Summary, the publication or code that it implements, rule in pseudocode, and differences from that publication.
     const ABOUT: About;
     /// The presets: named sets of parameter values.
     const PRESETS: &'static [Preset] = &[];
@@ -141,7 +141,7 @@ pub trait Design: Sized {
     const TC: Option<Tc> = None;
     /// The order of departures.
     const ORDER: Order = Order::Lists(1);
-    /// The class of CPU cost.
+    /// The class of its CPU time per packet.
     const COST: Cost = Cost::Light;
 
     /// Whether an arrival that fits into an empty queue is neither dropped nor marked.
@@ -238,7 +238,7 @@ pub struct Entry {
     pub rung: Rung,
     /// For a variant, which is another discipline with a preset: the name of that discipline, and the preset.
     pub variant_of: Option<(&'static str, &'static str)>,
-    /// Summary, source, rule and deviations from the source.
+    /// Summary, the publication or code that it implements, rule in pseudocode, and differences from that publication.
     pub about: &'static About,
     /// Its parameters, without those that all disciplines have.
     pub params: &'static [ParamSpec],
@@ -250,7 +250,7 @@ pub struct Entry {
     pub probes: &'static [ProbeSpec],
     /// The order of departures.
     pub order: Order,
-    /// The class of CPU cost.
+    /// The class of its CPU time per packet.
     pub cost: Cost,
 }
 

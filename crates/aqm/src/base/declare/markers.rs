@@ -13,7 +13,7 @@ use crate::base::units::{Bytes, Rate};
 pub struct MarkerEntry {
     /// The marker's name.
     pub name: &'static str,
-    /// Summary, source, rule and deviations from the source.
+    /// Summary, the publication or code that it implements, rule in pseudocode, and differences from that publication.
     pub about: About,
     /// Examples of its syntax, one per line.
     pub written: &'static str,

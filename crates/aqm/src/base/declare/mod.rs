@@ -1,4 +1,5 @@
-//! The declaration of a discipline: parameters, probes, sources, tc(8) arguments, and common parameters.
+//! The declaration of a discipline: its parameters, its internal variables that can be plotted (probes), the paper, RFC
+//! or code that it implements, and its arguments in tc(8). Also the parameters that every discipline has.
 
 pub mod accepted;
 pub mod common;

@@ -39,8 +39,10 @@ fn markov_model_matches_the_red_tail_example() {
     assert!(found.q_p50_pkts.unwrap() < found.q_p99_pkts.unwrap() && found.overflow.unwrap() < 1e-9);
 }
 
+/// The standard deviation of the queue by linear approximation exists only for a stable equilibrium; the queue
+/// distribution exists for both.
 #[test]
-fn unstable_equilibrium_gives_distribution_without_linear_deviation() {
+fn unstable_equilibrium_has_no_linear_standard_deviation() {
     let (spec, setting) = example(&[], "droptail");
     let calm = of(&spec, &setting, &ask(0.014, 1.99)).unwrap();
     let wild = of(&spec, &setting, &ask(0.014, 2.01)).unwrap();
@@ -63,8 +65,9 @@ fn default_signal_probability_is_that_at_equilibrium() {
     assert_eq!(of(&spec, &setting, &Ask::default()), Err(NoAnswer::NoRest));
 }
 
+/// If the scenario has a range of round-trip times, the number of flows with each of them is a fraction.
 #[test]
-fn numbers_of_flows_are_rounded_with_sum_kept() {
+fn rounding_flows_per_round_trip_keeps_their_sum() {
     let (spec, setting) = example(&["flows.ftp.count=7", "flows.ftp.rtt={uniform=[\"40ms\",\"140ms\"]}"], "droptail");
     assert_eq!(delays_s(&setting).len(), 7);
     let found = of(&spec, &setting, &ask(0.003, 1.0)).unwrap();

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn state_round_trips_through_json() {
+    fn attachment_state_round_trips_through_json() {
         let state = State {
             device: "eth0".to_string(),
             index: 7,

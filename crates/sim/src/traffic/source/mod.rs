@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn source_ends_if_pareto_state_exceeds_clock_range() {
+    fn source_ends_if_pareto_period_exceeds_clock_range() {
         let long = Span::from_secs(1e6);
         for seed in 0..20 {
             let pattern = Pattern::Pareto { every: long, on: long, off: long, shape: 1.0001 };

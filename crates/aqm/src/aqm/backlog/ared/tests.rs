@@ -89,8 +89,9 @@ fn max_p_moves_only_if_average_leaves_target_range() {
     assert_eq!(greedy.adapted(&curve, 10.0), None);
 }
 
+/// The default of `bottom`, below which max_p does not decrease, is min(0.01, 80000/C) with the link rate C in bit/s.
 #[test]
-fn automatic_minimum_of_max_p_falls_as_rate_grows() {
+fn faster_link_has_smaller_default_minimum_of_max_p() {
     let of = |given, mbit: u64| bottom(given, &Link { rate: Rate(mbit * 1_000_000), ..LINK });
     assert_eq!(of(Auto::Auto, 3), 0.01);
     assert!((of(Auto::Auto, 15) - 0.0053).abs() < 5e-5);
@@ -145,6 +146,8 @@ fn timer_updates_max_p_without_arrivals() {
     assert_eq!((max_p(&queue), queue.next_tick()), (first * 0.9, Some(at(11_100))));
 }
 
+/// With `gentle`, the probability rises from max_p at max_th to 1 at twice max_th. This slope begins at the present
+/// max_p, or at the initial one as in ns-2.
 #[test]
 fn gentle_slope_can_keep_the_initial_max_p() {
     for (frozen, want) in [(true, 0.1 + 0.9 * 0.5), (false, 0.4 + 0.6 * 0.5)] {

@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(spaced(0.25, 8.0, true).p(), 1.0);
     }
 
-    /// p_a as in the listings of the sources, with branches; [`spaced`] is the branch-free form.
+    /// p_a as in the published listings, with branches; [`spaced`] is the branch-free form.
     fn listed(p_b: f64, count: f64, wait: bool) -> f64 {
         let done = count * p_b;
         match (wait, done) {
