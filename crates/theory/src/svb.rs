@@ -1,9 +1,9 @@
 //! Stability of TCP with SVB and MSVB: Lemma 3.1 of the MSVB paper, and its fluid model.
 //!
-//! TCP after Kunniyur and Srikant: x' = 1/d^2 - beta x(t) x(t-d) p(t-d). MSVB: Q' = lambda - C, B_i' = alpha (phi_i C
-//! - lambda_i), p_i = max(0, (Q - B_i)/Q). x: rate of a flow; d: round-trip time; Q: queue; C: link rate; class i has
-//! signal probability p_i, threshold B_i, share phi_i and load lambda_i, and lambda is the sum of the loads. Units:
-//! packets and seconds.
+//! TCP after Kunniyur and Srikant: x' = 1/d^2 - beta x(t) x(t-d) p(t-d). MSVB: Q' = lambda - C,
+//! B_i' = alpha (phi_i C - lambda_i), p_i = max(0, (Q - B_i)/Q). x: rate of a flow; d: round-trip time; Q: queue;
+//! C: link rate; class i has signal probability p_i, threshold B_i, share phi_i and load lambda_i, and lambda is the
+//! sum of the loads. Units: packets and seconds.
 
 use std::f64::consts::PI;
 
