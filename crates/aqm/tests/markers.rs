@@ -125,8 +125,8 @@ struct Books {
     burst: u128,
     at: Instant,
     packets: usize,
-    /// For intervals that start at every 16th packet: burst plus tokens since then minus IN bytes, exactly, in units of
-    /// 1/[`PARTS`] byte.
+    /// For intervals that start at every 16th packet: burst plus tokens since then minus IN bytes, exactly, in
+    /// fractions of a byte ([`PARTS`]).
     allowed: Vec<u128>,
     level: f64,
 }

@@ -398,6 +398,7 @@ mod tests {
         }
     }
 
+    /// Runs whose estimate exceeds this budget of time or memory are refused.
     #[test]
     fn run_budget_is_one_day_and_over_100_megabytes() {
         let budget = Budget::of_this_machine();

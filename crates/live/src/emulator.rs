@@ -2,7 +2,7 @@
 //!
 //! A command runs at the client end of the network. Single-threaded loop: offer received frames to the links, at the
 //! kernel's receive timestamps; advance the links to the present; send what is due; sleep until the next event. The
-//! lateness of each frame is part of the result.
+//! lateness of each frame, the time from when it was due to when it was sent, is part of the result.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -21,7 +21,7 @@ use crate::sys::ring::{BATCH, FRAMES};
 pub struct Manner {
     /// Busy-wait for the last 80 us before an event? Needs a dedicated core.
     pub spins: bool,
-    /// Largest accepted p99 transmit lateness, ns.
+    /// Largest accepted 99th percentile of the lateness of frames, ns.
     pub late_ns: u64,
 }
 

@@ -166,7 +166,7 @@ pub struct Report {
     pub links: Vec<LinkOutcome>,
     /// The journals (all arrivals, with the verdict on each) of the links under study; `None`: not kept.
     pub journals: Vec<Option<Journal>>,
-    /// Lateness of the frames sent at each end, ns.
+    /// Lateness of the frames sent at each end, ns: the time from when a frame was due to when it was sent.
     pub lateness: [Histogram; 2],
     /// The frames sent at each end.
     pub carried: [Carried; 2],

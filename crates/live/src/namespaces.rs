@@ -215,8 +215,8 @@ impl Site {
 }
 
 /// Depth of the innermost link whose client namespace this process is in (0: outermost); `None` outside of links. The
-/// variable [`DEPTH`] alone does not suffice: a stale one could connect a link to the machine's own network. So the
-/// namespace must also have the client's address, and only interfaces of links.
+/// environment variable with this depth ([`DEPTH`]) does not suffice: a stale one could connect a link to the machine's
+/// own network. So the namespace must also have the client's address, and only interfaces of links.
 fn around() -> Option<u8> {
     let depth = std::env::var(DEPTH).ok()?.parse::<u8>().ok().filter(|depth| *depth < MOST)?;
     let local = fs::read_to_string("/proc/thread-self/net/fib_trie").ok()?;

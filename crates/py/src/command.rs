@@ -81,8 +81,8 @@ fn asked<T: Send>(
     found.map_err(|failure| errors::failure(&failure, call.stop.load(Ordering::SeqCst)))
 }
 
-/// Like [`asked`], but without progress; returns the result of `work` as JSON text. For commands that are short or call
-/// custom disciplines written in Python.
+/// Runs `work`, the work of a command, and returns its result as JSON text. In contrast to [`asked`] it shows no
+/// progress. For commands that are short or call custom disciplines written in Python.
 fn document<T: Serialize + Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, InputError> + Send,

@@ -325,8 +325,8 @@ impl Env {
         begun
     }
 
-    /// Calls `work` on each simulation, without the GIL, until it has returned true for all. Checks for Ctrl-C between
-    /// pieces of [`PIECE`]. Ctrl-C or an error discards all simulations, because they are at different times.
+    /// Calls `work` on each simulation, without the GIL, until it has returned true for all. Checks for Ctrl-C
+    /// every 50 ms ([`PIECE`]). Ctrl-C or an error discards all simulations, because they are at different times.
     fn finish(
         &self,
         py: Python<'_>,

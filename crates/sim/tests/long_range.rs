@@ -25,7 +25,7 @@ const SECS: usize = 8192;
 const BLOCK: usize = 32;
 const LONGEST: usize = 16;
 
-/// Packets of [`SOURCES`] sources in each block.
+/// Packets that 64 sources send in each block of 32 s.
 fn blocks(pattern: &Pattern, run: u64) -> Vec<f64> {
     let mut blocks = vec![0.0; SECS / BLOCK];
     for i in 0..SOURCES {

@@ -92,7 +92,8 @@ impl Class {
         flows * BETA * x * x * late / (Complex64::new(0.0, w) + z * (1.0 + late))
     }
 
-    /// [`deviation`] of `classes` identical classes with equilibrium thresholds `b`.
+    /// Largest relative deviation of the queue, see [`deviation`], with `classes` classes like this one, whose
+    /// thresholds are `b` at equilibrium.
     pub fn deviation(&self, classes: usize, b: f64, seconds: f64) -> f64 {
         deviation(&vec![*self; classes], b / (1.0 - self.p()), seconds)
     }

@@ -303,8 +303,10 @@ fn lumped_sources_equal_separate_sources() {
     assert_eq!((Mmpp::states_of_copies(50, 2), Mmpp::states_of_copies(usize::MAX, 64)), (Some(51), None));
 }
 
+/// The capacity is the largest number of packets in the system, L. A chain is reducible if some of its states cannot
+/// be reached from others.
 #[test]
-fn empty_buffer_and_reducible_chain_are_refused() {
+fn zero_capacity_and_reducible_arrival_chain_are_refused() {
     let poisson = Mmpp::new(Matrix::zero(1, 1), vec![RATE]);
     assert!(solve(&poisson, &Service::erlang(1, 1.0), 0, |_, _| 0.0).is_none());
     let apart = Mmpp::new(Matrix::zero(2, 2), vec![RATE, 0.1]);

@@ -10,8 +10,8 @@ const CASES: [(&str, &str); 4] = [
     ("10g-n1000", "-case faster -n 1000 -limit 10000 -stop 2 -warmup 0.01"),
 ];
 
-/// Packets per CPU second of simulators that are not run here, in the order of [`CASES`]: on two virtual Xeon cores of
-/// 2.6 GHz, medians of five runs (ns-3: one to three), with set-up.
+/// Packets per CPU second of simulators that are not run here, by scenario in the order of [`CASES`]: on two virtual
+/// Xeon cores of 2.6 GHz, medians of five runs (ns-3: one to three), with set-up.
 pub(crate) const ELSEWHERE: [(&str, [Option<f64>; 4]); 2] = [
     ("csg-htsim", [Some(1.04e6), Some(0.83e6), Some(0.84e6), Some(0.77e6)]),
     ("ns-3, optimised build", [Some(49e3), Some(42e3), Some(25e3), None]),

@@ -1,7 +1,7 @@
 //! A folder uses only folders before it in the map of ARCHITECTURE.md, so folders have no dependency cycles.
 //!
-//! The map has groups: a row whose text contains [`MARK`], and the rows below it for folders of the same crate. A file
-//! uses another if a path in its code starts with `crate`. Re-exports and code for tests do not count.
+//! The map has groups: a row with "each of which uses only earlier ones", and the rows below it of the same crate. A
+//! file uses another if a path in its code starts with `crate`. Re-exports and code for tests do not count.
 
 use crate::base::tree::Tree;
 

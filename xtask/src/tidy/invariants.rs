@@ -1,6 +1,6 @@
 //! Every invariant in ARCHITECTURE.md names its check, and the check exists.
 //!
-//! Under the heading [`HEADING`] every list item must contain `check:` followed by one or more of these in backticks:
+//! Under the heading "Invariants" every list item must contain `check:` followed by one or more of these in backticks:
 //! `path::test`, `tidy: rule`, `stage: name` of `cargo xtask test`, `lint: name`.
 
 use super::manifests;

@@ -63,7 +63,7 @@ fn is_ours(name: &str) -> bool {
     ARROWS.iter().any(|(ours, ..)| *ours == name)
 }
 
-/// Dependencies that [`ARROWS`] does not permit.
+/// Dependencies of a crate that the table [`ARROWS`] does not permit.
 pub(super) fn arrows(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
     for (path, table) in manifests(tree).filter(|(path, _)| *path != "Cargo.toml") {

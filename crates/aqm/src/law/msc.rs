@@ -193,8 +193,10 @@ mod tests {
         assert!((drop_probability(0.01, 80.0, 40.0, 0.1) - 0.11).abs() < 1e-15);
     }
 
+    /// The rate term p_a is computed every ts_l; the signal probability includes it from the next update of the queue
+    /// on.
     #[test]
-    fn new_rate_applies_at_next_queue_sample() {
+    fn new_rate_term_applies_at_next_queue_sample() {
         let mut msc = Msc::build(&Params::default(), &LINK);
         // 1.875 MB/s is capacity; 1.125 MB in 0.2 s is 3 C; half weight on A = C gives rho = 2.
         assert_eq!(msc.update(1, &sample(40.0, 1_125_000)), Actuation::bernoulli(0.0));

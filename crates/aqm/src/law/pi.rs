@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_count_as_packets_of_mean_size() {
+    fn queue_bytes_count_as_packets_of_mean_size() {
         let queues = [10.0, 80.0, 120.0, 60.0];
         let packets = p_after(&mut pi("q_ref=50p", &LINK), &queues, 500.0);
         near(p_after(&mut pi("q_ref=25000b", &LINK), &queues, 500.0), packets, 1e-12);

@@ -415,8 +415,10 @@ mod tests {
         assert!(near(after("r0=4mbit gamma=0.75 f=0", [1_000_000, 8]), (8.0, 5e5)));
     }
 
+    /// With `carry=on` the new p of a period is computed from the p that eq. (12) has scaled by q/q0, the queue over
+    /// its target; otherwise from the p before this scaling.
     #[test]
-    fn with_parameter_carry_queue_scales_p_each_period() {
+    fn parameter_carry_lets_queue_scale_p_each_period() {
         // The rate is r0 exactly, so that eq. (3) leaves p as it is.
         let after = |settings: &str, queues: [f64; 2]| after(settings, queues.map(|queue| (1_000_000, queue))).p;
         // 0.0002 x 75/50 x 25/50, and the listing's 0.0002.

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_mean_packet_moves_the_equilibrium() {
+    fn wrong_mean_packet_size_moves_the_equilibrium() {
         // 500 B packets at 10 Mb/s are 5 per 2 ms; with mean_packet=1000 REM assumes 2.5: the equilibrium
         // is 5 + 0.1 (q - 50) = 2.5, at q = 25.
         let params = Params::default();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_count_as_packets_of_mean_size() {
+    fn queue_bytes_count_as_packets_of_mean_size() {
         let after = |settings, len| price_after(&mut rem(settings), 6, 50.0, len);
         near(after("bytes=on", 500), after("", 500));
         // 250-byte packets are half of one each: 0.001 x (3 + (25 - 20)/10 - 5) and not x (6 + 3 - 5).

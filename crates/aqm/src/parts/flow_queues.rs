@@ -11,7 +11,7 @@ use crate::base::port::{ListId, Port};
 /// No queue. Queue numbers use all 16 bits, so this needs more.
 const NONE: u32 = u32::MAX;
 
-/// The queue with this number; `None` for [`NONE`].
+/// The queue with this number; `None` for the number that means no queue, [`NONE`].
 #[inline]
 fn id(number: u32) -> Option<ListId> {
     (number != NONE).then_some(ListId(number as u16))

@@ -1,9 +1,9 @@
 //! RED+Tail: queue 1 is drop-tail, for UDP and short TCP connections; queue 2 is Adaptive RED, for long ones.
 //!
 //! Both queues share one buffer. Drops slow short connections without reducing the load. Therefore the rate of queue 1
-//! is proportional to its length, which keeps its delay near max_th1/C. Long connections get the rest of the link.
-//! Their RTT grows, which slows them before packets are dropped. The thresholds of queue 2 can be dynamic: they move
-//! with its average drop probability.
+//! is proportional to its length. At the length max_th1 it would be the link rate C, so the delay of queue 1 is near
+//! max_th1/C. Long connections get the rest of the link. Their RTT grows, which slows them before packets are dropped.
+//! The thresholds of queue 2 can be dynamic: they move with its average drop probability.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -513,6 +513,8 @@ mod tests {
         assert!(min_th2(&format!("{band} gamma=0.2"), 100) > min_th2(band, 100));
     }
 
+    /// The dynamic thresholds follow the average of a probability. With `p_of=base` it is RED's base probability p_b;
+    /// with `p_of=applied` it is p_a, which RED computes from p_b and the number of arrivals since the last drop.
     #[test]
     fn parameter_p_of_selects_the_averaged_probability() {
         // Arrival 43 sees 42 packets, so p_b = 0.12 x 22/60 = 22/500. It is arrival 23 since the average reached

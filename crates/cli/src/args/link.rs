@@ -81,7 +81,8 @@ pub(crate) struct LinkArgs {
     /// Sampling interval of the time series in DIR; doubles whenever a series reaches 2^20 rows.
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     sample: String,
-    /// Largest accepted 99th percentile of how late packets leave; if it is exceeded, the run counts as invalid.
+    /// Largest accepted 99th percentile of packets' lateness, the time from when a packet should leave the emulated
+    /// link to when it leaves; if it is exceeded, the run counts as invalid.
     #[arg(long, value_name = "TIME", default_value = "2ms")]
     late: String,
     /// How the emulator receives and sends packets: AF_PACKET ring, or tun (needs /dev/net/tun).
@@ -245,7 +246,7 @@ impl LinkArgs {
         time("--sample", &self.sample)
     }
 
-    /// Largest accepted 99th percentile of how late packets leave.
+    /// Largest accepted 99th percentile of the time from when a packet should leave the link to when it leaves.
     pub(crate) fn late(&self) -> Result<Span, InputError> {
         time("--late", &self.late)
     }

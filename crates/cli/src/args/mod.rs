@@ -403,7 +403,7 @@ fn advised(mut error: clap::Error, mut words: impl Iterator<Item = OsString>) ->
     error
 }
 
-/// Parses the arguments as [`understood`] does, but also prints help, version and usage errors.
+/// Parses the arguments. Prints help, version and usage errors, which [`understood`] only returns.
 pub(crate) fn parse(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli, Exit> {
     let error = match understood(words.clone()) {
         Ok(cli) => return Ok(cli),

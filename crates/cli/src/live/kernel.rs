@@ -82,8 +82,8 @@ fn network(plan: &Plan, job: Job) -> Network {
     lower::network(scenario, &scenario.compare[job.contender].spec, job.seed)
 }
 
-/// Largest number of attempts at a run on the kernel. It is repeated if packets were too late; the last attempt is
-/// kept.
+/// Largest number of attempts at a run on the kernel. It is repeated if the link sent packets too long after their
+/// due times; the last attempt is kept.
 const ATTEMPTS: u32 = 3;
 
 /// Does all runs on the kernel, except those already stored with valid timing. They run one after the other because
@@ -189,7 +189,8 @@ fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     Ok(told(plan, job, &net, outcome, &found))
 }
 
-/// The results of a run on the kernel, and by how much frames were late, for the process that started this one.
+/// The results of a run on the kernel, and how long after their due times the link sent frames, for the process that
+/// started this one.
 fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -> Told {
     let case = &plan.cases[job.case];
     let contender = &case.scenario.compare[job.contender];

@@ -275,10 +275,10 @@ mod tests {
         assert_eq!(bdp(&["flows.ftp.rtt={ measured = ['40ms', '40ms', '160ms'] }"]), Limit::Bytes(100_000));
     }
 
-    /// Base round trips of the groups of flows in [`LOT`]: `through` 20 + 50 + 4 + 6 = 80 ms, `first` 20 + 4 + 6 =
-    /// 30 ms, `second` 100 ms by its `rtt`, `other` 20 + 12 + 8 = 40 ms. Means over the flows of a link: bottleneck b1
-    /// (2 x 80 + 6 x 30 + 40) / 9 = 42.222 ms, bottleneck b2 (2 x 80 + 100) / 3 = 86.667 ms, links of the hosts a
-    /// (2 x 80 + 6 x 30 + 100) / 9 = 48.889 ms, of the hosts b 40 ms.
+    /// Base round trips of the groups of flows in a parking lot, the scenario [`LOT`]: `through` 20 + 50 + 4 + 6 = 80
+    /// ms, `first` 20 + 4 + 6 = 30 ms, `second` 100 ms by its `rtt`, `other` 20 + 12 + 8 = 40 ms. Means over the flows
+    /// of a link: bottleneck b1 (2 x 80 + 6 x 30 + 40) / 9 = 42.222 ms, bottleneck b2 (2 x 80 + 100) / 3 = 86.667 ms,
+    /// links of the hosts a (2 x 80 + 6 x 30 + 100) / 9 = 48.889 ms, of the hosts b 40 ms.
     #[test]
     fn bdp_in_parking_lots_uses_crossing_flows() {
         let bytes = [52_778, 52_778, 216_667, 21_667].map(Limit::Bytes);
@@ -293,8 +293,8 @@ mod tests {
         );
     }
 
-    /// Base round trips in [`GRAPH`]: one flow from a to c and back 10 + 20 + 5 + 10 = 45 ms, two flows from b to a and
-    /// back 20 ms. The link a-b carries all three; their mean is 28.333 ms.
+    /// Base round trips in a graph, the scenario [`GRAPH`]: one flow from a to c and back 10 + 20 + 5 + 10 = 45 ms, two
+    /// flows from b to a and back 20 ms. The link a-b carries all three; their mean is 28.333 ms.
     #[test]
     fn bdp_in_graphs_uses_routes() {
         let limit = [35_417, 35_417, 28_125, 28_125].map(Limit::Bytes);

@@ -2,7 +2,8 @@
 //!
 //! `papers/PAPER/arithmetic.toml` has the printed numbers with their places, and the relations. A printed number has
 //! the interval of the values that round to its digits. A relation contradicts if no values of the intervals of its two
-//! sides satisfy it. So no tolerance is chosen, except for numbers of [`Kind::Words`].
+//! sides satisfy it. So no tolerance is chosen, except for numbers that we chose for words of the paper
+//! ([`Kind::Words`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -301,6 +302,8 @@ mod tests {
         check(text).unwrap_err().to_string()
     }
 
+    /// A printed number stands for an interval of values. The kind says how the paper gives the number: rounded, with
+    /// "about", in words, or as a setting, which is exact.
     #[test]
     fn digits_and_kind_of_number_give_its_interval() {
         for (value, kind, from, to) in [

@@ -82,7 +82,7 @@ pub struct Claim {
     pub claim: String,
     /// Place in the paper, and the numbers that are printed there.
     pub printed: String,
-    /// The paper's sentence.
+    /// The sentence of the paper that makes the claim, quoted.
     #[serde(default)]
     pub sentence: String,
     /// Name of the theorem, tested by computation, that decides the claim in place of checks of runs.
@@ -315,7 +315,7 @@ pub struct Evidence {
     pub variants: Vec<VariantResult>,
     /// Place in the paper, and the numbers that are printed there.
     pub printed: String,
-    /// The paper's sentence.
+    /// The sentence of the paper that makes the claim, quoted.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sentence: String,
     /// Further results, such as the trajectories that were computed for a theorem.

@@ -273,7 +273,7 @@ fn normal(rng: &mut Rng) -> f64 {
     libm::sqrt(-2.0 * libm::log(u)) * libm::cos(2.0 * std::f64::consts::PI * v)
 }
 
-/// The classes of traffic in AAQM's model, in the order of [`KINDS`]: mean seconds in each of two states, and packets
+/// The sources of video, multimedia, www and ftp in AAQM's model: mean seconds in each of two states, and packets
 /// per second in that state. The rates are ours, because the paper's are not available.
 const SOURCES: [TwoStates; 4] = [
     TwoStates { mean_s: [0.5, 0.5], rates: [260.0, 140.0], third_matched: true },
@@ -293,8 +293,8 @@ fn merged(sources: &[TwoStates]) -> Mmpp {
     Mmpp::shared(one.mean_s, &moments.iter().map(rates).collect::<Vec<_>>())
 }
 
-/// The arrivals in AAQM's model as a Markov-modulated Poisson process, with the classes of traffic in the order of
-/// [`KINDS`].
+/// The arrivals in AAQM's model as a Markov-modulated Poisson process, with the classes video, multimedia,
+/// www and ftp in this order.
 pub(crate) fn aaqm_arrivals(chain: Chain) -> Option<Mmpp> {
     // With eight states, video and multimedia, whose time scales are nearly equal (0.25 and 0.16 s), share one level.
     // www (0.67 s) and ftp (2.5 s) are the other two levels.
@@ -454,6 +454,8 @@ mod tests {
         assert!(moments(&shares).0 > moments(&model("aaqm-queue-8 th=0.25").shares()).0);
     }
 
+    /// The function f of section VI gives the queue after S seconds from the present queue, without noise. C1 is the
+    /// rate of queue 1 as a fraction of the link rate.
     #[test]
     fn red_tail_f_and_c1_match_hand_calculation() {
         let at = |text: &str, x: f64| model(text).points().into_iter().find(|point| point.0 == x).unwrap().1;
@@ -474,6 +476,7 @@ mod tests {
         assert!(apart(&[1.0], &model("tail-map n=20 w=10")).is_nan());
     }
 
+    /// RAQM's adaptive gain is epsilon c(x), eq. 13. x is the input rate over its target.
     #[test]
     fn raqm_c_of_eq_13_matches_hand_calculation() {
         // 2 ln(1.99/0.01)/0.99, 4 ln 3, the limit 4 at x = 1, and the same at 2 - x.

@@ -30,7 +30,7 @@ fn ours(check: CheckResult) -> CheckResult {
     CheckResult { by: By::Ours, ..check }
 }
 
-/// The model's solution at each of the [`THRESHOLDS`].
+/// The model's solution at each threshold of the marking function that is tested, [`THRESHOLDS`].
 fn solutions(chain: Chain) -> Option<Vec<Solution>> {
     THRESHOLDS.iter().map(|th| models::aaqm(chain, *th)).collect()
 }

@@ -512,6 +512,7 @@ mod tests {
         near(one.slope(10.0), 1.0 - (0.3 + 2.0 / 15.0));
     }
 
+    /// The standard deviation of the queue, divided by S, is smallest if S is one RTT.
     #[test]
     fn queue_divided_by_s_varies_least_at_rtt() {
         // 1/(1 - 1/4): f'(q_e) is 1/2 with S = RTT/2.

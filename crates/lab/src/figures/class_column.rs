@@ -2,7 +2,7 @@
 
 use forebay_sim::over_time::{Service, Tally};
 
-/// Fields of a class: counters since the start of the run, and the sojourn time since the previous row.
+/// Quantities of a class by name: counters since the start of the run, and the sojourn time since the previous row.
 pub const FIELDS: [&str; 5] = ["offered_pkts", "dropped_pkts", "delivered_pkts", "delivered_bytes", "sojourn_ms"];
 
 /// A time series of one service class at a link whose results are recorded.
@@ -10,7 +10,7 @@ pub const FIELDS: [&str; 5] = ["offered_pkts", "dropped_pkts", "delivered_pkts",
 pub struct ClassColumn {
     /// Service class.
     pub class: u8,
-    /// One of [`FIELDS`].
+    /// Name of the quantity, one of [`FIELDS`].
     field: &'static str,
 }
 
@@ -78,6 +78,8 @@ mod tests {
     use super::*;
     use forebay_aqm::base::time::Span;
 
+    /// The growth of a counter is computed from its values at the ends of intervals of at least the given length, a
+    /// second in the first two checks.
     #[test]
     fn counter_growth_covers_complete_intervals() {
         let rows = [(0.5, Some(2.0)), (1.0, Some(3.0)), (1.5, None), (2.0, Some(3.0)), (2.5, Some(9.0))];
@@ -88,6 +90,8 @@ mod tests {
         assert_eq!(growth_per_s(&[(1.0, Some(5.0))], 1.0), [(1.0, Some(5.0))], "counters begin at 0");
     }
 
+    /// A counter has the packets or bytes since the start of the run. The sojourn time is the mean since the previous
+    /// row.
     #[test]
     fn counters_accumulate_and_sojourn_time_covers_one_interval() {
         let served = |pkts| Service { pkts, bytes: 1000, sojourn: Span::from_millis(5) };

@@ -2,7 +2,8 @@
 
 use forebay_sim::outcome::TrackRow;
 
-/// Fields of a group of flows, or of one of its flows: name, quantity, unit, and how values are averaged or counted.
+/// Quantities that are recorded of a group of flows, or of one of its flows: name, description, unit, and how values
+/// are averaged or counted.
 pub const FIELDS: [(&str, &str, &str, &str); 5] = [
     ("cwnd", "congestion window", "packets", "Mean of the senders."),
     ("rtt", "round-trip time", "ms", "Mean of the round trips that senders measured since the previous row."),
@@ -23,7 +24,7 @@ pub struct FlowColumn<'a> {
     pub group: &'a str,
     /// Number of the flow in its group, from 0; `None`: all flows of the group.
     pub flow: Option<usize>,
-    /// Index into [`FIELDS`].
+    /// Index of the quantity in [`FIELDS`].
     field: usize,
 }
 

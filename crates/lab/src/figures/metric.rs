@@ -34,7 +34,8 @@ pub struct Metric {
     pub rank: Option<u8>,
     /// Definition, for legends. Metrics of one kind share it, such as all quantiles of the RTT.
     pub about: &'static str,
-    /// Largest error of a value, as a fraction of it: 0 for exact values, [`RESOLUTION`] for quantiles of histograms.
+    /// Largest error of a value, as a fraction of it: 0 for exact values, 0.8 % ([`RESOLUTION`]) for
+    /// quantiles of histograms.
     pub error: f64,
 }
 

@@ -98,8 +98,10 @@ pub fn rms_error(seconds: &[f64], reference: f64) -> f64 {
 mod tests {
     use super::*;
 
+    /// A row of the time series has the mean queue of a sampling interval. A mean over one second averages the rows
+    /// whose interval ends in this second.
     #[test]
-    fn mean_of_second_averages_rows_ending_in_it() {
+    fn one_second_mean_averages_rows_ending_within_it() {
         let time: Vec<f64> = (1..=10).map(|i| f64::from(i) * 0.5).collect();
         let queue: Vec<f64> = (1..=10).map(f64::from).collect();
         assert_eq!(seconds(&time, &queue, 0.0, 5.0), [1.5, 3.5, 5.5, 7.5, 9.5]);
@@ -117,8 +119,10 @@ mod tests {
         assert_eq!(settling(&queue, 50.0), None, "it ends outside");
     }
 
+    /// The entry time is that at which the queue first enters the band. It remains if the queue leaves the band later
+    /// (an excursion).
     #[test]
-    fn late_excursion_keeps_entry_time_but_prevents_settling() {
+    fn later_excursion_prevents_settling_but_keeps_entry_time() {
         let mut queue = vec![100.0; 10];
         queue.extend(vec![50.0; 85]);
         queue.extend([100.0; 5]);
@@ -141,6 +145,8 @@ mod tests {
         assert_eq!(settling(&gap, 50.0), None, "nobody knows where it ends");
     }
 
+    /// The resettling time is the settling time around the mean queue of the second half of the run, in place of a
+    /// given reference.
     #[test]
     fn resettling_time_refers_to_mean_of_second_half() {
         let mut queue = vec![100.0; 10];

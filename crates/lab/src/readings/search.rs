@@ -191,7 +191,7 @@ impl Log {
         self.known.is_empty()
     }
 
-    /// Adds a line with results, as [`scored`] writes it.
+    /// Adds the results of a reading: a line of the log, as [`scored`] returns it.
     ///
     /// # Errors `line` has no results of this paper, or the file cannot be written.
     pub fn add(&mut self, bench: &Bench, line: &str) -> io::Result<()> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claims::Point;
 
-/// A value with this name leaves the scenario as it is.
+/// The candidate value that leaves the scenario as it is.
 pub const AS_IS: &str = "as is";
 
 /// Why a value is a candidate.
@@ -51,7 +51,7 @@ pub struct Dimension {
     pub words: String,
     /// Why the values are candidates.
     pub source: Source,
-    /// Candidates. [`AS_IS`] leaves the scenarios as they are.
+    /// The candidate values. The value `as is` leaves the scenarios as they are.
     pub values: Vec<String>,
     /// Plausibility of each value, relative to the others; default equal.
     #[serde(default)]

@@ -283,7 +283,7 @@ impl Condition {
 }
 
 /// The simplest conditions under which a claim holds: the branch of a decision tree (CART, Breiman and others 1984)
-/// with up to [`DEPTH`] conditions that has the largest gain of Youden's index. `None` if the claim holds always or
+/// with up to two conditions that has the largest gain of Youden's index. `None` if the claim holds always or
 /// never, or if no condition separates the readings under which it holds from the others.
 fn rule(space: &Space, sampled: &[&Trial], holds: impl Fn(&Trial) -> bool) -> Option<Rule> {
     let outcomes: Vec<bool> = sampled.iter().map(|trial| holds(trial)).collect();
@@ -494,8 +494,10 @@ mod tests {
         assert!((lo - 0.2366).abs() < 1e-4 && (hi - 0.7634).abs() < 1e-4, "{lo} {hi}");
     }
 
+    /// Readings in a group share the runs of some disciplines, so they are not independent. If a claim holds under all
+    /// or none of the readings of each group, a group counts as one independent reading.
     #[test]
-    fn dependent_readings_of_a_group_count_as_one() {
+    fn equal_readings_of_a_group_count_as_one() {
         let of = |groups: [[f64; 2]; 4]| independent(&groups.map(Vec::from));
         let (both, none, one) = ([1.0, 1.0], [0.0, 0.0], [1.0, 0.0]);
         assert_eq!(of([both, none, both, none]), 4.0);

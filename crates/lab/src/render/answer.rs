@@ -98,8 +98,8 @@ fn find_in<'a>(rows: &[Row<'a>], class: &'a str, metric: &str) -> Option<Found<'
     (!is_close(&worst.1)).then_some(Found { class, best, worst: (worst.0, worst.1.mean) })
 }
 
-/// Half-width of a confidence interval. The value of one seed has no interval: the half-width is [`ONE_SEED`] times the
-/// value.
+/// Half-width of a confidence interval. The value of one seed has no interval: the half-width is 5 % of the
+/// value ([`ONE_SEED`]).
 fn end(it: &Interval) -> f64 {
     if it.half.is_finite() { it.half } else { ONE_SEED * it.mean.abs() }
 }
@@ -129,9 +129,10 @@ fn classes<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
     if found.len() < 2 { vec![ALL] } else { found }
 }
 
-/// The sentences about one case. For each metric of [`QUESTIONS`] in which one discipline is clearly best, a sentence
-/// names this discipline, and its change of goodput unless the previous sentence says the same. The last sentence says
-/// where the discipline of the first sentence is worse than another one.
+/// The sentences about one case. If one discipline has clearly the lowest p99 queueing delay, a sentence names this
+/// discipline, and its change of goodput; likewise for the p95 completion time. The change of goodput is left out if
+/// the previous sentence has the same. The last sentence says where the discipline of the first sentence is worse than
+/// another one.
 fn of_case(rows: &[Row<'_>]) -> Vec<String> {
     let (mut said, mut known, mut first, mut told) = (Vec::new(), String::new(), None, Vec::new());
     let classes = classes(rows);

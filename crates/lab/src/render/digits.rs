@@ -70,7 +70,7 @@ pub fn signed(text: String) -> String {
     if zero || text.starts_with('-') { text } else { format!("+{text}") }
 }
 
-/// A whole number with digits in groups of three.
+/// A whole number with a comma before each group of three digits, such as 1,234,567.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -129,8 +129,9 @@ mod tests {
         assert_eq!(interval(None, None), "-");
     }
 
+    /// [`signed`] writes differences, [`grouped`] whole numbers with commas between groups of three digits.
     #[test]
-    fn positive_numbers_get_plus_and_thousands_get_commas() {
+    fn positive_differences_get_plus_grouped_thousands_get_commas() {
         assert_eq!(signed("1.2 ± 0.3".into()), "+1.2 ± 0.3");
         assert_eq!(signed("-1.2".into()), "-1.2");
         assert_eq!(signed("0.0 ± 0.3".into()), "0.0 ± 0.3");

@@ -288,8 +288,9 @@ fn cumulative(runs: &[RunRecord]) -> Points {
 mod tests {
     use super::with_axis;
 
+    /// If the key q varies, `red q={q}` stands for `red q=20`, `red q=50` and so on.
     #[test]
-    fn label_shows_varying_key_instead_of_its_value() {
+    fn contender_label_shows_varying_key_instead_of_value() {
         assert_eq!(with_axis("red mean_packet=500 q=50 w=50", "q", "50"), "red mean_packet=500 q={q} w={q}");
         assert_eq!(with_axis("droptail", "q", "50"), "droptail");
     }

@@ -9,7 +9,7 @@ const COLOURS: [&str; 7] = ["#0d47c4", "#ce400a", "#1b8669", "#6c0e50", "#ba8d40
 /// Dashes of the lines in the order of the colours (SVG's `stroke-dasharray`), so that lines differ in black and white
 /// too.
 const DASHES: [&str; 7] = ["", "5 2", "1.5 1.5", "7 1.5 1.5 1.5", "4 1.5 1 1.5 1 1.5", "10 2", "1 2"];
-/// Indices in [`COLOURS`] of disciplines that are often compared. They have these colours in the report too.
+/// Disciplines that are often compared, with the indices of their colours. They have these colours in the report too.
 const DISCIPLINES: [(&str, usize); 12] = [
     ("droptail", 6),
     ("fq_codel", 0),

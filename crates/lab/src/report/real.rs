@@ -1,5 +1,5 @@
-//! What `report.html` shows if packets were real, not simulated: a notice that says so and whether the packets were
-//! sent at the right times, and a table of how late they were sent.
+//! What `report.html` shows if packets were real, not simulated: a notice that says so and whether the emulated link
+//! sent them at the times that it computed, and a table of their lateness: how long after these times they were sent.
 
 use std::path::Path;
 
@@ -62,7 +62,7 @@ impl Real {
         Notice { valid: self.runs.iter().all(|run| run.timing.valid), title, text }
     }
 
-    /// Table of how late the packets of each run were sent, in each direction.
+    /// Table of the lateness of each run's packets, in each direction.
     pub(super) fn table(&self) -> Table {
         let mut columns = ["run", "timing", "way"].map(Column::words).to_vec();
         columns.extend(["median", "p99", "longest"].map(|name| Column::numbers(name, "ms")));
@@ -97,7 +97,7 @@ fn row(run: &RunTiming, way: &str) -> Vec<Cell> {
     [name, timing.to_string(), way.to_string()].into_iter().chain(late).map(Cell::from).collect()
 }
 
-/// Median, 99th percentile and maximum of how late packets were sent, in milliseconds, as text.
+/// Median, 99th percentile and maximum of the packets' lateness, in milliseconds, as text.
 fn late(spread: Option<&Spread>) -> [String; 3] {
     spread.map_or_else(|| ["–"; 3].map(str::to_string), |s| [s.p50, s.p99, s.max].map(significant))
 }

@@ -114,8 +114,8 @@ pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<
     tables
 }
 
-/// The same tables as [`tables`], for another link whose results are recorded than the first one. `runs` has the
-/// results at this link.
+/// Tables of the classes of traffic like those of [`tables`], which are for the first link whose results are recorded,
+/// for another one of these links. `runs` has the results at this link.
 pub(super) fn tables_of_link(runs: &Runs, shown: &Shown, prefix: &str) -> Vec<Table> {
     let cases = runs.entries.chunk_by(|a, b| a.case == b.case).map(|entries| {
         let axes = entries[0].runs[0].summary.axes.clone();
@@ -128,8 +128,8 @@ pub(super) fn tables_of_link(runs: &Runs, shown: &Shown, prefix: &str) -> Vec<Ta
     tables
 }
 
-/// Heat maps for a sweep with two axes, one for each metric of [`OVER_AXIS`] and each class of traffic. A map has a row
-/// for each discipline and value of the first axis, and a column for each value of the second one.
+/// Heat maps for a sweep with two axes, one for each class of traffic and each of six metrics ([`OVER_AXIS`]). A map
+/// has a row for each discipline and value of the first axis, and a column for each value of the second one.
 fn heat_maps(summary: &Summary, classes: &[&str], prefix: &str) -> Vec<Table> {
     let cases = &summary.compare.cases;
     let names = cases.first().map_or_else(Vec::new, |case| case.axes.words().map(|(axis, _)| axis).collect());
@@ -431,7 +431,7 @@ pub(super) fn intervals(runs: &Runs, form: &str) -> String {
     }
 }
 
-/// Figures of the metrics of [`OVER_AXIS`] over the axis of a sweep; none unless the sweep has exactly one axis and all
+/// Figures of six metrics ([`OVER_AXIS`]) over the axis of a sweep; none unless the sweep has exactly one axis and all
 /// its values are numbers.
 fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
     let Some(first) = runs.entries.first() else { return Vec::new() };
@@ -523,8 +523,10 @@ fn number(text: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
+    /// The contour in the figure of delay against goodput is an ellipse around the points of a contender, one for each
+    /// seed.
     #[test]
-    fn extent_of_contour_equals_standard_deviations_of_points() {
+    fn contour_extends_to_standard_deviation_of_its_points() {
         let outline = contour(&[(1.0, 10.0), (3.0, 10.0), (2.0, 12.0), (2.0, 8.0)]).unwrap();
         let most = |at: usize| outline.iter().map(|p| p[at]).fold(f64::MIN, f64::max);
         assert!((most(0) - 2.0 - 0.5_f64.sqrt()).abs() < 1e-3, "{outline:?}");

@@ -44,8 +44,8 @@ pub struct ContenderComparison {
     /// Differences from the baseline, paired by seed; `None` without common seeds. Empty for the baseline.
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub difference: Named<Option<Interval>>,
-    /// The [`METRICS`](crate::figures::metric::METRICS) of each class of traffic at the first link with recorded
-    /// results, and those of all traffic (`all`).
+    /// The metrics ([`METRICS`](crate::figures::metric::METRICS)) of each class of traffic at the first link with
+    /// recorded results, and those of all traffic (`all`).
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub classes: Named<TrafficComparison>,
 }

@@ -337,6 +337,8 @@ mod tests {
         assert!((got - expected).abs() < 1e-12, "{text}: {got}, not {expected}");
     }
 
+    /// If a quantity covers several classes or colours, their counts are added, and their loss ratios are averaged with
+    /// the numbers of packets as weights.
     #[test]
     fn counts_add_and_loss_ratios_are_weighted_by_packets() {
         close("class.0.offered_pkts", 400.0);

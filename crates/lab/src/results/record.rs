@@ -295,7 +295,8 @@ pub struct LinkRecord {
 pub struct WaitRecord {
     /// Name of the class, as in [`TrafficSummary`].
     pub traffic: String,
-    /// Quantiles in ms, for the probabilities [`SHARES`](forebay_sim::histogram::SHARES); empty without packets.
+    /// Quantiles of the delay in ms, at 27 probabilities from 0 to 1 ([`SHARES`](forebay_sim::histogram::SHARES)).
+    /// Empty without packets.
     pub ms: Vec<f64>,
 }
 

@@ -191,8 +191,8 @@ pub fn summary(records: &[RunRecord]) -> Table {
         .words("fingerprint", rows.iter().map(|(r, _)| r.fingerprint.clone()))
 }
 
-/// `traffic.parquet`: a row per run, link and class of traffic, and one for all classes; the columns are [`METRICS`],
-/// with `_` in place of the dot.
+/// `traffic.parquet`: a row per run, link and class of traffic, and one for all classes; the other columns are
+/// the metrics by name ([`METRICS`]), with `_` in place of the dot.
 pub fn traffic(records: &[RunRecord]) -> Table {
     let rows: Vec<(&RunSummary, &TrafficSummary)> = records
         .iter()

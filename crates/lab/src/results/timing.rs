@@ -1,5 +1,5 @@
-//! How accurately real packets were delayed and sent: `timing.json`, and `timing` of `meta.json` and
-//! `summary.json`.
+//! How long after the times that an emulated link computed it sent real packets: `timing.json`, and `timing` of
+//! `meta.json` and `summary.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +14,8 @@ pub struct Timing {
     pub valid: bool,
     /// What makes the run invalid: packets sent too late, packets lost outside of the emulated links, failed endpoints.
     pub faults: Vec<String>,
-    /// Lateness of sent packets relative to their due time, by direction: `up` and `down`. `None` without
-    /// packets.
+    /// Time in ms from when a packet should leave the link to when it left, by direction: `up` and `down`. `None`
+    /// without packets.
     pub late_ms: Named<Option<Spread>>,
     /// Counts and delays of packets at the emulator; `None` except for `forebay link`.
     #[serde(flatten)]

@@ -79,7 +79,7 @@ pub const CASES: [Case; 4] = [
 ];
 
 /// Simulations with 10 to 100,000 flows, on a link of 1 Gbit/s and on one of 100 Mbit/s. The one with 1000 flows on
-/// 1 Gbit/s is `1g-n1000` of [`CASES`].
+/// 1 Gbit/s, `1g-n1000`, is among those that always run ([`CASES`]).
 pub const SCALING_CASES: [Case; 9] = [
     Case { name: "1g-n10", flows: 10, ..FAST },
     Case { name: "1g-n100", flows: 100, ..FAST },

@@ -168,7 +168,8 @@ fn every_check_names_existing_disciplines_and_keys() {
     }
 }
 
-/// `sentence` is the paper's sentence; `by` says whether the paper prints what a check requires or we chose it.
+/// `sentence` is the sentence of the paper that makes the claim; `by` says whether the paper prints what a check
+/// requires or we chose it.
 #[test]
 fn every_claim_has_sentence_and_every_check_author() {
     for paper in PAPERS {

@@ -46,8 +46,10 @@ fn settled(run: &RunRecord, name: &str) -> Vec<f64> {
     times.filter(|(time, _)| **time > 1.0).filter_map(|(_, value)| *value).collect()
 }
 
+/// Round-trip times and delays are between those of the path without a queue and those with a full queue. The sums of
+/// the recorded rates are the bytes that the counters of the run have.
 #[test]
-fn flow_series_agree_with_counters_and_path() {
+fn flow_series_agree_with_counters_and_path_delays() {
     let of_one = ["cwnd", "rtt", "rate", "delay"].map(|field| format!("\"ftp.1.{field}\"")).join(", ");
     let run = run(&format!(
         "{of_one}, \"ftp.cwnd\", \"ftp.rate\", \"ftp.0.rate\", \"ftp.0.cwnd\", \"call.rate\", \"call.cwnd\""

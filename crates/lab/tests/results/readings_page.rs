@@ -68,8 +68,8 @@ fn reading(number: usize, best: &BestReading) -> String {
         let printed = printed.filter(|it| it.verdict != Verdict::Reproduced && it.checks.printed_hold());
         let printed: Vec<String> = printed.map(|it| it.id.clone()).collect();
         text += &format!(
-            "   With {} seeds that the search did not use, all checks hold for {}; only the checks that the paper \
-             prints hold for {}; inconclusive: {}.\n",
+            "   Results with {} seeds that the search did not use. Claims of which all checks hold: {}. Claims \
+             of which only the checks that the paper prints hold: {}. Inconclusive claims: {}.\n",
             confirmed.seeds,
             list(&ids(Verdict::Reproduced)),
             list(&printed),
@@ -114,7 +114,7 @@ fn results(paper: &Paper) -> String {
         list(&matter)
     );
     for conflict in &found.conflicts {
-        text += &format!("\nNo tried reading has all of: {}.\n", conflict.join(", "));
+        text += &format!("\nUnder no tried reading do all of these claims hold: {}.\n", conflict.join(", "));
     }
     text
 }

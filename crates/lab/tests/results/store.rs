@@ -101,8 +101,9 @@ fn runs_of_another_program_version_are_not_reused() {
     assert_eq!(seeds_on_disk(&dir), [0u64; 0]);
 }
 
+/// The command was interrupted while it wrote the first files of a new directory of results.
 #[test]
-fn directory_left_by_interrupted_start_is_reused() {
+fn directory_of_command_interrupted_at_start_is_reused() {
     let dir = place("leftovers");
     fs::create_dir_all(dir.join("runs")).unwrap();
     fs::write(dir.join("scenario.toml"), plan(1).cases[0].scenario.to_toml()).unwrap();
@@ -121,8 +122,10 @@ fn directory_with_unknown_file_is_refused_unchanged() {
     assert!(!dir.join("meta.json").exists() && !dir.join("runs").exists());
 }
 
+/// A label has the discipline and the values of the keys that vary: `droptail [flows.ftp.count=5]`. Results with the
+/// same label could not be distinguished.
 #[test]
-fn runs_that_share_a_label_are_found() {
+fn disciplines_that_share_a_label_are_found() {
     assert!(plan(1).repeated().is_none());
     assert!(plan_of(&["vary.flows.ftp.count=[4, 5]"], 1).repeated().is_none());
     let cases = plan_of(&["vary.flows.ftp.count=[5]"], 1).cases;

@@ -332,6 +332,7 @@ fn varied_keys_give_all_combinations_in_file_order() {
     assert_eq!((swept[3].scenario.title.as_str(), swept[3].scenario.flows[0].count), ("b", 2));
 }
 
+/// `{q}` stands for the value of the key `q`, which varies.
 #[test]
 fn placeholders_in_set_and_aqm_options_are_replaced() {
     let cases = read(&format!("{EXAMPLE}\n[vary]\nq = [20, 30]"), &["title=at {q}"], &["raqm q0={q}"]).unwrap();

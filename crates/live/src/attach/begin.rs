@@ -263,8 +263,10 @@ mod tests {
         assert!(nowhere.starts_with("DEV: found 'no-such-device', expected") && nowhere.contains("lo"), "{nowhere}");
     }
 
+    /// The buffer without `--limit`: the parameter `hard_limit` of the discipline if it is given, otherwise 200 ms at
+    /// the rate, at least 30 packets.
     #[test]
-    fn buffer_is_parameter_hard_limit_or_200_ms() {
+    fn buffer_defaults_to_hard_limit_or_200_ms() {
         assert_eq!(order("pi").link().limit_bytes(), 45e6 / 8.0 / 5.0);
         assert_eq!(order("pi hard_limit=10p").link().limit_bytes(), 15_140.0);
         assert_eq!(Order { rate: Rate(8_000), ..order("pi") }.link().limit_bytes(), 30.0 * 1514.0);

@@ -112,7 +112,7 @@ impl Histogram {
         })
     }
 
-    /// The quantiles of [`SHARES`] in seconds; empty if the histogram is.
+    /// The quantiles at the probabilities [`SHARES`], in seconds; empty if the histogram is.
     pub fn quantiles(&self) -> Vec<f64> {
         if self.n == 0 { Vec::new() } else { SHARES.iter().map(|share| self.quantile(*share) * 1e-9).collect() }
     }

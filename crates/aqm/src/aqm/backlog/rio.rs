@@ -304,6 +304,7 @@ mod tests {
         assert_eq!((rio.in_pkts, rio.in_bytes, rio.inside()), (0, 0, 0.0));
     }
 
+    /// With `quirk=on`, as in ns-2, OUT arrivals do not update the average of all packets.
     #[test]
     fn with_quirk_out_arrivals_do_not_update_average() {
         for (quirk, all) in [("off", 20.0), ("on", 10.0)] {

@@ -255,6 +255,7 @@ mod tests {
         }
     }
 
+    /// With `non_ect=pass` Not-ECT packets that would be dropped are accepted, but only if the queue marks (ECN on).
     #[test]
     fn not_ect_packets_can_pass_only_with_ecn() {
         for (settings, ecn, passes) in [

@@ -325,6 +325,8 @@ pub trait Discipline {
 mod tests {
     use super::*;
 
+    /// A signal probability can be scaled by the backlog over q0 and by the packet length over its mean. q0 and the
+    /// mean are the divisors.
     #[test]
     fn probability_must_be_finite_and_its_divisors_positive() {
         let scaled = |p, q0| Actuation { signal: Signal::Scaled { p, q0 }, ..Actuation::bernoulli(0.0) };

@@ -141,8 +141,8 @@ fn drive(pair: &mut Pair, trace: &Trace, dice: &mut Dice) {
 
 pub(crate) type Case = fn(&mut Dice, &Trace) -> (String, Box<dyn Listing>);
 
-/// Runs all traces of one discipline. Fails if library and listing differ, or if a branch in `branches` was taken less
-/// often than [`ENOUGH`].
+/// Runs all traces of one discipline. Fails if library and listing differ, or if a branch in `branches` was taken too
+/// rarely (see [`ENOUGH`]).
 pub(crate) fn differ(name: &str, case: Case, branches: &[&str]) {
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in 0..TRACES {

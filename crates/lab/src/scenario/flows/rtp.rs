@@ -57,7 +57,7 @@ const SHORTEST: u32 = 100;
 /// headers.
 const REPORT: u16 = 80;
 
-/// The default of `packet`: the scenario's packet size. An error if that is below [`SHORTEST`].
+/// The default of `packet`: the scenario's packet size. An error if that is below 100 bytes ([`SHORTEST`]).
 fn scenarios(table: &Table<'_>) -> Result<u32, InputError> {
     let packet = table.setting.packet;
     if packet >= SHORTEST {

@@ -121,8 +121,8 @@ const ONE: Section<Access> = section("");
 const GROUPS: Sections<Group> = sections(MOST_NODES, Group::DOC);
 const OF_GROUP: OfGroup = OfGroup;
 
-/// The key `egress` of the topology: the receivers' links of all groups that have no key `egress` themselves. [`HOSTS`]
-/// reads and writes its value.
+/// The key `egress` of the topology: the receivers' links of all groups that have no key `egress` themselves. This
+/// constant has only its schema: its value is read and written with that of the key `access`, in [`HostsOf`].
 pub(super) const EGRESS: Key =
     may("egress", || OF_GROUP.schema(), "The receivers' links, one per host, of access groups without a key egress.");
 
@@ -151,7 +151,7 @@ fn egress(node: &Node, path: &str, like: &Lane) -> Result<Egress, InputError> {
     Table::whole_of(node, path, Setting { like: Some(like), ..Setting::default() })
 }
 
-/// The keys `access` and `egress` of a network.
+/// Format of the keys `access` and `egress` of a network: reads and writes both as one list of groups of hosts.
 pub(super) struct HostsOf;
 pub(super) const HOSTS: HostsOf = HostsOf;
 

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn burst_is_one_millisecond_and_two_packets() {
+    fn tbf_burst_is_one_millisecond_and_two_packets() {
         assert_eq!(burst(Rate(50_000_000), 1500), 6250 + 3028);
     }
 

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_keep_nine_digits_of_the_probability() {
+    fn bpf_settings_keep_nine_digits_of_signal_probability() {
         for p in [0.0, 1e-6, 0.0137, 0.5, 1.0] {
             let got = Settings::of(&Actuation::bernoulli(p), false, 1500.0).probability(0, 1);
             assert!((got - p).abs() <= 1.2e-10, "{p}: {got}");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn probability_scales_with_backlog_and_length() {
+    fn signal_probability_scales_with_backlog_and_packet_length() {
         // 40 packets of 1500 bytes are 60,000 bytes.
         let settings = scaled(0.01, Depth::Packets(40.0), None);
         assert_eq!(settings.q0, 60_000);

@@ -90,8 +90,9 @@ faulty!(
     }
 );
 
-/// A faulty control whose profile says that its window is Reno's and that senders may skip its hooks. `register`
-/// ignores this and has its hooks called, so that the suite finds the fault.
+/// A faulty control whose profile says that its window is Reno's and that senders need not call its hooks. The function
+/// `register`, which adds a custom control to the simulator, sets the profile so that senders call all hooks. Therefore
+/// the suite finds the fault.
 #[derive(Clone, Debug)]
 struct Liar;
 

@@ -145,8 +145,9 @@ fn paper_average_decays_over_fractional_packet_times() {
     assert_eq!(avg.at(Instant::NEVER), avg.value());
 }
 
+/// A sample is a queue length that is added to the moving average.
 #[test]
-fn sample_many_equals_repeated_samples() {
+fn many_equal_samples_at_once_equal_single_samples() {
     let average = || Average { idle_since: None, ..Average::new(0.002, 1250.0) };
     let (mut one_by_one, mut at_once) = (average(), average());
     (0..500).for_each(|_| {

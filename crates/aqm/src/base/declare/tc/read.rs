@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_need_a_unit() {
+    fn packet_counts_need_a_unit() {
         assert_eq!(["5p", "5pkt", "5pkts", "05packet", "5packets"].map(packets), [Some(5); 5]);
         assert!(["5", "p", "5cows", "0x5p", "5P"].iter().all(|text| packets(text).is_none()));
     }
