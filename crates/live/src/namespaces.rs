@@ -43,7 +43,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The operation that failed and the error, without the hint.
+    /// The operation that failed and the error, without the hint on what may help.
     pub fn cause(&self) -> String {
         format!("cannot {}: {}", self.what, self.error)
     }

@@ -56,7 +56,7 @@ impl Policer {
 }
 
 #[test]
-fn agrees_with_ns2() {
+fn token_bucket_colours_packets_as_ns2_policer() {
     let mut met = [0; 4];
     for seed in 0..400 {
         let mut dice = Dice(Rng::stream(seed, "policer"));

@@ -102,8 +102,8 @@ fn results(paper: &Paper) -> String {
     );
     text += "| claim | first | share, % | tried | best | holds if |\n|---|---|---|---|---|---|\n";
     text.extend(found.claims.iter().map(row));
-    text += "\nThe best readings, each as its differences from the first reading, and readings for claims that hold \
-             under none of the best:\n\n";
+    text += "\nThe best readings (most claims hold), each as its differences from the first reading, and readings for \
+             claims that hold under none of the best:\n\n";
     text.extend(found.best.iter().enumerate().map(|(at, best)| reading(at + 1, best)));
     let matter = found.sensitivity.iter().filter(|it| it.index >= 0.01);
     let matter: Vec<String> = matter.map(|it| format!("{} {}", it.dimension, significant(it.index, 2))).collect();

@@ -31,7 +31,7 @@ impl LinkBooks {
         }
     }
 
-    /// The packet just offered is stored in `slot`.
+    /// The packet just offered is stored at index `slot` of the table of waiting packets.
     #[inline(always)]
     pub(super) fn store(&mut self, slot: u32) {
         if cfg!(debug_assertions) {
@@ -41,8 +41,8 @@ impl LinkBooks {
         }
     }
 
-    /// The packet in `slot` is served next. If the discipline has a single list of packets (`one_list`), service must
-    /// be in order of arrival.
+    /// The packet at index `slot` of the table of waiting packets is served next. If the discipline has a single list
+    /// of packets (`one_list`), service must be in order of arrival.
     #[inline(always)]
     pub(super) fn take(&mut self, slot: u32, one_list: bool) {
         if cfg!(debug_assertions) {

@@ -103,7 +103,7 @@ impl Link {
         Self { buffer, transmitter, delay: *delay, meter, wire, dropped: 0, books: LinkBooks::default() }
     }
 
-    /// Segments lost on the wire in the complete run.
+    /// Number of packets lost on the wire (random losses, not drops of the queue) in the complete run.
     pub fn lost(&self) -> u64 {
         self.wire.as_ref().map_or(0, |wire| wire.lost)
     }

@@ -94,7 +94,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_paper() {
+fn aaqm_handles_packets_as_its_paper() {
     let branches = ["no load", "arrivals alone", "departures alone", "as many in as out", "up", "above 1", "below 0"];
     differ("aaqm", case, &branches);
 }

@@ -205,7 +205,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_paper() {
+fn raqm_handles_packets_as_its_paper() {
     let branches = [
         "p q/q0 above 1",
         "alpha_hat undefined",

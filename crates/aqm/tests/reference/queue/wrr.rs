@@ -147,7 +147,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_paper() {
+fn wrr_handles_packets_as_listing_in_paper() {
     let branches = [
         "class full, link not",
         "link full, class not",

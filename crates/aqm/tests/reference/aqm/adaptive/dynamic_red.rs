@@ -99,6 +99,6 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_paper() {
+fn dynamic_red_handles_packets_as_red_tail_paper() {
     differ("dynamic_red", case, &BRANCHES);
 }
