@@ -58,7 +58,7 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Adds the operation to an error.
+/// Adds to an error the operation `what` that failed.
 fn trying<T>(what: &str, result: io::Result<T>) -> Result<T, Failure> {
     result.map_err(|error| Failure { what: what.to_string(), error, hint: "" })
 }

@@ -149,9 +149,10 @@ mod tests {
         Class { capacity: 1250.0, delay_s: 0.12, flows, phi, alpha }
     }
 
-    /// Section D.5 of the notes on the MSVB paper prints these values.
+    /// The specification of this project (section D.5; it is not in this repository) has these values, computed before
+    /// this code was written.
     #[test]
-    fn lemma_3_1_matches_values_in_notes() {
+    fn lemma_3_1_matches_values_of_the_specification() {
         for (flows, p, omega, [low, middle, high]) in [
             (30.0, 0.060, 5.184, [1263.0, 1748.8, 2356.0]),
             (50.0, 0.1667, 6.621, [369.7, 528.1, 726.1]),

@@ -1,5 +1,5 @@
-//! The command-line arguments. Those that several commands share, and those of commands with many, are in the files
-//! next to this one.
+//! The command-line arguments. Other files of this folder have the arguments that several commands share, and those of
+//! commands with many arguments.
 
 mod attach;
 pub(crate) mod batch;
@@ -56,8 +56,7 @@ pub(crate) struct Cli {
 /// The subcommands of `forebay`.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// List disciplines, congestion controls, traffic, topologies, scenario files, and the papers that `forebay
-    /// reproduce` can reproduce.
+    /// List disciplines, congestion controls, traffic, topologies, scenario files, and papers that can be reproduced.
     List(ListArgs),
     /// Explain a queue discipline, a marker (it marks or colours packets, e.g. a token bucket), a congestion control or
     /// a kind of traffic.

@@ -187,9 +187,10 @@ fn disciplines_without_a_model_are_refused() {
     assert!(none.stdout.contains("no equilibrium"), "{}", none.stdout);
 }
 
-/// Section D.6 of the notes on the AAQM paper prints the mean queue and the loss ratio.
+/// The specification of this project (section D.6; it is not in this repository) has the mean queue and the loss ratio,
+/// computed before this code was written.
 #[test]
-fn mmpp_results_equal_values_of_aaqm_notes() {
+fn mmpp_results_equal_values_of_the_specification() {
     let place = place("theory-mmpp");
     let found = &results(&place, &["mmpp", "datagrams.toml"])[0];
     let plain = &found["queues"][0];

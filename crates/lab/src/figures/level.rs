@@ -1,4 +1,4 @@
-//! Effort levels of a reproduction of a paper, and their number of seeds.
+//! The effort levels of `forebay reproduce` (`--quick`, normal and `--full`), and their numbers of seeds.
 
 use serde::Deserialize;
 

@@ -112,7 +112,7 @@ fn every_failed_claim_has_a_reason() {
 
 /// `why` gives the reason why a claim does not hold. It must have text, and it must not occur together with `not_run`.
 #[test]
-fn why_empty_or_with_not_run_is_refused() {
+fn key_why_needs_text_and_excludes_not_run() {
     let text = papers::find("raqm").unwrap().claims;
     let theorem = "theorem = \"raqm-1\"";
     assert!(text.contains(theorem));

@@ -13,10 +13,10 @@ pub(super) struct LinkBooks {
     /// Time of the latest arrival, and the end of the latest transmission.
     arrived: Instant,
     ends: Instant,
-    /// For each slot of the table of waiting packets, the number of the arrival that is stored there. Drop-tail without
-    /// events has no such table.
+    /// For each index of the table of waiting packets, the number (from 1) of the arrival that is stored there.
+    /// Drop-tail without events has no such table.
     arrivals: Vec<u64>,
-    /// Number of the arrival served last.
+    /// Number of the arrival whose transmission began last.
     served: u64,
 }
 
@@ -83,7 +83,8 @@ mod tests {
     use super::*;
     use crate::testing::{at, stops};
 
-    /// A link that stored packets 1 to 3 in slots 0 to 2 at times 10 to 30 and sends the first.
+    /// The accounting of a link that stored packets 1 to 3 at indices 0 to 2 of its table, at times 10 to 30, and sends
+    /// the first.
     fn link() -> LinkBooks {
         let mut books = LinkBooks::default();
         for slot in 0..3 {

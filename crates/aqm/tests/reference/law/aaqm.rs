@@ -1,5 +1,5 @@
-//! AAQM: the three events of section 4 of its paper with their counters, as reconstructed in this project's
-//! specification.
+//! AAQM: the three events of section 4 of its paper with their counters, reconstructed from the text: the paper's
+//! formulas are unreadable.
 
 use crate::reference::harness::*;
 

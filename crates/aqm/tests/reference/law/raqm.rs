@@ -1,4 +1,5 @@
-//! RAQM: Fig. 1 of the paper, with eqs. (3), (12) and (13), once for each sub-aggregate (section 4).
+//! RAQM: Fig. 1 of its paper, with eqs. (3), (12) and (13), once for each sub-aggregate (a group of service classes;
+//! section 4).
 
 use crate::reference::harness::*;
 

@@ -1,4 +1,5 @@
-//! Deficit round robin as in the listing of its paper, visit by visit, over queues with RED.
+//! WRR: deficit round robin, visit by visit as in the listing of Shreedhar and Varghese, over one queue with RED per
+//! class.
 
 use crate::reference::aqm::red::{Adaptation, Red, Settings};
 use crate::reference::harness::*;

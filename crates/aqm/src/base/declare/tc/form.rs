@@ -1,4 +1,4 @@
-//! The formats of tc's values.
+//! The formats that values of tc(8)'s arguments can have, such as times, sizes, rates and whole numbers.
 
 use alloc::format;
 use alloc::string::{String, ToString};

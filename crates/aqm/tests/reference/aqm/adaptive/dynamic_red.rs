@@ -1,4 +1,5 @@
-//! Adaptive RED of the RED+Tail paper with dynamic thresholds on one queue; the rule is in `shared/adaptive_red.rs`.
+//! Adaptive RED with dynamic thresholds of the RED+Tail paper (section V), on one queue. The transcribed listing is in
+//! `shared/adaptive_red.rs`.
 
 use crate::reference::aqm::red::Clock;
 use crate::reference::harness::*;
