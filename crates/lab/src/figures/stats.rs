@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_has_infinite_half_width() {
+    fn interval_of_one_sample_is_infinitely_wide() {
         let interval = Interval::of(&[3.0]);
         assert!(interval.half.is_infinite() && interval.contains(-1e300));
         assert_eq!(serde_json::to_string(&interval).unwrap(), r#"{"mean":3.0,"half":null,"n":1}"#);
