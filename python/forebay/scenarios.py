@@ -23,7 +23,7 @@ ScenarioLike = Union[str, "PathLike[str]", Scenario]
 
 @dataclass(frozen=True, kw_only=True)
 class Bottleneck:
-    """The link under study."""
+    """The bottleneck; its results are recorded."""
 
     rate: str
     """Link rate, e.g. ``"10mbit"``."""

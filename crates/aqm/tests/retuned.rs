@@ -62,7 +62,7 @@ fn retuning_to_same_parameters_changes_nothing() {
 }
 
 #[test]
-fn retuned_parameters_apply_from_then_on() {
+fn changed_parameters_apply_after_the_change_only() {
     for (before, after) in [
         ("pi q_ref=20", "pi q_ref=40"),
         ("raqm q0=20 p_init=0.1", "raqm q0=50 p_init=0.1"),
@@ -94,7 +94,7 @@ fn retuned_parameters_apply_from_then_on() {
 }
 
 #[test]
-fn smaller_quantum_gives_no_extra_turns() {
+fn smaller_wrr_quantum_gives_no_extra_turns() {
     // Two backlogged classes send three packets each per round, at any cost of a packet.
     let [before, after] = ["1500b", "100b"].map(|quantum| {
         let words =
@@ -113,7 +113,7 @@ fn smaller_quantum_gives_no_extra_turns() {
 }
 
 #[test]
-fn removing_burst_allowance_ends_it_in_every_flow() {
+fn removed_pie_burst_allowance_ends_in_every_flow() {
     let [with, without] =
         ["150ms", "0s"].map(|burst| Spec::parse(&format!("fq_pie target=1ms max_burst={burst}")).unwrap());
     let once = |step: u64, discipline: &mut AnyDiscipline| {

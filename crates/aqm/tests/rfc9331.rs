@@ -238,7 +238,7 @@ fn rfc9331_5_4_1_2_excluded_l4s_has_no_classic_marking_probability() {
 
 /// Checks the helper `based`: its settings give the requested base probability.
 #[test]
-fn base_probability_is_the_requested_one() {
+fn test_helper_gives_the_requested_base_probability() {
     for name in BOTH {
         let words = based(name, 0.25);
         let mut queue = Spec::parse(&words).expect("valid words").queue(crate::coupled::LINK, Rng::stream(1, "queue"));

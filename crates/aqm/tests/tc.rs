@@ -116,7 +116,7 @@ fn unsupported_tc_options_are_refused() {
 
 /// Every argument sets a known parameter. No other test checks this.
 #[test]
-fn every_argument_sets_its_parameter() {
+fn every_tc_argument_sets_its_parameter() {
     for entry in ENTRIES {
         let Some(tc) = &entry.tc else { continue };
         for (word, tail) in tc.words() {

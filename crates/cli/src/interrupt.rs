@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks the runs to stop, the second ends the process.
+//! Handles Ctrl-C and SIGTERM: the first such signal asks the runs to stop, a second one ends the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! Which program this is, how it was called, and how to start it again.
+//! The running program: its file, the arguments with which it was called, and a command that starts it again.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Accounting of packets: every packet offered has exactly one fate.
+//! Checks that every packet that was offered to a queue has exactly one fate.
 
 use forebay_aqm::base::packet::{Ecn, Packet};
 use forebay_aqm::base::port::Tally;

@@ -1,4 +1,4 @@
-//! Disciplines with parameters at or near the ends of their ranges.
+//! Chooses disciplines with parameters at or near the ends of their ranges, for fuzz targets.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::design::Entry;

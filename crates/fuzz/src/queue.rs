@@ -1,5 +1,5 @@
-//! Any discipline under any history: creation, parameter changes, arrivals, departures, expiries of its timer (ticks)
-//! and restarts.
+//! Fuzz target for queues: any discipline under any history of creation, parameter changes, arrivals, departures,
+//! expiries of its timer (ticks) and restarts.
 
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};

@@ -1,4 +1,4 @@
-//! Readers of external input.
+//! Fuzz targets for Forebay's parsers of files and texts: scenarios, disciplines, recordings, delivery traces, claims.
 
 use forebay_aqm::base::text;
 use forebay_aqm::{ENTRIES, Spec};

@@ -1,4 +1,4 @@
-//! Tokens of the input formats, which random bytes rarely form.
+//! Words of Forebay's input formats, which random bytes rarely form. Mutations insert them into fuzz inputs.
 
 /// Tokens of scenario files.
 pub(crate) const SCENARIO: &[&str] = &[

@@ -1,4 +1,5 @@
-//! Errors in input: place, what was found, what is accepted, and a hint.
+//! Errors in the user's input (scenario files and arguments): the place, what was found, what is accepted, and a hint
+//! on how to correct it.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -106,7 +107,7 @@ impl InputError {
         self
     }
 
-    /// Sets the hint.
+    /// Sets the hint on how to correct the input.
     pub fn hint(mut self, hint: impl Into<Option<String>>) -> Self {
         self.hint = hint.into();
         self

@@ -1,4 +1,5 @@
-//! Custom disciplines: once registered, all readers of discipline names know them.
+//! Custom disciplines that a program registers. After registration their names are accepted wherever the name of a
+//! discipline is read.
 
 use std::sync::{PoisonError, RwLock};
 

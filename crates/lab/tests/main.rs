@@ -1,4 +1,4 @@
-//! The laboratory from outside: files in; records, documents and reports out.
+//! The crate `lab` from outside: files in; records, documents and reports out.
 
 mod dumbbell;
 mod own;

@@ -114,7 +114,7 @@ fn searched(bench: &Bench, readings: usize, log: &mut Log) -> Result<Vec<Trial>,
 }
 
 #[test]
-fn search_finds_reading_that_gives_the_numbers() {
+fn search_finds_reading_that_gives_papers_numbers() {
     let near = planted().map(|mean| [0.995 * mean, 1.005 * mean]);
     let bench = bench(near);
     // A third of the 576 readings.

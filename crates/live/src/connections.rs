@@ -11,7 +11,8 @@ use forebay_aqm::base::time::{Instant, Span};
 use crate::frame::Tcp;
 use crate::round_trips::{Owner, before};
 
-/// Maximum number of open connections. When it is reached, all are deleted, so that memory is bounded.
+/// Maximum number of open connections. When it is reached, the records of all open connections are deleted, so that
+/// memory is bounded.
 const MOST: usize = 1 << 14;
 
 /// One direction of a connection.

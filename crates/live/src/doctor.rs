@@ -159,7 +159,7 @@ fn timers() -> Result<String, String> {
     if late[50] < 300 { Ok(words) } else { Err(words) }
 }
 
-/// Bits of `CapEff` in `/proc/self/status`.
+/// Bits of `CapEff`, the effective capabilities, in `/proc/self/status`.
 const CAP_NET_ADMIN: u64 = 1 << 12;
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_BPF: u64 = 1 << 39;

@@ -1,4 +1,5 @@
-//! A network of the simulator's links that carries real frames.
+//! A network of the simulator's links that carries real frames. In a link a frame is represented by a [`Segment`], the
+//! simulator's packet.
 //!
 //! This network, the fabric, reads no clock: its caller passes the arrival time of each frame and the present time. All
 //! events up to then are processed in order and with their own times, as in a simulation. If the caller wakes up late,
@@ -57,7 +58,7 @@ struct Note {
     about: frame::About,
     flow: Option<usize>,
     bundle: u8,
-    /// Arrival time.
+    /// Time at which the frame arrived at the fabric.
     came: Instant,
     /// The frame's index in the journal (list of all arrivals) of the link that it is at.
     entry: usize,
@@ -117,7 +118,8 @@ pub struct Fabric {
     elements: Vec<Element>,
     /// Per link: time of its next event, and time at which the first frame on its wire arrives.
     due: Vec<[Due; 2]>,
-    /// For each route, the index of its first step in `steps`. A segment's `hop` is the index of its present step.
+    /// For each route, the index of its first step in `steps`. The `hop` of a frame's `Segment` is the index of its
+    /// present step.
     starts: Vec<usize>,
     /// The links of all routes; `None` ends a route.
     steps: Vec<Option<usize>>,
@@ -142,7 +144,7 @@ pub struct Fabric {
     warmup: Instant,
     /// All events up to this time have happened.
     now: Instant,
-    /// For each flow: do its data cross a link under study?
+    /// For each flow: do its data cross a link whose results are recorded?
     watched: Vec<bool>,
 }
 
@@ -162,7 +164,7 @@ const MOST_COMPLETIONS: usize = 1 << 20;
 
 /// The results of a fabric.
 pub struct Report {
-    /// Statistics of the links under study, as in a simulation.
+    /// Statistics of the links under study (those whose results are recorded), as in a simulation.
     pub links: Vec<LinkOutcome>,
     /// The journals (all arrivals, with the verdict on each) of the links under study; `None`: not kept.
     pub journals: Vec<Option<Journal>>,
@@ -275,7 +277,8 @@ impl Fabric {
         }
     }
 
-    /// Passes a segment to the next link of its route, or to [`Self::leave`] after the last one.
+    /// Passes a frame, represented by `segment`, to the next link of its route, or to [`Self::leave`] after the last
+    /// one.
     fn enter(&mut self, segment: Segment) {
         let at = segment.at;
         let Some(number) = self.steps[segment.hop as usize] else { return self.leave(&segment) };
@@ -288,7 +291,8 @@ impl Fabric {
         self.with(number, |link, gone| link.arrive(segment, tag, at, gone));
     }
 
-    /// Measures a segment that has reached the end of its route, and makes its frame ready to be sent.
+    /// Measures a frame, represented by `segment`, that has reached the end of its route, and makes it ready to be
+    /// sent.
     fn leave(&mut self, segment: &Segment) {
         let Note { to, flow, came, bundle, .. } = self.frames.notes[segment.seq as usize];
         let bytes = &self.frames.buffers[segment.seq as usize];
@@ -317,7 +321,7 @@ impl Fabric {
         self.ready[to].push_back((segment.at, segment.seq));
     }
 
-    /// Runs `act` on a link and handles the segments that leave it.
+    /// Runs `act` on a link and handles the frames that leave it.
     fn with(&mut self, number: usize, act: impl FnOnce(&mut LoneLink, &mut dyn FnMut(&Segment, Gone))) {
         let Self { elements, frames, due, .. } = self;
         let Element { link, pipe, journal, .. } = &mut elements[number];

@@ -32,7 +32,7 @@ pub struct About {
 }
 
 impl About {
-    /// The properties that a link of the simulator needs in addition to its segment.
+    /// The properties of the frame that a link of the simulator needs in addition to its packet record (`Segment`).
     pub(crate) const fn tag(&self) -> Tag {
         Tag { pair: self.pair, proto: self.proto }
     }

@@ -22,8 +22,8 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// Converts the arrival into a segment with sequence number `number`. Its bundle
-    /// (set of flows measured together) has the number of its service class.
+    /// Converts the arrival into the simulator's packet (`Segment`) with sequence number `number`. Its bundle (set of
+    /// flows measured together) has the number of its service class.
     pub(crate) fn segment(&self, number: u32) -> Segment {
         let About { flow, ecn, class, colour, .. } = self.about;
         let mark = Mark::data(Kind::Datagram, ecn, false).with_colour(colour);
@@ -46,7 +46,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict on a segment that arrived with ECN field `before`.
+    /// The verdict on a frame, represented by `segment`, that arrived with ECN field `before`.
     pub(crate) fn of(segment: &Segment, gone: Gone, before: Ecn) -> Self {
         match gone {
             Gone::Sent => Self::Sent { marked: segment.mark.ecn() != before },

@@ -43,7 +43,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The operation that failed and the error, without the hint.
+    /// The operation that failed and the error, without the hint on what may help.
     pub fn cause(&self) -> String {
         format!("cannot {}: {}", self.what, self.error)
     }
@@ -58,7 +58,7 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Adds the operation to an error.
+/// Adds to an error the operation `what` that failed.
 fn trying<T>(what: &str, result: io::Result<T>) -> Result<T, Failure> {
     result.map_err(|error| Failure { what: what.to_string(), error, hint: "" })
 }

@@ -81,8 +81,8 @@ fn asked<T: Send>(
     found.map_err(|failure| errors::failure(&failure, call.stop.load(Ordering::SeqCst)))
 }
 
-/// Like [`asked`], but without progress; returns the result of `work` as JSON text. For commands that are short or call
-/// custom disciplines written in Python.
+/// Runs `work`, the work of a command, and returns its result as JSON text. In contrast to [`asked`] it shows no
+/// progress. For commands that are short or call custom disciplines written in Python.
 fn document<T: Serialize + Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, InputError> + Send,
@@ -205,7 +205,7 @@ pub fn reproduce(
 
 /// Searches the readings of a paper, which are combinations of values for the settings that it does not state. Returns
 /// JSON with the claims that hold under each. `bar` receives the progress of the search, then that of the simulations
-/// of the best readings with further seeds.
+/// of the best readings, under which most claims hold, with further seeds.
 #[pyfunction]
 #[pyo3(signature = (paper, readings, seeds, confirm, output, jobs = None, bar = None))]
 #[expect(clippy::too_many_arguments, reason = "each is a named argument in Python")]

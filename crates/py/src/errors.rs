@@ -31,7 +31,7 @@ pub(crate) fn argument(name: &str, found: &str, accepts: &str) -> PyErr {
     input(&InputError::new(name, "", Found::text(found), accepts))
 }
 
-/// The exception for a wrong quantity (number with unit), with the parser's hint.
+/// The exception for a wrong quantity (number with unit), with the parser's hint on how to correct it.
 pub(crate) fn quantity(name: &str, found: &str, bad: BadValue) -> PyErr {
     input(&InputError::new(name, "", Found::text(found), bad.accepts).hint(bad.hint))
 }

@@ -1,4 +1,4 @@
-//! Helpers of unit tests.
+//! Helpers for the simulator's unit tests: times, and whether code panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -39,7 +39,7 @@ fn drop_tail_fast_path_equals_the_discipline() {
 
 /// The fast path supports only a buffer limit, so drop-tail with options must not use it.
 #[test]
-fn drop_tail_with_options_is_a_discipline() {
+fn drop_tail_with_options_avoids_the_fast_path() {
     let go = |aqm, limit| run(&case1(&dumbbell(aqm, limit, JITTER), 40, 20, TcpOptions::default(), 1), 1);
     let (plain, small) = (go("droptail", 100), go("droptail", 20));
     assert!(go("droptail preset=ns2", 100) == plain, "ecn=off changes nothing and keeps the fast path");

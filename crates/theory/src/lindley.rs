@@ -150,10 +150,11 @@ mod tests {
         }
     }
 
-    /// Section D.2 of the notes on the RED+Tail paper prints these values: mean and standard deviation of the queue in
-    /// packets, and the standard deviation of the linearised queue.
+    /// The specification of this project (section D.2; it is not in this repository) has these values, computed before
+    /// this code was written: mean and standard deviation of the queue in packets, and the standard deviation of the
+    /// linearised queue.
     #[test]
-    fn chain_and_linear_model_match_values_in_notes() {
+    fn chain_and_linear_model_match_specification_values() {
         // The last two numbers: units of the last digits of mean and standard deviations.
         for (sources, sigma, round_trips, mean, std, linear, digits) in [
             (20, 77021.0, 0.5, 158.2, 6.85, 6.86, [0.1, 0.01]),

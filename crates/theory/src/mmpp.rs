@@ -353,10 +353,11 @@ mod tests {
         assert!((means.iter().sum::<f64>() / PER_SECOND - 0.8615).abs() < 5e-5);
     }
 
-    /// Section D.6 of the notes on the AAQM paper prints these values. r is the number of exponential phases of a
-    /// service time, th the threshold of the marking function as a fraction of 100 packets.
+    /// The specification of this project (section D.6; it is not in this repository) has these values, computed before
+    /// this code was written. r is the number of exponential phases of a service time, th the threshold of the marking
+    /// function as a fraction of 100 packets.
     #[test]
-    fn solutions_match_values_printed_in_aaqm_notes() {
+    fn solutions_match_values_of_the_specification() {
         for (phases, th, mean, delay_ms, losses, total) in [
             (1, Some(0.95), 22.965, 27.827, [0.01488, 0.01583, 0.02895, 0.01406], 0.01751),
             (2, Some(0.95), 22.397, 27.111, [0.01403, 0.01494, 0.02730, 0.01323], 0.01651),

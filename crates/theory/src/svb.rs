@@ -92,7 +92,8 @@ impl Class {
         flows * BETA * x * x * late / (Complex64::new(0.0, w) + z * (1.0 + late))
     }
 
-    /// [`deviation`] of `classes` identical classes with equilibrium thresholds `b`.
+    /// Largest relative deviation of the queue, see [`deviation`], with `classes` classes like this one, whose
+    /// thresholds are `b` at equilibrium.
     pub fn deviation(&self, classes: usize, b: f64, seconds: f64) -> f64 {
         deviation(&vec![*self; classes], b / (1.0 - self.p()), seconds)
     }
@@ -148,9 +149,10 @@ mod tests {
         Class { capacity: 1250.0, delay_s: 0.12, flows, phi, alpha }
     }
 
-    /// Section D.5 of the notes on the MSVB paper prints these values.
+    /// The specification of this project (section D.5; it is not in this repository) has these values, computed before
+    /// this code was written.
     #[test]
-    fn lemma_3_1_matches_values_in_notes() {
+    fn lemma_3_1_matches_values_of_the_specification() {
         for (flows, p, omega, [low, middle, high]) in [
             (30.0, 0.060, 5.184, [1263.0, 1748.8, 2356.0]),
             (50.0, 0.1667, 6.621, [369.7, 528.1, 726.1]),

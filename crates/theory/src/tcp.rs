@@ -115,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn approximate_model_matches_values_by_hand() {
+    fn approximate_pftk_formula_matches_values_by_hand() {
         // b = 2, p = 0.03: sqrt(2 x 2 x 0.03/3) = 0.2; 3 sqrt(3 x 2 x 0.03/8) = 0.45; 1 + 32 p^2 = 1.0288.
         close(approximate(&PATH, 0.03), 1.0 / (0.02 + 0.4 * 0.45 * 0.03 * 1.0288), 1e-12);
         close(approximate(&Path { window: 3.0, ..PATH }, 0.03), 30.0, 1e-12);
     }
 
     #[test]
-    fn full_model_matches_values_by_hand() {
+    fn full_pftk_formula_matches_values_by_hand() {
         // b = 1: c = 1; p = 1/5: 8 x 0.8/(3 x 0.2) = 32/3, E[W] = 1 + sqrt(35/3) = 4.41565.
         // (1-p)^3 = 0.512, (1-p)^E[W] = 0.37333, Q = 0.488 (1 + 0.512 - 0.37333)/0.62667 = 0.88671.
         // f = 1 + 0.2 + 0.08 + 0.032 + 0.0128 + 0.00512 + 0.002048 = 1.331968.

@@ -1,4 +1,4 @@
-//! Generated pages from templates: each crate has its own in `templates`.
+//! Fills templates to generate pages. Each crate has its templates in its folder `templates`.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;

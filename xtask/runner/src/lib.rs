@@ -1,4 +1,4 @@
-//! Shared by all tasks of `cargo xtask`: other programs, and the count of passed tests.
+//! Shared by all tasks of `cargo xtask`: running other programs, and counting passed tests.
 
 pub mod cargo_tests;
 pub mod program;

@@ -1,7 +1,7 @@
 //! `cargo xtask`: runs the tests of one discipline or congestion control, and starts the program `xtask` for other
 //! tasks.
 //!
-//! `xtask` depends on the laboratory, which takes a minute to build after an edit of a discipline. This program has no
+//! `xtask` depends on the crate `lab`, which takes a minute to build after an edit of a discipline. This program has no
 //! dependencies. It builds `xtask` with the features of the complete workspace, so that `cargo test --workspace`
 //! reuses every crate.
 

@@ -1,4 +1,4 @@
-//! Links of Markdown.
+//! Finds the links in Markdown text.
 
 /// `text` with each link to a file replaced by `to`; if that is `None`, by the words of the link.
 pub(crate) fn map(text: &str, to: impl Fn(&str) -> Option<String>) -> String {

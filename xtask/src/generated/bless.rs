@@ -35,7 +35,7 @@ pub(crate) const FLUID: Page = Page { test: "fluid::", files: &["docs/fluid.md"]
 pub(crate) const THROUGHPUT: Page =
     Page { test: "throughput::", files: &["docs/throughput.md", "docs/pictures/throughput.svg"] };
 
-/// A page that a test of the laboratory writes, with its chart if it has one.
+/// A page that a test of the crate `lab` writes, with its chart if it has one.
 pub(crate) struct Page {
     test: &'static str,
     files: &'static [&'static str],

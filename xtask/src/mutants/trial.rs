@@ -1,4 +1,4 @@
-//! A copy of `forebay-aqm` for faults, and its test programs.
+//! A copy of the crate `forebay-aqm` into which a fault is put, and the programs of its tests.
 
 use std::collections::BTreeMap;
 use std::fs;

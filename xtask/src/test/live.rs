@@ -1,4 +1,4 @@
-//! Real packets: the stages `live` and `attach`, and `cargo xtask sim-to-real`, which writes docs/sim-to-real.md.
+//! Tests with real packets: stages `live` and `attach`, and `cargo xtask sim-to-real` with docs/sim-to-real.md.
 
 use std::fs;
 use std::process::Command;

@@ -12,7 +12,7 @@ const SIM_LINES: usize = 450;
 const WRITTEN: [&str; 6] = ["rs", "js", "css", "md", "toml", "tcl"];
 /// Most source files of a folder, without those in its subfolders.
 const FILES: usize = 15;
-/// The file with the glossary, and the head of its table.
+/// The file with the glossary of forbidden phrases, and the head of its table.
 const GUIDE: &str = "CONTRIBUTING.md";
 const GLOSSARY: &str = "| not | but |";
 /// Suffixes of files with prose.
@@ -80,7 +80,7 @@ pub(super) fn sizes(tree: &Tree) -> Vec<String> {
     findings
 }
 
-/// Phrases of the glossary's left column in prose: in comments and strings of Rust, and in all text of other files.
+/// Phrases that CONTRIBUTING.md forbids in prose: in comments and strings of Rust, and in all text of other files.
 pub(super) fn glossary(tree: &Tree) -> Vec<String> {
     let Some(guide) = tree.get(GUIDE) else { return Vec::new() };
     let rows = guide.text.split(GLOSSARY).nth(1).into_iter().flat_map(|table| table.lines().skip(2));

@@ -1,4 +1,5 @@
-//! The foundation of all disciplines, in folders from bottom to top: `value`, `traits`, `declare`, `build`.
+//! What every discipline uses, in four folders. Each folder uses only those before it: `value`, `traits`, `declare`,
+//! `build`.
 
 mod build;
 mod declare;

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn drop_probability_is_clamped() {
+    fn drop_probability_stays_between_0_and_1() {
         // With alpha = 1 an empty queue gives p_a - 1 and a queue of 3 q_ref gives p_a + 2, before clamping.
         assert_eq!(drop_probability(0.01, 0.0, 40.0, 1.0), 0.0);
         assert_eq!(drop_probability(0.01, 120.0, 40.0, 1.0), 1.0);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn p_is_clamped() {
+    fn p_stays_between_0_and_1() {
         assert_eq!(step(0.0, -50.0, 50.0, NS2), 0.0);
         assert_eq!(step(1.0, 1e9, -50.0, NS2), 1.0);
     }

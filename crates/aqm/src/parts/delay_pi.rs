@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn base_probability_is_clamped() {
+    fn base_probability_stays_between_0_and_maximum() {
         // RFC 9332's gains: 0.15 x 10 ms + 3 x 25 ms, then the integral part alone.
         let mut base = Base::new(Gains::new(Span::from_millis(15), 0.15, 3.0), 0.5);
         base.update(0.025);

@@ -1,4 +1,4 @@
-//! A queue depth per class, as a parameter.
+//! The type of parameters that give each service class a queue depth, such as `50p/20p`.
 
 use alloc::string::String;
 

@@ -1,4 +1,4 @@
-//! A share of a link's rate, as a parameter.
+//! The type of parameters that are a share of a link's rate: a rate, or a fraction of the link's rate.
 
 use alloc::string::{String, ToString};
 

@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn packet_n_plus_1_enters_queue_2() {
+    fn packet_after_first_n_enters_queue_2() {
         let mut queue = queue("n=64");
         (0..64).for_each(|_| queue.arrive(tcp(7), at(0)));
         assert_eq!(lengths(&queue), (64, 0));

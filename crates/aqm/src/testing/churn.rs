@@ -1,4 +1,4 @@
-//! A load for benchmarks. It reads no clock; the caller measures the time.
+//! A steady load of packets on a discipline, for benchmarks. It reads no clock; the caller measures the time.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! Links and traffic of the conformance suite.
+//! The links and random loads under which the conformance suite runs every discipline.
 
 use crate::base::packet::{Colour, Ecn, Packet, Proto};
 use crate::base::rng::Rng;

@@ -61,7 +61,7 @@ fn one(seed: u64, seen: &mut [u64; 5]) {
 }
 
 #[test]
-fn agrees_with_paper() {
+fn threshold_marker_signals_by_eq_18_of_paper() {
     let mut seen = [0; 5];
     (0..400).for_each(|seed| one(seed, &mut seen));
     assert!(seen.iter().all(|count| *count >= 100), "overflow, drop, mark, bytes, later: {seen:?}");

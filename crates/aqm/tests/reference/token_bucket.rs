@@ -1,5 +1,5 @@
-//! The token bucket of this project's specification (E.7, after ns-2.35's policer): tokens grow by CIR dt up to CBS. If
-//! there are enough for the packet, it is IN and takes them; otherwise it is OUT and takes none. The arithmetic is
+//! The token bucket as in ns-2.35's policer: tokens grow by CIR dt up to CBS. If there are enough for the packet, it is
+//! coloured IN (within the profile) and takes them; otherwise it is coloured OUT and takes none. The arithmetic is
 //! exact, in units of 1/(8 10^9) byte: one bit per second for one nanosecond.
 
 use forebay_aqm::base::packet::Colour;
@@ -56,7 +56,7 @@ impl Policer {
 }
 
 #[test]
-fn agrees_with_ns2() {
+fn token_bucket_colours_packets_as_ns2_policer() {
     let mut met = [0; 4];
     for seed in 0..400 {
         let mut dice = Dice(Rng::stream(seed, "policer"));

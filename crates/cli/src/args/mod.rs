@@ -1,5 +1,5 @@
-//! The command-line arguments. Those that several commands share, and those of commands with many, are in the files
-//! next to this one.
+//! The command-line arguments. Other files of this folder have the arguments that several commands share, and those of
+//! commands with many arguments.
 
 mod attach;
 pub(crate) mod batch;
@@ -56,7 +56,7 @@ pub(crate) struct Cli {
 /// The subcommands of `forebay`.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// List disciplines, congestion controls, traffic, topologies, papers, scenario files.
+    /// List disciplines, congestion controls, traffic, topologies, scenario files, and papers that can be reproduced.
     List(ListArgs),
     /// Explain a queue discipline, a marker (it marks or colours packets, e.g. a token bucket), a congestion control or
     /// a kind of traffic.
@@ -192,7 +192,7 @@ pub(crate) struct SweepArgs {
   forebay reproduce RAQM-1a RAQM-1b -o runs/case1
   forebay reproduce --quick --strict --json")]
 pub(crate) struct ReproduceArgs {
-    /// Papers, or ids of single claims such as RAQM-1a (default: all papers).
+    /// Papers as in `forebay list papers`, or ids of single claims of a paper, such as RAQM-1a (default: all papers).
     #[arg(value_name = "PAPER|CLAIM")]
     pub(crate) names: Vec<String>,
     /// Run 3 seeds instead of 10. Verdicts are then provisional. The paper's claims.toml can set another number for
@@ -233,7 +233,8 @@ pub(crate) struct ReadingsArgs {
     #[arg(long, visible_alias = "runs", value_name = "N", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: u64,
-    /// Number of further seeds with which the best readings are simulated again; with 0 they are not.
+    /// Number of further seeds with which the best readings (under which most claims hold) are simulated again; with 0
+    /// they are not.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = value_parser!(u64).range(0..=10_000))]
     pub(crate) confirm: u64,
     /// Stop the search after this many seconds.
@@ -403,7 +404,7 @@ fn advised(mut error: clap::Error, mut words: impl Iterator<Item = OsString>) ->
     error
 }
 
-/// Parses the arguments as [`understood`] does, but also prints help, version and usage errors.
+/// Parses the arguments. Prints help, version and usage errors, which [`understood`] only returns.
 pub(crate) fn parse(words: impl Iterator<Item = OsString> + Clone) -> Result<Cli, Exit> {
     let error = match understood(words.clone()) {
         Ok(cli) => return Ok(cli),

@@ -15,7 +15,8 @@ use crate::render::output::Ui;
 
 /// Largest number of dimensions that the printed result lists as the most influential.
 const MOST_DIMENSIONS: usize = 4;
-/// Largest number of best readings that the printed result lists; the file of results has all of them.
+/// Largest number of readings that the printed result lists as the best (under which most claims hold). The file of
+/// results has further ones.
 const MOST_READINGS: usize = 5;
 /// The printed result does not list dimensions whose first-order sensitivity index is smaller.
 const LEAST_INDEX: f64 = 0.02;

@@ -1,4 +1,4 @@
-//! A folder for each test, and the program run in it.
+//! Runs the program `forebay` in a folder that each test has for itself.
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
 

@@ -27,7 +27,7 @@ fn near(value: &Value, want: f64, tolerance: f64) -> bool {
 }
 
 #[test]
-fn pi_design_example_has_designed_equilibrium_and_crossover() {
+fn pi_of_hollot_has_designed_equilibrium_and_crossover() {
     let place = place("theory-stability");
     let found = &results(&place, &["stability", "loop.toml"])[0];
     assert_eq!(found["stable"], true);
@@ -114,7 +114,7 @@ fn trajectories_and_distributions_are_drawn() {
 }
 
 #[test]
-fn theory_finds_critical_flows_rtt_and_rate() {
+fn theory_finds_flows_rtt_rate_at_stability_limit() {
     let place = place("theory-critical");
     let found = &results(&place, &["stability", "loop.toml", "--critical"])[0];
     // Fewer flows, longer round trips and faster links increase the gain.
@@ -187,9 +187,10 @@ fn disciplines_without_a_model_are_refused() {
     assert!(none.stdout.contains("no equilibrium"), "{}", none.stdout);
 }
 
-/// Section D.6 of the notes on the AAQM paper prints the mean queue and the loss ratio.
+/// The specification of this project (section D.6; it is not in this repository) has the mean queue and the loss ratio,
+/// computed before this code was written.
 #[test]
-fn mmpp_results_equal_values_of_aaqm_notes() {
+fn mmpp_results_equal_values_of_the_specification() {
     let place = place("theory-mmpp");
     let found = &results(&place, &["mmpp", "datagrams.toml"])[0];
     let plain = &found["queues"][0];

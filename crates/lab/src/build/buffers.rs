@@ -265,7 +265,7 @@ mod tests {
     /// At 10 Mb/s, the round trip of 2 x (10 + 5 + 10) ms corresponds to 62,500 bytes. If the bottleneck has a delay of
     /// 20 ms instead of 10 ms in the reverse direction, these are 12,500 bytes more. An `rtt` replaces the round trip.
     #[test]
-    fn bdp_uses_the_base_round_trip() {
+    fn bdp_uses_round_trip_without_queueing() {
         let bdp = |sets: &[&str]| limits(BELL, &[&["topology.bottleneck.queue=1bdp"], sets].concat())[0];
         assert_eq!(bdp(&[]), Limit::Bytes(62_500));
         assert_eq!(bdp(&["flows.ftp.count=7"]), Limit::Bytes(62_500));
@@ -340,7 +340,7 @@ mod tests {
         /// A buffer of one bandwidth-delay product holds what the link sends in a time between the shortest and the
         /// longest base round trip.
         #[test]
-        fn bdp_is_between_extreme_round_trips(
+        fn bdp_is_between_those_of_extreme_rtts(
             counts in prop::collection::vec(0..50u32, 3),
             times in prop::collection::vec(60..900u64, 3),
         ) {

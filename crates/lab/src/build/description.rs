@@ -1,4 +1,4 @@
-//! A scenario in a few sentences: links under study, traffic, duration.
+//! Describes a scenario in a few sentences: links whose results are recorded, traffic, duration.
 
 use forebay_aqm::base::text::{show_limit, show_rate, show_span};
 use forebay_aqm::base::time::Span;

@@ -141,7 +141,7 @@ const fn towards(direction: Direction) -> parking_lot::Direction {
     }
 }
 
-/// Number of hosts that may send, an upper bound of [`Place::host`].
+/// Number of hosts that may send. The numbers of hosts ([`Place::host`]) are below it.
 pub(crate) fn senders(net: &Topology, flows: &[FlowGroup]) -> u64 {
     match net {
         Topology::Graph(graph) => graph.nodes.len() as u64,

@@ -1,4 +1,5 @@
-//! Checks of complete scenarios: number of flows, routes, buffers that hold a packet, classes of hosts.
+//! Checks a complete scenario: number of flows, routes, buffers that hold at least a packet, number of service classes
+//! of hosts.
 
 use forebay_aqm::base::units::Limit;
 use forebay_sim::agenda::MAX_SOURCES;

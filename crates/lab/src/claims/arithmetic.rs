@@ -2,7 +2,8 @@
 //!
 //! `papers/PAPER/arithmetic.toml` has the printed numbers with their places, and the relations. A printed number has
 //! the interval of the values that round to its digits. A relation contradicts if no values of the intervals of its two
-//! sides satisfy it. So no tolerance is chosen, except for numbers of [`Kind::Words`].
+//! sides satisfy it. So no tolerance is chosen, except for numbers that we chose for words of the paper
+//! ([`Kind::Words`]).
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_confirmed_reading_that_supports_claim_is_taken() {
+    fn first_confirmed_reading_supporting_a_claim_is_reported() {
         let verdict = |verdict: &str, printed_held: usize| {
             let checks = serde_json::json!({
                 "held": printed_held, "asked": 3, "printed": 2, "ours": 1, "printed_held": printed_held, "ours_held": 0

@@ -82,7 +82,7 @@ pub struct Claim {
     pub claim: String,
     /// Place in the paper, and the numbers that are printed there.
     pub printed: String,
-    /// The paper's sentence.
+    /// The sentence of the paper that makes the claim, quoted.
     #[serde(default)]
     pub sentence: String,
     /// Name of the theorem, tested by computation, that decides the claim in place of checks of runs.

@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn red_tail_queue_path_matches_markov_chain_distribution() {
+    fn simulated_red_tail_model_matches_its_markov_chain() {
         let mut path: Vec<f64> =
             model("tail-queue n=20 sigma=77021 w=10.351").points().into_iter().map(|(_, q)| q).collect();
         let mean = path.iter().sum::<f64>() / path.len() as f64;

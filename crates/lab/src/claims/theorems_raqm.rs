@@ -204,7 +204,8 @@ fn offer(discipline: &mut impl Discipline, flows: u32) -> (BTreeSet<u32>, u64) {
     (dropped, rng.bits())
 }
 
-/// RAQM under the traffic of `flows` flows: the result of [`offer`], and the number of calls of the law's functions.
+/// RAQM under the traffic of `flows` flows: the dropped packets and the next random number, as [`offer`] returns them,
+/// and the number of calls of the law's functions.
 fn raqm(flows: u32) -> ((BTreeSet<u32>, u64), u64) {
     let mut params = <Raqm as Design>::Params::default();
     let _ = params.set("period", "10ms");

@@ -33,7 +33,7 @@ pub enum Subject {
 /// Finds what a name refers to.
 ///
 /// # Errors
-/// The name is unknown; the hint has the nearest one.
+/// The name is unknown. The hint in the error has the nearest known name.
 pub fn find(name: &str) -> Result<Subject, InputError> {
     if let Some(entry) = own::entry(name) {
         return Ok(Subject::Discipline(entry));

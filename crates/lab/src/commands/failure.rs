@@ -1,4 +1,4 @@
-//! Errors of commands.
+//! Why a command of Forebay failed.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! `forebay list`: names from the registry, the scenario schema, the papers and scenario files.
+//! `forebay list`: lists the names of disciplines, congestion controls, kinds of traffic, topologies, papers and
+//! scenario files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -20,7 +20,8 @@ use crate::readings::space::Reading;
 use crate::readings::summary::{self, Confirmed, ReadingsSummary};
 use crate::run::plan::engine;
 
-/// First of the seeds with which the best readings are simulated again, to confirm them. The search uses smaller seeds.
+/// First of the seeds with which the best readings (under which most claims hold) are simulated again, to confirm them.
+/// The search uses smaller seeds.
 const FRESH: u64 = 1001;
 
 /// Name of the log file in the output directory. The log has the results of each tried reading.
@@ -37,7 +38,7 @@ pub struct Asked<'a> {
     pub readings: usize,
     /// Number of seeds with which each reading is simulated.
     pub seeds: u64,
-    /// Number of further seeds with which the best readings are confirmed.
+    /// Number of further seeds with which the best readings (under which most claims hold) are simulated again.
     pub confirm: u64,
     /// Time limit of the search.
     pub budget: Option<Duration>,

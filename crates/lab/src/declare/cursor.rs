@@ -1,4 +1,4 @@
-//! Typed reading of one TOML table. Errors have the position in the file.
+//! Reads the keys of one TOML table as typed values. Errors have the position in the file.
 
 use std::ops::RangeInclusive;
 

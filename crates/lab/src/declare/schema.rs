@@ -1,4 +1,4 @@
-//! JSON Schema of a table.
+//! Makes the JSON Schema of a table of scenario files from the declaration of its keys.
 
 use serde_json::{Map, Value as Json, json};
 

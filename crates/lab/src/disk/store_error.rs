@@ -1,4 +1,4 @@
-//! Errors of result directories.
+//! Errors in using a directory of results, such as another process that writes into it.
 
 use std::fs;
 use std::io;

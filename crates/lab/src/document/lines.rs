@@ -1,4 +1,4 @@
-//! Writes lines of TOML.
+//! Writes a scenario as text in TOML, line by line.
 
 use std::fmt::Display;
 

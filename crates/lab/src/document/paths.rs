@@ -1,4 +1,4 @@
-//! Dotted paths into a document: lookup and assignment.
+//! Finds and sets values of a TOML document by dotted paths, such as `flows.ftp.count`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
-//! Effort levels of a reproduction of a paper, and their number of seeds.
+//! The effort levels of `forebay reproduce` (`--quick`, normal and `--full`), and their numbers of seeds.
 
 use serde::Deserialize;
 
-/// Effort level.
+/// Effort of a reproduction: its number of seeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// A few seeds; verdicts are provisional.
@@ -38,16 +38,16 @@ impl Level {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seeds {
-    /// With `--quick`.
+    /// Number of seeds with `--quick`.
     pub quick: Option<u64>,
-    /// Without an option.
+    /// Number of seeds without `--quick` and `--full`.
     pub normal: Option<u64>,
-    /// With `--full`.
+    /// Number of seeds with `--full`.
     pub full: Option<u64>,
 }
 
 impl Seeds {
-    /// The number for this level, if given.
+    /// The number of seeds that the table gives for this level.
     pub const fn at(self, level: Level) -> Option<u64> {
         match level {
             Level::Quick => self.quick,
@@ -56,7 +56,7 @@ impl Seeds {
         }
     }
 
-    /// Whether every number of seeds is in range.
+    /// Whether every number of seeds is from 1 to 100,000.
     pub fn is_sound(self) -> bool {
         [self.quick, self.normal, self.full].into_iter().flatten().all(|n| (1..=100_000).contains(&n))
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn effort_levels_without_given_number_have_no_seed_count() {
+    fn level_missing_in_toml_table_gives_no_seed_count() {
         let seeds = Seeds { quick: Some(2), full: Some(50), ..Seeds::default() };
         assert_eq!([Level::Quick, Level::Normal, Level::Full].map(|level| seeds.at(level)), [Some(2), None, Some(50)]);
         assert!(seeds.is_sound());

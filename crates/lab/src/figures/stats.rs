@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_has_infinite_half_width() {
+    fn interval_of_one_sample_is_infinitely_wide() {
         let interval = Interval::of(&[3.0]);
         assert!(interval.half.is_infinite() && interval.contains(-1e300));
         assert_eq!(serde_json::to_string(&interval).unwrap(), r#"{"mean":3.0,"half":null,"n":1}"#);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn interpolation_is_linear_between_points() {
+    fn curves_are_linear_between_their_points() {
         let curve = [(40.0, 0.97), (20.0, 0.95), (30.0, 0.96)];
         assert!((interpolate(&curve, 25.0).unwrap() - 0.955).abs() < 1e-12);
         assert_eq!(interpolate(&curve, 30.0), Some(0.96));

@@ -79,8 +79,8 @@ pub struct Bench {
     /// The paper's claims that have checks of runs. Checks that were added after the first run count like the others.
     pub claims: Vec<Claim>,
     experiments: Vec<Experiment>,
-    /// Results of runs, by [`key`]. Readings that differ only in the settings of one discipline share the runs of the
-    /// other disciplines.
+    /// Results of runs, by the hash that identifies a run ([`key`]). Readings that differ only in the settings of one
+    /// discipline share the runs of the other disciplines.
     known: Mutex<BTreeMap<String, RunRecord>>,
 }
 

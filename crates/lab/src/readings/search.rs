@@ -4,10 +4,11 @@
 //! 1. A Latin hypercube sample of all readings, in which values are as frequent as `readings.toml` declares them
 //!    plausible. Four readings in succession differ only in settings of single disciplines, so that they share the runs
 //!    of the other disciplines. How often a claim holds is computed from this sample alone.
-//! 2. Generations around what does best, as in ABC-SMC (Toni, Welch, Strelkowa, Ipsen and Stumpf 2009): parents are the
-//!    readings within a tolerance, the best tenth of all so far; a child differs from its parent in few dimensions. A
-//!    generation begins with the readings that differ from one of the best three in one dimension (coordinate search).
-//!    Gradients need dimensions with an order, which most lack, and a full grid has millions of readings.
+//! 2. Generations of readings near those whose results are nearest to the claims, as in ABC-SMC (Toni, Welch,
+//!    Strelkowa, Ipsen and Stumpf 2009). Parents are the tenth of all readings so far with the smallest distance; a
+//!    child differs from its parent in few dimensions. A generation begins with the readings that differ in one
+//!    dimension from one of the three with the smallest distance (coordinate search). Gradients need dimensions with an
+//!    order, which most lack, and a full grid has millions of readings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -28,11 +29,12 @@ use super::space::Reading;
 const SAMPLE: f64 = 0.6;
 /// Number of readings in succession, in the sample, that have the same values of the settings that all disciplines use.
 const GROUP: usize = 4;
-/// Number of readings that are tried together, as children of the best ones so far.
+/// Number of readings that are tried together: children of those whose results are nearest to the claims so far.
 const GENERATION: usize = 64;
-/// Number of best readings of which all neighbours, which differ in one dimension, are tried.
+/// Number of readings, those with results nearest to the claims, of which all neighbours (readings that differ in one
+/// dimension) are tried.
 const LEADERS: usize = 3;
-/// Fraction of all readings so far, the best ones, that are parents of the next readings.
+/// Fraction of all readings so far, those with results nearest to the claims, that are parents of the next readings.
 const PARENTS: f64 = 0.1;
 /// Mean number of dimensions whose value a child draws again, in addition to one that it always draws again.
 const CHANGES: f64 = 1.0;
@@ -191,7 +193,7 @@ impl Log {
         self.known.is_empty()
     }
 
-    /// Adds a line with results, as [`scored`] writes it.
+    /// Adds the results of a reading: a line of the log, as [`scored`] returns it.
     ///
     /// # Errors `line` has no results of this paper, or the file cannot be written.
     pub fn add(&mut self, bench: &Bench, line: &str) -> io::Result<()> {
@@ -263,7 +265,8 @@ fn run(mut search: Search<'_>) -> Result<Vec<Trial>, SearchError> {
 }
 
 impl Search<'_> {
-    /// The next generation: children of the best readings so far. Empty if there are no further readings.
+    /// The next generation: children of the readings whose results are nearest to the claims so far
+    /// ([`Trial::distance`]). Empty if there are no further readings.
     fn children(&self, rng: &mut Rng) -> Vec<Reading> {
         let mut order: Vec<&Trial> = self.trials.iter().filter(|trial| !trial.scores.is_empty()).collect();
         order.sort_by(|a, b| a.distance().total_cmp(&b.distance()));

@@ -1,7 +1,7 @@
-//! Results of a search of readings: the best readings, how often each claim holds, which settings decide this, and
-//! which claims exclude each other. A reading is a combination of values for the settings (dimensions) that the paper
-//! does not state; the first reading is that of the scenario files. The sampled readings are those of the search's
-//! Latin hypercube sample. Printed checks of a claim are those whose bound or comparison the paper prints.
+//! Results of a search of readings: those under which most claims hold, how often each claim holds, which settings
+//! decide this, and which claims exclude each other. A reading is a combination of values for the settings (dimensions)
+//! that the paper does not state; the first reading is that of the scenario files. The sampled readings are those of
+//! the search's Latin hypercube sample. Printed checks of a claim are those whose bound or comparison the paper prints.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,8 @@ pub struct ReadingsSummary {
     pub seeds: u64,
     /// CPU time of the simulations of these readings, s.
     pub cpu_seconds: f64,
-    /// The best readings, the best first.
+    /// The readings under which most claims hold. With equal numbers of claims, the smaller distance from the bounds of
+    /// the checks comes first.
     pub best: Vec<BestReading>,
     /// How often each claim holds, and under which readings.
     pub claims: Vec<ClaimReadings>,
@@ -156,8 +157,9 @@ pub fn summary(bench: &Bench, paper: &str, seeds: u64, trials: &[Trial]) -> Read
     }
 }
 
-/// The best readings; each has a different set of claims that hold. Further readings follow, so that the list has, for
-/// every claim, a reading under which it holds and one under which its printed checks hold, if there are such readings.
+/// The best readings: most claims hold under them, and each has a different set of claims that hold. Further readings
+/// follow, so that the list has, for every claim, a reading under which it holds and one under which its printed checks
+/// hold, if there are such readings.
 pub fn best(trials: &[Trial]) -> Vec<&Trial> {
     let mut order: Vec<&Trial> = trials.iter().filter(|trial| !trial.scores.is_empty()).collect();
     order.sort_by(|a, b| b.held().cmp(&a.held()).then(a.distance().total_cmp(&b.distance())));

@@ -122,7 +122,7 @@ mod tests {
 
     /// A row has a name and, to its right, a text.
     #[test]
-    fn text_without_room_beside_its_name_moves_below() {
+    fn text_without_room_next_to_name_moves_below() {
         let name = "  papers/msvb/weighted-mixed-double.toml   ";
         assert_eq!(cell_within(80, name, "one\ntwo"), format!("{name}one two\n"));
         assert_eq!(cell_within(45, name, "one two"), format!("{}\n      one two\n", name.trim_end()));

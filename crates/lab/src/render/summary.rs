@@ -43,7 +43,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Tables of a summary as text: those of [`by_point`] if there are several cases, else those of [`by_case`].
+/// Sentences and tables of a summary as text: with a row per case and contender if there are several cases
+/// ([`by_point`]), else with a row per contender ([`by_case`]).
 pub fn tables(look: Look, summary: &Summary) -> String {
     if summary.compare.cases.len() > 1 { by_point(look, summary) } else { by_case(look, summary) }
 }
@@ -91,13 +92,13 @@ pub fn by_point(look: Look, summary: &Summary) -> String {
     points(look, summary, "discipline")
 }
 
-/// The tables of [`by_point`] for results of several directories, in which the directories are compared.
+/// The sentences and tables of [`by_point`], with directories of results as contenders.
 pub fn by_directory(look: Look, summary: &Summary) -> String {
     points(look, summary, "directory")
 }
 
-/// The sentences and tables of [`by_point`]. `what` is the heading above the names of contenders: `discipline` or
-/// `directory`.
+/// The sentences and tables of [`by_point`] and [`by_directory`]. `what` is the heading above the names of contenders:
+/// `discipline` or `directory`.
 fn points(look: Look, summary: &Summary, what: &str) -> String {
     let runs = &Runs::new(summary);
     let rows = |skip: usize| -> Vec<Row> {

@@ -1,4 +1,4 @@
-//! Tables of a paper: the numbers that it prints next to our results.
+//! Tables of a paper in its report: the numbers that the paper prints next to our results.
 
 use serde::Serialize;
 

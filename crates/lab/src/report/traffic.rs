@@ -114,8 +114,8 @@ pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<
     tables
 }
 
-/// The same tables as [`tables`], for another link whose results are recorded than the first one. `runs` has the
-/// results at this link.
+/// Tables of the classes of traffic like those of [`tables`], which are for the first link whose results are recorded,
+/// for another one of these links. `runs` has the results at this link.
 pub(super) fn tables_of_link(runs: &Runs, shown: &Shown, prefix: &str) -> Vec<Table> {
     let cases = runs.entries.chunk_by(|a, b| a.case == b.case).map(|entries| {
         let axes = entries[0].runs[0].summary.axes.clone();

@@ -22,8 +22,8 @@ pub struct ClaimFile {
     pub title: String,
     /// Authors of the paper.
     pub authors: String,
-    /// Number of seeds for each level of effort (`--quick`, normal, `--full`); default those of
-    /// [`Level::seeds`](crate::figures::level::Level::seeds).
+    /// Number of seeds for each level of effort (`--quick`, normal, `--full`); default 3, 10 and 30
+    /// ([`Level::seeds`](crate::figures::level::Level::seeds)).
     #[serde(default)]
     pub seeds: Seeds,
     /// Experiments of the paper.

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_expressions_fail_and_other_forms_give_none() {
+    fn malformed_expressions_fail_and_other_quantities_give_none() {
         for other in ["mean_pkts@1..2", "jain(class.0-1.goodput_bps)", "loss_ratio", "mean(queue; 1..2)"] {
             assert_eq!(Column::parse(other), Ok(None), "{other}");
         }

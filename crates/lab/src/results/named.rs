@@ -1,4 +1,4 @@
-//! Values by name, in insertion order.
+//! A list of values with names, in the order of insertion; in JSON an object.
 
 use std::fmt;
 use std::marker::PhantomData;

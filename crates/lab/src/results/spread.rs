@@ -1,4 +1,4 @@
-//! Statistics of a distribution.
+//! Statistics of a distribution in `summary.json`: mean, standard deviation, percentiles and maximum.
 
 use forebay_sim::histogram;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Runs experiments: plans of cases, contenders and seeds, batches on all cores, storage, comparison.
+//! Runs experiments: lists the runs (plan), executes them on all cores (batch), stores and compares their results. A
+//! run has one combination of the values of varied keys (case), one compared discipline (contender) and one seed.
 
 pub mod batch;
 pub mod bench;

@@ -330,7 +330,7 @@ fn each<T>(
     items.iter().enumerate().map(|(i, item)| read(item, &format!("{path}[{i}]"))).collect()
 }
 
-/// Names of models.
+/// The value of the key `theory`: names of models.
 const MODELS: Custom<Vec<Overlay>> = Custom {
     schema: texts,
     read: |_, node, path| {
@@ -345,7 +345,7 @@ const MODELS: Custom<Vec<Overlay>> = Custom {
     accepts: "",
 };
 
-/// Names of metrics.
+/// The value of the key `columns`: names of metrics.
 const COLUMNS: Custom<Vec<&'static Metric>> = Custom {
     schema: texts,
     read: |_, node, path| {
@@ -360,7 +360,7 @@ const COLUMNS: Custom<Vec<&'static Metric>> = Custom {
     accepts: "",
 };
 
-/// Names of curves.
+/// The value of the key `series`: names of curves.
 const SERIES: Custom<Vec<String>> = Custom {
     schema: texts,
     read: |table, node, path| {

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_equilibrium_of_msvb_has_a_reason() {
+    fn msvb_without_equilibrium_gives_the_reason() {
         assert_eq!(found(&[], "msvb"), Err(NoAnswer::Shares), "one class with a tenth of the link");
         assert_eq!(found(&[], "msvb phi=1 ecn=off rate_basis=offered"), Err(NoAnswer::Offered));
         assert_eq!(found(&[], "msvb phi=1 alpha=0"), Err(NoAnswer::Threshold));

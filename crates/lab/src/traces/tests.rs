@@ -93,9 +93,9 @@ fn enhanced(out: &mut Writer, interface: u32, stamp: u64, length: u32) {
     });
 }
 
-/// The packets of [`pcap`] in a pcapng file. Each is from an interface with a different unit of time: microseconds,
-/// nanoseconds, 1/1024 s. The third packet is in a second section with the opposite byte order. One block has a type
-/// that the reader ignores.
+/// A pcapng file with the three packets of the pcap file that [`pcap`] writes. Each is from an interface with a
+/// different unit of time: microseconds, nanoseconds, 1/1024 s. The third packet is in a second section with the
+/// opposite byte order. One block has a type that the reader ignores.
 fn pcapng(big: bool) -> Vec<u8> {
     let mut out = Writer::new(big);
     section(&mut out);

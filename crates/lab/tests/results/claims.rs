@@ -112,7 +112,7 @@ fn every_failed_claim_has_a_reason() {
 
 /// `why` gives the reason why a claim does not hold. It must have text, and it must not occur together with `not_run`.
 #[test]
-fn why_empty_or_with_not_run_is_refused() {
+fn key_why_needs_text_and_excludes_not_run() {
     let text = papers::find("raqm").unwrap().claims;
     let theorem = "theorem = \"raqm-1\"";
     assert!(text.contains(theorem));
@@ -168,7 +168,8 @@ fn every_check_names_existing_disciplines_and_keys() {
     }
 }
 
-/// `sentence` is the paper's sentence; `by` says whether the paper prints what a check requires or we chose it.
+/// `sentence` is the sentence of the paper that makes the claim; `by` says whether the paper prints what a check
+/// requires or we chose it.
 #[test]
 fn every_claim_has_sentence_and_every_check_author() {
     for paper in PAPERS {

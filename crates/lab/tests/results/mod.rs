@@ -1,4 +1,4 @@
-//! Run directories, claims, exhibits and reports: files and their content.
+//! Directories of results, claims of papers, figures and tables of papers, and reports: the files and their content.
 
 mod arithmetic;
 mod claims;

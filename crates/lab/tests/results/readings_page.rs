@@ -68,8 +68,8 @@ fn reading(number: usize, best: &BestReading) -> String {
         let printed = printed.filter(|it| it.verdict != Verdict::Reproduced && it.checks.printed_hold());
         let printed: Vec<String> = printed.map(|it| it.id.clone()).collect();
         text += &format!(
-            "   With {} seeds that the search did not use, all checks hold for {}; only the checks that the paper \
-             prints hold for {}; inconclusive: {}.\n",
+            "   Results with {} seeds that the search did not use. Claims of which all checks hold: {}. Claims \
+             of which only the checks that the paper prints hold: {}. Inconclusive claims: {}.\n",
             confirmed.seeds,
             list(&ids(Verdict::Reproduced)),
             list(&printed),
@@ -102,8 +102,8 @@ fn results(paper: &Paper) -> String {
     );
     text += "| claim | first | share, % | tried | best | holds if |\n|---|---|---|---|---|---|\n";
     text.extend(found.claims.iter().map(row));
-    text += "\nThe best readings, each as its differences from the first reading, and readings for claims that hold \
-             under none of the best:\n\n";
+    text += "\nThe best readings (most claims hold), each as its differences from the first reading, and readings for \
+             claims that hold under none of the best:\n\n";
     text.extend(found.best.iter().enumerate().map(|(at, best)| reading(at + 1, best)));
     let matter = found.sensitivity.iter().filter(|it| it.index >= 0.01);
     let matter: Vec<String> = matter.map(|it| format!("{} {}", it.dimension, significant(it.index, 2))).collect();
@@ -114,7 +114,7 @@ fn results(paper: &Paper) -> String {
         list(&matter)
     );
     for conflict in &found.conflicts {
-        text += &format!("\nNo tried reading has all of: {}.\n", conflict.join(", "));
+        text += &format!("\nUnder no tried reading do all of these claims hold: {}.\n", conflict.join(", "));
     }
     text
 }

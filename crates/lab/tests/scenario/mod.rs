@@ -1,4 +1,5 @@
-//! Scenario files: reading, refusing, writing, and the published schema.
+//! Scenario files: valid ones are read and written back, invalid ones are refused, and the published JSON Schema is
+//! current.
 
 mod axes;
 mod bad;

@@ -63,7 +63,7 @@ fn every_link_under_study_has_a_summary() {
 /// A row of results names the discipline of its link: one of `[compare]` if that applies to the link, else that of the
 /// link's table.
 #[test]
-fn a_row_names_the_discipline_of_its_link() {
+fn table_row_names_the_discipline_of_its_link() {
     let named = |text: &str, contender| {
         let plan = Plan::new(read(text).unwrap(), 1, 1);
         let record = plan.run(Job { case: 0, contender, seed: 1 }, &mut ()).unwrap().unwrap();

@@ -26,11 +26,11 @@ fn read(text: &str, sets: &[&str], aqm: &[&str]) -> Case {
     load::parse("model.toml", text, &overrides).unwrap().remove(0)
 }
 
-/// Section D.6 of the notes on the AAQM paper prints these values of a queue without the threshold marker: mean number
-/// of packets, mean wait in ms, losses. The marker's threshold refers to the link's buffer, which does not contain the
-/// packet in transmission.
+/// The specification of this project (section D.6; it is not in this repository) has these values, computed before this
+/// code was written, of a queue without the threshold marker: mean number of packets, mean wait in ms, losses. The
+/// marker's threshold refers to the link's buffer, which does not contain the packet in transmission.
 #[test]
-fn model_of_the_aaqm_scenario_equals_printed_values() {
+fn model_of_aaqm_scenario_equals_specification_values() {
     let found = mmpp::of(&read(PRESET, &[], &[])).unwrap();
     assert_eq!((found.arrival_states, found.phases, found.queues.len()), (16, 2, 4));
     assert!((found.load - 0.8615).abs() < 5e-5 && (found.capacity_pkts_s - 975.04).abs() < 5e-3);

@@ -1,4 +1,4 @@
-//! One flow between two hosts.
+//! The description of a network with two hosts, a link in each direction, and one flow.
 
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::network::{FlowSpec, HostSpec, LinkSpec, Network, Traffic};

@@ -1,4 +1,4 @@
-//! Flows and links from the file to the run.
+//! Traffic and links, from the scenario file to the results of a run.
 
 mod access_networks;
 mod ecn;

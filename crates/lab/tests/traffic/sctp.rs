@@ -1,4 +1,4 @@
-//! SCTP from the file to the run.
+//! Flows over SCTP, from the scenario file to the results of a run.
 
 use crate::dumbbell::{Dumbbell, case};
 use forebay_aqm::base::time::Span;

@@ -31,7 +31,7 @@ const MIN_PACKETS: u64 = 30;
 /// Range of packet sizes, bytes: the Ethernet minimum to the largest packet that a kernel sends.
 const PACKET_SIZES: std::ops::RangeInclusive<u32> = 64..=65_535;
 
-/// What to attach, and how.
+/// The arguments of `forebay attach`: what to attach, to which device, and how.
 #[derive(Clone, Debug)]
 pub struct Order {
     /// The device name.
@@ -98,7 +98,7 @@ impl Order {
     }
 }
 
-/// Checks an order and the permissions, without changing anything.
+/// Checks the arguments and the permissions of `forebay attach`, without changing anything.
 pub fn check(order: &Order) -> Result<(), Fault> {
     order.check()?;
     order.law()?;
@@ -149,7 +149,7 @@ pub fn begin(order: &Order, note: &mut dyn FnMut(&str)) -> Result<Attachment, Fa
     }
 }
 
-/// What the state file must say before anything is changed.
+/// The content of the state file before anything is changed on the machine.
 fn planned(order: &Order, device: String, number: u32, netlink: &Netlink) -> Result<State, Fault> {
     let pid = std::process::id();
     Ok(State {

@@ -6,7 +6,7 @@ use forebay_aqm::base::port::{Count, Tally};
 use super::kernel::words::Counters;
 use crate::sys::qdisc_list::Qdisc;
 
-/// Makes a [`Tally`] of two sets of counters that are read at different times.
+/// Makes the counters of the device's queue ([`Tally`]) from two sets of counters that are read at different times.
 ///
 /// The fast path counts offered, marked and early-dropped packets; the qdisc counts departures and overflow
 /// drops. No counter decreases, because control laws use their differences.

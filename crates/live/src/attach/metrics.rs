@@ -43,7 +43,7 @@ impl Metrics {
         Ok(Self { live, address })
     }
 
-    /// Sets the snapshot to serve.
+    /// Replaces the snapshot that the server sends.
     pub(super) fn show(&self, live: Live) {
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }

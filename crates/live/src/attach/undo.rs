@@ -25,7 +25,7 @@ pub(super) fn undo(state: &State, lock: &Lock) -> Result<(), Fault> {
     removed.and(restored).and(forgotten)
 }
 
-/// Calls [`undo`] for the daemon's own attachment. Does nothing if another attachment has replaced it.
+/// Undoes the changes of the daemon's own attachment ([`undo`]). Does nothing if another attachment has replaced it.
 pub(super) fn undo_own(state: &State) -> Result<(), Fault> {
     let lock = place::lock()?;
     match state.filed() {

@@ -1,4 +1,4 @@
-//! Clocks. All times are in nanoseconds.
+//! Reads the system's clocks. All times are in nanoseconds.
 
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,4 +1,4 @@
-//! Interfaces, addresses and routes of the current network namespace.
+//! Reads and sets up interfaces, addresses and routes of the current network namespace.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -47,7 +47,7 @@ pub struct Interface {
 /// Ethernet header without VLAN tag, bytes.
 const ETHERNET: u32 = 14;
 
-/// `struct ifinfomsg`.
+/// The bytes of a `struct ifinfomsg`, with which each message about interfaces begins.
 fn fixed(index: u32, flags: u32) -> [u8; 16] {
     let mut fixed = [0; 16];
     fixed[4..8].copy_from_slice(&index.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! Namespaces, child processes, signals, and polling.
+//! System calls for namespaces, child processes and signals, and for waiting on descriptors (polling).
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -263,7 +263,7 @@ impl Signals {
     }
 }
 
-/// Kind of signal.
+/// A signal that asks this process to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
     /// From the keyboard (SIGINT, SIGQUIT); the entire foreground process group receives it.

@@ -22,7 +22,7 @@ pub struct Manner {
     pub window: u32,
 }
 
-/// A socket address.
+/// The C structure of an IPv4 address and port.
 fn address(host: Ipv4Addr, port: u16) -> libc::sockaddr_in {
     // SAFETY: a struct of integers; all zeros are valid.
     let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };

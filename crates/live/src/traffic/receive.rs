@@ -10,7 +10,7 @@ use super::send::{HEADER, accept, draws, read, request};
 use super::{LOOK, Stage, files, manner, port};
 use crate::sys::{clock, socket};
 
-/// Runs the flow to the end.
+/// Receives the data of flow `number` until the run ends.
 pub(super) fn flow(stage: &Stage<'_>, number: usize) {
     let flow = &stage.flows[number];
     let mut arrived = Arrived { warm: stage.times.warm, window: 0, all: 0 };
@@ -62,7 +62,7 @@ fn drain(stage: &Stage<'_>, stream: &mut TcpStream, mut left: u64, arrived: &mut
     Ok(left == 0)
 }
 
-/// Reads from one connection after the other.
+/// Accepts one connection of the flow after the other and reads its data.
 fn take(stage: &Stage<'_>, number: usize, arrived: &mut Arrived) -> io::Result<()> {
     let listener = socket::listen(port(number), &manner(&stage.flows[number]))?;
     while let Some(mut stream) = accept(stage, &listener)? {

@@ -17,7 +17,7 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// Length of a file's header, bytes: its length and its start time, eight bytes each.
 pub(super) const HEADER: usize = 16;
 
-/// Runs the flow to its end.
+/// Sends the data of flow `number` until the flow or the run ends.
 pub(super) fn flow(stage: &Stage<'_>, number: usize) {
     let flow = &stage.flows[number];
     let played = match &flow.traffic {

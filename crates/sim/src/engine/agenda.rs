@@ -171,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agenda_first_returns_the_earliest_event(
+        fn first_event_of_agenda_is_the_earliest(
             changes in prop::collection::vec((0usize..37, prop::option::of(0u64..1000)), 1..200)
         ) {
             let mut agenda = Agenda::new(37);

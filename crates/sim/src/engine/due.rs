@@ -1,4 +1,4 @@
-//! An optional time in eight bytes.
+//! An optional time in eight bytes: the largest time means that there is none.
 
 use forebay_aqm::base::time::Instant;
 

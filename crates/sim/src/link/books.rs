@@ -13,10 +13,10 @@ pub(super) struct LinkBooks {
     /// Time of the latest arrival, and the end of the latest transmission.
     arrived: Instant,
     ends: Instant,
-    /// For each slot of the table of waiting packets, the number of the arrival that is stored there. Drop-tail without
-    /// events has no such table.
+    /// For each index of the table of waiting packets, the number (from 1) of the arrival that is stored there.
+    /// Drop-tail without events has no such table.
     arrivals: Vec<u64>,
-    /// Number of the arrival served last.
+    /// Number of the arrival whose transmission began last.
     served: u64,
 }
 
@@ -31,7 +31,7 @@ impl LinkBooks {
         }
     }
 
-    /// The packet just offered is stored in `slot`.
+    /// The packet just offered is stored at index `slot` of the table of waiting packets.
     #[inline(always)]
     pub(super) fn store(&mut self, slot: u32) {
         if cfg!(debug_assertions) {
@@ -41,8 +41,8 @@ impl LinkBooks {
         }
     }
 
-    /// The packet in `slot` is served next. If the discipline has a single list of packets (`one_list`), service must
-    /// be in order of arrival.
+    /// The packet at index `slot` of the table of waiting packets is served next. If the discipline has a single list
+    /// of packets (`one_list`), service must be in order of arrival.
     #[inline(always)]
     pub(super) fn take(&mut self, slot: u32, one_list: bool) {
         if cfg!(debug_assertions) {
@@ -83,7 +83,8 @@ mod tests {
     use super::*;
     use crate::testing::{at, stops};
 
-    /// A link that stored packets 1 to 3 in slots 0 to 2 at times 10 to 30 and sends the first.
+    /// The accounting of a link that stored packets 1 to 3 at indices 0 to 2 of its table, at times 10 to 30, and sends
+    /// the first.
     fn link() -> LinkBooks {
         let mut books = LinkBooks::default();
         for slot in 0..3 {

@@ -13,14 +13,14 @@ use crate::measure::meter::Window;
 use crate::measure::outcome::{LinkOutcome, Series};
 use crate::network::{Lane, LinkSpec};
 
-/// Fate of a segment.
+/// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gone {
-    /// Sent. The segment's `at` is the time at which it reaches the far end.
+    /// Sent. The packet's `at` is the time at which it reaches the far end.
     Sent,
-    /// The queue dropped it.
+    /// Dropped by the queue.
     Dropped,
-    /// The wire lost it.
+    /// Lost on the wire after transmission.
     Lost,
 }
 
@@ -81,7 +81,7 @@ impl LoneLink {
         }
     }
 
-    /// Processes events up to and including `until`. Calls `gone` for each segment that leaves the queue.
+    /// Processes events up to and including `until`. Calls `gone` for each packet that leaves the queue.
     pub fn advance(&mut self, until: Instant, gone: &mut dyn FnMut(&Segment, Gone)) {
         loop {
             let next = self.next().filter(|next| *next <= until);
@@ -101,7 +101,7 @@ impl LoneLink {
         self.now = self.now.max(until);
     }
 
-    /// A segment arrives at `at`, or now if `at` has passed.
+    /// A packet arrives at `at`, or now if `at` has passed.
     pub fn arrive(&mut self, segment: Segment, tag: Tag, at: Instant, gone: &mut dyn FnMut(&Segment, Gone)) {
         self.advance(at, gone);
         let idle = self.link.arrive(segment, tag, self.now, |dropped| gone(dropped, Gone::Dropped));
@@ -134,7 +134,7 @@ impl LoneLink {
         self.sampled += self.sample;
     }
 
-    /// The link, for inspection.
+    /// The link, for reading its state.
     pub const fn link(&self) -> &Link {
         &self.link
     }

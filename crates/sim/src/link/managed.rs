@@ -1,4 +1,5 @@
-//! A queue with a discipline, and the segments of the packets in it.
+//! A link's queue with a discipline. The discipline gets a descriptor of each packet; the waiting packets themselves
+//! ([`Segment`]) are in a table.
 
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::base::host::Queue;
@@ -17,11 +18,11 @@ use crate::measure::meter::{Loss, Meter};
 pub struct Tag {
     /// Source-destination pair.
     pub pair: u32,
-    /// Transport.
+    /// Transport protocol.
     pub proto: Proto,
 }
 
-/// The queue and its segments.
+/// A queue with a discipline, and the table of its waiting packets.
 pub(super) struct Managed {
     /// The discipline, and the port that stores and counts its packets.
     pub(super) queue: Queue<AnyDiscipline>,
@@ -41,14 +42,14 @@ impl Managed {
         self.queue.discipline().lists() == 1
     }
 
-    /// Number of segments, equal to the number of packets that the discipline holds.
+    /// Number of waiting packets.
     pub(super) fn held(&self) -> usize {
         let held = self.segments.len();
         debug_assert_eq!(held, self.queue.port.pkts() as usize, "a segment for each packet of the discipline");
         held
     }
 
-    /// Stores a segment and returns its packet descriptor.
+    /// Stores a packet in the table and returns its descriptor for the discipline.
     #[inline(always)]
     pub(super) fn describe(&mut self, segment: Segment, tag: Tag) -> Packet {
         Packet {
@@ -64,13 +65,13 @@ impl Managed {
         }
     }
 
-    /// Removes the segment of a packet that the discipline returns.
+    /// Removes from the table the packet whose descriptor the discipline has returned.
     #[inline(always)]
     pub(super) fn release(&mut self, packet: &Packet) -> &Segment {
         self.segments.remove(packet.slot)
     }
 
-    /// Removes the segments of dropped packets and reports them to the link's meter. Returns their number.
+    /// Removes dropped packets from the table and reports them to the link's meter. Returns their number.
     #[inline]
     pub(super) fn release_dropped(
         &mut self,

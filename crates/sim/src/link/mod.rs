@@ -59,7 +59,7 @@ enum Buffer {
     Line(Line),
     /// Drop-tail without events, for all other links.
     Plain(Plain),
-    /// Any discipline.
+    /// A queue with any discipline.
     Managed(Box<Managed>),
 }
 
@@ -72,7 +72,7 @@ pub struct Link {
     pub meter: Option<Box<Meter>>,
     /// Present on links with losses or a variable rate.
     wire: Option<Box<Wire>>,
-    /// Segments dropped by the queue in the complete run.
+    /// Number of packets dropped by the queue in the complete run.
     pub dropped: u64,
     books: LinkBooks,
 }
@@ -103,7 +103,7 @@ impl Link {
         Self { buffer, transmitter, delay: *delay, meter, wire, dropped: 0, books: LinkBooks::default() }
     }
 
-    /// Segments lost on the wire in the complete run.
+    /// Number of packets lost on the wire (random losses, not drops of the queue) in the complete run.
     pub fn lost(&self) -> u64 {
         self.wire.as_ref().map_or(0, |wire| wire.lost)
     }
@@ -143,7 +143,7 @@ impl Link {
         matches!(self.buffer, Buffer::Managed(_))
     }
 
-    /// Offers a segment of `len` bytes to a plain link at `now`. Returns the time at which it reaches the far end.
+    /// Offers a packet of `len` bytes to a plain link at `now`. Returns the time at which it reaches the far end.
     /// Successive calls need non-decreasing times.
     ///
     /// `begins` computes when a packet that had to wait begins transmission. Its arguments are the time at which the
@@ -152,7 +152,7 @@ impl Link {
     /// time earlier or later, which keeps the order of packets. A link with a rate schedule ignores `begins`.
     ///
     /// # Errors
-    /// If the queue drops the segment: `now`. If the wire loses it: the time at which it would have arrived.
+    /// If the queue drops the packet: `now`. If the wire loses it: the time at which it would have arrived.
     #[inline(always)]
     pub fn pass(
         &mut self,
@@ -231,7 +231,8 @@ impl Link {
         }
     }
 
-    /// Offers `segment` to a managed link. Returns true if the transmitter is idle: the caller must then call `serve`.
+    /// Offers the packet `segment` to a managed link. Returns true if the transmitter is idle: the caller must then
+    /// call `serve`.
     #[inline]
     pub fn arrive(&mut self, segment: Segment, tag: Tag, now: Instant, mut on_drop: impl FnMut(&Segment)) -> bool {
         let Buffer::Managed(managed) = &mut self.buffer else {
@@ -264,8 +265,8 @@ impl Link {
         (start > now).then_some(start)
     }
 
-    /// Removes the next packet and starts its transmission. The transmitter must be idle. Returns the segment and the
-    /// time at which the transmitter is idle again. The segment's `at` is the time at which it reaches the far end.
+    /// Removes the next packet and starts its transmission. The transmitter must be idle. Returns the packet and the
+    /// time at which the transmitter is idle again. The packet's `at` is the time at which it reaches the far end.
     /// `None`: the queue is empty.
     #[inline]
     pub fn serve(&mut self, now: Instant, mut on_drop: impl FnMut(&Segment)) -> Option<(Segment, Instant)> {

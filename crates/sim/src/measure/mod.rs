@@ -1,4 +1,4 @@
-//! Measurements, and the results of a run.
+//! Measurements during a simulated run, and the types of its results.
 
 pub mod bundles;
 pub mod delays;

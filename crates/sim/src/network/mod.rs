@@ -112,7 +112,7 @@ impl LinkSpec {
     }
 }
 
-/// A host. Each segment that it sends first waits for a random processing time; the order is kept.
+/// A host. Each packet that it sends first waits for a random processing time; the order is kept.
 #[derive(Clone, Debug)]
 pub struct HostSpec {
     /// Unique name; also names its random stream.

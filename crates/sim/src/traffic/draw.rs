@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_hold_even_if_nearly_everything_exceeds_them() {
+    fn samples_stay_in_bounds_that_most_draws_exceed() {
         let bounded = |least| Draw::Pareto { least, shape: 1.3, most: 2.0 };
         assert_eq!(sample(bounded(1.0), 2.0).1, 0.0);
         assert_eq!(sample(bounded(5.0), 1.99), (2.0, 1.0));

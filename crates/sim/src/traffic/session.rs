@@ -37,12 +37,12 @@ const REQUEST_TIMER: RttOptions = RttOptions {
 
 /// Length on the wire of a SYN and of the answer to it, in bytes.
 const SYN_LENGTH: u16 = 40;
-/// Flags in the content of a control segment, next to the file number: `SYN` for the connection of that file, and
+/// Flags in the content of a control packet, next to the file number: `SYN` for the connection of that file, and
 /// `SYN_ACK` for the answer to it. File numbers are below both.
 pub(super) const SYN: u32 = 1 << 31;
 pub(super) const SYN_ACK: u32 = 1 << 30;
 
-/// Is this the content of an answer to a SYN? Answers go in the opposite direction of all other control segments of
+/// Is this the content of an answer to a SYN? Answers go in the opposite direction of all other control packets of
 /// their flow.
 pub(crate) const fn is_answer(word: u32) -> bool {
     word & SYN_ACK != 0

@@ -1,4 +1,4 @@
-//! Rates that change at random, like those of a radio link.
+//! Rates of a link that change at random, like those of a radio link.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};

@@ -1,4 +1,4 @@
-//! Properties of a link's wire other than a constant rate.
+//! What happens on a link's wire: random losses, and a rate that varies over time.
 
 pub mod levels;
 pub mod loss;

@@ -4,16 +4,16 @@ use crate::engine::agenda::Sources;
 use crate::engine::index::Index;
 use crate::network::{LinkId, Network};
 
-/// The links and hosts that need no event, and the pipes of the others. A pipe is a queue of segments in order of time,
+/// The links and hosts that need no event, and the pipes of the others. A pipe is a queue of packets in order of time,
 /// of which only the first has an event.
 pub(crate) struct Ahead {
-    /// For each link: may segments pass it without an event? True if a single host or link feeds it, it runs no
+    /// For each link: may packets pass it without an event? True if a single host or link feeds it, it runs no
     /// discipline, and no meter observes it. (A meter must not run ahead of the simulated time.)
     pub(crate) eager: Vec<bool>,
     /// For each host: may it acknowledge without an event? True if all its packets arrive over a single link, and only
     /// these arrivals make it send.
     pub(crate) reflex: Vec<bool>,
-    /// For each link, then for each host: the pipe that its segments enter next. `None`: all of them go on without an
+    /// For each link, then for each host: the pipe that its packets enter next. `None`: all of them go on without an
     /// event.
     pub(crate) pipe_of: Vec<Option<Index>>,
     /// Number of pipes.
@@ -88,7 +88,7 @@ fn reflex_hosts(net: &Network) -> Vec<bool> {
     passive.into_iter().zip(feeders).map(|(passive, feeder)| passive && matches!(feeder, Feeder::One(_))).collect()
 }
 
-/// Numbers the pipes. A link or host needs one unless all its segments go to links and hosts that need no event (eager
+/// Numbers the pipes. A link or host needs one unless all its packets go to links and hosts that need no event (eager
 /// links, reflex hosts). Returns the pipe of each link, then of each host, and the number of pipes.
 fn lay_pipes(net: &Network, eager: &[bool], reflex: &[bool]) -> (Vec<Option<Index>>, usize) {
     let mut needed = vec![false; net.links.len() + net.hosts.len()];

@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// One end sends a control segment to the other.
+    /// One end sends a control packet to the other.
     fn send_control(&mut self, id: usize, end: End, seq: u32, len: u16) {
         let (now, flow) = (self.now, &self.ends.flows[id]);
         let (host, hop) = match end {

@@ -15,7 +15,7 @@ use crate::traffic::session::is_answer;
 pub(crate) struct Books {
     emitted: u64,
     delivered: u64,
-    /// Segments that will arrive after the end of the run.
+    /// Packets that will arrive after the end of the run.
     beyond: u64,
     /// By flow: are all queues on its routes first in, first out?
     in_order: Vec<bool>,
@@ -42,7 +42,7 @@ impl Books {
         Self { last: vec![Last::default(); in_order.len()], in_order, ..Self::default() }
     }
 
-    /// A host has a segment to send at `now`. It leaves the host at `at`, after the processing time.
+    /// A host has a packet to send at `now`. It leaves the host at `at`, after the processing time.
     #[inline(always)]
     pub(crate) fn emit(&mut self, now: Instant, at: Instant) {
         if cfg!(debug_assertions) {
@@ -51,7 +51,7 @@ impl Books {
         }
     }
 
-    /// Counts a segment that has reached its host at time `at`.
+    /// Counts a packet that has reached its host at time `at`.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, segment: &Segment, at: Instant) {
         if cfg!(debug_assertions) {
@@ -74,7 +74,7 @@ impl Books {
         }
     }
 
-    /// A segment will reach its host after the end of the run.
+    /// A packet will reach its host after the end of the run.
     #[inline(always)]
     pub(crate) fn beyond(&mut self) {
         if cfg!(debug_assertions) {
@@ -82,7 +82,7 @@ impl Books {
         }
     }
 
-    /// Checks conservation: every segment sent was delivered, dropped, is queued or in transit. Selective blocks are
+    /// Checks conservation: every packet sent was delivered, dropped, is queued or in transit. Selective blocks are
     /// stored only for acknowledgements that are queued or in transit.
     pub(crate) fn balance(&self, dropped: u64, queued: u64, on_the_way: u64, blocks: usize) {
         debug_assert!(blocks as u64 <= queued + on_the_way, "blocks of {blocks} acknowledgements, which are gone");
@@ -112,7 +112,7 @@ mod tests {
     use forebay_aqm::base::packet::Ecn;
 
     #[test]
-    fn network_accounting_finds_lost_duplicated_and_reordered_segments() {
+    fn network_accounting_finds_lost_duplicated_and_reordered_packets() {
         let segment = |sent| Segment {
             load: Load::sent(at(sent)),
             mark: Mark::data(Kind::Data, Ecn::NotEct, false),

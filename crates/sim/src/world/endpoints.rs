@@ -53,7 +53,7 @@ impl Endpoints {
         }
     }
 
-    /// Frees the SACK blocks of a lost segment.
+    /// Frees the SACK blocks of a lost packet.
     #[inline]
     pub(super) fn release(&mut self, segment: &Segment) {
         if let Some(place) = segment.blocks() {
@@ -63,7 +63,7 @@ impl Endpoints {
 }
 
 impl World {
-    /// A segment has reached its destination.
+    /// A packet has reached its destination.
     #[inline]
     pub(super) fn deliver(&mut self, segment: Segment) {
         let now = self.now;
@@ -90,7 +90,7 @@ impl World {
             self.control(segment);
             return;
         }
-        // Only a receiver with a delayed acknowledgement has something to send before it processes the segment.
+        // Only a receiver with a delayed acknowledgement has something to send before it processes the packet.
         let held = match &mut self.ends.flows[id].body {
             Body::Tcp { receiver, .. } => receiver.before_data(segment.mark.ecn()),
             Body::Datagrams { .. } | Body::Rtp(_) => None,
@@ -121,7 +121,7 @@ impl World {
         }
     }
 
-    /// Delivers a segment to its receiver ahead of time, and sends the acknowledgement. Both are computed for the
+    /// Delivers a packet to its receiver ahead of time, and sends the acknowledgement. Both are computed for the
     /// arrival time `segment.at`. Only for hosts at which no other event can come first (`Ahead::reflex`).
     #[inline(never)]
     pub(super) fn answer(&mut self, segment: Segment) {

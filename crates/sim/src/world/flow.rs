@@ -1,4 +1,4 @@
-//! A flow at run time: its two ends and its counters.
+//! A flow in the running simulation: its sending end, its receiving end and its counters.
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;

@@ -1,4 +1,4 @@
-//! The path of a segment between its two hosts: links, and the pipes behind them, which hold segments in transit.
+//! The path of a packet between its two hosts: links, and the pipes behind them, which hold packets in transit.
 
 use forebay_aqm::base::packet::Proto;
 use forebay_aqm::base::rng::Rng;
@@ -20,18 +20,18 @@ struct Hop {
     ahead: bool,
 }
 
-/// A host, where segments enter the network.
+/// A host, where packets enter the network.
 struct Host {
     rng: Rng,
     jitter: Span,
-    /// Time at which its latest segment was ready for the first link.
+    /// Time at which its latest packet was ready for the first link.
     last: Instant,
 }
 
-/// The links, pipes and hosts on the path of segments.
+/// The links, pipes and hosts on the path of packets.
 pub(super) struct Fabric {
     pub(super) links: Vec<Link>,
-    /// Each pipe holds the segments that are on the way to one link or host that needs an event, in order of arrival.
+    /// Each pipe holds the packets that are on the way to one link or host that needs an event, in order of arrival.
     pub(super) pipes: Vec<Ring<Segment>>,
     /// Index of the pipe behind each link and then each host; `None` if there is no pipe.
     pipe_of: Vec<Option<Index>>,
@@ -46,7 +46,7 @@ pub(super) struct Fabric {
 }
 
 impl Fabric {
-    /// Creates the links, pipes and hosts without segments. Also returns the index of the first hop of each route.
+    /// Creates the links, pipes and hosts without packets. Also returns the index of the first hop of each route.
     pub(super) fn new(net: &Network, seed: u64, links: Vec<Link>, ahead: Ahead) -> (Self, Vec<u32>) {
         let Ahead { eager, reflex, pipe_of, pipes } = ahead;
         let mut hops = Vec::new();
@@ -99,7 +99,7 @@ impl Fabric {
 }
 
 impl World {
-    /// The first segment in pipe `id` reaches the link or host at the end of the pipe.
+    /// The first packet in pipe `id` reaches the link or host at the end of the pipe.
     #[inline]
     pub(super) fn pipe_event(&mut self, id: usize) {
         let pipe = &mut self.fabric.pipes[id];
@@ -114,7 +114,7 @@ impl World {
     }
 
     /// Forwards `segment`, which reaches `link` at time `at`, up to the first link or host that needs an event.
-    /// `ANSWER`: may the receiving host acknowledge the segment ahead of time? False for acknowledgements.
+    /// `ANSWER`: may the receiving host acknowledge the packet ahead of time? False for acknowledgements.
     #[inline(always)]
     fn forward<const ANSWER: bool>(&mut self, mut link: LinkId, mut segment: Segment, mut at: Instant) {
         loop {
@@ -134,8 +134,8 @@ impl World {
         }
     }
 
-    /// Passes a segment from a link to the next link or host. If that needs an event, the segment enters the pipe. A
-    /// host that may answer ahead of time answers here. Returns the next link if it needs no event for the segment.
+    /// Passes a packet from a link to the next link or host. If that needs an event, the packet enters the pipe. A
+    /// host that may answer ahead of time answers here. Returns the next link if it needs no event for the packet.
     #[inline(always)]
     fn hand_over<const ANSWER: bool>(&mut self, link: LinkId, segment: Segment) -> Option<LinkId> {
         let next = self.fabric.hop(&segment);
@@ -229,7 +229,7 @@ impl World {
         self.agenda.set(self.sources.tick(managed), next.map(|at| at.max(soonest)));
     }
 
-    /// A host sends a segment. The segment reaches the first link after a random processing time; segments keep their
+    /// A host sends a packet. The packet reaches the first link after a random processing time; packets keep their
     /// order. The random time breaks ties between packets of different hosts.
     ///
     /// Packets that queue at a host would still leave exactly one packet time apart, in phase with a bottleneck of the

@@ -1,4 +1,4 @@
-//! Record of a run: fingerprint, number of events, and accounting.
+//! What is recorded of every simulated run: its fingerprint, the number of events, and the accounting of packets.
 
 use forebay_aqm::base::time::Instant;
 
@@ -15,7 +15,7 @@ const fn trace(at: Instant, segment: &Segment, what: u64) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// Argument `what` of `trace` for a dropped or lost segment. For a delivered one it is the segment's kind.
+/// Argument `what` of `trace` for a dropped or lost packet. For a delivered one it is the packet's kind.
 const DROPPED: u64 = 0xff;
 
 /// Record of a run.
@@ -34,14 +34,14 @@ impl Record {
         Self { fingerprint: 0, events: 0, books }
     }
 
-    /// A segment has reached its host.
+    /// A packet has reached its host.
     #[inline(always)]
     pub(super) fn delivered(&mut self, at: Instant, segment: &Segment) {
         self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, segment.mark.kind() as u64));
         self.books.deliver(segment, at);
     }
 
-    /// A segment was dropped or lost.
+    /// A packet was dropped or lost.
     #[inline(always)]
     pub(super) fn lost(&mut self, at: Instant, segment: &Segment) {
         self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, DROPPED));

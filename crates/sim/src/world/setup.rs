@@ -1,4 +1,4 @@
-//! Construction of a world from a network.
+//! Builds the running simulation ([`World`]) from the description of a network.
 
 use super::World;
 use super::ahead::Ahead;

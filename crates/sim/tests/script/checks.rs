@@ -1,4 +1,4 @@
-//! Checks of a sender's state in scripts.
+//! Checks of a TCP sender's state in scripts, which test one end of a connection.
 
 use forebay_aqm::base::text::show_span;
 use forebay_aqm::base::time::Span;

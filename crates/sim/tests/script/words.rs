@@ -1,4 +1,4 @@
-//! Arguments in scripts: times, packet numbers, options.
+//! Arguments in scripts, which test one end of a TCP connection: times, packet numbers, options.
 
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::Span;

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn distribution_is_uniform_at_load_one_without_jump() {
+    fn distribution_is_uniform_and_continuous_at_load_one() {
         let one = finite(1.0, 9);
         one.shares.iter().for_each(|s| close(*s, 0.1));
         close(one.mean_system(), 4.5);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn max_p_stays_between_bottom_and_top() {
+    fn max_p_stays_between_its_bounds() {
         assert_eq!(trajectory(&[16], "top=0.15"), 0.15);
         assert_eq!(trajectory(&[16, 4], "bottom=0.09"), 0.09);
         let check = |settings| FengRed::check(&params(settings));

@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_shrink_with_sqrt_of_count() {
+    fn gaps_between_drops_shrink_with_sqrt_of_count() {
         let interval = Span::from_millis(100);
         assert_eq!(gap(interval, 1), interval);
         assert_eq!(gap(interval, 4), Span::from_millis(50));

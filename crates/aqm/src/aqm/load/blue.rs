@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn p_is_clamped() {
+    fn p_stays_between_0_and_1() {
         let mut queue = queue("d1=0.7 d2=0.8 freeze=0s");
         assert_eq!(overflow(&mut queue, 1), 0.7);
         let mut full = || (2..50).map(|ms| overflow(&mut queue, ms)).fold(0.0, f64::max);

@@ -246,8 +246,9 @@ mod tests {
         }
     }
 
-    /// This project's specification (A.6) says that with a b_cap of 5 packets a class sends 0.88 to 0.89 of its share
-    /// of the link. We do not reproduce that: here a b_cap of 5 packets costs less than 2 %, and one of 2 about 10 %.
+    /// The specification of this project (section A.6; it is not in this repository) says that with a b_cap of 5
+    /// packets a class sends 0.88 to 0.89 of its share of the link. We do not reproduce that: here a b_cap of 5 packets
+    /// costs less than 2 %, and one of 2 about 10 %.
     #[test]
     fn small_b_cap_costs_throughput() {
         for (cap, shares) in [("2", 0.88..=0.92), ("5", 0.98..=1.001)] {

@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn p_is_clamped() {
+    fn p_stays_between_0_and_1() {
         let mut queue = queue("target=1 increment=0.7 decrement=0.8 penalty_rate=0");
         for _ in 0..3 {
             offer(&mut queue, 0, 7, Ecn::Ect0);
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn full_buffer_or_limit_does_not_change_p() {
+    fn drops_at_packet_or_byte_limits_keep_p() {
         for limit in ["limit=2p", "limit=1000b", "limit=1499b"] {
             let mut queue = queue(&alloc::format!("{limit} target=1 increment=0.01"));
             let fates: Vec<_> = (0..4).map(|_| offer(&mut queue, 0, 7, Ecn::Ect0)).collect();

@@ -1,4 +1,5 @@
-//! Adapters from `Law` to `Aqm` ([`Ticked`]) and from `Aqm` to `Discipline` ([`Fifo`]).
+//! Adapters between the three traits of disciplines: [`Ticked`] makes a per-packet AQM ([`Aqm`]) from a control law
+//! ([`Law`]), [`Fifo`] makes a queueing discipline ([`Discipline`]) from an AQM.
 
 use crate::base::cx::Cx;
 use crate::base::design::{ProbeSpec, Probes};

@@ -207,7 +207,7 @@ pub struct Own {
     read: Arc<dyn Reader>,
 }
 
-/// Parses `key=value` settings.
+/// Parses the settings `key=value ...` of a custom discipline.
 trait Reader: Send + Sync {
     fn read(&self, entry: &'static Entry, words: &[&str]) -> Result<(Common, OwnParams), ParamError>;
 }
@@ -302,7 +302,7 @@ impl Own {
         self.entry
     }
 
-    /// Parses `key=value` settings.
+    /// Parses the settings `key=value ...` of a custom discipline.
     pub(crate) fn read(&self, words: &[&str]) -> Result<(Common, OwnParams), ParamError> {
         self.read.read(self.entry, words)
     }

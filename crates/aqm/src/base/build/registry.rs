@@ -1,4 +1,5 @@
-//! The registry: one line per discipline generates the module, the enum variant, the name and the constructor.
+//! The registry of built-in disciplines: one line per discipline generates its module, enum variant, name and
+//! constructor.
 
 use alloc::format;
 use alloc::string::ToString;

@@ -1,4 +1,5 @@
-//! The declaration of a discipline, used by CLI, scenario files, Python and docs.
+//! What a discipline declares about itself: summary, presets, readable variables (probes), guarantees, CPU cost,
+//! constructor. The command line, scenario files, Python and the documentation use this.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -27,7 +28,7 @@ pub struct About {
 pub struct Preset {
     /// The preset's name: `paper`, `ns2`, `linux`, `rfc...`
     pub name: &'static str,
-    /// `key=value ...`, applied before the user's settings.
+    /// The values as text, `key=value ...`. They are applied before the user's settings.
     pub settings: &'static str,
     /// Where the values come from.
     pub source: &'static str,

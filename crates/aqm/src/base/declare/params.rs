@@ -1,4 +1,4 @@
-//! Declaration of parameters: type, default, range, unit, symbol, source and meaning in one place.
+//! Declaration of a discipline's parameters: type, default, range, unit, symbol, source and meaning in one place.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -388,7 +388,7 @@ pub struct ParamError {
     pub found: String,
     /// Description of accepted text. The message prints it after "expected ".
     pub accepts: Cow<'static, str>,
-    /// A hint, such as the nearest name or another unit.
+    /// A hint on how to correct it, such as the nearest name or another unit.
     pub hint: Option<String>,
 }
 

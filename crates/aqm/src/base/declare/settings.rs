@@ -1,4 +1,5 @@
-//! Conversion between `key=value` settings and parameters.
+//! Converts the settings of a discipline in Forebay's own syntax, `key=value` as in `red max_p=0.1 ecn=off`, to its
+//! parameters, and parameters to this syntax.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -36,7 +37,8 @@ pub fn apply_all<P: ParamSet>(
     settings.try_for_each(|s| apply(common, own, presets, &[&s.text]).map_err(|error| s.blame(error)))
 }
 
-/// Applies `key=value` words to the common parameters and to those of a discipline; later words win.
+/// Applies settings `key=value` to the common parameters and to those of a discipline. If a parameter is set twice, the
+/// later setting applies.
 pub fn apply<P: ParamSet>(
     common: &mut Common,
     own: &mut P,

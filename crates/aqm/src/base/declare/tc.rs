@@ -39,7 +39,7 @@ pub enum Tail {
     Sets(Sets),
     /// A value that [`Tc::together`] evaluates after all arguments are parsed.
     Late(Form),
-    /// A flag that means this `key=value`.
+    /// A flag that sets a parameter of Forebay, as this text `key=value` does.
     Flag(&'static str),
     /// A value that is checked but has no effect here, with the reason.
     Ignored(Form, &'static str),
@@ -94,7 +94,7 @@ impl Sets {
         self.form
     }
 
-    /// The `key=value` for `number`; `None` if `number` is 0 and 0 means the default.
+    /// The setting of Forebay's parameter, `key=value`, for `number`; `None` if `number` is 0 and 0 means the default.
     fn setting(&self, number: f64) -> Option<String> {
         if self.skips_zero && number == 0.0 {
             return None;
@@ -139,7 +139,7 @@ impl Typed {
         read::packets(&self.value)
     }
 
-    /// A `key=value` that results from this argument.
+    /// A setting of Forebay's parameters, `text` in the form `key=value`, that results from this tc argument.
     pub fn sets(&self, text: impl Into<String>) -> Setting {
         Setting { text: text.into(), typed: Some(self.clone()) }
     }
@@ -169,7 +169,7 @@ impl Typed {
     }
 }
 
-/// A `key=value`, and the tc argument that it comes from.
+/// A setting of Forebay's parameters, `key=value`, and the tc argument that it comes from.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setting {
     /// `key=value`.
@@ -178,7 +178,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// A setting that was written as `key=value`.
+    /// A setting that the user wrote as `key=value`.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), typed: None }
     }
@@ -196,7 +196,8 @@ impl Setting {
     }
 }
 
-/// A function that evaluates all tc arguments of a discipline together. Returns `key=value` settings or an error.
+/// A function that evaluates all tc arguments of a discipline together. Returns settings `key=value` of Forebay's
+/// parameters, or an error.
 pub type Together = fn(&[Typed]) -> Result<Vec<Setting>, ParamError>;
 
 /// tc arguments, each with its syntax and effect.
@@ -205,7 +206,7 @@ pub type Words = &'static [(&'static str, Tail)];
 /// The tc(8) syntax of a discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct Tc {
-    /// The kernel's defaults as `key=value`s.
+    /// The kernel's defaults as settings of Forebay's parameters, `key=value ...`.
     pub defaults: &'static str,
     /// Its arguments, in groups that disciplines may share.
     pub groups: &'static [Words],
@@ -303,7 +304,7 @@ const ELSEWHERE: [&str; 32] = [
 /// The smallest buffer in bytes: the datagram that every host must accept (RFC 791).
 const LEAST_BUFFER: f64 = 576.0;
 
-/// The hint for the name of a Linux qdisc that Forebay does not have.
+/// The hint for an error message about the name of a Linux qdisc that Forebay does not have.
 pub fn elsewhere(name: &str) -> Option<String> {
     ELSEWHERE.contains(&name).then(|| format!("{name} is a qdisc that Forebay does not have"))
 }
@@ -332,12 +333,13 @@ pub fn meant<'a>(name: &'a str, words: &[&str]) -> &'a str {
     if name == "red" && adapts { "ared" } else { name }
 }
 
-/// Whether these are tc arguments, not `key=value`s.
+/// Whether `words` are arguments in tc's syntax, not settings `key=value` in Forebay's syntax.
 pub fn is_tail(words: &[&str]) -> bool {
     words.iter().any(|word| !word.contains('='))
 }
 
-/// Translates tc arguments to `key=value`s. The kernel's defaults come first; `key=value`s are kept.
+/// Translates tc arguments to settings `key=value` in Forebay's syntax. The kernel's defaults come first; `words` that
+/// are already in this syntax are kept.
 pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<Setting>, ParamError> {
     let mut out: Vec<Setting> = tc.defaults.split_whitespace().map(Setting::new).collect();
     if !is_tail(words) {

@@ -1,4 +1,5 @@
-//! The context of a call: time and random numbers.
+//! What a discipline receives with every call: the current time, a stream of random numbers, and whether a threshold
+//! marker signals the packet.
 
 use crate::base::rng::Rng;
 use crate::base::time::Instant;

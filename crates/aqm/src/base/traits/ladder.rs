@@ -1,5 +1,5 @@
-//! The three traits of disciplines: [`Law`], [`Aqm`], [`Discipline`]. Implement the first one that fits; adapters
-//! provide the others.
+//! The three traits of disciplines: [`Law`] (reads counters), [`Aqm`] (decides about each packet), [`Discipline`] (owns
+//! its queues). Implement the first one that fits; adapters provide the others.
 
 use alloc::boxed::Box;
 

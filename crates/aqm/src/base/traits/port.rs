@@ -129,8 +129,8 @@ pub struct Port {
     lists: Vec<List>,
     pkts: u32,
     bytes: u64,
-    /// Its `accepted` is not maintained: it is `offered` minus `refused`, the packets dropped at arrival, which are
-    /// rare.
+    /// The counters. `accepted` is not updated for each packet: it is `offered` minus `refused`, the packets dropped at
+    /// arrival, which are rare.
     tally: Tally,
     refused: Count,
     link: Link,

@@ -1,4 +1,4 @@
-//! Verdicts of AQMs on packets, and the fates of packets.
+//! Verdicts of AQMs on packets (accept, signal, mark or drop), and fates of packets (queued, delivered or dropped).
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,4 +1,4 @@
-//! "Did you mean ...?": the candidate with the smallest edit distance.
+//! Suggests a known name for a misspelt one ("Did you mean ...?"): the name with the smallest edit distance.
 
 use alloc::format;
 use alloc::string::String;

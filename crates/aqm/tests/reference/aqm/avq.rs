@@ -141,7 +141,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_ns2() {
+fn avq_handles_packets_as_ns2() {
     let branches = [
         "virtual queue empty",
         "above C",

@@ -109,7 +109,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_ns_code_and_paper() {
+fn blue_handles_packets_as_authors_code_and_paper() {
     let branches = ["frozen", "p above 1", "p below 0", "longer than L", "overflow", "early", "marked"];
     differ("blue", case, &branches);
 }

@@ -261,6 +261,6 @@ pub(crate) const BRANCHES: [&str; 13] = [
 ];
 
 #[test]
-fn agrees_with_linux() {
+fn cobalt_handles_packets_as_linux() {
     differ("cobalt", case, &BRANCHES);
 }

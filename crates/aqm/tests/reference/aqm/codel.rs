@@ -272,6 +272,6 @@ pub(crate) const BRANCHES: [&str; 14] = [
 ];
 
 #[test]
-fn agrees_with_rfc8289_and_linux() {
+fn codel_handles_packets_as_rfc8289_and_linux() {
     differ("codel", case, &BRANCHES);
 }

@@ -53,6 +53,6 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_ns2() {
+fn drop_tail_handles_packets_as_ns2() {
     differ("droptail", case, &["full", "longer than the buffer", "several from the front", "empty"]);
 }

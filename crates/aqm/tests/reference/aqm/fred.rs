@@ -211,7 +211,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_paper() {
+fn fred_handles_packets_as_its_paper() {
     let branches = [
         "as long as min_th",
         "two packets of many",

@@ -1,4 +1,4 @@
-//! Listings of disciplines with one queue.
+//! Transcribed listings of disciplines with one queue, with which tests compare the disciplines.
 
 mod adaptive;
 mod avq;

@@ -119,6 +119,6 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_paper() {
+fn msvb_handles_packets_as_its_paper() {
     differ("msvb", case, &BRANCHES);
 }

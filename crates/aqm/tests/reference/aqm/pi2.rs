@@ -219,7 +219,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_sch_pi2_and_rfc9332() {
+fn pi2_handles_packets_as_sch_pi2_and_rfc9332() {
     let branches = [
         "departure rate averaged",
         "spared by a short queue",

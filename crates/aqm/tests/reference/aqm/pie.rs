@@ -436,7 +436,7 @@ const ALONE: [&str; 6] = [
 ];
 
 #[test]
-fn agrees_with_rfc8033_and_linux() {
+fn pie_handles_packets_as_rfc8033_and_linux() {
     let branches = [&BRANCHES[..], &ALONE[..]].concat();
     differ("pie", case, &branches);
 }

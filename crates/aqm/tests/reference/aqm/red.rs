@@ -510,6 +510,6 @@ pub(crate) const BRANCHES: [&str; 8] = [
 ];
 
 #[test]
-fn agrees_with_ns2() {
+fn red_handles_packets_as_ns2() {
     differ("red", case, &BRANCHES);
 }

@@ -274,7 +274,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_ns2() {
+fn rio_handles_packets_as_ns2() {
     let branches = [
         "IN packets idle",
         "short queue saves a packet",

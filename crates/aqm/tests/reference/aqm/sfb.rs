@@ -290,7 +290,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_linux() {
+fn sfb_handles_packets_as_linux() {
     let branches = [
         "queuedrop",
         "limit",

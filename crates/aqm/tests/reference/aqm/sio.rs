@@ -184,7 +184,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_paper() {
+fn sio_handles_packets_as_msvb_paper() {
     let branches = [
         "IN neither sure nor impossible",
         "OUT neither sure nor impossible",

@@ -125,7 +125,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_paper() {
+fn svb_handles_packets_as_msvb_paper() {
     let leak = ["virtual queue empty", "sinks by the leak"];
     differ("svb", case, &[&leak[..], &BRANCHES[..]].concat());
 }

@@ -1,4 +1,5 @@
-//! Runs the same packets through the library and a listing, and compares verdicts, order and state.
+//! Runs the same packets through a discipline of the crate and through the transcription of its published listing, and
+//! compares verdicts, order of departures and state.
 
 use std::collections::{BTreeMap, BTreeSet};
 

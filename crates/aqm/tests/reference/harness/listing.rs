@@ -1,4 +1,4 @@
-//! Types of listings, and their results.
+//! The trait of transcribed listings of disciplines, and the types of their packets, links, settings and results.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,5 @@
-//! Helpers for all comparisons: packets, buffers, random settings, and the run through both sides.
+//! Helpers for comparing disciplines with their transcribed listings: packets, buffers, random settings, and the run
+//! through both.
 
 #[macro_use]
 mod listing;

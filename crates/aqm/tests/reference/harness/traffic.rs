@@ -1,4 +1,4 @@
-//! Random settings and random traffic for the comparisons.
+//! Random settings and random traffic for comparing disciplines with their transcribed listings.
 
 use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
 use forebay_aqm::base::rng::Rng;

@@ -1,5 +1,5 @@
-//! AAQM: the three events of section 4 of its paper with their counters, as reconstructed in this project's
-//! specification.
+//! AAQM: the three events of section 4 of its paper with their counters, reconstructed from the text: the paper's
+//! formulas are unreadable.
 
 use crate::reference::harness::*;
 
@@ -94,7 +94,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_paper() {
+fn aaqm_handles_packets_as_its_paper() {
     let branches = ["no load", "arrivals alone", "departures alone", "as many in as out", "up", "above 1", "below 0"];
     differ("aaqm", case, &branches);
 }

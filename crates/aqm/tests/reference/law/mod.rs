@@ -1,4 +1,4 @@
-//! Listings of control laws.
+//! Transcribed listings of control laws, with which tests compare the disciplines.
 
 mod aaqm;
 mod msc;

@@ -123,7 +123,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_paper() {
+fn msc_handles_packets_as_its_paper() {
     let branches = ["p_d below 0", "p_d above 1", "load above gamma", "both at one arrival"];
     differ("msc", case, &branches);
 }

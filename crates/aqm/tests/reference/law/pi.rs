@@ -101,12 +101,12 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace, qib: Unit) -> (String, Box<dy
 }
 
 #[test]
-fn agrees_with_ns2() {
+fn pi_counting_packets_handles_packets_as_ns2() {
     differ("pi", |dice, trace| case(dice, trace, Unit::Pkts), &["p below 0", "p above 1"]);
 }
 
 #[test]
-fn agrees_with_ns2_in_bytes() {
+fn pi_counting_bytes_handles_packets_as_ns2() {
     let branches = ["p below 0", "p above 1", "p by size above 1"];
     differ("pi", |dice, trace| case(dice, trace, Unit::Bytes), &branches);
 }

@@ -1,4 +1,5 @@
-//! RAQM: Fig. 1 of the paper, with eqs. (3), (12) and (13), once for each sub-aggregate (section 4).
+//! RAQM: Fig. 1 of its paper, with eqs. (3), (12) and (13), once for each sub-aggregate (a group of service classes;
+//! section 4).
 
 use crate::reference::harness::*;
 
@@ -205,7 +206,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_paper() {
+fn raqm_handles_packets_as_its_paper() {
     let branches = [
         "p q/q0 above 1",
         "alpha_hat undefined",

@@ -115,13 +115,13 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace, qib: bool) -> (String, Box<dy
 }
 
 #[test]
-fn agrees_with_ns2() {
+fn rem_counting_packets_handles_packets_as_ns2() {
     let branches = ["price below 0", "marked at departure"];
     differ("rem", |dice, trace| case(dice, trace, false), &branches);
 }
 
 #[test]
-fn agrees_with_ns2_in_bytes() {
+fn rem_counting_bytes_handles_packets_as_ns2() {
     let branches = ["price below 0", "marked at departure"];
     differ("rem", |dice, trace| case(dice, trace, true), &branches);
 }

@@ -202,7 +202,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_linux_and_paper() {
+fn choke_handles_packets_as_linux_and_paper() {
     let branches = [
         "idle for packets",
         "matched",

@@ -197,7 +197,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_rfc9332() {
+fn curvy_red_handles_packets_as_rfc9332() {
     let branches = [
         "steered to the L queue",
         "steered to the C queue",

@@ -149,7 +149,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_ns2() {
+fn drr_handles_packets_as_ns2() {
     let branches = [
         "flows collide",
         "two longest flows",

@@ -250,7 +250,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_rfc9332_and_linux() {
+fn dualpi2_handles_packets_as_rfc9332_and_linux() {
     let branches = [
         "steered to the L queue",
         "steered to the C queue",

@@ -240,7 +240,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_linux_and_rfc8290() {
+fn fq_codel_handles_packets_as_linux_and_rfc8290() {
     let own = [
         "flows collide",
         "two fattest flows",

@@ -165,7 +165,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_linux() {
+fn fq_pie_handles_packets_as_linux() {
     let branches = [
         "overlimit",
         "a new flow used up its credits",

@@ -1,4 +1,4 @@
-//! Listings of disciplines with several queues.
+//! Transcribed listings of disciplines with several queues, with which tests compare the disciplines.
 
 mod choke;
 mod curvy_red;

@@ -315,7 +315,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_paper() {
+fn red_tail_handles_packets_as_its_paper() {
     let branches = [
         "forgotten",
         "FTP by class",

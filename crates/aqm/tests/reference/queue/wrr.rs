@@ -1,4 +1,5 @@
-//! Deficit round robin as in the listing of its paper, visit by visit, over queues with RED.
+//! WRR: deficit round robin, visit by visit as in the listing of Shreedhar and Varghese, over one queue with RED per
+//! class.
 
 use crate::reference::aqm::red::{Adaptation, Red, Settings};
 use crate::reference::harness::*;
@@ -147,7 +148,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
 }
 
 #[test]
-fn agrees_with_paper() {
+fn wrr_handles_packets_as_listing_in_paper() {
     let branches = [
         "class full, link not",
         "link full, class not",

@@ -1,4 +1,4 @@
-//! Parts that several listings share.
+//! Parts that the transcribed listings of several disciplines share.
 
 pub(crate) mod adaptive_red;
 pub(crate) mod drain_time;

@@ -1,4 +1,4 @@
-//! ns-2's `modify_p`: p grows with the packets since the last signal.
+//! ns-2's `modify_p` of RED: p grows with the number of packets since the last signal.
 
 /// `count`: packets since the last signal. `wait`: no signal before 1/p packets.
 pub(crate) fn spaced(p: f64, count: f64, wait: bool) -> f64 {

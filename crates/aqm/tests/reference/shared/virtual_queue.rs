@@ -1,4 +1,5 @@
-//! The common part of SVB and MSVB at an arrival, after the update of the virtual queue `qv` and the threshold `bv`.
+//! What SVB and MSVB have in common at an arrival, after the update of the virtual queue `qv` and the threshold `bv`:
+//! the signal probability, and whether a drop restores both.
 
 use crate::reference::harness::*;
 

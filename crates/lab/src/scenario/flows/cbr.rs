@@ -60,8 +60,8 @@ fn sound(cbr: Cbr, table: &Table<'_>) -> Result<Cbr, InputError> {
 /// The shortest time between two packets of a flow.
 const SHORTEST_GAP: Span = Span::from_micros(1);
 
-/// Refuses a rate of more than one packet of `packet` bytes per microsecond: the clock counts nanoseconds, so rounding
-/// would distort shorter intervals.
+/// Refuses a rate of more than one packet of `packet` bytes per microsecond: simulated time has whole nanoseconds, so
+/// rounding would distort shorter intervals.
 pub(super) fn spaced(
     table: &Table<'_>,
     key: &'static str,

@@ -37,14 +37,14 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// D0: transitions without a packet. Its rows together with those of [`Chain::with`] sum to 0.
+    /// D0: rates of the transitions without a packet. Its rows together with those of D1 ([`Chain::with`]) sum to 0.
     pub fn without(&self) -> Matrix {
         let leaves = |i: usize| self.moves[i].iter().chain(&self.packets[i]).sum::<f64>();
         let n = self.moves.len();
         Matrix::from_fn(n, n, |i, j| if i == j { -leaves(i) } else { self.moves[i][j] })
     }
 
-    /// D1: transitions with a packet.
+    /// D1: rates of the transitions with a packet.
     pub fn with(&self) -> Matrix {
         Matrix::from_fn(self.packets.len(), self.packets.len(), |i, j| self.packets[i][j])
     }

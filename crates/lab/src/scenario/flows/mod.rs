@@ -241,7 +241,7 @@ pub(crate) fn schema() -> Json {
     schema::many(schema::one_of(flow_kinds().iter().map(declare::Kind::schema).collect()))
 }
 
-/// Adds a hint that names the kinds a key belongs to.
+/// Adds to the error about a key a hint that names the kinds of traffic that have this key.
 fn belongs_elsewhere(error: InputError, kind: &Kind) -> InputError {
     let key = error.found.as_str();
     if kind.later.contains(&key) {

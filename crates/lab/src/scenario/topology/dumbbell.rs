@@ -7,7 +7,7 @@ use crate::declare::{Section, section, table};
 table! {
     /// One bottleneck with hosts on either side.
     pub struct Dumbbell {
-        /// The link under study.
+        /// The bottleneck; its results are recorded.
         bottleneck: TwoWay = BOTTLENECK;
         /// The senders' links, or a list of groups, each with a name.
         hosts as "access": Vec<Hosts> = HOSTS;

@@ -1,4 +1,5 @@
-//! The keys of a link, and its two directions.
+//! The keys of a link in a scenario file: those of its forward direction, and `reverse` with those of the other
+//! direction.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::text::BadValue;

@@ -141,7 +141,7 @@ fn share(words: &str) -> Parsed<f64> {
     share.ok_or_else(|| BadValue::new(A_SHARE))
 }
 
-/// A probability, or a table with the keys of [`Gilbert`].
+/// The value of the key `loss`: a probability, or a table with the keys of [`Gilbert`], for losses in bursts.
 const LOSS: Custom<LossModel> = Custom {
     schema: || schema::either(&[schema::quantity(), table_of::<Gilbert>(Gilbert::DOC)]),
     read: |table, node, path| {

@@ -1,4 +1,4 @@
-//! `docs/pictures/throughput.svg`: send rate against loss on logarithmic axes.
+//! The chart `docs/pictures/throughput.svg`: send rate of TCP against loss on logarithmic axes.
 
 use std::fmt::Display;
 

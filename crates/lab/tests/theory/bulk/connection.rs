@@ -1,4 +1,4 @@
-//! The connection and its path, and their simulation.
+//! A bulk TCP connection over a path with random losses: its parameters and its simulation.
 
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};

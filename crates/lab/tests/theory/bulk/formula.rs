@@ -1,4 +1,5 @@
-//! The formulas, and where their assumptions hold.
+//! Formulas for the send rate of a bulk TCP connection (square-root law, PFTK), and under which conditions their
+//! assumptions hold.
 
 use forebay_sim::tcp::Variant;
 use forebay_theory::tcp::{approximate, full, square_root};

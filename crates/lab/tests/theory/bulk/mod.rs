@@ -1,4 +1,5 @@
-//! One bulk connection over a path with random losses, measured over seeds and compared with its formulas.
+//! One bulk TCP connection over a path with random losses, measured over seeds and compared with formulas for its send
+//! rate.
 
 pub(crate) mod chart;
 pub(crate) mod connection;

@@ -1,4 +1,4 @@
-//! Rows of the comparison, and `docs/throughput.md` from them.
+//! The rows of the comparison of simulated send rates of TCP with formulas, and the page `docs/throughput.md`.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Rows of the comparison, and `docs/queues.md` from them.
+//! The rows of the comparison of simulated links with queueing theory, and the page `docs/queues.md`.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The systems: theory and simulation of each.
+//! The queueing systems (M/M/1/K, M/D/1, M/D/1/K, D/D/1): formulas and simulation of each.
 
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};

@@ -79,7 +79,7 @@ impl Actuator {
 /// An actuator opened for reading.
 pub(in crate::attach) enum Reader {
     Bpf(Box<FastPath>),
-    /// Device index, and link-layer header in bytes.
+    /// nftables rules: index of the device, and length of its link-layer header in bytes.
     Nft(u32, u64),
 }
 

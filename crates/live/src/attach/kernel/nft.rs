@@ -24,9 +24,9 @@ use crate::sys::interfaces::index;
 use crate::sys::netlink::Netlink;
 use crate::sys::qdisc_list::Qdisc;
 
-/// Range of the random number.
+/// The random number that a rule draws per packet is below this.
 const OUT_OF: u64 = 1 << 30;
-/// Renewal interval. Starting nft takes about 10 ms.
+/// Interval between renewals of the rule. Starting nft takes about 10 ms.
 const EVERY: Duration = Duration::from_millis(50);
 /// Lifetime of the watchdog's set element after a renewal.
 const LASTS: &str = "1s";
@@ -243,7 +243,7 @@ fn drawn(shown: &Value) -> f64 {
     find(rule, "right").map_or(1.0, |bound| bound.as_u64().unwrap_or_default() as f64 / OUT_OF as f64)
 }
 
-/// The first value of `key` at any depth.
+/// The first value of `key` in the JSON `value`, at any depth.
 fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     match value {
         Value::Object(fields) => fields.get(key).or_else(|| fields.values().find_map(|inner| find(inner, key))),

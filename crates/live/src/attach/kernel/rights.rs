@@ -1,4 +1,4 @@
-//! The privilege to change qdiscs.
+//! Checks that this process has the privilege to change qdiscs (CAP_NET_ADMIN).
 
 use std::fs;
 

@@ -5,9 +5,9 @@ use forebay_aqm::base::ladder::{Actuation, Signal};
 use forebay_aqm::base::port::Count;
 use forebay_aqm::base::units::Depth;
 
-/// Number of u64 fields in `struct settings`.
+/// Number of u64 fields in `struct settings` of the BPF program.
 pub(in crate::attach) const SETTINGS: usize = 6;
-/// Number of u64 fields in `struct tally`.
+/// Number of u64 fields in `struct tally` (counters) of the BPF program.
 pub(in crate::attach) const TALLY: usize = 9;
 /// Probability one, in units of 2^-32.
 const ALWAYS: u64 = 1 << 32;

@@ -3,7 +3,7 @@
 use super::super::congestion::{CongestionControl, Design, Profile, Recovery, Start};
 use super::super::window::Window;
 
-/// Stateless.
+/// A control without state of its own.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Tahoe;
 

@@ -1,4 +1,4 @@
-//! Accessors of a sender's state.
+//! Reads the state of a TCP sender, such as its slow-start threshold, for measurements and tests.
 
 use forebay_aqm::base::time::Span;
 

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn initial_state_has_long_run_probabilities() {
+    fn initial_state_is_drawn_from_stationary_distribution() {
         let moves = [vec![0.0, 1.0], vec![3.0, 0.0]];
         let chain = Chain::new(&moves, &[vec![1.0, 0.0], vec![0.0, 2.0]], &[0.75, 0.25]);
         let mut rng = Rng::stream(3, "found");

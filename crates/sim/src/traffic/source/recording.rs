@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn recording_starts_at_0_and_keeps_mean_rate() {
+    fn recording_starts_at_0_repetitions_keep_mean_rate() {
         let it = recording(&[(5, 1), (5, 2), (9, 3)]).unwrap();
         assert_eq!(it.items(), [(ms(0), 1), (ms(0), 2), (ms(4), 3)]);
         assert_eq!((it.period(), it.bytes()), (ms(6), 6), "three items per 6 ms, like two gaps in 4 ms");

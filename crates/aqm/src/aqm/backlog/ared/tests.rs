@@ -39,7 +39,7 @@ fn timer_adapts_max_p_if_average_leaves_target_range() {
 }
 
 #[test]
-fn max_p_stays_between_bottom_and_top() {
+fn max_p_stays_between_its_bounds() {
     // The last step may start at a bound: 0.01 and 0.5 are inclusive, in ns-2 exclusive.
     near(steps(33, "max_p=0.5", 9), 0.51);
     near(steps(33, "max_p=0.5 quirk=on", 9), 0.5);

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_threshold_never_crosses_the_given_one() {
+    fn automatic_threshold_never_crosses_the_other_given_threshold() {
         let of = |min_th, max_th| thresholds(&given(min_th, max_th), TARGET_DELAY, &link(15, 500));
         // The rule's 9.375 packets are above or too close to a small max_th: a third of it instead.
         assert_eq!(of(Own, Given(P(9.0))), (P(3.0), 9.0));

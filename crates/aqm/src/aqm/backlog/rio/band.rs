@@ -1,4 +1,5 @@
-//! Two thresholds and the probability at the upper one, as one parameter.
+//! The value of RIO's parameters `in` and `out`: two thresholds of the average queue, and the drop probability at the
+//! upper threshold.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,4 +1,4 @@
-//! The formats of tc's values.
+//! The formats that values of tc(8)'s arguments can have, such as times, sizes, rates and whole numbers.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -98,7 +98,7 @@ impl Form {
         }
     }
 
-    /// Formats `number` with the unit that `key=value` settings need, such as `5000us`.
+    /// Formats `number` with its unit, such as `5000us`, for a setting `key=value` in Forebay's own syntax.
     pub(super) fn written(self, number: f64) -> String {
         let unit = match self {
             Self::Time => "us",

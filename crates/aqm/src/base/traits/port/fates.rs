@@ -1,4 +1,5 @@
-//! Enqueue, dequeue and drop at a port: the loops that call an [`Aqm`] and notify it.
+//! Enqueue, dequeue and drop at a port, which stores the packets of a queue: the loops that ask an [`Aqm`] for its
+//! decisions and notify it of each packet's fate.
 
 use super::{ListId, NONE, Node, Port, Taken};
 use crate::base::cx::Cx;

@@ -40,13 +40,13 @@ fn tc_case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_ns2() {
+fn adaptive_red_handles_packets_as_ns2() {
     let own = ["max_p down", "max_p up", "a quarter of max_p is less", "a step on a decayed average"];
     differ("ared", case, &[&BRANCHES[..], &own].concat());
 }
 
 #[test]
-fn agrees_with_linux() {
+fn adaptive_red_handles_packets_as_linux() {
     let branches =
         ["idle", "hard", "a gap is drawn", "a gap ends", "full", "queued although not ECT", "max_p up", "max_p down"];
     differ("ared", tc_case, &branches);

@@ -1,4 +1,5 @@
-//! Adaptive RED of the RED+Tail paper with dynamic thresholds on one queue; the rule is in `shared/adaptive_red.rs`.
+//! Adaptive RED with dynamic thresholds of the RED+Tail paper (section V), on one queue. The transcribed listing is in
+//! `shared/adaptive_red.rs`.
 
 use crate::reference::aqm::red::Clock;
 use crate::reference::harness::*;
@@ -99,6 +100,6 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_paper() {
+fn dynamic_red_handles_packets_as_red_tail_paper() {
     differ("dynamic_red", case, &BRANCHES);
 }

@@ -15,7 +15,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_ns2() {
+fn self_configuring_red_handles_packets_as_ns2() {
     let own = ["max_p down", "max_p up", "max_p at its bottom", "max_p at its top"];
     differ("feng_red", case, &[&BRANCHES[..], &own].concat());
 }

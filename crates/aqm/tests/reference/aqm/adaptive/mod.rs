@@ -1,4 +1,4 @@
-//! Listings of adaptive RED.
+//! Transcribed listings of Adaptive RED and its variants, with which tests compare the disciplines.
 
 mod ared;
 mod dynamic_red;

@@ -247,7 +247,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_linux() {
+fn red_handles_packets_as_linux() {
     let branches = ["idle", "hard", "a gap is drawn", "a gap ends", "full", "queued although not ECT"];
     differ("red", case, &branches);
 }

@@ -150,7 +150,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn agrees_with_paper() {
+fn red_handles_packets_as_paper_of_1993() {
     let branches =
         ["idle for packets", "the first above min_th", "gentle part", "certain by count", "at or above max_th"];
     differ("red", case, &branches);
