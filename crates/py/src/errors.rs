@@ -69,7 +69,8 @@ pub(crate) fn run(message: &str) -> PyErr {
     of("RunError", message, &json!({ "kind": "run" }))
 }
 
-/// The exception for the failure of a command; `stopped`: whether Ctrl-C has stopped the command.
+/// The exception for the failure of one of Forebay's commands, such as `forebay.reproduce()`. `stopped`: whether Ctrl-C
+/// has stopped the command.
 pub(crate) fn failure(failure: &Failure, stopped: bool) -> PyErr {
     let (message, error) = (failure.to_string(), failure.document());
     match failure {

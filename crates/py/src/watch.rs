@@ -32,7 +32,8 @@ pub(crate) struct Call {
     threads: Mutex<BTreeSet<u64>>,
     /// Number of threads that are in user code now.
     inside: AtomicUsize,
-    /// Is it a call of a command, such as `reproduce`? A command cannot be called within another one.
+    /// Is it a call of one of Forebay's commands, such as `forebay.reproduce()`? A command cannot be called within
+    /// another one.
     is_command: bool,
 }
 
@@ -44,7 +45,7 @@ thread_local! {
 }
 
 impl Call {
-    /// A call of a command.
+    /// The state of a new Python call of one of Forebay's commands, such as `forebay.reproduce()`.
     pub(crate) fn command() -> Self {
         Self { is_command: true, ..Self::default() }
     }
@@ -140,7 +141,7 @@ pub(crate) fn working(py: Python<'_>) -> Working {
     Working(mine)
 }
 
-/// Does this thread work for a command?
+/// Does this thread work for a Python call of one of Forebay's commands, such as `forebay.reproduce()`?
 pub(crate) fn is_within_command() -> bool {
     MINE.with_borrow(|mine| mine.as_ref().is_some_and(|call| call.is_command))
 }

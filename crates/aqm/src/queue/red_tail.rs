@@ -128,9 +128,10 @@ pub struct RedTail {
     bounds: (f64, f64),
     q1: f64,
     q2: f64,
-    /// Number of new pairs.
+    /// Number of new source-destination pairs.
     met: u64,
-    /// Number of pairs that exceeded n packets. With split=class they do not move.
+    /// Number of source-destination pairs that exceeded n packets. With split=class their packets do not move to
+    /// queue 2.
     moved: u64,
 }
 
@@ -144,8 +145,9 @@ impl Params {
 }
 
 impl RedTail {
-    /// The queue of `packet`. Pairs are counted with either criterion, for the internal variables (probes) `met` and
-    /// `moved`.
+    /// The queue of `packet`: by its service class, or by the number of TCP packets of its source-destination pair so
+    /// far (parameter `split`). The packets of pairs are counted in both cases, for the internal variables (probes)
+    /// `met`, the number of new pairs, and `moved`, the number of pairs that exceeded n packets.
     fn classify(&mut self, packet: &Packet, now: Instant) -> ListId {
         let by_count = self.count(packet, now);
         match self.params.split {
@@ -155,8 +157,8 @@ impl RedTail {
         }
     }
 
-    /// Counts `packet`. Returns its queue by section III: queue 2 for TCP packets after the first n of a pair, else
-    /// queue 1.
+    /// Counts `packet`. Returns its queue by section III: queue 2 for TCP packets after the first n of a
+    /// source-destination pair, else queue 1.
     fn count(&mut self, packet: &Packet, now: Instant) -> ListId {
         let key = match self.params.key {
             Key::Pair => packet.pair,
@@ -356,13 +358,13 @@ probes! { RedTail {
     max_p ["1"] probability = |s| s.red.curve().max_p;
     /// Lower threshold of queue 2.
     min_th2 ["packets|bytes"] = |s| s.red.curve().min_th;
-    /// Pairs evicted because the table was full.
+    /// Source-destination pairs evicted because their table was full.
     evicted ["1"] = |s| s.pairs.evicted() as f64;
     /// Average drop probability of queue 2, with which dynamic thresholds move.
     p_avg ["1"] probability = |s| s.red.steering().p_avg();
-    /// New pairs so far; a forgotten pair counts again.
+    /// New source-destination pairs so far; a forgotten pair counts again.
     met ["1"] = |s| s.met as f64;
-    /// Pairs that exceeded n packets so far; with split=count they moved to queue 2.
+    /// Source-destination pairs that exceeded n packets so far; with split=count they moved to queue 2.
     moved ["1"] = |s| s.moved as f64;
 } }
 

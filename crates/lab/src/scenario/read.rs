@@ -360,7 +360,7 @@ const COLUMNS: Custom<Vec<&'static Metric>> = Custom {
     accepts: "",
 };
 
-/// The value of the key `series`: names of curves.
+/// The value of the key `series`: names of quantities that are recorded over time, such as `queue` or `raqm.p`.
 const SERIES: Custom<Vec<String>> = Custom {
     schema: texts,
     read: |table, node, path| {
@@ -371,8 +371,9 @@ const SERIES: Custom<Vec<String>> = Custom {
     accepts: "",
 };
 
-/// Checks the name of a curve: `queue`, a counter of a service class, the state of flows of one of `groups`, or an
-/// internal variable of a discipline (probe). A curve of a probe is empty for contenders without that probe.
+/// Checks the name of a quantity that is recorded over time: `queue`, a counter of a service class, the state of flows
+/// of one of `groups`, or an internal variable of a discipline (probe). Contenders without that probe record nothing
+/// for it.
 fn series(node: &Node, path: &str, groups: &[&str]) -> Result<String, InputError> {
     let name = text(node, path)?;
     if name == "queue" || ClassColumn::parse(name).is_some() || FlowColumn::parse(name, groups).is_some() {

@@ -66,7 +66,8 @@ pub fn connect(host: Ipv4Addr, port: u16, manner: &Manner) -> io::Result<TcpStre
     Ok(stream)
 }
 
-/// Listens on a port of all addresses; accepted connections inherit the options.
+/// Listens on a port of all addresses; accepted connections inherit the socket options that
+/// `manner` sets.
 pub fn listen(port: u16, manner: &Manner) -> io::Result<TcpListener> {
     let (socket, at) = (stream(manner)?, address(Ipv4Addr::UNSPECIFIED, port));
     // SAFETY: the kernel reads `ADDRESS` bytes of `at`, which has that size.

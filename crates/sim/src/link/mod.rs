@@ -362,7 +362,9 @@ impl Link {
         }
     }
 
-    /// Checks packet conservation: the counters of a discipline's packets, and in debug builds those of `LinkBooks`.
+    /// Checks that no packet was lost or duplicated. Fails if the packet counters of the link's discipline do not add
+    /// up. Debug builds also count arrivals and begun transmissions of the link (`LinkBooks`), and panic unless the
+    /// number of arrivals is that of the begun transmissions, the dropped and the waiting packets together.
     pub fn check(&self) -> Result<(), &'static str> {
         self.books.balance(self.dropped, self.queued());
         self.managed_queue().map_or(Ok(()), |queue| queue.port.check())

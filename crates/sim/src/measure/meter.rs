@@ -253,7 +253,7 @@ impl Meter {
         self.window.to = end;
     }
 
-    /// The queue in packets now, and its mean since the last call.
+    /// The queue in packets now, and its mean since the last call: a row of the time series.
     pub fn look(&mut self, now: Instant) -> (u32, f64) {
         self.queue_is(now, self.pkts);
         let mean = self.area as f64 / now.since(self.looked).nanos().max(1) as f64;
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn queue_mean_covers_the_time_since_previous_sample() {
+    fn time_series_rows_average_queue_since_previous_row() {
         let mut m = Meter::new(window(0, 100), Span::from_nanos(100), None);
         m.queue_is(at(10), 4);
         assert_eq!(m.look(at(20)), (4, 2.0));

@@ -48,11 +48,11 @@ pub enum Transport {
 /// Use of ECN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnUse {
-    /// ECN-capable if the options request it; reacts to ECN-Echo (RFC 3168).
+    /// ECN-capable if the flow's key `ecn` in the scenario is true; reacts to ECN-Echo (RFC 3168).
     OnRequest,
     /// Always ECN-capable; reacts to ECN-Echo.
     Always,
-    /// ECN-capable if the options request it; ignores ECN-Echo.
+    /// ECN-capable if the flow's key `ecn` in the scenario is true; ignores ECN-Echo.
     Unanswered,
     /// Never ECN-capable.
     Never,

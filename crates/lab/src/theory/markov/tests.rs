@@ -21,7 +21,7 @@ fn near(found: f64, want: f64, within: f64) {
 }
 
 #[test]
-fn markov_model_matches_the_red_tail_example() {
+fn quantities_of_markov_chain_match_hand_calculation() {
     let (spec, setting) = example(&[], "droptail");
     let found = of(&spec, &setting, &ask(0.014, 1.0)).unwrap();
     near(found.window_pkts, 10.351, 5e-4);

@@ -114,11 +114,13 @@ const FOUND: &str = "
   has fewer timeouts than the model, and a slow start after each timeout, which the model leaves out. We did not
   separate the two effects.
 - From 0.5 to 5 % loss NewReno and SACK are faster than PFTK, which models Reno's timeouts; the last column of the
-  tables has the numbers of timeouts. With b = 1 they are within 6 % of the square-root law up to 1 % loss. Above that
-  they are slower, because windows become too small for three duplicate acknowledgements.
+  tables has the numbers of timeouts. If every packet is acknowledged (b = 1), NewReno and SACK are within 6 % of the
+  square-root law up to 1 % loss. Above that they are slower, because windows become too small for three duplicate
+  acknowledgements.
 - At 10 % loss Reno times out as often as in PFTK, but each timeout lasts longer. A doubled timer stays doubled until a
   packet that was sent only once is acknowledged (Karn's rule, RFC 6298 section 5). In the model the first
-  retransmission that arrives resets the timer. If the timer is not doubled, neither in the simulator nor in the full
-  model, then with b = 1 Reno sends 12.75 ± 0.06 packets/s and the model 13.48. They differ by 5 % instead of 17 %. With
-  b = 2 Reno sends 9.64 ± 0.05 and the model 9.83.
+  retransmission that arrives resets the timer. Now let the timer not be doubled, neither in the simulator nor in the
+  full model. If every packet is acknowledged (b = 1), Reno then sends 12.75 ± 0.06 packets/s and the model 13.48. These
+  rates differ by 5 % instead of 17 %. If every second packet is acknowledged (b = 2), Reno sends 9.64 ± 0.05 packets/s
+  and the model 9.83.
 ";
