@@ -14,7 +14,7 @@ use crate::interrupt;
 pub(crate) enum Exit {
     /// The command did what it should.
     Done,
-    /// A run failed, its results could not be written, or a link with real packets sent them too late.
+    /// A run failed, its results could not be written, or an emulated link sent real packets too late.
     Failed,
     /// Wrong input.
     Input,

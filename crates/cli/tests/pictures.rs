@@ -15,7 +15,7 @@ lines = [{ of = "droptail" }]
 "#;
 
 #[test]
-fn plot_writes_svg_pdf_and_png() {
+fn plot_subcommand_writes_svg_pdf_and_png() {
     let place = Place::new("plot");
     place.run(&["run", "short.toml", "--runs", "2", "-o", "out", "-q"]).good();
     let list = place.run(&["plot", "out"]).good().stdout;
@@ -34,7 +34,7 @@ fn plot_writes_svg_pdf_and_png() {
 }
 
 #[test]
-fn plot_errors_name_wrong_figure_format_and_width() {
+fn plot_subcommand_refuses_wrong_figure_format_and_width() {
     let place = Place::new("plot-errors");
     place.run(&["run", "short.toml", "--runs", "1", "-o", "out", "-q"]).good();
     for (words, want) in [
@@ -83,7 +83,7 @@ fn figure_added_to_a_scenario_needs_no_runs() {
 /// `forebay compare DIR DIR` pairs the runs of the directories by seed. It lists the keys of the scenarios whose values
 /// differ.
 #[test]
-fn compare_pairs_runs_and_names_differing_scenario_keys() {
+fn compare_subcommand_pairs_runs_and_names_differing_keys() {
     let place = Place::new("compare");
     place.run(&["run", "short.toml", "--runs", "3", "-o", "a", "-q"]).good();
     let set = ["--set", "topology.bottleneck.queue=30p"];

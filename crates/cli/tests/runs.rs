@@ -164,7 +164,7 @@ fn fingerprints_depend_on_scenario_and_seed_alone() {
 }
 
 #[test]
-fn run_prints_table_per_combination_of_varied_values() {
+fn run_subcommand_prints_table_per_combination_of_values() {
     let place = Place::new("axes");
     let ended = place
         .run(&["run", "short.toml", "--runs", "2", "--set", "vary.q=[20, 60]", "--aqm", "raqm q0={q}", "--aqm", "pi"])

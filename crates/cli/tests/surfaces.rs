@@ -13,7 +13,7 @@ fn discipline_names(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn list_has_every_topic() {
+fn list_subcommand_names_disciplines_traffic_and_papers() {
     let place = Place::new("list");
     let text = place.run(&["list"]).good().stdout;
     let json = place.run(&["list", "--json"]).good().json();
@@ -40,7 +40,7 @@ fn list_has_every_topic() {
     assert_eq!(json["scenarios"][0]["path"], "short.toml");
 }
 
-/// Presets and probes by name, or the word for none.
+/// Checks that `text` names the presets and probes (internal variables) of `json`, or says `none`.
 fn lists_or_says_none(json: &Value, text: &str) {
     for part in ["presets", "probes"] {
         let items = json[part].as_array().unwrap();
@@ -50,7 +50,7 @@ fn lists_or_says_none(json: &Value, text: &str) {
 }
 
 #[test]
-fn explain_knows_every_discipline() {
+fn explain_subcommand_describes_every_discipline() {
     let place = Place::new("explain");
     let names = discipline_names(&place);
     assert!(names.len() >= 10, "{names:?}");
@@ -116,7 +116,7 @@ fn explain_knows_every_discipline() {
 
 /// `raqm_plus` is the discipline `raqm` with other defaults; `explain raqm_plus` shows these, and names `raqm`.
 #[test]
-fn explain_gives_raqm_plus_its_own_defaults() {
+fn explain_subcommand_shows_defaults_of_raqm_plus() {
     let place = Place::new("variant");
     let json = place.run(&["explain", "raqm_plus", "--json"]).good().json();
     assert_eq!(json["variant_of"]["name"], "raqm");
@@ -224,7 +224,7 @@ fn reader_that_closes_pipe_early_is_no_error() {
 }
 
 #[test]
-fn bench_json_has_every_benchmark_and_field() {
+fn bench_subcommand_json_has_all_benchmarks_and_fields() {
     let place = Place::new("bench");
     let words = ["bench", "--case", "raqm-1-n40", "--case", "disciplines", "--json", "--quiet"];
     let ended = Ended::new(place.command(&words).output().unwrap()).good();

@@ -54,7 +54,7 @@ fn changes(out: &Path) -> Vec<(String, SystemTime)> {
 }
 
 #[test]
-fn sweep_table_has_row_per_combination_and_discipline() {
+fn sweep_subcommand_prints_row_per_combination_and_discipline() {
     let place = Place::new("sweep-table");
     let ended = place.run(&[&AXES[..], &["--runs", "2"]].concat()).good();
     assert_eq!(ended.stderr, "Short: 16 runs of 2 s\n");
@@ -76,7 +76,7 @@ fn sweep_table_has_row_per_combination_and_discipline() {
 }
 
 #[test]
-fn sweep_and_run_with_same_values_are_equal() {
+fn sweep_and_run_subcommands_give_equal_results() {
     let place = Place::new("sweep-run");
     let words = ["short.toml", "--aqm", "raqm q0={q}", "--aqm", "droptail", "--runs", "2", "-o", "out", "--json"];
     let sweep = place.run(&[&["sweep", "--vary", "q=20..60/3"], &words[..]].concat()).good();

@@ -33,7 +33,7 @@ fn home_scenario_tables_match_the_golden_file() {
 
 /// An engineer with a 100 Mb/s line asks which AQM to use.
 #[test]
-fn run_begins_with_the_best_discipline() {
+fn run_subcommand_prints_the_best_discipline_first() {
     let place = Place::new("engineer");
     let words = ["run", HOME, "--aqm", "droptail", "--aqm", "fq_codel", "--runs", "3", "-q"];
     let out = place.run(&words).good().stdout;
@@ -57,7 +57,7 @@ fn run_begins_with_the_best_discipline() {
 
 /// A doctoral student sweeps the number of flows.
 #[test]
-fn sweep_begins_with_the_best_discipline_and_classes() {
+fn sweep_subcommand_prints_best_discipline_and_classes_first() {
     let place = Place::new("student");
     let words = ["sweep", HOME, "--vary", "flows.download.count=4,8", "--aqm", "droptail", "--aqm", "fq_codel"];
     let out = place.run(&[&words[..], &["--runs", "3", "-q"]].concat()).good().stdout;

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn constant_noise_and_short_series_have_no_period() {
+    fn constant_series_noise_and_short_series_lack_period() {
         assert_eq!(of(&[3.0; 100], 1.0), Swing { mean: 3.0, std: 0.0, period_s: None });
         assert_eq!(of(&[], 1.0).period_s, None);
         assert_eq!(of(&wave(50.0, 60.0), 0.01).period_s, None);

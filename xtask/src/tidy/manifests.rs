@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_missing_lints_and_unsafe_in_other_folders() {
+    fn finds_missing_lints_and_misplaced_unsafe_blocks() {
         let syscalls = "#![expect(unsafe_code, reason = \"syscalls\")]";
         for (path, text, want) in [
             ("crates/x/Cargo.toml", "[lints]\nworkspace = true", ""),

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_gains_depend_on_link_n_and_rtt() {
+    fn gains_set_to_auto_follow_design_rule() {
         // The published design point, where w_g is z = 0.5288; and one where 0.5/R = 4.17 is below z = 5.56.
         let slow = pi("a=auto b=auto w=160 n=60 rtt=246ms", &LINK).gains;
         assert_eq!(slow, gains(60.0, 0.246, 3750.0, zero(60.0, 0.246, 3750.0), 1.0 / 160.0));

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn l_queue_delay_enters_average_only_with_overload() {
+    fn l_queue_delay_enters_average_unless_overload_is_off() {
         let average = |settings: &str| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));

@@ -114,7 +114,7 @@ fn trajectories_and_distributions_are_drawn() {
 }
 
 #[test]
-fn theory_finds_flows_rtt_rate_at_stability_limit() {
+fn theory_subcommand_finds_stability_limit_of_flows_rtt_rate() {
     let place = place("theory-critical");
     let found = &results(&place, &["stability", "loop.toml", "--critical"])[0];
     // Fewer flows, longer round trips and faster links increase the gain.

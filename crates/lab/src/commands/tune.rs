@@ -53,7 +53,7 @@ pub struct Document {
     pub loops: usize,
     /// The aims at each combination of values of the axes.
     pub aims: Vec<Row>,
-    /// Comparison of the simulated runs with tuned and with given parameters.
+    /// Comparison of simulated runs: of the discipline with the parameters found, and of the discipline to tune.
     pub compare: Comparison,
     /// Directory of the runs.
     pub results: PathBuf,
@@ -80,8 +80,9 @@ pub fn aims(words: &[String]) -> Result<Vec<Aim>, InputError> {
     words.iter().map(read).collect()
 }
 
-/// Finds parameters, simulates both the tuned and the given discipline, and compares them. `given` is the discipline to
-/// tune, in the syntax of `--aqm`. `cases` are the combinations of values of the axes, with `given` as the discipline.
+/// Finds parameters, simulates the discipline with and without them, and compares the runs. `given` is the discipline
+/// to tune, in the syntax of `--aqm`. `cases` are the combinations of values of the axes, with `given` as the
+/// discipline.
 ///
 /// # Errors
 /// The model cannot meet the aims, or the runs fail.

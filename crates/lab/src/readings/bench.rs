@@ -1,8 +1,8 @@
-//! Scores readings: simulates the experiments of a paper under a reading and applies the checks of its claims. A
-//! reading is a combination of values for the settings (dimensions) that the paper does not state. The first reading is
-//! that of the scenario files. A section is an experiment in `claims.toml`: a scenario, the claims that its runs
-//! decide, and its point, the values of varied keys at which they are decided. The axes of a scenario are the keys that
-//! vary.
+//! Scores readings: simulates the experiments of a paper under a reading and applies the checks of its claims. A check
+//! compares a quantity of the runs with a bound. A reading is a combination of values for the settings (dimensions)
+//! that the paper does not state. The first reading is that of the scenario files. A section is an experiment in
+//! `claims.toml`: a scenario, the claims that its runs decide, and its point, the values of varied keys at which they
+//! are decided. The axes of a scenario are the keys that vary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -159,7 +159,7 @@ impl Bench {
         Ok(hex_hash(text))
     }
 
-    /// Checks that every scenario is valid under a reading.
+    /// Verifies that every scenario is valid under a reading.
     ///
     /// # Errors
     /// The reading makes a scenario invalid.

@@ -85,7 +85,7 @@ impl Trial {
         self.scores.iter().filter(|score| score.holds()).count()
     }
 
-    /// Number of checks that hold.
+    /// Number of checks that hold, over all claims.
     pub fn checks(&self) -> usize {
         self.scores.iter().map(|score| score.checks.held).sum()
     }

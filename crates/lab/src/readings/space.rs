@@ -65,7 +65,8 @@ pub struct Dimension {
     /// Parameters of disciplines that take the value, such as `raqm.eps`.
     #[serde(default)]
     pub parameter: Vec<String>,
-    /// Checks that measure over this time window, such as `20..200` (seconds), use the value as their window instead.
+    /// A time window, such as `20..200` (seconds). Checks of claims in `claims.toml` whose quantity is measured over
+    /// this window are measured over the window that is the dimension's value instead.
     #[serde(default)]
     pub window: Option<String>,
     /// For a value of the setting: several changes, each `PATH=VALUE`, or `aqm NAME.KEY=VALUE` for a parameter of a
@@ -79,7 +80,7 @@ pub struct Dimension {
 
 impl Dimension {
     /// Whether the setting changes the runs of all disciplines of a scenario. Other settings change the runs of one
-    /// discipline, or only the checks.
+    /// discipline, or only the checks of claims.
     pub fn is_common(&self) -> bool {
         !self.set.is_empty() || self.means.values().flatten().any(|change| !change.starts_with("aqm "))
     }
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn successive_readings_differ_in_settings_of_single_disciplines() {
+    fn successive_sampled_readings_share_settings_common_to_all_disciplines() {
         let space = Space::parse(TEXT).unwrap();
         let readings = space.latin(402, 4, &mut Rng::stream(1, "test"));
         assert_eq!(readings.len(), 402);

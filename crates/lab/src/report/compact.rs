@@ -26,8 +26,8 @@ pub(super) fn compact(figures: &mut [Figure]) {
     }
 }
 
-/// Replaces each `bucket` values in succession by two: the smallest and the largest, in their order. If all of them are
-/// missing, the line has a gap.
+/// Replaces each `bucket` y values of a line in succession by two: the smallest and the largest, in their order. If all
+/// of them are missing, the line has a gap.
 fn extremes(all: &[Option<f64>], bucket: usize) -> Vec<Option<f64>> {
     let of_bucket = |values: &[Option<f64>]| -> [Option<f64>; 2] {
         let known = || values.iter().enumerate().filter_map(|(at, y)| Some((at, (*y)?)));

@@ -10,7 +10,7 @@ use crate::figures::class_column::growth_per_s;
 use crate::figures::stats::Interval;
 use crate::results::record;
 
-/// The declared figure `figure`, with the values that were found in the runs.
+/// The declared figure `figure`, with the quantities and series that were found in the runs.
 pub(super) fn draw(figure: &Figure, finds: &Finds) -> shapes::Figure {
     let mut series: Vec<Series> = figure.lines.iter().map(|line| drawn(figure, line, finds)).collect();
     let caption = caption(figure, &series, finds);

@@ -217,8 +217,8 @@ fn row(claim: &ClaimResult, href: &str) -> ClaimRow {
     }
 }
 
-/// Text such as `variants: 2 of 3 reproduced`, the verdicts for other disciplines, values or scenarios; `None` without
-/// variants.
+/// Text such as `variants: 2 of 3 reproduced`, for the variants of a claim: the same checks for another discipline, or
+/// with another scenario or values of the varied keys. `None` if the claim has no variants.
 fn variants(claim: &ClaimResult) -> Option<String> {
     let all = &claim.evidence.variants;
     let good = all.iter().filter(|v| v.verdict == Verdict::Reproduced).count();

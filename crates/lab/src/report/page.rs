@@ -57,8 +57,8 @@ impl<'a> About<'a> {
 pub(super) struct Page(PageData);
 
 impl Page {
-    /// A page without sections. `real`: the runs with real packets, if there are any; `several`: whether some
-    /// discipline has runs with several seeds.
+    /// A page without sections. `real`: the runs whose packets were real and not simulated, if there are any;
+    /// `several`: whether some discipline has runs with several seeds.
     pub(super) fn new(about: &About<'_>, real: Option<&Real>, several: bool) -> Self {
         let usual = match several {
             true => {

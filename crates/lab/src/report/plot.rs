@@ -56,7 +56,7 @@ impl Scale {
         (self.data.0..=self.data.1).contains(&value)
     }
 
-    /// Round values for marks on the axis, at most about `most` in number.
+    /// Round numbers for the marks on the axis, at most about `most` in number.
     fn ticks(&self, most: usize) -> Vec<f64> {
         let (lo, hi) = self.data;
         if self.is_log && lo > 0.0 {

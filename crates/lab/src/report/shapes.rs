@@ -30,7 +30,8 @@ pub(super) struct PageData {
     pub(super) tables: Vec<Table>,
 }
 
-/// Notice at the top of a page with real packets.
+/// Notice at the top of the report, if packets of some runs were real and not simulated: whether the emulated link sent
+/// them on time.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Notice {
     pub(super) valid: bool,
@@ -71,7 +72,7 @@ pub(super) struct Claim {
     pub(super) shown: Vec<Shown>,
 }
 
-/// A check with its result as text.
+/// A check of a claim (a quantity of the runs against a bound) with its result as text.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Check {
     pub(super) what: String,
@@ -85,7 +86,7 @@ pub(super) struct Check {
     pub(super) outcome: Outcome,
 }
 
-/// The result of the same checks for a variant, such as another discipline.
+/// The result of a claim's checks for a variant, such as another discipline.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Variant {
     pub(super) name: String,

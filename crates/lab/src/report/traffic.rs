@@ -207,7 +207,7 @@ fn with_axes(run: &RunSummary) -> String {
     run.axes.words().fold(run.contender().to_string(), |name, (axis, value)| with_axis(&name, axis, value))
 }
 
-/// The range of the values in a heat map, which is divided into shades of colour.
+/// The range of the numbers in a heat map, which is divided into shades of colour.
 struct Shades {
     lo: f64,
     hi: f64,
@@ -432,7 +432,7 @@ pub(super) fn intervals(runs: &Runs, form: &str) -> String {
 }
 
 /// Figures of six metrics ([`OVER_AXIS`]) over the axis of a sweep; none unless the sweep has exactly one axis and all
-/// its values are numbers.
+/// values of this axis are numbers.
 fn over_axes(runs: &Runs, prefix: &str) -> Vec<Figure> {
     let Some(first) = runs.entries.first() else { return Vec::new() };
     let axes: Vec<&str> = first.runs[0].summary.axes.words().map(|(axis, _)| axis).collect();

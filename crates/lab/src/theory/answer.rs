@@ -73,8 +73,9 @@ pub enum NoAnswer {
     /// The discipline gives each service class its share of the link, and the shares of the classes that send do not
     /// sum to 1.
     Shares,
-    /// The discipline has an adaptive threshold for each service class. The threshold of a class is constant (gain or
-    /// share 0, or minimum equal to maximum), or at equilibrium it would be below its minimum.
+    /// The discipline adapts for each service class a threshold of the virtual queue, above which it signals packets of
+    /// the class. A threshold is constant (its gain alpha or the share phi is 0, or its minimum equals its maximum), or
+    /// at equilibrium it would be below its minimum.
     Threshold,
     /// Signals are drops, and the discipline enforces the classes' shares of the offered load, dropped packets
     /// included. In this case it does not control the real queue.

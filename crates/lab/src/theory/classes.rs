@@ -1,9 +1,10 @@
 //! Linear model of a discipline that gives each service class its share of the link, with one queue (MSVB), and of TCP
 //! flows in several classes. The loop is the control loop of these flows and the discipline.
 //!
-//! Symbols: Q is the queue; class i has signal probability p_i, threshold B_i and threshold gain alpha_i. At
-//! equilibrium B_i = (1 - p_i) Q. Q plus the sum of B_i/alpha_i keeps its initial value, unless a threshold reaches its
-//! maximum. These conditions determine the equilibrium.
+//! Symbols: Q is the queue; class i has signal probability p_i and a threshold B_i of the queue, which adapts with the
+//! gain alpha_i: dB_i/dt = alpha_i times (share of the link rate minus rate of the class). At equilibrium
+//! B_i = (1 - p_i) Q. Q plus the sum of B_i/alpha_i keeps its initial value, unless a threshold reaches its maximum.
+//! These conditions determine the equilibrium.
 
 use std::collections::BTreeMap;
 

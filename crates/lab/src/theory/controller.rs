@@ -20,11 +20,11 @@ pub(super) struct Controller {
     /// Logarithm of the lowest measured frequency, and the distance between the logarithms of successive frequencies.
     first: f64,
     step: f64,
-    /// For each measured frequency: logarithm of the absolute value of the gain, and the phase in radians, continuous
-    /// over the frequencies.
+    /// For each measured frequency: logarithm of the absolute value of the response, and its phase in radians,
+    /// continuous over the frequencies.
     points: Vec<[f64; 2]>,
     pub(super) integrators: u32,
-    /// Immediate part of the gain: the change of p per packet of queue without a periodic update of the discipline.
+    /// Immediate part of the response: the change of p per packet of queue without a periodic update of the discipline.
     direct: f64,
 }
 
@@ -39,9 +39,9 @@ pub(super) const FAST: f64 = 40.0;
 pub(super) const WITHIN: f64 = 1e-3;
 
 impl Controller {
-    /// The response with these `gains`, which are pairs of frequency in rad/s and complex gain. Each frequency is the
-    /// previous one times a constant factor above 1. `None` if a gain is zero or infinite, or if there are fewer than
-    /// two.
+    /// The response with these `gains`, which are pairs of frequency in rad/s and complex gain from the queue to p.
+    /// Each frequency is the previous one times a constant factor above 1. `None` if a gain is zero or infinite, or if
+    /// there are fewer than two.
     fn new(rest: Rest, pace: usize, direct: f64, gains: &[(f64, Complex64)]) -> Option<Self> {
         let mut points: Vec<[f64; 2]> = Vec::new();
         for (_, gain) in gains {
@@ -60,7 +60,7 @@ impl Controller {
         Some(Self { rest, pace, first, step, points, integrators: u32::from(falls > 0.5), direct })
     }
 
-    /// The complex gain at `w` rad/s.
+    /// The complex gain from the queue to p at `w` rad/s.
     pub(super) fn at(&self, w: f64) -> Complex64 {
         let place = (libm::log(w) - self.first) / self.step;
         // The cast maps frequencies below the first one to index 0.

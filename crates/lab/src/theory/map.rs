@@ -57,7 +57,7 @@ impl Cell {
 }
 
 /// Ratio of the numbers of flows at successive equilibria at which a discipline with an integrator is linearised. Its
-/// gain is a power of the signal probability.
+/// gain from the queue to the signal probability is a power of this probability.
 const FAR: f64 = 2.5;
 /// The same ratio for other disciplines.
 const NEAR: f64 = 1.5;

@@ -69,7 +69,7 @@ pub struct Without {
 pub struct Queue {
     /// Label of the discipline.
     pub label: String,
-    /// Threshold of the threshold marker, as a fraction of the buffer; `None` without a marker.
+    /// Threshold of the threshold marker: a queue length, as a fraction of the buffer; `None` without a marker.
     pub th: Option<f64>,
     /// Behaviour of the discipline that the model ignores.
     pub left_out: Option<String>,

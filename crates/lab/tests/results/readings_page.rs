@@ -1,4 +1,5 @@
-//! `docs/readings.md`: what the search of readings found in each paper. FOREBAY_BLESS=1 rewrites it.
+//! `docs/readings.md`: for each paper, which claims hold under which readings. A reading is a choice of one value for
+//! each setting that the paper leaves open. FOREBAY_BLESS=1 rewrites the page.
 
 use std::path::Path;
 

@@ -63,7 +63,7 @@ pub fn mount_proc() -> io::Result<()> {
     check(unsafe { libc::mount(from, to, from, flags, std::ptr::null()) }).map(drop)
 }
 
-/// Makes the command run in a network namespace, with default signal handling.
+/// Makes `command` run in a network namespace, with default signal handling.
 pub fn in_net(command: &mut Command, namespace: Arc<File>) -> &mut Command {
     let ready = move || {
         let set = signals_of_the_end();

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_invalid_thresholds_probability_bands_and_update_modes() {
+    fn refuses_invalid_thresholds_probability_bands_and_clocks() {
         let refused = |settings| DynamicRed::check(&params(settings)).is_err();
         assert!(refused("min_th=5p") && refused("min_th=80000b") && refused("p_l=0.1") && !refused(""));
         assert!(refused("p_u=0.5") && refused("max_p=0.02") && !refused("p_u=0.5 max_p=0.6"));

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_thresholds_and_weight_match_ns2() {
+    fn thresholds_and_weight_set_to_auto_match_ns2() {
         // From the specification: 15 Mb/s of 500 B packets, 3 and 10 Mb/s of 1000 B.
         for (mbit, mean, min, w, w_tol) in
             [(15, 500, 9.375, 2.67e-4, 5e-7), (3, 1000, 5.0, 2.66e-3, 5e-6), (10, 1000, 5.0, 8.0e-4, 5e-7)]
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_thresholds_use_the_given_unit() {
+    fn thresholds_set_to_auto_use_the_given_unit() {
         let of = |min_th, max_th, bytes| {
             thresholds(&Params { bytes, ..given(min_th, max_th) }, TARGET_DELAY, &link(15, 500))
         };
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_threshold_never_crosses_the_other_given_threshold() {
+    fn threshold_set_to_auto_never_crosses_given_threshold() {
         let of = |min_th, max_th| thresholds(&given(min_th, max_th), TARGET_DELAY, &link(15, 500));
         // The rule's 9.375 packets are above or too close to a small max_th: a third of it instead.
         assert_eq!(of(Own, Given(P(9.0))), (P(3.0), 9.0));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_values_match_paper_and_tc() {
+    fn parameters_set_to_auto_match_paper_and_tc() {
         let paper = Params { rule: Rule::Paper, ..given(Own, Own) };
         assert_eq!(thresholds(&paper, TARGET_DELAY, &link(15, 500)), (P(5.0), 15.0));
         assert_eq!(weight(&paper, P(5.0), 15.0, &link(15, 500)), 0.002);
