@@ -364,7 +364,7 @@ probes! { RedTail {
     p_avg ["1"] probability = |s| s.red.steering().p_avg();
     /// New source-destination pairs so far; a forgotten pair counts again.
     met ["1"] = |s| s.met as f64;
-    /// Source-destination pairs that exceeded n packets so far; with split=count they moved to queue 2.
+    /// Source-destination pairs above n packets so far; with split=count they are in queue 2.
     moved ["1"] = |s| s.moved as f64;
 } }
 
