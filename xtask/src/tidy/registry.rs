@@ -8,7 +8,7 @@ use crate::generated::book::REFERENCES;
 
 const GOLDEN: &str = "crates/aqm/golden/";
 
-/// Golden trace (recorded events) for every discipline, transcribed listing for every rule; no trace of an unknown one.
+/// Finds disciplines without a golden trace, rules without a transcribed listing, and traces of unknown disciplines.
 pub(super) fn files(tree: &Tree) -> Vec<String> {
     // A variant is a set of parameters: its rule has the name of the base.
     let disciplines = ENTRIES.iter().map(|entry| (entry.name, entry.variant_of.map_or(entry.name, |(base, _)| base)));

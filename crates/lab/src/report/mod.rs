@@ -100,8 +100,8 @@ fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<(PageData, Option<printe
     let mut page = Page::new(&About::paper(meta), None, meta.seeds != Some(SeedCount::Each(1)));
     let mut printed = Vec::new();
     for section in &meta.sections {
-        // A section is an experiment in `claims.toml`. A scenario that claims of another section use has runs, but no
-        // claims in this section.
+        // A section is an experiment in `claims.toml`. It is shown if it has claims to report, or if its scenario has
+        // runs: claims of another section may use the same scenario.
         let scenario = section.scenario.as_ref().filter(|name| dir.join(name).join("meta.json").exists());
         if scenario.is_none() && !claims.iter().any(|c| section.id == c.section) {
             continue;

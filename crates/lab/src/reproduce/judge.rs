@@ -178,9 +178,9 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Result of a check of a curve. `against` is the quantity on the x axis, `own` the contender. The sample of a seed
-    /// is the curve's value at `check.at`, or the mean difference from the curve of the contender `other` over their
-    /// common x range. The check fails if any seed has no such value.
+    /// Result of a check of the curve of the contender `own`, with the quantity `against` on the x axis. Each seed gives
+    /// one value: that of the curve at `check.at`, or the mean difference from the curve of the contender `other` over
+    /// their common x range. The check fails if any seed has no such value.
     fn answer_curve(
         &self,
         check: &Check,

@@ -1,5 +1,5 @@
-//! Stability and margins of a loop by the Nyquist criterion with exact delays. A loop is the control loop of TCP flows
-//! and a discipline at one link.
+//! Stability, gain margin and phase margin of the control loop of TCP flows and a discipline at one link, by the
+//! Nyquist criterion with exact delays.
 //!
 //! A control law is linearised by running its own code with an oscillating queue ([`super::controller`]).
 

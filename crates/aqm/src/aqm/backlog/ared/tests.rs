@@ -146,8 +146,8 @@ fn timer_updates_max_p_without_arrivals() {
     assert_eq!((max_p(&queue), queue.next_tick()), (first * 0.9, Some(at(11_100))));
 }
 
-/// With `gentle`, the probability rises from max_p at max_th to 1 at twice max_th. This slope begins at the present
-/// max_p, or at the initial one as in ns-2.
+/// With `gentle`, the probability rises from max_p at max_th to 1 at twice max_th. Adaptive RED
+/// changes max_p. This slope begins at the current max_p, or, as in ns-2, always at the max_p of the start.
 #[test]
 fn gentle_slope_can_keep_the_initial_max_p() {
     for (frozen, want) in [(true, 0.1 + 0.9 * 0.5), (false, 0.4 + 0.6 * 0.5)] {
