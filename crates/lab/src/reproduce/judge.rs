@@ -178,7 +178,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Result of a check of the curve of the contender `own`, with the quantity `against` on the x axis. Each seed gives
+    /// Result of a check of the curve of contender `own`, with the quantity `against` on the x axis. Each seed gives
     /// one value: that of the curve at `check.at`, or the mean difference from the curve of the contender `other` over
     /// their common x range. The check fails if any seed has no such value.
     fn answer_curve(

@@ -1,5 +1,5 @@
-//! Stability, gain margin and phase margin of the control loop of TCP flows and a discipline at one link, by the
-//! Nyquist criterion with exact delays.
+//! Stability and stability margins of the control loop of TCP flows and a discipline at one link, by the Nyquist
+//! criterion with exact delays.
 //!
 //! A control law is linearised by running its own code with an oscillating queue ([`super::controller`]).
 
