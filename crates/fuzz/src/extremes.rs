@@ -50,7 +50,7 @@ fn value(param: &ParamSpec, choices: &mut Choices<'_>) -> String {
     }
 }
 
-/// A number, or one number per class if the parameter takes a list.
+/// A number, or one number per service class if the parameter takes a list.
 fn list(param: &ParamSpec, choices: &mut Choices<'_>, show: impl Fn(f64) -> String) -> String {
     let classes = if param.accepts.contains("a/b/c") { choices.of(&[1, 2, 3, 32]) } else { 1 };
     (0..classes).map(|_| show(number(param, choices))).collect::<Vec<_>>().join("/")

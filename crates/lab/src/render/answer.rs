@@ -130,9 +130,9 @@ fn classes<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
 }
 
 /// The sentences about one case. If one discipline has clearly the lowest p99 queueing delay, a sentence names this
-/// discipline, and its change of goodput; likewise for the p95 completion time. The change of goodput is left out if
-/// the previous sentence has the same. The last sentence says where the discipline of the first sentence is worse than
-/// another one.
+/// discipline, and how far its goodput differs from that of the discipline with the highest delay; likewise for the p95
+/// completion time. The goodput is left out if the previous sentence has the same difference. The last sentence says
+/// where the discipline of the first sentence is worse than another one.
 fn of_case(rows: &[Row<'_>]) -> Vec<String> {
     let (mut said, mut known, mut first, mut told) = (Vec::new(), String::new(), None, Vec::new());
     let classes = classes(rows);

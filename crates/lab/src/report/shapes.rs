@@ -78,7 +78,8 @@ pub(super) struct Check {
     pub(super) what: String,
     /// Who states the requirement of the check: `printed` (the paper) or `ours`.
     pub(super) by: &'static str,
-    /// Whether the check was added after the first run. It then counts for the claim's grade and not for its verdict.
+    /// Whether the check was written only after the claim's first simulation. It then counts for the claim's grade and
+    /// not for its verdict.
     pub(super) added: bool,
     pub(super) value: String,
     pub(super) interval: Option<String>,

@@ -93,9 +93,9 @@ pub struct Profile {
     /// and `burst_limit`? If not, the sender may skip these calls, which saves time per packet. Always true for a
     /// custom control.
     pub tracks_packets: bool,
-    /// Does its window follow RFC 5681, as the theory's models assume: slow start, one more packet per round trip, half
-    /// at a loss? If so, a sender grows the window without a call of `on_ack`, unless it uses selective
-    /// acknowledgements or `tracks_packets` is set.
+    /// Does its window follow RFC 5681: slow start, one more packet per round trip, half at a loss? The models of the
+    /// crate `forebay-theory` assume this. If so, a sender grows the window without a call of `on_ack`, unless it uses
+    /// selective acknowledgements or `tracks_packets` is set.
     pub is_aimd: bool,
     /// Does it follow ns-2, not the RFCs, in the points that `tcp/sender/ns2.rs` lists?
     pub follows_ns2: bool,

@@ -318,8 +318,9 @@ mod tests {
         near(after(10, "", 3), (20.0 * 0.95 * 0.95 * 0.95, 0.0));
     }
 
-    /// With `p_of=base` it is RED's base probability p_b; with `p_of=applied` it is p_a, which RED computes from p_b
-    /// and the number of arrivals since the last drop (spacing of drops).
+    /// Of each arrival one probability enters the average p_avg: with `p_of=base` RED's base probability p_b, with
+    /// `p_of=applied` p_a, which RED computes from p_b and the number of arrivals since the last drop (spacing of
+    /// drops).
     #[test]
     fn parameter_p_of_selects_the_averaged_probability() {
         // No packet departs. An arrival that sees q packets has p_b = 0.12 (q - 20)/60 and count = q - 19. By the

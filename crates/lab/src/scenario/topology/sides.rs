@@ -36,7 +36,7 @@ table! {
     /// The receivers' links of an access group.
     pub struct Egress {
         + PRESET;
-        /// Capacity of each link; default that of the (first) access links.
+        /// Capacity of each link; default that of the access links (topology.egress: of the first access group).
         rate: Rate = LINK_RATE, or_else |table| wire::rate(table, preset(table)?.map(|preset| preset.levels().mean()));
         /// One-way delay; needed without a preset.
         delay: Span = TIME, or_else |table| match preset(table)? {

@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(spaced(0.25, 8.0, true).p(), 1.0);
     }
 
-    /// p_a as in the published listings, with branches; [`spaced`] is the branch-free form.
+    /// p_a with branches, as in ns-2's `red.cc` (`modify_p`); [`spaced`] is the branch-free form.
     fn listed(p_b: f64, count: f64, wait: bool) -> f64 {
         let done = count * p_b;
         match (wait, done) {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn branch_free_p_a_equals_the_published_listing() {
+    fn branch_free_p_a_equals_that_of_ns2() {
         let (mut rng, mut pairs) = (Rng::stream(2, "met"), Rng::stream(1, "spaced"));
         let drawn = (0..100_000).map(|_| (pairs.uniform() * pairs.uniform(), pairs.below(300) as f64));
         let edges = [0.0, 0.25, 0.5, 1.0].into_iter().flat_map(|p_b| (0..10).map(move |count| (p_b, f64::from(count))));
