@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn rio_thresholds_have_both_units_and_extreme_values() {
+    fn rio_thresholds_in_packets_and_bytes_reach_extremes() {
         let mut rng = Rng::stream(1, "parts");
         let rio = ENTRIES.iter().find(|entry| entry.name == "rio").expect("rio is in the registry");
         let specs = (0..500).filter_map(|_| spec(rio, &mut Choices(&random(&mut rng))));

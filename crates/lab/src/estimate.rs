@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn estimated_memory_includes_records_of_completed_files() {
+    fn estimated_memory_includes_records_of_completed_transfers() {
         let topology = "kind = \"dumbbell\"\nbottleneck = { rate = \"10gbit\", delay = \"1ms\", queue = \"100p\" }\n\
              access = { hosts = 5, rate = \"10gbit\", delays = [\"1ms\"] }\negress = { delay = \"1ms\" }\n";
         let web = |think: &str| {

@@ -417,8 +417,9 @@ mod tests {
         assert_eq!(rates(&queue), [0.0, 3e6]);
     }
 
+    /// Of the TCP packets of a source-destination pair the first n enter queue 1, the others queue 2.
     #[test]
-    fn packet_after_first_n_enters_queue_2() {
+    fn pair_packets_after_first_n_enter_queue_2() {
         let mut queue = queue("n=64");
         (0..64).for_each(|_| queue.arrive(tcp(7), at(0)));
         assert_eq!(lengths(&queue), (64, 0));

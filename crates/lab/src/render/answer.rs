@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_names_best_disciplines_with_overlapping_intervals() {
+    fn answer_names_discipline_not_clearly_worse_than_best() {
         let of = |mean| vec![(ALL, WAIT, mean, 2.0), (ALL, GOODPUT, 1e7, 0.0)];
         let all = [("a", 40.0), ("b", 10.0), ("c", 12.0)].map(|(name, mean)| contender(name, 5, &of(mean)));
         let said = answer(&summary(vec![all.to_vec()]));
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_intervals_give_no_best_discipline() {
+    fn no_discipline_is_best_if_all_intervals_overlap() {
         let all = [("a", 10.0), ("b", 11.0)].map(|(name, mean)| contender(name, 5, &[(ALL, WAIT, mean, 2.0)]));
         assert_eq!(answer(&summary(vec![all.to_vec()])).len(), 1);
         assert!(answer(&summary(vec![all.to_vec()]))[0].starts_with("No discipline is clearly better"));

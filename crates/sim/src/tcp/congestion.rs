@@ -132,7 +132,7 @@ impl Profile {
     };
 }
 
-/// Initial values for a connection.
+/// What the congestion control of a new connection receives.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// Initial window in packets.

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_move_with_max_p_every_interval() {
+    fn thresholds_and_max_p_move_once_per_interval() {
         let mut red = DynamicRed::build(&params("p_l=0.005 p_u=0.010"), &LINK);
         let mut curve = *red.curve();
         let once = 0.1 * 0.9;

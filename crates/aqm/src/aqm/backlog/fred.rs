@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_beyond_min_th_is_a_strike() {
+    fn arrival_beyond_backlog_limit_of_flow_is_strike() {
         let mut queue = queue("w_q=0.000001");
         assert_eq!(
             (fred(&queue).curve.min_th, fred(&queue).curve.max_th),
@@ -359,8 +359,9 @@ mod tests {
         assert!(taken < 5, "two wait: {taken} of 10 were taken");
     }
 
+    /// With many_flows=on each flow may have two packets in the queue while the average is at least max_th.
     #[test]
-    fn parameter_many_flows_accepts_two_packets_above_max_th() {
+    fn parameter_many_flows_admits_two_packets_per_flow() {
         for (many, taken) in [("off", 0), ("on", 2)] {
             let mut queue = queue(&alloc::format!("min_th=5p max_th=15p max_p=0 w_q=1 many_flows={many}"));
             for flow in 0..8 {

@@ -200,8 +200,9 @@ mod tests {
         }
     }
 
+    /// BLUE counts a drop by the threshold marker in front of it (parameter th) as a loss, but not a mark.
     #[test]
-    fn drops_by_threshold_marker_raise_p() {
+    fn drop_by_marker_in_front_raises_p() {
         let p_after = |ecn| {
             // The second of two packets fills the buffer: the marker is certain.
             let link = Link { limit: Limit::Packets(2), ..LINK };

@@ -168,7 +168,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// Keys of a group of this kind, except `kind`.
+    /// Keys of a table `[[flows]]` (a group of flows) with this kind of traffic, except the key `kind`.
     fn all_keys(&self) -> Vec<Key> {
         [FlowGroup::keys(), (self.keys)()].concat()
     }
@@ -186,7 +186,7 @@ impl Kind {
         KINDS.iter().find(|kind| kind.word == word)
     }
 
-    /// The kind of the group `table`.
+    /// The kind of traffic of the group of flows that `table` describes.
     fn of(table: &Table<'_>) -> Result<&'static Self, InputError> {
         table.word("kind", None, &KINDS.iter().map(|kind| (kind.word, kind)).collect::<Vec<_>>())
     }

@@ -254,8 +254,10 @@ mod tests {
         }
     }
 
+    /// The count is the number of bytes since the last signal, divided by the mean packet size and rounded down. p is
+    /// multiplied by the length of the packet, divided by the mean packet size.
     #[test]
-    fn byte_mode_counts_whole_packets_and_scales_by_length() {
+    fn ns2_byte_mode_rounds_count_and_scales_p() {
         // p_b = 0.1, mean 500: 1249 bytes are two packets, so p_b/(1 - 0.2) = 1/8, half of it for 250 bytes.
         assert!(near(spaced_bytes(0.1, 1249, 500, 500, false).p(), 0.125));
         assert!(near(spaced_bytes(0.1, 1249, 250, 500, false).p(), 0.0625));

@@ -30,7 +30,7 @@ pub(super) struct Sample {
     pub(super) app_limited: bool,
     /// Smallest round trip of the packets sent once.
     pub(super) rtt: Option<Span>,
-    /// Packets delivered.
+    /// Packets that this acknowledgement newly reports as delivered.
     pub(super) delivered: u32,
     prior_at: Instant,
     send_elapsed: Span,
