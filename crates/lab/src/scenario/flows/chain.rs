@@ -86,8 +86,8 @@ table! {
     pub struct Lengths {
         /// Packet size in bytes on the wire; default the scenario's packet.
         packet: u32 = PACKET, or_else |table| Ok(table.setting.packet);
-        /// Random packet sizes with an Erlang distribution of this many phases and mean packet. By default all packets
-        /// have the size packet.
+        /// Random packet sizes with an Erlang distribution of this many phases, with packet as the mean. By default all
+        /// packets have the size packet.
         erlang: Option<u8> = whole_number::<u8>(1, MOST_PHASES), optional;
     }
     finish |lengths: Lengths, table: &Table<'_>| match lengths.erlang {

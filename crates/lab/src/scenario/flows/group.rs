@@ -77,7 +77,7 @@ impl FlowGroup {
         }
     }
 
-    /// The active windows, clipped at `duration`.
+    /// The time windows of the key `active`, clipped at `duration`.
     pub fn active_within(&self, duration: Span) -> impl Iterator<Item = (Span, Span)> {
         self.active.iter().map(move |&(from, to)| (from, to.unwrap_or(duration).min(duration)))
     }

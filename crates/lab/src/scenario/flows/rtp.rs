@@ -69,9 +69,9 @@ fn scenarios(table: &Table<'_>) -> Result<u32, InputError> {
 /// Source of the frames of a video.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frames {
-    /// Recorded frames.
+    /// Recorded frames, and how flows replay them.
     Recorded(Arc<Recorded>, Play),
-    /// Synthetic frames.
+    /// Frames with random sizes.
     Synthetic(Synthetic),
 }
 

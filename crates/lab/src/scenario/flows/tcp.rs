@@ -73,7 +73,7 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
     Ok(tcp)
 }
 
-/// A congestion control of TCP.
+/// The value of the key `tcp`: the name of a congestion control.
 const CONTROL: Custom<Variant> = Custom {
     schema: || {
         let tcps = Variant::WORDS.iter().filter(|(_, variant)| variant.profile().transport == Transport::Tcp);
