@@ -86,9 +86,9 @@ fn texts() -> Json {
 table! {
     /// What reports show.
     pub struct Report {
-        /// Curves: queue; an internal variable of a discipline (probe) such as raqm.p; a counter of a service class such
-        /// as class.1.dropped_pkts; cwnd, rtt, rate, delay or inflight of a group of flows, such as ftp.cwnd, or of one
-        /// flow, such as ftp.0.cwnd; default queue.
+        /// Curves: queue; an internal variable of a discipline (probe) such as raqm.p; a counter of a service class
+        /// such as class.1.dropped_pkts; cwnd, rtt, rate, delay or inflight of a group of flows, such as ftp.cwnd, or
+        /// of one flow, such as ftp.0.cwnd; default queue.
         series: Vec<String> = SERIES, or Self::default().series;
         /// Target queue length, drawn in reports, such as 50p.
         reference: Option<Depth> = Quantity(reference, show_depth), optional;

@@ -20,7 +20,8 @@ use crate::traces::{self, BadRecording, Read, Recorded, Where};
 table! {
     /// How flows replay a recording.
     pub struct Play {
-        /// Whether to restart the recording, after a pause of the mean time between its packets or frames; default false.
+        /// Whether to restart the recording, after a pause of the mean time between its packets or frames; default
+        /// false.
         repeat: bool = Flag, or false;
         /// Where each flow begins in the recording. together: at its start. random: at a random time; the part before
         /// that time follows at the end. Default together.
