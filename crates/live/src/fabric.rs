@@ -50,7 +50,7 @@ struct Frames {
     free: Vec<u32>,
 }
 
-/// Properties of a frame.
+/// What the fabric notes about a frame.
 #[derive(Clone, Copy, Default)]
 struct Note {
     /// The end at which the frame leaves.
@@ -98,7 +98,7 @@ fn head(pipe: &VecDeque<Segment>) -> Due {
 pub struct Carried {
     /// Number of frames.
     pub packets: u64,
-    /// Bytes.
+    /// Bytes of the frames, with all headers.
     pub bytes: u64,
     /// Payload bytes: without the headers of Ethernet, IP and transport.
     pub payload: u64,

@@ -15,7 +15,8 @@ pub enum Kind {
     /// Packet sockets with a ring: kernel timestamps, batches, no device node.
     #[default]
     Ring,
-    /// Tun devices: two interfaces fewer, no hardware addresses; need access to `/dev/net/tun`.
+    /// Tun devices: two interfaces fewer than with packet sockets, no hardware addresses; need access to
+    /// `/dev/net/tun`.
     Tun,
 }
 

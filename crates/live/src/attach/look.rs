@@ -23,9 +23,9 @@ pub struct Live {
     pub served: bool,
     /// Signal probability of a typical packet that arrives now.
     pub p: f64,
-    /// Backlog, bytes.
+    /// Backlog of the qdisc, bytes.
     pub backlog_bytes: u64,
-    /// Backlog, packets.
+    /// Backlog of the qdisc, packets.
     pub backlog_pkts: u64,
     /// Bytes sent by the qdisc.
     pub sent_bytes: u64,

@@ -28,13 +28,13 @@ params! {
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "the paper: 2 min_th";
         /// Probability at max_th.
         max_p: f64 = 0.02, in 0.0 ..= 1.0, "max_p", "the paper";
-        /// Weight of the queue in the average.
+        /// Weight of a new queue sample in the average.
         w_q: f64 = 0.002, in 1e-9 ..= 1.0, "w_q", "the paper";
         /// Backlog in packets below which a flow is not dropped at random.
         min_q: u32 = 2, in 0.0 ..= 1e6, "min_q", "the paper: 2 for small buffers, 4 for large ones";
         /// Many flows: from max_th on, arrivals of flows with fewer than two queued packets are accepted.
         many_flows: bool = false, in 0.0 ..= 1.0, "", "the paper's two-packet buffers";
-        /// Number of flow entries; flow ids are taken modulo this.
+        /// Number of entries of the table of flows; flow ids are taken modulo this.
         flows: u32 = 4096, in 1.0 ..= 1048576.0, "", "ours: a router's memory is finite";
     }
 }

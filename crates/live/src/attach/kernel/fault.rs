@@ -4,12 +4,12 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// A failure.
+/// A failure, by the class that decides the exit code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Invalid argument.
     Input {
-        /// The argument.
+        /// Name of the argument.
         key: &'static str,
         /// Its value.
         found: String,
