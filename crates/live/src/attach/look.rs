@@ -15,7 +15,7 @@ use crate::sys::qdisc_list::Qdisc;
 /// A snapshot of an attachment.
 #[derive(Clone, Debug)]
 pub struct Live {
-    /// The attachment.
+    /// The attachment, as its state file describes it.
     pub state: State,
     /// Time of the snapshot, CLOCK_MONOTONIC, ns.
     pub at_ns: u64,

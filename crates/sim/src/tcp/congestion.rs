@@ -45,7 +45,7 @@ pub enum Transport {
     Sctp,
 }
 
-/// Use of ECN.
+/// When data is ECN-capable, and whether the sender reacts to ECN-Echo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnUse {
     /// ECN-capable if the flow's key `ecn` in the scenario is true; reacts to ECN-Echo (RFC 3168).

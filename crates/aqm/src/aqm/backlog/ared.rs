@@ -106,9 +106,9 @@ fn bottom(given: Auto<f64>, link: &Link) -> f64 {
 /// The adaptation of max_p: additive increase, multiplicative decrease. Fig. 2 of the paper.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Aimd {
-    /// Largest increase per step; at most max_p/4.
+    /// Largest increase of max_p per step; at most max_p/4.
     pub alpha: f64,
-    /// Factor per decrease.
+    /// Factor of max_p per decrease.
     pub beta: f64,
     /// Below this, max_p is not decreased.
     pub bottom: f64,

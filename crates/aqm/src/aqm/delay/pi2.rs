@@ -21,7 +21,7 @@ use crate::{choice, params, probes};
 choice! {
     /// Which packets are treated as scalable.
     pub enum Scalable {
-        /// None.
+        /// No packets.
         Off = "off",
         /// ECT(1) and CE packets: L4S.
         L4s = "l4s",

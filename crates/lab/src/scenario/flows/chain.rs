@@ -82,7 +82,7 @@ impl Chain {
 }
 
 table! {
-    /// Packet sizes.
+    /// The keys of the packet sizes, for the kinds `mmpp` and `map`.
     pub struct Lengths {
         /// Packet size in bytes on the wire; default the scenario's packet.
         packet: u32 = PACKET, or_else |table| Ok(table.setting.packet);
@@ -103,7 +103,7 @@ table! {
     pub struct Mmpp {
         + ECN;
         + START;
-        /// Packet sizes.
+        /// The keys of the packet sizes.
         ..lengths: Lengths;
         /// The Markov chain that generates the packets.
         ..chain: MmppChain;
@@ -115,7 +115,7 @@ table! {
     pub struct Map {
         + ECN;
         + START;
-        /// Packet sizes.
+        /// The keys of the packet sizes.
         ..lengths: Lengths;
         /// The Markov chain that generates the packets.
         ..chain: MapChain;

@@ -20,7 +20,7 @@ table! {
     pub struct Bottleneck {
         /// Name; default b1, b2, ...
         name: String = NAME, or_else |table| Ok(format!("b{}", table.setting.index + 1));
-        /// The link.
+        /// The keys of the link.
         ..link: TwoWay;
     }
 }

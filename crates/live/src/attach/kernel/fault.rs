@@ -23,7 +23,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// An invalid argument.
+    /// The fault for the argument `key` with the invalid value `found`; `accepts` says what is accepted.
     pub fn input(key: &'static str, found: impl Into<String>, accepts: impl Into<String>) -> Self {
         Self::Input { key, found: found.into(), accepts: accepts.into() }
     }
