@@ -186,10 +186,13 @@ fn rfc9332_2_5_1_the_coupling_factor_may_be_chosen() {
     }
 }
 
+// In the L queue the probability for classic packets is the larger of that in the C queue and (q/k)^2, where q is the
+// probability of the L queue's native AQM.
+
 /// RFC 9332 section 2.5.1.1 (SHOULD): ECT(0) in the L queue is marked with a probability that suits classic senders and
 /// the L queue's target.
 #[test]
-fn rfc9332_2_5_1_1_ect0_in_l_queue_gets_classic_p() {
+fn rfc9332_2_5_1_1_ect0_in_l_queue_gets_larger_classic_p() {
     for name in BOTH {
         let words = format!("{} l_class=7", based(name, 0.2));
         let (marked, dropped) = signals(&words, Ecn::Ect0, 7);
@@ -215,7 +218,7 @@ fn rfc9332_2_5_1_1_protected_l_queue_never_drops_not_ect() {
 /// RFC 9332 section 2.5.1.1 (SHOULD): Not-ECT in an unprotected L queue is dropped with a probability that suits
 /// classic senders and the L queue's target.
 #[test]
-fn rfc9332_2_5_1_1_unprotected_not_ect_is_dropped_with_classic_p() {
+fn rfc9332_2_5_1_1_unprotected_not_ect_dropped_with_c_queue_probability() {
     for name in BOTH {
         let words = format!("{} l_class=7", based(name, 0.3));
         let (marked, dropped) = signals(&words, Ecn::NotEct, 7);

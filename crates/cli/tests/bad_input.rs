@@ -324,7 +324,7 @@ fn results_of_another_scenario_are_not_overwritten() {
 }
 
 #[test]
-fn run_too_large_is_refused_with_its_estimate() {
+fn run_beyond_time_or_memory_limit_is_refused() {
     let place = Place::new("too-much");
     let long = ["run", "short.toml", "--set", "duration=60000s", "--runs", "20000", "--jobs", "2", "-o", "out"];
     let ended = place.run(&long);

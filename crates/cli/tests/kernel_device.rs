@@ -572,8 +572,9 @@ fn nftables_rules_are_removed_with_their_device() {
     a_device_that_goes_leaves_nothing("nft");
 }
 
+/// `forebay attach --metrics` serves counters for Prometheus.
 #[test]
-fn metrics_count_every_packet_under_every_law() {
+fn prometheus_counters_count_every_packet_under_every_law() {
     let Some(rig) = rig() else { return };
     let laws = ENTRIES.iter().filter(|entry| entry.rung == Rung::Law).map(|entry| entry.name);
     for (n, law) in laws.chain(["droptail"]).enumerate() {

@@ -393,9 +393,9 @@ fn number_of_lost_packets_is_binomial() {
 }
 
 /// Tolerances between real and simulated queues, which have two implementations of CUBIC, one in a kernel that shares
-/// two processors with the link. Queues differed by 30 % between two datapaths under one control law. The signal ratio
-/// is proportional to the inverse square of the window, so 30 % of a round trip that is mostly queueing delay is a
-/// factor of 1.7; 2 is allowed.
+/// two processors with the link. Earlier, queues differed by 30 % between two implementations that forward real packets
+/// under the same discipline. The signal ratio is proportional to the inverse square of the window, so 30 % of a round
+/// trip that is mostly queueing delay is a factor of 1.7; 2 is allowed.
 const QUEUES: f64 = 0.3;
 const SIGNALS: f64 = 2.0;
 

@@ -67,8 +67,9 @@ fn several_papers_refuse_a_directory_with_other_files() {
     assert_eq!(fs::read_to_string(place.dir.join("mine/index.html")).unwrap(), "mine");
 }
 
+/// `forebay readings` tries values for the settings that a paper leaves open. It stores the results in a directory.
 #[test]
-fn readings_command_keeps_and_summarises_its_results() {
+fn readings_command_summarises_and_reuses_stored_results() {
     let place = Place::new("readings");
     let words = ["readings", "raqm", "--readings", "1", "--confirm", "0", "-o", "out"];
     let printed = place.run(&words).good().stdout;

@@ -3,7 +3,8 @@
 use forebay_aqm::base::packet::{Ecn, Packet};
 use forebay_aqm::base::port::Tally;
 
-/// Packets offered, by slot; `None` once departed or dropped.
+/// The packets offered to a queue, counted from 0; the number of a packet is its field `slot`. `None` in `open`: the
+/// packet has departed or was dropped.
 #[derive(Default)]
 pub(crate) struct Account {
     open: Vec<Option<Packet>>,
@@ -12,7 +13,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The slot of the next packet.
+    /// The number that the next packet offered will have in its field `slot`.
     pub(crate) const fn slot(&self) -> u32 {
         self.open.len() as u32
     }

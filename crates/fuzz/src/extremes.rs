@@ -50,7 +50,7 @@ fn value(param: &ParamSpec, choices: &mut Choices<'_>) -> String {
     }
 }
 
-/// A number, or one number per class if the parameter takes a list.
+/// A number, or one number per service class if the parameter takes a list.
 fn list(param: &ParamSpec, choices: &mut Choices<'_>, show: impl Fn(f64) -> String) -> String {
     let classes = if param.accepts.contains("a/b/c") { choices.of(&[1, 2, 3, 32]) } else { 1 };
     (0..classes).map(|_| show(number(param, choices))).collect::<Vec<_>>().join("/")
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn rio_thresholds_have_both_units_and_extreme_values() {
+    fn rio_thresholds_in_packets_and_bytes_reach_extremes() {
         let mut rng = Rng::stream(1, "parts");
         let rio = ENTRIES.iter().find(|entry| entry.name == "rio").expect("rio is in the registry");
         let specs = (0..500).filter_map(|_| spec(rio, &mut Choices(&random(&mut rng))));

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn estimated_memory_includes_records_of_completed_files() {
+    fn estimated_memory_includes_records_of_completed_transfers() {
         let topology = "kind = \"dumbbell\"\nbottleneck = { rate = \"10gbit\", delay = \"1ms\", queue = \"100p\" }\n\
              access = { hosts = 5, rate = \"10gbit\", delays = [\"1ms\"] }\negress = { delay = \"1ms\" }\n";
         let web = |think: &str| {
@@ -284,7 +284,8 @@ mod tests {
     const HUGE: &str = "queue = \"4000000000p\"";
     /// Ten sources of 41-byte packets at 300 Mbit/s: 9.1 million packets per second.
     const FLOOD: &str = "[[flows]]\nkind = \"cbr\"\nrate = \"300mbit\"\npacket = 41\ncount = 10\n";
-    /// Bytes for 9 million packets per second in 20 s, at 48 bytes each.
+    /// Lower bound of the estimate if all packets of [`FLOOD`] stay in a queue: 9 million per second for 20 s, each
+    /// with 48 bytes of memory.
     const FLOODED: f64 = 48.0 * 9e6 * 20.0;
 
     #[test]
@@ -398,7 +399,7 @@ mod tests {
         }
     }
 
-    /// Runs whose estimate exceeds this budget of time or memory are refused.
+    /// Runs whose estimate exceeds the time or the memory of `Budget::of_this_machine` are refused.
     #[test]
     fn run_budget_is_one_day_and_over_100_megabytes() {
         let budget = Budget::of_this_machine();

@@ -32,7 +32,7 @@ struct Connection {
     directions: [Direction; 2],
 }
 
-/// The open connections.
+/// The open connections, each by the hash that its segments have (`Tcp::connection`).
 #[derive(Default)]
 pub(crate) struct Connections(HashMap<u32, Connection>);
 

@@ -38,7 +38,7 @@ const SPIN: u64 = 80_000;
 pub struct Outcome {
     /// What was measured of the links and the frames.
     pub fabric: Report,
-    /// Duration, ns.
+    /// Duration of the run, ns.
     pub took_ns: u64,
     /// CPU time of the emulator, ns.
     pub cpu_ns: u64,

@@ -50,7 +50,7 @@ struct Frames {
     free: Vec<u32>,
 }
 
-/// Properties of a frame.
+/// What the fabric notes about a frame.
 #[derive(Clone, Copy, Default)]
 struct Note {
     /// The end at which the frame leaves.
@@ -98,7 +98,7 @@ fn head(pipe: &VecDeque<Segment>) -> Due {
 pub struct Carried {
     /// Number of frames.
     pub packets: u64,
-    /// Bytes.
+    /// Bytes of the frames, with all headers.
     pub bytes: u64,
     /// Payload bytes: without the headers of Ethernet, IP and transport.
     pub payload: u64,
@@ -148,14 +148,14 @@ pub struct Fabric {
     watched: Vec<bool>,
 }
 
-/// A TCP connection of which the receiver has acknowledged the FIN.
+/// A TCP connection that is complete: in the direction with more payload, the FIN has been acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completed {
-    /// The bundle (flows that are measured together) to which its data belong.
+    /// The bundle (flows that are measured together) to which the data of this direction belong.
     pub bundle: u8,
-    /// When the receiver had acknowledged the FIN.
+    /// When the acknowledgement of this FIN arrived at the fabric.
     pub at: Instant,
-    /// The time since its first packet.
+    /// The time from the connection's first SYN to `at`.
     pub took: Span,
 }
 

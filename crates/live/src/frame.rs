@@ -21,11 +21,11 @@ pub struct About {
     pub flow: u32,
     /// Hash of source and destination.
     pub pair: u32,
-    /// ECN field.
+    /// ECN field of the IP header.
     pub ecn: Ecn,
     /// Service class, 0 to 7.
     pub class: u8,
-    /// Drop precedence.
+    /// Colour (IN or OUT), from the drop precedence in the DSCP.
     pub colour: Colour,
     /// Transport protocol; UDP for anything but TCP.
     pub proto: Proto,
@@ -117,11 +117,11 @@ pub struct Tcp {
     pub sequence: u32,
     /// Acknowledgement number; `None` without the ACK flag.
     pub acknowledged: Option<u32>,
-    /// The SYN flag.
+    /// Is the SYN flag set?
     pub is_syn: bool,
-    /// The FIN flag.
+    /// Is the FIN flag set?
     pub is_fin: bool,
-    /// The RST flag.
+    /// Is the RST flag set?
     pub is_reset: bool,
     /// Payload in bytes.
     pub payload: u32,

@@ -34,7 +34,7 @@ impl Arrival {
 /// The fate of an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Delivered.
+    /// Sent over the link and delivered.
     Sent {
         /// Was it CE-marked by this link?
         marked: bool,

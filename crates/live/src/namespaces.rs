@@ -34,7 +34,7 @@ const INTERFACE: &str = "eth0";
 /// An operation that failed, and what may help.
 #[derive(Debug)]
 pub struct Failure {
-    /// The operation.
+    /// The operation that failed.
     pub what: String,
     /// The system error.
     pub error: io::Error,

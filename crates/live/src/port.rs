@@ -15,7 +15,8 @@ pub enum Kind {
     /// Packet sockets with a ring: kernel timestamps, batches, no device node.
     #[default]
     Ring,
-    /// Tun devices: two interfaces fewer, no hardware addresses; need access to `/dev/net/tun`.
+    /// Tun devices: two interfaces fewer than with packet sockets, no hardware addresses; need access to
+    /// `/dev/net/tun`.
     Tun,
 }
 
@@ -131,8 +132,9 @@ impl AsFd for Port {
 mod tests {
     use super::*;
 
+    /// The kernel counts such a frame in the interface's counter of dropped packets, although the ring received it.
     #[test]
-    fn vlan_frames_of_unhandled_protocols_count_as_dropped() {
+    fn kernel_counts_vlan_frame_of_unknown_protocol_dropped() {
         let dropped = |vid: u8, kind: [u8; 2]| {
             let bytes = [&[0; 12][..], &kind, &[0; 46]].concat();
             is_dropped_behind_a_tag(&Frame { tag: Some([0x81, 0, 0, vid]), ..Frame::complete(&bytes) })

@@ -247,7 +247,8 @@ impl Search {
         Ok(Self { shared })
     }
 
-    /// A text that identifies the build, the files of the paper and the number of seeds.
+    /// A text that identifies the build, the project's files for the paper (claims, scenarios and candidate settings)
+    /// and the number of seeds.
     #[getter]
     fn about(&self) -> &str {
         self.shared.about()

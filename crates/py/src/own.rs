@@ -393,7 +393,7 @@ impl PyAqm {
         answer.unwrap_or_default()
     }
 
-    /// The verdict (accept, signal, mark or drop) that a method returns on a packet.
+    /// The verdict that a method returns on a packet: accept, mark, drop, or signal (mark if ECN allows it, else drop).
     fn ask(&mut self, method: &str, packet: &Packet, level: &port::Level, cx: &mut Cx) -> Verdict {
         let Said(verdict) = self.call(cx, |object, cx| {
             let (packet, level) = (seen::Packet::from(packet), seen::Level::from(level));

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn files_have_one_line_per_row_and_seed() {
+    fn committed_figures_have_line_per_row_and_seed() {
         let lines = |file| program::read(file).unwrap().lines().count();
         assert_eq!(lines(closed::FILE), 1 + closed::rows().len() * closed::SEEDS as usize);
         assert_eq!(lines(open::FILE), 1 + open::CASES.iter().map(|case| case.seeds().count()).sum::<usize>());

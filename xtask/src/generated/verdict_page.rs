@@ -1,4 +1,4 @@
-//! `cargo xtask verdicts`: docs/verdicts.md, every claim of the five papers with as many seeds as `--full` has.
+//! `cargo xtask verdicts`: docs/verdicts.md, a row per claim of the papers. A variant is a run with other settings.
 
 use std::fs;
 
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_show_failed_check_and_settings_changing_verdict() {
+    fn rows_show_failed_check_and_variants_with_other_verdict() {
         let check = |what: &str, value: f64, outcome: &str| {
             json!({ "what": what, "value": value, "low": value - 0.5, "high": value + 0.5, "n": 30,
                     "bound": ">= 10", "outcome": outcome })

@@ -1,9 +1,9 @@
 //! RAQM: p changes exponentially with the excess input rate (Wang, Li, Hou, Sohraby, Tang).
 //!
-//! Once per period p is multiplied by exp(alpha (r - r0)), with r the filtered input rate. In the queue-dependent mode
-//! each arrival is signalled with p q/q0. The gain alpha is static, or adaptive: a fraction of the bound alpha_hat(r) =
-//! c(r/r0)/r0 of Theorem 1. With the parameter phi, each group of service classes (sub-aggregate) has its own expected
-//! rate and p.
+//! Once per period p is multiplied by exp(alpha (r - r0)), with r the filtered input rate and r0 its target. In the
+//! queue-dependent mode each arrival is signalled with p q/q0. The gain alpha is static, or adaptive: a fraction of the
+//! bound alpha_hat(r) = c(x)/r0 of Theorem 1, with the function c of x = r/r0 (eq. 13). With the parameter phi, each
+//! group of service classes (sub-aggregate) has its own target rate (expected rate) and p.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -212,8 +212,9 @@ mod tests {
         near(after("b=10000b", 500), after("b=20p", 500));
     }
 
+    /// With bytes=on p is multiplied by the length of the packet, divided by mean_packet.
     #[test]
-    fn signals_at_departure_and_byte_mode_scales_p() {
+    fn signals_come_at_departure_byte_mode_scales_p() {
         let of = |settings| rem(settings).initial();
         assert_eq!((of("").per_byte, of("bytes=on").per_byte), (None, Some(500.0)));
         assert_eq!(of("bytes=on mean_packet=1000").per_byte, Some(1000.0));

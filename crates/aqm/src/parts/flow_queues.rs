@@ -154,8 +154,8 @@ pub struct FlowQueues {
 }
 
 impl FlowQueues {
-    /// Creates `count` idle queues. Each may send `quantum` bytes (above 0) per round. `always_old` is true for the
-    /// rules of RFC 8290, false for those of Linux.
+    /// Creates `count` idle queues. Each may send `quantum` bytes (above 0) per round. `always_old`: whether a new
+    /// queue that becomes empty always joins the old queues (RFC 8290), or only if there is an old queue (Linux).
     pub fn new(count: usize, quantum: i32, always_old: bool) -> Self {
         Self {
             flows: alloc::vec![Flow { credit: 0, tier: Tier::Idle }; count],

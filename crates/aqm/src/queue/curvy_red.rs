@@ -279,8 +279,9 @@ mod tests {
         assert_eq!([marks("", 5000), marks("", 5001)], [0, 1], "five packets of 1 ms");
     }
 
+    /// The average delay includes the delay of the L queue with overload=on, the default, but not with overload=off.
     #[test]
-    fn l_queue_delay_enters_average_unless_overload_is_off() {
+    fn parameter_overload_adds_l_queue_delay_to_average() {
         let average = |settings: &str| {
             let mut queue = queue(settings);
             queue.arrive(packet(Ecn::Ect1), at(0));

@@ -48,7 +48,7 @@ params! {
         ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "RFC 8290 section 5.2.7";
         /// Largest number of packets dropped per overflow.
         drop_batch: u32 = 64, in 1.0 ..= 65535.0, "drop_batch", "RFC 8290 section 4.1";
-        /// Largest backlog in bytes, in addition to the buffer.
+        /// Limit of the backlog in bytes; the limit of the buffer applies too.
         memory_limit: Off<Bytes> = Off::Off, in 1.0 ..= 1e12, "memory_limit", "Linux";
         /// No drop while the backlog of all queues is at most this; auto: the largest packet seen.
         mtu: Auto<Bytes> = Auto::Auto, in 0.0 ..= 1e9, "maxpacket", "RFC 8289 section 5.6";

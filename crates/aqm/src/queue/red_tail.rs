@@ -79,7 +79,7 @@ params! {
         p_of: Averaged = Averaged::Base, in 0.0 ..= 1.0, "", "ours; Fig. 11: 'EWMA average of Inst. P'";
         /// Time between steps of max_p and of the thresholds.
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "not printed; Floyd, Gummadi, Shenker 2001";
-        /// Weight of a new sample in the average of queue 2; auto: 1 - exp(-1/C), C in packets/s.
+        /// Weight of a new sample in the average of queue 2; auto: 1 - exp(-1/C), with the link rate C in packets/s.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "not printed; Floyd, Gummadi, Shenker 2001";
         /// Initial probability at max_th2.
         max_p: f64 = MAX_P, in 0.0 ..= 1.0, "P_max", "not printed; ns-2.35 1/linterm_";
@@ -417,8 +417,9 @@ mod tests {
         assert_eq!(rates(&queue), [0.0, 3e6]);
     }
 
+    /// Of the TCP packets of a source-destination pair the first n enter queue 1, the others queue 2.
     #[test]
-    fn packet_after_first_n_enters_queue_2() {
+    fn pair_packets_after_first_n_enter_queue_2() {
         let mut queue = queue("n=64");
         (0..64).for_each(|_| queue.arrive(tcp(7), at(0)));
         assert_eq!(lengths(&queue), (64, 0));

@@ -4,9 +4,9 @@
 //! typed scenario. A time becomes the number of bytes that the link sends in this time. A bandwidth-delay product
 //! becomes the number of bytes that the link sends in the mean base round trip of the flows that cross it.
 //!
-//! The base round trip of a group of flows is the propagation delay of all links from the senders to the receivers and
-//! back. It has the mean of its `rtt`, or else the mean of the delays of its hosts' links. The mean over groups is
-//! weighted by the number of flows. A flow crosses the links of both directions.
+//! The base round trip of a group of flows is the mean of the group's key `rtt`. Without this key it is the propagation
+//! delay of all links from the senders to the receivers and back; if the delays of the senders' links differ, their
+//! mean counts. The mean over groups is weighted by the number of flows. A flow crosses the links of both directions.
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::text;

@@ -38,8 +38,8 @@ pub(crate) struct Place {
 }
 
 impl Layout {
-    /// Layout of `scenario` with `discipline` at the compared links. Each crossing has one host pair;
-    /// [`Self::make_room`] adds more.
+    /// Layout of `scenario` with `discipline` at the links at which the scenario compares disciplines
+    /// (`compare.links`). Each crossing has one host pair; [`Self::make_room`] adds more.
     pub(crate) fn new(scenario: &Scenario, discipline: &Spec) -> Self {
         let lane = |named: &NamedLink<'_>| {
             let is_compared = scenario.compared.contains(&named.name);

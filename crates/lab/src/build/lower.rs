@@ -272,8 +272,9 @@ mod tests {
         assert_eq!(ids(&each), (0..5).chain(0..5).map(Some).chain([None, Some(5)]).collect::<Vec<_>>());
     }
 
+    /// With `per = "edge"` a host has one token bucket for its flows of all groups with an equal marker.
     #[test]
-    fn groups_with_equal_edge_markers_share_token_buckets() {
+    fn groups_with_equal_edge_marker_share_hosts_bucket() {
         let group = |name: &str, cbs: &str| {
             format!(
                 "[[flows]]\nkind = \"ftp\"\nname = \"{name}\"\ncount = 2\n\

@@ -124,7 +124,7 @@ pub struct Figure {
     /// For bars: labels of the groups; default the names in `groups`.
     #[serde(default)]
     pub group_labels: Vec<String>,
-    /// For bars: factors on the values, one per group, such as 1 / target.
+    /// For bars: factors on the values, one per group. Example: 1/T for a class of traffic with the target rate T.
     #[serde(default)]
     pub group_scales: Vec<f64>,
     /// Whether each line has a separate panel. Default: true for a series, false for other kinds.

@@ -84,6 +84,8 @@ pub fn searched(text: &str) -> Result<BTreeMap<String, Searched>, String> {
 mod tests {
     use super::*;
 
+    /// The best readings were run again (confirmed) with seeds that the search did not use. Of these readings the first
+    /// is reported under which all checks of the claim hold, and the first under which its printed checks hold.
     #[test]
     fn first_confirmed_reading_supporting_a_claim_is_reported() {
         let verdict = |verdict: &str, printed_held: usize| {

@@ -1,9 +1,9 @@
 //! Grades of claims: how much of a claim holds, and under which reading of the paper. A reading is a combination of
 //! values for the settings that the paper does not state; the first reading is that of our scenario files.
 //!
-//! The verdict of a claim is that under the first reading, which was fixed before the first run. The grade also uses
-//! what was added later: checks that require only what the paper says, and the search of other readings. The search
-//! finds readings with some seeds and confirms the best ones with other seeds.
+//! The verdict of a claim is that under the first reading, fixed before the claim's first simulation. The grade also
+//! uses what was added later: checks that require only what the paper says, and the search of other readings. The
+//! search finds readings with some seeds and confirms the best ones with other seeds.
 
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ impl Checks {
     }
 }
 
-/// A reading under which a claim holds, and which the search found after the first run.
+/// A reading under which a claim holds, found by the search after the claim's first simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadingFound {
     /// The settings that differ from the first reading.

@@ -25,7 +25,7 @@ pub struct Interval {
 
 impl Interval {
     /// The interval between these bounds, widened by a few units of the last binary digit: bounds are results of
-    /// operations with an error of at most one unit. An integer is exact.
+    /// operations with an error of at most one unit.
     pub(crate) fn outward(from: f64, to: f64) -> Self {
         let slack = |x: f64| 4.0 * f64::EPSILON * x.abs();
         Self { from: from - slack(from), to: to + slack(to) }

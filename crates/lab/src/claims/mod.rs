@@ -5,7 +5,8 @@
 //! the paper's own rule. The verdict on a claim is that of the subject; variants are other contenders, other values of
 //! the axes or other scenarios, which are tested in addition. A reading of the paper is a combination of values for the
 //! settings that it does not state. The verdict is under the first reading, that of our scenario files, and without
-//! checks that were added after the first run. The grade of a claim also uses these checks and other readings.
+//! checks that were written only after the claim's first simulation. The grade of a claim also uses these checks and
+//! other readings.
 
 pub mod arithmetic;
 pub mod exhibits;
@@ -122,7 +123,8 @@ pub struct Check {
     /// Who states the requirement of the check: the paper, or we.
     #[serde(default)]
     pub by: By,
-    /// Whether it was added after the first run. It then counts for the grade and not for the verdict.
+    /// Whether the check was written only after the claim's first simulation. It then counts for the grade and not for
+    /// the verdict.
     #[serde(default)]
     pub added: bool,
     /// The quantity that is checked, in the syntax of `docs/claims.md`.
@@ -245,7 +247,7 @@ pub struct CheckResult {
     /// Who states the requirement of the check: the paper, or we.
     #[serde(default)]
     pub by: By,
-    /// Whether it was added after the first run and counts only for the grade.
+    /// Whether the check was written only after the claim's first simulation and counts only for the grade.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub added: bool,
     /// Further remark on the result, such as why there is no value.
@@ -256,8 +258,8 @@ pub struct CheckResult {
     pub miss: f64,
 }
 
-/// The check that decides a verdict. Of the checks that were not added after the first run it is the first that fails,
-/// else the first whose interval straddles the bound, else the first.
+/// The check that decides a verdict. Of the checks that were written before the claim's first simulation it is the
+/// first that fails, else the first whose interval straddles the bound, else the first.
 pub fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
     let counts = || checks.iter().filter(|check| !check.added);
     let first = |outcome| counts().find(|check| check.outcome == outcome);

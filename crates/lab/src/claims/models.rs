@@ -30,8 +30,8 @@ pub enum Model {
     /// AAQM, section 5: loss ratio against the threshold of its early drops, for the class of traffic with this index
     /// or for all packets (`None`).
     AaqmLoss(Chain, Option<usize>),
-    /// AAQM, section 5, with a Markov chain of eight states: distribution of the packets that wait at a link whose
-    /// threshold marker drops early. The number is the threshold.
+    /// AAQM, section 5, with a Markov chain of eight states: distribution of the number of packets that wait at a link
+    /// with early drops above a threshold. The number is the threshold as a fraction of the buffer.
     AaqmQueue(f64),
     /// RAQM, eq. 13: c against x, computed with the function of the discipline `raqm`.
     RaqmC,
@@ -331,8 +331,8 @@ pub(crate) fn aaqm(chain: Chain, th: f64) -> Option<Solution> {
 }
 
 /// Distribution of the number of waiting packets in AAQM's model, without the packet in transmission, with a Markov
-/// chain of eight states. The threshold marker of a simulated link counts waiting packets, the arriving one included,
-/// even if the link is idle.
+/// chain of eight states. The queue that decides about early drops is counted as at a simulated link (parameter `th` of
+/// its discipline): the waiting packets, the arriving one included, even if the link is idle.
 fn aaqm_waiting(th: f64) -> Option<Vec<f64>> {
     let room = AAQM_LIMIT - 1;
     let refuses = |_, n: usize| mmpp::threshold((n - 1).max(1), room, th);

@@ -498,10 +498,11 @@ mod tests {
         near(31.0 * mean(&[(1.0, 31)]), 30.0 * thirty + 31.0 / 375.0);
     }
 
-    /// Two sources with d of 1 and 2 s, C = 10 bit/s and W = 12 bits. With q_e = 10 bits their round trips are 2 and 3
-    /// s, and their rates 12/2 + 12/3 = 10 bit/s.
+    /// The bounds on S below which f'(q_e) >= 0, by the paper and by our derivation. Two sources with d of 1 and 2 s,
+    /// C = 10 bit/s and W = 12 bits. With q_e = 10 bits their round trips are 2 and 3 s, and their rates 12/2 + 12/3 =
+    /// 10 bit/s.
     #[test]
-    fn s_bounds_for_unequal_delays_match_hand_calculation() {
+    fn upper_bounds_on_s_match_hand_calculation() {
         let one =
             Loop { capacity: 10.0, window: 12.0, delays_s: vec![1.0, 2.0], interval_s: 1.0, buffer: f64::INFINITY };
         near(one.equilibrium(), 10.0);

@@ -64,7 +64,7 @@ fn neighbour(path: &Path) -> Option<String> {
     Some(format!("did you mean {}?", path.with_file_name(near).display()))
 }
 
-/// The names of the TOML files in a directory, in order.
+/// The names of the TOML files in a directory, sorted.
 fn scenarios(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> =

@@ -76,7 +76,8 @@ struct Experiment {
 pub struct Bench {
     /// The settings that the paper does not state, with their candidate values.
     pub space: Space,
-    /// The paper's claims that have checks of runs. Checks that were added after the first run count like the others.
+    /// The paper's claims that have checks of runs. Checks that were written only after the claim's first simulation
+    /// (key `added` of `claims.toml`) count like the others.
     pub claims: Vec<Claim>,
     experiments: Vec<Experiment>,
     /// Results of runs, by the hash that identifies a run ([`key`]). Readings that differ only in the settings of one

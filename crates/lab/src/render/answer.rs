@@ -130,9 +130,9 @@ fn classes<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
 }
 
 /// The sentences about one case. If one discipline has clearly the lowest p99 queueing delay, a sentence names this
-/// discipline, and its change of goodput; likewise for the p95 completion time. The change of goodput is left out if
-/// the previous sentence has the same. The last sentence says where the discipline of the first sentence is worse than
-/// another one.
+/// discipline, and how far its goodput differs from that of the discipline with the highest delay; likewise for the p95
+/// completion time. The goodput is left out if the previous sentence has the same difference. The last sentence says
+/// where the discipline of the first sentence is worse than another one.
 fn of_case(rows: &[Row<'_>]) -> Vec<String> {
     let (mut said, mut known, mut first, mut told) = (Vec::new(), String::new(), None, Vec::new());
     let classes = classes(rows);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_names_best_disciplines_with_overlapping_intervals() {
+    fn answer_names_discipline_not_clearly_worse_than_best() {
         let of = |mean| vec![(ALL, WAIT, mean, 2.0), (ALL, GOODPUT, 1e7, 0.0)];
         let all = [("a", 40.0), ("b", 10.0), ("c", 12.0)].map(|(name, mean)| contender(name, 5, &of(mean)));
         let said = answer(&summary(vec![all.to_vec()]));
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_intervals_give_no_best_discipline() {
+    fn no_discipline_is_best_if_all_intervals_overlap() {
         let all = [("a", 10.0), ("b", 11.0)].map(|(name, mean)| contender(name, 5, &[(ALL, WAIT, mean, 2.0)]));
         assert_eq!(answer(&summary(vec![all.to_vec()])).len(), 1);
         assert!(answer(&summary(vec![all.to_vec()]))[0].starts_with("No discipline is clearly better"));

@@ -175,7 +175,7 @@ impl<'a> Plot<'a> {
         out.finish()
     }
 
-    /// Draws the legend.
+    /// Draws the legend: the name of each line, with a piece of the line before it.
     fn names(&self, out: &mut Svg) {
         for (row, lines) in self.legend.iter().enumerate() {
             let y = LINE * (row as f64 + 0.85);

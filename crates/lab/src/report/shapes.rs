@@ -78,7 +78,8 @@ pub(super) struct Check {
     pub(super) what: String,
     /// Who states the requirement of the check: `printed` (the paper) or `ours`.
     pub(super) by: &'static str,
-    /// Whether the check was added after the first run. It then counts for the claim's grade and not for its verdict.
+    /// Whether the check was written only after the claim's first simulation. It then counts for the claim's grade and
+    /// not for its verdict.
     pub(super) added: bool,
     pub(super) value: String,
     pub(super) interval: Option<String>,
@@ -102,7 +103,7 @@ pub(super) struct Shown {
     pub(super) id: String,
 }
 
-/// One figure.
+/// A figure of the report.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Figure {
     pub(super) id: String,
@@ -201,7 +202,7 @@ pub(super) enum Points {
     Places(Vec<(f64, Option<f64>)>),
     /// Fraction of time by number of packets.
     Shares(Vec<(usize, f64)>),
-    /// Evenly spaced points.
+    /// Evenly spaced points: x of the first, distance in x from one to the next, and y of each.
     Even { from: f64, step: f64, y: Vec<Option<f64>> },
 }
 
@@ -236,7 +237,7 @@ impl Points {
     }
 }
 
-/// One table.
+/// A table of the report.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Table {
     pub(super) id: String,

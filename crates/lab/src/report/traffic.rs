@@ -20,7 +20,7 @@ use crate::results::summary::{Shown, Summary};
 use crate::results::traffic::{ALL, TrafficSummary};
 use crate::run::compare;
 
-/// Number of points with which an ellipse is drawn.
+/// Number of points with which the ellipse around the runs of a contender is drawn.
 const OUTLINE: usize = 48;
 /// Largest number of points in a distribution of completion times. Of more, evenly spaced ones are drawn.
 const MOST_POINTS: usize = 400;

@@ -74,7 +74,8 @@ impl Check {
     }
 }
 
-/// The verdict on a claim from the results of its checks, without those that were added after the first run.
+/// The verdict on a claim from the results of its checks, without those that were written only after the claim's first
+/// simulation.
 pub fn verdict(results: &[CheckResult]) -> Verdict {
     let any = |outcome| results.iter().any(|r| r.outcome == outcome && !r.added);
     if any(Outcome::Fails) {

@@ -96,8 +96,8 @@ pub struct RunSummary {
     /// Packets lost on the wire after transmission; `delivered_pkts` includes them.
     #[serde(default)]
     pub wire_lost_pkts: u64,
-    /// Jain's fairness index of flows whose data crosses the link and that are active in nearly the complete
-    /// measurement window; `None` without such flows.
+    /// Jain's fairness index of flows whose data crosses the link and that have started, and not stopped, during at
+    /// least nine tenths of the measurement window; `None` without such flows.
     pub jain: Option<f64>,
     /// Events simulated in the complete network; equal at all links.
     pub events: u64,
@@ -169,7 +169,7 @@ pub struct FlowRecord {
     /// Payload as in `goodput_bytes`, headers included.
     #[serde(default)]
     pub received_bytes: u64,
-    /// Seconds active within the measurement window.
+    /// Seconds of the measurement window between the flow's start and stop, pauses in its traffic included.
     pub active_s: f64,
     /// Packets sent in the complete run.
     pub sent_pkts: u64,

@@ -21,7 +21,8 @@ pub struct Summary {
     /// What tables of results show.
     #[serde(default, skip_serializing_if = "Shown::is_default")]
     pub shown: Shown,
-    /// For runs with real packets (of `forebay link`, or on the kernel): whether the timing of every run was valid.
+    /// For runs with real packets (`forebay link`, `forebay run --on kernel`): whether every run was valid. A run is
+    /// not if packets were sent too late or lost outside of the emulated links, or if a sender or receiver failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
     /// For runs with real packets: their timing.

@@ -34,8 +34,8 @@ pub struct TrafficSummary {
     pub loss_ratio: f64,
     /// Marked packets as a fraction of those offered.
     pub mark_ratio: f64,
-    /// Jain's index of flows that are active in nearly the complete measurement window; `None` without such flows, and
-    /// if the class has a single flow.
+    /// Jain's index of flows that have started, and not stopped, during at least nine tenths of the measurement window;
+    /// `None` without such flows, and if the class has a single flow.
     pub jain: Option<f64>,
 }
 
@@ -139,8 +139,8 @@ impl Parts<'_> {
     }
 }
 
-/// Jain's index of the goodput while active, of flows that were active in at least nine tenths of the measurement
-/// window.
+/// Jain's index of the mean goodput of flows between their start and stop, of flows for which this time is at least
+/// nine tenths of the measurement window. Pauses in a flow's traffic are part of this time.
 pub(crate) fn jain(flows: &[&FlowOutcome], window_s: f64) -> Option<f64> {
     let long = flows.iter().filter(|f| f.active_s >= window_s * 0.9);
     stats::jain(long.map(|f| f.goodput_bytes as f64 / f.active_s))

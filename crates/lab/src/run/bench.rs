@@ -1,5 +1,6 @@
 //! Benchmarks of this machine: standard simulations (cases), and each discipline and marker alone. A marker works in
-//! addition to a discipline: it signals packets, or it colours them IN or OUT of a traffic profile.
+//! addition to a discipline: the threshold marker signals packets (marks ECN-capable ones, drops others), the token
+//! bucket colours packets IN or OUT of a traffic profile.
 
 use std::time::Instant;
 

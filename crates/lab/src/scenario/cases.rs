@@ -63,7 +63,7 @@ fn not_run(link: &str) -> String {
     format!("[compare] replaces the discipline of {link}")
 }
 
-/// Refuses two cases with identical runs, unless a title distinguishes them.
+/// Refuses two cases with identical runs, unless the key `title` varies and differs between them.
 fn other_runs(axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
     let mut seen = BTreeMap::new();
     for case in cases {

@@ -87,7 +87,7 @@ fn is_of(line: &Line, (label, case): &(&str, &Case)) -> bool {
     axes.fold(line.of.clone(), |of, (axis, value)| of.replace(&format!("{{{axis}}}"), value)) == *label
 }
 
-/// A node as JSON.
+/// A node of the TOML document as JSON.
 fn json(node: &Node) -> Json {
     match &node.value {
         Value::Table(entries) => {
@@ -101,7 +101,7 @@ fn json(node: &Node) -> Json {
     }
 }
 
-/// Texts without a default: they are written even if they are empty.
+/// Keys of a figure whose texts have no default: they are written even if they are empty.
 const NEEDED: [&str; 3] = ["id", "title", "label"];
 
 /// Removes empty texts, lists and tables, which are the defaults.

@@ -63,7 +63,7 @@ table! {
 /// A discipline and its label in reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender {
-    /// Unique in its scenario; default the discipline as written.
+    /// Label in reports, unique in its scenario; default the discipline as written.
     pub label: String,
     /// The discipline and its parameters.
     pub spec: Spec,
@@ -86,9 +86,9 @@ fn texts() -> Json {
 table! {
     /// What reports show.
     pub struct Report {
-        /// Curves: queue; an internal variable of a discipline (probe) such as raqm.p; a counter of a class such as
-        /// class.1.dropped_pkts; cwnd, rtt, rate, delay or inflight of a group of flows, such as ftp.cwnd, or of one
-        /// flow, such as ftp.0.cwnd; default queue.
+        /// Curves: queue; an internal variable of a discipline (probe) such as raqm.p; a counter of a service class
+        /// such as class.1.dropped_pkts; cwnd, rtt, rate, delay or inflight of a group of flows, such as ftp.cwnd, or
+        /// of one flow, such as ftp.0.cwnd; default queue.
         series: Vec<String> = SERIES, or Self::default().series;
         /// Target queue length, drawn in reports, such as 50p.
         reference: Option<Depth> = Quantity(reference, show_depth), optional;
@@ -119,7 +119,7 @@ pub enum Overlay {
 }
 
 impl Overlay {
-    /// All models.
+    /// All models whose results can be drawn.
     pub const ALL: [Self; 3] = [Self::Fluid, Self::Markov, Self::Mmpp];
 
     /// Name in scenarios.

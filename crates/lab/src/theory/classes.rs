@@ -128,8 +128,9 @@ mod tests {
         stability::of(&spec, &setting)
     }
 
+    /// SVB is the discipline of which MSVB is the extension to several classes: it has one threshold for all packets.
     #[test]
-    fn stability_of_msvb_with_one_class_equals_svb() {
+    fn msvb_with_one_class_has_stability_of_svb() {
         let link = ["topology.bottleneck.rate=5mbit", "topology.bottleneck.delay=5ms", "topology.egress.delay=5ms"];
         for (flows, limits) in [
             ("80", "alpha=0.1 b_init=100p b_cap=110p"),

@@ -26,7 +26,7 @@ Columns of the tables of claims; a claim holds if all its checks hold:
 - *share*: percentage of the readings of the sample (a Latin hypercube, tried first) under which every check holds, with
   a 95 % confidence interval (Wilson).
 - *tried*: number of readings under which every check holds, among all readings that were tried; in parentheses the
-  number under which every check that the paper prints holds.
+  number under which every check holds whose requirement the paper states, as opposed to one that we chose.
 - *best*: the largest number of checks that hold under one reading, and the number of all checks.
 - *holds if*: the conditions that best separate the readings under which the claim holds from the others. Two
   percentages follow: of the readings with these conditions, and of those without, how many satisfy the claim.
@@ -69,8 +69,9 @@ fn reading(number: usize, best: &BestReading) -> String {
         let printed = printed.filter(|it| it.verdict != Verdict::Reproduced && it.checks.printed_hold());
         let printed: Vec<String> = printed.map(|it| it.id.clone()).collect();
         text += &format!(
-            "   Results with {} seeds that the search did not use. Claims of which all checks hold: {}. Claims \
-             of which only the checks that the paper prints hold: {}. Inconclusive claims: {}.\n",
+            "   Results with {} seeds that the search did not use. Claims of which all checks hold: {}. Claims of \
+             which all checks hold whose requirement the paper states, but not all whose requirement we chose: {}. \
+             Inconclusive claims, of which no check fails, but a 95 % interval contains a bound: {}.\n",
             confirmed.seeds,
             list(&ids(Verdict::Reproduced)),
             list(&printed),

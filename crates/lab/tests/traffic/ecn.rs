@@ -122,7 +122,7 @@ fn datagrams_and_video_have_the_requested_codepoint() {
     }
 }
 
-/// A signal of a law marks ECN-capable packets of either codepoint, and drops others.
+/// A packet that the discipline signals (here PI) is marked if it is ECT(0) or ECT(1), and dropped otherwise.
 #[test]
 fn ecn_capable_datagrams_are_marked_others_dropped() {
     let flow = |ecn: &str| run("pi q_ref=20", &format!("[[flows]]\nkind = \"cbr\"\nrate = \"44mbit\"\n{ecn}"));

@@ -38,11 +38,12 @@ fn frame_list_is_read_and_kept_with_results() {
     assert_eq!((flow.sent_pkts, flow.goodput_bytes, flow.received_bytes), (6, 4200, 4200 + 6 * 40));
 }
 
-/// A group of 12 frames has a mean of 12 * 2500 bytes for 500 kb/s. Its sd is 0.31 times the root of the sum of
-/// squares of the means 5, 2, 2, 2 and 8 of 1 in units of 30000/19: 0.31 * 6.7 * 1579 = 3300 bytes, 11 %. The mean of
-/// 5 * 416 groups has an sd of 0.24 %; allowed are four of them, and one group more or less in each flow, 1/416. A
-/// packet of at most 1282 bytes has a header of 40: from 1/1242 of the payload to, with an incomplete packet per
-/// frame, 40 bytes per frame more.
+/// A group of 12 frames has a mean of 12 * 2500 bytes for 500 kb/s. In units of 30000/19 bytes, its frames have these
+/// means: one frame 5, three frames 2 and eight frames 1. The group's sd is 0.31 times the root of the sum of the
+/// squares of these means: 0.31 * 6.7 * 1579 = 3300 bytes, 11 %. The mean of 5 * 416 groups has an sd of 0.24 %;
+/// allowed are four of them, and one group more or less in each flow, 1/416. The measured rate includes headers of 40
+/// bytes per packet of at most 1282 bytes. They add at least 40/1242 of the payload's rate. The last packet of a frame
+/// can be shorter, so that they add up to 40 bytes per frame more.
 #[test]
 fn generated_frames_have_the_requested_rate() {
     let flows =

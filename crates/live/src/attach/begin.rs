@@ -34,7 +34,7 @@ const PACKET_SIZES: std::ops::RangeInclusive<u32> = 64..=65_535;
 /// The arguments of `forebay attach`: what to attach, to which device, and how.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// The device name.
+    /// Name of the network device.
     pub device: String,
     /// Shaping rate.
     pub rate: Rate,

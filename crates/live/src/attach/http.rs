@@ -147,8 +147,8 @@ fn answer(asked: &[u8], page: &dyn Fn() -> Answer) -> Option<Vec<u8>> {
     )
 }
 
-/// Decides whether to serve the page; otherwise the error response (RFC 9110 sections 15.5, 7.4; RFC 9112 section
-/// 3.2).
+/// Checks whether the page may be sent; if not, returns the error response (RFC 9110 sections 15.5, 7.4; RFC 9112
+/// section 3.2).
 fn judge(head: &str) -> Result<(), Answer> {
     let refused = |status, why: &str| Err((status, format!("{why}\n")));
     let mut lines = head.split("\r\n");

@@ -15,7 +15,7 @@ use crate::sys::qdisc_list::Qdisc;
 /// A snapshot of an attachment.
 #[derive(Clone, Debug)]
 pub struct Live {
-    /// The attachment.
+    /// The attachment, as its state file describes it.
     pub state: State,
     /// Time of the snapshot, CLOCK_MONOTONIC, ns.
     pub at_ns: u64,
@@ -23,9 +23,9 @@ pub struct Live {
     pub served: bool,
     /// Signal probability of a typical packet that arrives now.
     pub p: f64,
-    /// Backlog, bytes.
+    /// Backlog of the qdisc, bytes.
     pub backlog_bytes: u64,
-    /// Backlog, packets.
+    /// Backlog of the qdisc, packets.
     pub backlog_pkts: u64,
     /// Bytes sent by the qdisc.
     pub sent_bytes: u64,

@@ -86,7 +86,7 @@ pub fn unmount(at: &Path) -> io::Result<()> {
     done(unsafe { libc::umount2(at.as_ptr(), 0) })
 }
 
-/// Is bpffs mounted there?
+/// Is bpffs mounted at this path?
 pub fn is_bpffs(at: &Path) -> bool {
     /// `BPF_FS_MAGIC` of `linux/magic.h`.
     const MAGIC: u64 = 0xcafe_4a11;

@@ -104,7 +104,7 @@ impl Netlink {
         self.tell(message)
     }
 
-    /// Sets the default route.
+    /// Sets the default route, through `gateway`.
     pub fn default_route(&self, gateway: Ipv4Addr) -> io::Result<()> {
         self.route(Ipv4Addr::UNSPECIFIED, 0, gateway)
     }

@@ -84,7 +84,7 @@ impl Message {
 }
 
 impl Netlink {
-    /// Opens a socket.
+    /// Opens an rtnetlink socket in the current network namespace.
     pub fn open() -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: integer arguments only.

@@ -17,9 +17,9 @@ use super::{check, owned};
 pub struct Namespaces {
     /// User namespace: the process is root inside.
     pub user: bool,
-    /// Network.
+    /// Network namespace.
     pub net: bool,
-    /// Mounts.
+    /// Mount namespace.
     pub mount: bool,
     /// PID namespace, for the children. When its first process ends, all others are killed.
     pub pid: bool,
@@ -170,7 +170,7 @@ fn code_of(work: impl FnOnce() -> i32) -> i32 {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(PANICKED)
 }
 
-/// Waits for a child.
+/// Waits for the child with this pid to end. Returns its exit status.
 fn wait_for(number: libc::pid_t) -> io::Result<Ended> {
     let mut status = 0;
     loop {
@@ -195,7 +195,7 @@ impl Child {
         unsafe { libc::kill(self.number, libc::SIGKILL) };
     }
 
-    /// Waits for the child.
+    /// Waits for the child to end. Returns its exit status.
     pub fn wait(self) -> io::Result<Ended> {
         wait_for(self.number)
     }
@@ -268,7 +268,7 @@ impl Signals {
 pub enum Signal {
     /// From the keyboard (SIGINT, SIGQUIT); the entire foreground process group receives it.
     Keyboard,
-    /// A request to exit.
+    /// A request to exit (SIGTERM, SIGHUP).
     End,
 }
 

@@ -1,7 +1,7 @@
-//! Qdiscs of a device over netlink.
+//! Reads and replaces the qdiscs of a device over netlink.
 //!
-//! The daemon of `forebay attach` reads them every few milliseconds. A request takes some microseconds; starting tc(8)
-//! would take too long.
+//! The daemon of `forebay attach` reads the qdiscs every few milliseconds. A request takes some microseconds; starting
+//! tc(8) would take too long.
 
 use std::io;
 
@@ -23,7 +23,7 @@ const TCA_STATS_PKT64: u16 = 8;
 /// A qdisc with its counters.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Qdisc {
-    /// `tbf`, `fq_codel`, ...
+    /// Kind, such as `tbf` or `fq_codel`.
     pub kind: String,
     /// Handle with the major number in the upper 16 bits; 0 for a default created by the kernel.
     pub handle: u32,

@@ -56,7 +56,7 @@ fn stream(manner: &Manner) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Connects to a port.
+/// Connects to `port` of `host` with the options `manner`.
 pub fn connect(host: Ipv4Addr, port: u16, manner: &Manner) -> io::Result<TcpStream> {
     let (socket, to) = (stream(manner)?, address(host, port));
     // SAFETY: the kernel reads `ADDRESS` bytes of `to`, which has that size.

@@ -97,11 +97,11 @@ pub fn wants_ecn(net: &Network) -> bool {
 /// Start of the run, end of its warm-up, and its end; in ns on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// Start.
+    /// Start of the run.
     pub start: u64,
-    /// End of the warm-up.
+    /// End of its warm-up.
     pub warm: u64,
-    /// End.
+    /// End of the run.
     pub end: u64,
 }
 
@@ -170,7 +170,7 @@ pub struct Found {
     pub again: Vec<u64>,
     /// Flow, start and duration of each file, ns.
     pub files: Vec<(usize, u64, u64)>,
-    /// Errors.
+    /// Errors that the threads of the flows reported, and missing reports.
     pub faults: Vec<String>,
 }
 

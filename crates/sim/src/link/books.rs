@@ -14,7 +14,7 @@ pub(super) struct LinkBooks {
     arrived: Instant,
     ends: Instant,
     /// For each index of the table of waiting packets, the number (from 1) of the arrival that is stored there.
-    /// Drop-tail without events has no such table.
+    /// A drop-tail queue that computes departures on arrival, without departure events, has no such table.
     arrivals: Vec<u64>,
     /// Number of the arrival whose transmission began last.
     served: u64,

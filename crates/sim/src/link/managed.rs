@@ -24,7 +24,7 @@ pub struct Tag {
 
 /// A queue with a discipline, and the table of its waiting packets.
 pub(super) struct Managed {
-    /// The discipline, and the port that stores and counts its packets.
+    /// The discipline, and the object (port) that stores the packets' descriptors for it and counts them.
     pub(super) queue: Queue<AnyDiscipline>,
     segments: Slab<Segment>,
     /// True while the transmitter is busy, or waits because the rate schedule does not allow transmission yet.

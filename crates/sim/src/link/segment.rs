@@ -198,8 +198,9 @@ mod tests {
         assert_eq!(size_of::<Segment>(), 32);
     }
 
+    /// The table has the SACK blocks of all acknowledgements in transit.
     #[test]
-    fn acknowledgements_carry_sack_index_instead_of_sending_time() {
+    fn acknowledgement_has_sack_table_index_not_sending_time() {
         let of = |mark, load| Segment { mark, load, ..Segment::default() };
         let sent = of(Mark::data(Kind::Data, Ecn::NotEct, false), Load::sent(Instant::from_nanos(7)));
         assert_eq!((sent.sent(), sent.blocks()), (Instant::from_nanos(7), None));

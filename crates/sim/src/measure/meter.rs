@@ -171,8 +171,8 @@ impl Meter {
         self.changed = now;
     }
 
-    /// Adds an event to its row of the time series, if packets of service classes are counted for each row. Most runs
-    /// do not count them.
+    /// Counts a packet that was offered or dropped at time `at` in the row of the time series of its service class, if
+    /// such rows were requested. In most runs they are not. `event` adds 1 to the counter.
     #[inline]
     fn note(&mut self, at: Instant, bundle: u8, event: impl FnOnce(&mut Tally)) {
         if let Some(over_time) = &mut self.over_time {

@@ -185,7 +185,7 @@ pub struct FlowOutcome {
     pub received_bytes: u64,
     /// Packets delivered in the complete run.
     pub delivered_pkts: u64,
-    /// Time in seconds in which the flow was active within the measurement window.
+    /// Seconds of the measurement window between the flow's start and stop, pauses in its traffic included.
     pub active_s: f64,
     /// Counters of its sender in the complete run; for datagrams and video only `sent`.
     pub sender: SenderCounts,

@@ -147,7 +147,7 @@ impl OverTime {
         Self { sample, rows, classes: classes.iter().map(|&class| (class, Vec::new())).collect(), bundles }
     }
 
-    /// Adds an event of this bundle at time `at`.
+    /// Counts a packet of this bundle that was offered or dropped at time `at`. `event` adds 1 to the counter.
     #[cold]
     #[inline(never)]
     pub(crate) fn note(&mut self, at: Instant, bundle: u8, event: impl FnOnce(&mut Tally)) {

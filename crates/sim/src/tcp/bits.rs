@@ -97,7 +97,7 @@ impl BitRing {
         there
     }
 
-    /// Removes the run that starts at `next`; returns its length.
+    /// Removes the run of consecutive packets that starts at `next`; returns its length.
     pub(super) fn take_run(&mut self, next: u32) -> u32 {
         let mut run = 0;
         while self.remove(next + run) {

@@ -27,7 +27,7 @@ pub enum Recovery {
 }
 
 impl Recovery {
-    /// All kinds.
+    /// All kinds of loss recovery.
     pub const ALL: [Self; 5] = [Self::GoBackN, Self::FirstHole, Self::PartialAcks, Self::Selective, Self::MissReports];
 
     /// Does it use selective acknowledgements?
@@ -45,7 +45,7 @@ pub enum Transport {
     Sctp,
 }
 
-/// Use of ECN.
+/// When data is ECN-capable, and whether the sender reacts to ECN-Echo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnUse {
     /// ECN-capable if the flow's key `ecn` in the scenario is true; reacts to ECN-Echo (RFC 3168).
@@ -63,22 +63,22 @@ pub enum EcnUse {
 pub enum Echo {
     /// A packet was marked since the last CWR (RFC 3168 section 6.1.3).
     UntilCwr,
-    /// The packets that this acknowledgement newly acknowledges were marked (RFC 8257 section 3.2).
+    /// The packets that the acknowledgement with the ECN-Echo newly acknowledges were marked (RFC 8257 section 3.2).
     EachPacket,
 }
 
-/// Properties of a control.
+/// Properties of a congestion control.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Profile {
     /// Its name in scenario files.
     pub word: &'static str,
-    /// Description in one line.
+    /// Description of the control in one line.
     pub summary: &'static str,
     /// Transport protocol for which the control is made.
     pub transport: Transport,
-    /// Loss recovery.
+    /// The kind of loss recovery that a sender with this control uses.
     pub recovery: Recovery,
-    /// Use of ECN.
+    /// When the data of the control is ECN-capable, and whether the sender reacts to ECN-Echo.
     pub ecn: EcnUse,
     /// What the receiver's ECN-Echo must mean for this control.
     pub echo: Echo,
@@ -93,9 +93,9 @@ pub struct Profile {
     /// and `burst_limit`? If not, the sender may skip these calls, which saves time per packet. Always true for a
     /// custom control.
     pub tracks_packets: bool,
-    /// Does its window follow RFC 5681, as the theory's models assume: slow start, one more packet per round trip, half
-    /// at a loss? If so, a sender grows the window without a call of `on_ack`, unless it uses selective
-    /// acknowledgements or `tracks_packets` is set.
+    /// Does its window follow RFC 5681: slow start, one more packet per round trip, half at a loss? The models of the
+    /// crate `forebay-theory` assume this. If so, a sender grows the window without a call of `on_ack`, unless it uses
+    /// selective acknowledgements or `tracks_packets` is set.
     pub is_aimd: bool,
     /// Does it follow ns-2, not the RFCs, in the points that `tcp/sender/ns2.rs` lists?
     pub follows_ns2: bool,
@@ -132,23 +132,23 @@ impl Profile {
     };
 }
 
-/// Initial values for a connection.
+/// What the congestion control of a new connection receives.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// Initial window in packets.
+    /// Initial congestion window in packets.
     pub initial_window: u32,
     /// The connection's random stream.
     pub rng: Rng,
 }
 
-/// A packet is sent.
+/// The argument of [`CongestionControl::on_sent`]: a packet is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// Time of sending.
     pub now: Instant,
-    /// Packet number.
+    /// Number of this packet.
     pub seq: u32,
-    /// Lowest packet outstanding.
+    /// Number of the lowest packet that is sent and not acknowledged.
     pub una: u32,
     /// Packets in flight, without this one.
     pub in_flight: u32,
@@ -159,9 +159,9 @@ pub struct Sent {
 /// An arriving acknowledgement. The control receives it before loss recovery does.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback {
-    /// Packets acknowledged, cumulatively or selectively, for the first time.
+    /// Number of packets that this acknowledgement is the first to acknowledge, cumulatively or selectively.
     pub delivered: u32,
-    /// ECN-Echo.
+    /// Does the acknowledgement have ECN-Echo?
     pub ece: bool,
     /// Lowest unacknowledged packet number after this acknowledgement.
     pub una: u32,
@@ -172,9 +172,9 @@ pub struct Feedback {
 /// An acknowledgement of new data outside of recovery, without ECN-Echo.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// Time of arrival.
+    /// When the acknowledgement arrived.
     pub now: Instant,
-    /// Packets acknowledged, cumulatively or selectively, for the first time.
+    /// Number of packets that this acknowledgement is the first to acknowledge, cumulatively or selectively.
     pub packets: u32,
     /// Smoothed round-trip time.
     pub srtt: Span,
@@ -183,22 +183,22 @@ pub struct Acked {
 /// A processed acknowledgement, with the packets in flight before and after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Time of arrival.
+    /// When the acknowledgement arrived.
     pub now: Instant,
     /// Packets in flight before the acknowledgement, and after it.
     pub in_flight: (u32, u32),
-    /// Packets newly considered lost.
+    /// Number of packets that the sender considers lost because of this acknowledgement.
     pub lost: u32,
-    /// Packets acknowledged, cumulatively or selectively, for the first time.
+    /// Number of packets that this acknowledgement is the first to acknowledge, cumulatively or selectively.
     pub delivered: u32,
-    /// Is everything acknowledged?
+    /// Are all sent packets acknowledged?
     pub is_done: bool,
 }
 
 /// A control's model of its path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathModel {
-    /// Current phase; for BBR `startup`, `drain`, `probe_bw` or `probe_rtt`.
+    /// Current phase of the control; for BBR `startup`, `drain`, `probe_bw` or `probe_rtt`.
     pub phase: &'static str,
     /// Bottleneck bandwidth in packets per second.
     pub bandwidth: f64,

@@ -113,7 +113,7 @@ impl CongestionControl for Control {
 }
 
 impl Control {
-    /// The control of a new connection.
+    /// The state of the control `variant` for a new connection.
     pub(super) fn new(variant: Variant, start: Start) -> Self {
         (variant.0.start)(start)
     }
@@ -126,7 +126,7 @@ impl Variant {
         &self.0.profile
     }
 
-    /// Its name in scenario files.
+    /// The name of the congestion control in scenario files.
     pub const fn word(self) -> &'static str {
         self.0.profile.word
     }

@@ -73,8 +73,9 @@ impl Gate {
     }
 }
 
-/// Time between packets for a window and a round trip, as in Linux's `tcp_update_pacing_rate`: the higher rate while
-/// the window is below half of the slow-start threshold. Zero before the first round-trip measurement.
+/// Time between packets for a window and a round trip, as in Linux's `tcp_update_pacing_rate`: the rate [`SLOW_START`]
+/// while the window is below half of the slow-start threshold, else [`AVOIDANCE`]. Zero before the first round-trip
+/// measurement.
 pub(super) fn interval(window: &Window, srtt: Span) -> Span {
     let fast = window.cwnd() < window.ssthresh() / 2.0;
     let factor = if fast { SLOW_START } else { AVOIDANCE };

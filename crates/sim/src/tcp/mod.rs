@@ -37,7 +37,7 @@ pub struct TcpOptions {
     pub window: Option<u32>,
     /// Size of an acknowledgement on the wire, in bytes.
     pub ack: u16,
-    /// Acknowledge every second packet.
+    /// Acknowledge only every second packet.
     pub delayed_ack: bool,
     /// Send new data on the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,

@@ -61,8 +61,8 @@ impl Receiver {
         self.next + self.early.len()
     }
 
-    /// Call before [`on_data`](Self::on_data) with the packet's codepoint. Returns the delayed acknowledgement if it
-    /// must be sent first.
+    /// Call before [`on_data`](Self::on_data) with the ECN codepoint of the arriving packet. Returns the delayed
+    /// acknowledgement if it must be sent first.
     ///
     /// RFC 8257 section 3.2: ECN-Echo describes the packets acknowledged. The delayed acknowledgement is therefore sent
     /// when an unmarked packet follows a marked one or the reverse.

@@ -80,7 +80,7 @@ impl Rtt {
         self.backoff = 1;
     }
 
-    /// The timeout to arm now.
+    /// The time after which the retransmission timer must expire if it is started now.
     pub fn timeout(&self) -> Span {
         let rto = self.base.max(self.options.min_rto) * u64::from(self.backoff);
         rto.min(self.options.max_rto).max(self.options.tick * 2)

@@ -19,11 +19,11 @@ pub(super) struct Scoreboard {
     highest: [u32; 3],
     /// Every hole below this packet number is lost.
     lost_below: u32,
-    /// Holes below `lost_below`.
+    /// Number of holes below `lost_below`.
     lost: u32,
     /// Every hole below this packet number has been retransmitted (`HighRxt`).
     high_rxt: u32,
-    /// Holes below `high_rxt`.
+    /// Number of holes below `high_rxt`.
     retransmitted: u32,
     /// A rescue retransmission (rule 4 of `NextSeg`) is allowed when `una` is above this (`RescueRxt`).
     rescue: u32,
@@ -215,7 +215,7 @@ impl Scoreboard {
     }
 }
 
-/// Inserts `bound` into the three highest bounds, in order.
+/// Inserts `bound`, one above a selectively acknowledged packet, into the three highest such numbers, highest first.
 fn rank(highest: &mut [u32; 3], bound: u32) {
     if let Some(place) = highest.iter().position(|&other| other < bound) {
         highest[place..].rotate_right(1);

@@ -201,8 +201,8 @@ impl Sender {
         self.gate = None;
     }
 
-    /// The application hands over `packets` more. Before the first call data is unlimited; afterwards there is only
-    /// what the application handed over.
+    /// The application hands over data for `packets` more packets. Before the first call data is unlimited; afterwards
+    /// there is only what the application handed over.
     ///
     /// RFC 5681 section 4.1: after an idle time longer than the timeout the window becomes the restart window, the
     /// smaller of the initial and the current window. The slow-start threshold stays.
@@ -429,7 +429,8 @@ impl Sender {
         if self.una <= self.next && self.next <= self.high { Ok(()) } else { Err("una <= next <= high") }
     }
 
-    /// Runs the timer while packets are outstanding (RFC 6298 rules 5.2 and 5.3) or a mark has closed the window.
+    /// Runs the retransmission timer while packets are outstanding (RFC 6298 rules 5.2 and 5.3) or a mark has closed
+    /// the window.
     #[inline]
     fn rearm(&mut self, now: Instant) {
         let runs = self.high > self.una || self.window.is_closed();

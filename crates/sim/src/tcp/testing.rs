@@ -145,7 +145,7 @@ impl Connection {
         self.events.insert((at, self.serial), event);
     }
 
-    /// Runs from the first packet to the last acknowledgement. Returns the hash of the sender's actions.
+    /// Runs the connection from its first packet to the last acknowledgement. Returns the hash of the sender's actions.
     fn run(mut self) -> Result<u64, String> {
         let total = self.path.burst * self.path.bursts;
         self.send()?;
@@ -314,7 +314,7 @@ impl Connection {
 /// - the same path gives the same result.
 ///
 /// # Errors
-/// The first rule that it breaks, with the path.
+/// The first rule that the control breaks, with the path.
 pub fn check_control(variant: Variant, paths: u64) -> Result<(), String> {
     for seed in 0..paths {
         let at = |fault: String| format!("{variant:?} on path {seed}: {fault}");

@@ -35,7 +35,8 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// One acknowledgement of new data: adds 1 in slow start, 1/cwnd in congestion avoidance.
+    /// One acknowledgement of new data: adds 1 packet to the window in slow start, 1/cwnd packets in congestion
+    /// avoidance.
     #[inline]
     pub fn grow(&mut self) {
         let more = if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };

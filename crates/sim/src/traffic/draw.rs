@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_stay_in_bounds_that_most_draws_exceed() {
+    fn draws_above_upper_bound_are_repeated_or_clamped() {
         let bounded = |least| Draw::Pareto { least, shape: 1.3, most: 2.0 };
         assert_eq!(sample(bounded(1.0), 2.0).1, 0.0);
         assert_eq!(sample(bounded(5.0), 1.99), (2.0, 1.0));

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_traces_and_steps_report_their_line() {
+    fn errors_give_line_of_trace_or_step_number() {
         for (text, line) in [("", 1), ("1\nx\n", 2), ("1\n\n2\n", 2), ("3\n2\n", 2), ("0\n0\n", 2), ("-1\n", 1)] {
             assert_eq!(Trace::parse(text).unwrap_err().line, line, "{text:?}");
         }

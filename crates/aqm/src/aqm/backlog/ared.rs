@@ -30,7 +30,7 @@ choice! {
 params! {
     /// Parameters of Adaptive RED.
     pub struct Params {
-        /// Target queueing delay; an automatic min_th is max(5, target C/2) packets.
+        /// Target queueing delay; an automatic min_th is max(5, target C/2) packets, with the link rate C in packets/s.
         target: Span = TARGET_DELAY, in 0.0 ..= 1e3, "target delay", "section 5.2; ns-2.35 targetdelay_";
         /// Time between steps of max_p.
         interval: Span = INTERVAL, in 1e-3 ..= 1e6, "interval", "Fig. 2";
@@ -38,7 +38,7 @@ params! {
         alpha: f64 = ALPHA, in 0.0 ..= 1.0, "alpha", "Fig. 2: min(0.01, max_p/4)";
         /// Factor of max_p per decrease.
         beta: f64 = BETA, in 0.0 ..= 1.0, "beta", "Fig. 2";
-        /// No decrease of max_p below this; auto: min(0.01, 80000/C), C in bit/s.
+        /// No decrease of max_p below this; auto: min(0.01, 80000/C), with the link rate C in bit/s.
         bottom: Auto<f64> = Auto::Auto, in 0.0 ..= 1.0, "bottom", "Fig. 2: 0.01; ns-2.35";
         /// No increase of max_p above this.
         top: f64 = TOP, in 0.0 ..= 1.0, "top", "Fig. 2";
@@ -50,7 +50,7 @@ params! {
         rule: Rule = Rule::Ns2, in 0.0 ..= 1.0, "", "ns-2.35; Linux net/red.h";
         /// Below this average nothing is signalled; auto: from target; rule=linux: max_th/3.
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "section 5.2";
-        /// Average at which the probability is max_p; auto: 3 min_th; rule=linux: limit/4.
+        /// Average at which the probability is max_p; auto: 3 min_th; rule=linux: a quarter of the buffer.
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "section 5.2";
         /// Initial probability at max_th.
         max_p: f64 = MAX_P, in 0.0 ..= 1.0, "max_p", "ns-2.35 1/linterm_";
@@ -93,7 +93,7 @@ const TOP: f64 = 0.5;
 pub const INTERVAL: Span = Span::from_millis(500);
 /// Lower bound of max_p: Fig. 2.
 const BOTTOM: f64 = 0.01;
-/// The automatic lower bound of max_p is this divided by C in bit/s, on links above 8 Mb/s. ns-2.35.
+/// The automatic lower bound of max_p is this divided by the link rate in bit/s, on links above 8 Mb/s. ns-2.35.
 const BOTTOM_RATE: f64 = 80_000.0;
 /// Target range of the average: the middle fifth between the thresholds.
 const TARGET: (f64, f64) = (0.4, 0.6);
@@ -106,9 +106,9 @@ fn bottom(given: Auto<f64>, link: &Link) -> f64 {
 /// The adaptation of max_p: additive increase, multiplicative decrease. Fig. 2 of the paper.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Aimd {
-    /// Largest increase per step; at most max_p/4.
+    /// Largest increase of max_p per step; at most max_p/4.
     pub alpha: f64,
-    /// Factor per decrease.
+    /// Factor of max_p per decrease.
     pub beta: f64,
     /// Below this, max_p is not decreased.
     pub bottom: f64,
@@ -295,7 +295,7 @@ impl Design for Ared {
 probes! { Ared {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
-    /// Base probability p_b of the latest arrival; p also depends on the count since a signal.
+    /// Base probability p_b of the latest arrival, before the spacing of signals.
     p ["1"] probability = |s| s.p();
     /// Probability at max_th.
     max_p ["1"] probability = |s| s.curve().max_p;

@@ -61,7 +61,7 @@ params! {
         beta: f64 = BETA, in 0.0 ..= 1.0, "beta", "RED+Tail, Table II";
         /// Initial probability at max_th.
         max_p: f64 = MAX_P, in 0.0 ..= 1.0, "P_max", "ns-2.35 1/linterm_";
-        /// Weight of a new queue sample in the average; auto: 1 - exp(-1/C), C in packets/s.
+        /// Weight of a new queue sample in the average; auto: 1 - exp(-1/C), with the link rate C in packets/s.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "Floyd, Gummadi, Shenker 2001, section 5.1";
     }
 }
@@ -90,7 +90,7 @@ struct Floating {
 }
 
 impl Floating {
-    /// Dynamic thresholds with the initial values of `curve`.
+    /// Dynamic thresholds that begin at the thresholds of `curve`.
     fn new(params: &Params, curve: &Curve, link: &Link) -> Self {
         let &Params { p_l, p_u, gamma, w_p, p_of, .. } = params;
         let (packet, buffer) = match params.min_th {
@@ -179,7 +179,7 @@ impl Steer for Dynamic {
 pub type DynamicRed = Gateway<Dynamic>;
 
 impl Params {
-    /// Checks p_l <= p_u < max_p (section V: P_U < P_max). Also used by RED+Tail.
+    /// Checks p_l <= p_u < max_p (section V: P_U < P_max). The discipline `red_tail` calls this too.
     pub fn check_band(&self) -> Result<(), String> {
         let &Self { p_l, p_u, max_p, .. } = self;
         if p_l > p_u {
@@ -318,8 +318,9 @@ mod tests {
         near(after(10, "", 3), (20.0 * 0.95 * 0.95 * 0.95, 0.0));
     }
 
-    /// With `p_of=base` it is RED's base probability p_b; with `p_of=applied` it is p_a, which RED computes from p_b
-    /// and the number of arrivals since the last drop (spacing of drops).
+    /// Of each arrival one probability enters the average p_avg: with `p_of=base` RED's base probability p_b, with
+    /// `p_of=applied` p_a, which RED computes from p_b and the number of arrivals since the last drop (spacing of
+    /// drops).
     #[test]
     fn parameter_p_of_selects_the_averaged_probability() {
         // No packet departs. An arrival that sees q packets has p_b = 0.12 (q - 20)/60 and count = q - 19. By the
@@ -388,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_move_with_max_p_every_interval() {
+    fn thresholds_and_max_p_move_once_per_interval() {
         let mut red = DynamicRed::build(&params("p_l=0.005 p_u=0.010"), &LINK);
         let mut curve = *red.curve();
         let once = 0.1 * 0.9;

@@ -175,7 +175,7 @@ impl Design for FengRed {
 probes! { FengRed {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
-    /// Base probability p_b of the latest arrival; p also depends on the count since a signal.
+    /// Base probability p_b of the latest arrival, before the spacing of signals.
     p ["1"] probability = |s| s.p();
     /// Probability at max_th.
     max_p ["1"] probability = |s| s.curve().max_p;

@@ -28,13 +28,13 @@ params! {
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "the paper: 2 min_th";
         /// Probability at max_th.
         max_p: f64 = 0.02, in 0.0 ..= 1.0, "max_p", "the paper";
-        /// Weight of the queue in the average.
+        /// Weight of a new queue sample in the average.
         w_q: f64 = 0.002, in 1e-9 ..= 1.0, "w_q", "the paper";
         /// Backlog in packets below which a flow is not dropped at random.
         min_q: u32 = 2, in 0.0 ..= 1e6, "min_q", "the paper: 2 for small buffers, 4 for large ones";
         /// Many flows: from max_th on, arrivals of flows with fewer than two queued packets are accepted.
         many_flows: bool = false, in 0.0 ..= 1.0, "", "the paper's two-packet buffers";
-        /// Number of flow entries; flow ids are taken modulo this.
+        /// Number of entries of the table of flows; flow ids are taken modulo this.
         flows: u32 = 4096, in 1.0 ..= 1048576.0, "", "ours: a router's memory is finite";
     }
 }
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_beyond_min_th_is_a_strike() {
+    fn arrival_beyond_backlog_limit_of_flow_is_strike() {
         let mut queue = queue("w_q=0.000001");
         assert_eq!(
             (fred(&queue).curve.min_th, fred(&queue).curve.max_th),
@@ -359,8 +359,9 @@ mod tests {
         assert!(taken < 5, "two wait: {taken} of 10 were taken");
     }
 
+    /// With many_flows=on each flow may have two packets in the queue while the average is at least max_th.
     #[test]
-    fn parameter_many_flows_accepts_two_packets_above_max_th() {
+    fn parameter_many_flows_admits_two_packets_per_flow() {
         for (many, taken) in [("off", 0), ("on", 2)] {
             let mut queue = queue(&alloc::format!("min_th=5p max_th=15p max_p=0 w_q=1 many_flows={many}"));
             for flow in 0..8 {

@@ -49,9 +49,11 @@ params! {
     pub struct Params {
         /// Which source's rule is used for idle time, count and automatic values.
         rule: Rule = Rule::Ns2, in 0.0 ..= 1.0, "", "ns-2.35; the paper, section IV; Linux net/red.h";
-        /// Below this average nothing is signalled; auto: max(5, C 5 ms / 2) (ns2), 5 (paper), max_th/3 (linux).
+        /// Below this average nothing is signalled; auto: 5 packets, or if more, those that the link sends in 2.5 ms
+        /// (ns2); 5 packets (paper); max_th/3 (linux).
         min_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "min_th", "ns-2.35 thresh_; tc min";
-        /// Average at which the probability is max_p; auto: 3 min_th, at least min_th + 1 packet; linux: limit/4.
+        /// Average at which the probability is max_p; auto: 3 min_th, at least min_th + 1 packet; linux: a quarter of
+        /// the buffer.
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "ns-2.35 maxthresh_; tc max";
         /// Probability at max_th.
         max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "ns-2.35 1/linterm_; tc probability";
@@ -104,7 +106,8 @@ pub trait Steer {
     /// Called when due; `avg` includes the decay while the link is idle.
     fn tick(&mut self, _curve: &mut Curve, _avg: f64, _now: Instant) {}
 
-    /// Takes over the state of `before`, whose curve is `steered`. Copies what `before` moved in it to `_curve`.
+    /// Takes over the state of `_before`. Copies to `_curve` the values that `_before` has moved in its curve
+    /// `_steered`.
     fn resume(&mut self, _before: &Self, _curve: &mut Curve, _steered: &Curve) {}
 }
 
@@ -261,7 +264,7 @@ impl<S: Steer> Gateway<S> {
         if self.params.nodrop && !level.marks(packet) && marks_others() { Verdict::Accept } else { Verdict::Signal }
     }
 
-    /// The unit of the queue; the value is the initial min_th.
+    /// The initial min_th, whose unit is that of the queue.
     pub const fn unit(&self) -> Depth {
         self.unit
     }
@@ -293,12 +296,14 @@ impl<S: Steer> Gateway<S> {
         &mut self.steering
     }
 
-    /// Base probability of the latest arrival from the average alone, even if ns-2's rule spares its short queue.
+    /// Base probability of the latest arrival from the average alone. ns-2's rule, which never signals at a short
+    /// queue, does not change it.
     pub const fn p_b(&self) -> f64 {
         self.p_b
     }
 
-    /// Base probability of the latest arrival without the effect of the count; 0 if ns-2's rule spares the short queue.
+    /// Base probability of the latest arrival without the effect of the count; 0 if ns-2's rule does not signal because
+    /// the queue is short.
     pub const fn p(&self) -> f64 {
         self.p
     }
@@ -568,7 +573,7 @@ impl Design for Red {
 probes! { Red {
     /// Average queue, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.average();
-    /// Base probability p_b of the latest arrival; p also depends on the count since a signal.
+    /// Base probability p_b of the latest arrival, before the spacing of signals.
     p ["1"] probability = |s| s.p();
     /// Packets since the last signal.
     count ["packets"] signed = |s| s.count();

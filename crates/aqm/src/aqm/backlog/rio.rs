@@ -241,7 +241,7 @@ impl Aqm for Rio {
 }
 
 probes! { Rio {
-    /// Average queue, in the unit of the thresholds.
+    /// Average queue of all packets, in the unit of the thresholds.
     avg ["packets|bytes"] = |s| s.all.value();
     /// Average of the queued IN packets.
     avg_in ["packets|bytes"] = |s| s.inside.value();

@@ -30,8 +30,8 @@ params! {
         /// Acceptable standing delay, and minimum time between changes of BLUE's probability; at least 1.5 MTU
         /// transmission times.
         target: Span = Span::from_millis(5), in 1e-9 ..= 1e3, "target", "Linux sch_cake: 5 ms";
-        /// Time from the delay exceeding target to the first signal. If target is raised, interval rises by the same
-        /// amount; it is at least twice target.
+        /// Time from the delay exceeding target to the first signal. If a slow link raises target, interval rises by
+        /// the same amount; it is at least twice target.
         interval: Span = Span::from_millis(100), in 1e-6 ..= 1e3, "interval", "Linux sch_cake: rtt, 100 ms";
         /// Largest packet; a delay of at most four MTU transmission times is never too long.
         mtu: Bytes = Bytes(1514), in 0.0 ..= 65536.0, "mtu", "Linux sch_cake: psched_mtu";

@@ -22,7 +22,7 @@ use crate::{choice, params, probes};
 choice! {
     /// How 1/sqrt(count) is computed.
     pub enum InverseSqrt {
-        /// Exactly.
+        /// Exactly, with a floating-point square root.
         Exact = "exact",
         /// One Newton step per drop on 16 bits: Linux.
         Newton = "newton",

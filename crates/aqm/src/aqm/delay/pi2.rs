@@ -21,7 +21,7 @@ use crate::{choice, params, probes};
 choice! {
     /// Which packets are treated as scalable.
     pub enum Scalable {
-        /// None.
+        /// No packets.
         Off = "off",
         /// ECT(1) and CE packets: L4S.
         L4s = "l4s",
@@ -317,8 +317,9 @@ mod tests {
         assert_eq!((queue.port.tally().dropped_early.pkts, queue.port.pkts()), (98, 1));
     }
 
+    /// With latency=rate the queuing delay is estimated from the measured departure rate.
     #[test]
-    fn latency_rate_divides_backlog_by_departure_rate() {
+    fn estimated_delay_is_backlog_over_departure_rate() {
         let words = "pi2 latency=rate at=departure min_backlog=0b";
         let mut queue = Spec::parse(words).unwrap().queue(LINK, Rng::stream(1, "q"));
         (0..100).for_each(|_| queue.arrive(packet(Ecn::NotEct), at(0)));

@@ -124,9 +124,9 @@ params! {
         /// Limits the distance between drops: no drop while the sum of p since the last one is below 0.85, a certain
         /// drop from 8.5 on.
         derandomise: bool = false, in 0.0 ..= 1.0, "accu_prob_", "RFC 8033 section 5.4, optional";
-        /// Limits the increase per update to 0.02 from p = 0.1 on.
+        /// Limits the increase of p per update to 0.02 from p = 0.1 on.
         cap: bool = false, in 0.0 ..= 1.0, "", "RFC 8033 section 5.5, optional";
-        /// Adds 0.02 per update while the delay exceeds 250 ms.
+        /// Adds 0.02 to p per update while the delay exceeds 250 ms.
         boost: bool = false, in 0.0 ..= 1.0, "", "Linux";
         /// Scales p by packet length for packets shorter than mtu.
         bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "RFC 8033 Appendix B, optional; Linux";

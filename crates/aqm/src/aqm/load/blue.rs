@@ -25,7 +25,7 @@ params! {
         freeze: Span = Span::from_millis(100), in 0.0 ..= 1e3, "freeze_time", "scripts of the authors' ns code";
         /// Queue length above which an arrival counts as an overflow; auto: only real overflows count.
         l: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "L", "Feng et al.: 'or Qlen > L'";
-        /// Separate freeze times for increases and decreases.
+        /// Freezes p separately for increases and for decreases, each for the time `freeze` after the last one.
         apart: bool = false, in 0.0 ..= 1.0, "", "the authors' ns code; the paper has one freeze time";
     }
 }
@@ -200,8 +200,9 @@ mod tests {
         }
     }
 
+    /// BLUE counts a drop by the threshold marker in front of it (parameter th) as a loss, but not a mark.
     #[test]
-    fn drops_by_threshold_marker_raise_p() {
+    fn drop_by_marker_in_front_raises_p() {
         let p_after = |ecn| {
             // The second of two packets fills the buffer: the marker is certain.
             let link = Link { limit: Limit::Packets(2), ..LINK };

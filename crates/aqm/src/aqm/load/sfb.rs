@@ -167,7 +167,7 @@ pub struct Sfb {
     max: u32,
     target: u32,
     filters: [Filter; 2],
-    /// Index of the filter that decides.
+    /// Index of the filter that decides about arrivals.
     active: usize,
     /// Whether the other filter is updated too.
     doubled: bool,

@@ -57,7 +57,7 @@ const STEP: Span = Span::from_millis(1000);
 struct Out {
     first: Depth,
     least: f64,
-    /// One packet.
+    /// One packet, by which B_out rises per recovery step.
     step: f64,
     hold: Span,
     recover: bool,

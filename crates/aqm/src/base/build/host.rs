@@ -87,8 +87,9 @@ mod tests {
         Packet { len: 500, ..Packet::default() }
     }
 
+    /// The queue is stored elsewhere, for example in the kernel. `advise` only decides whether a packet is dropped.
     #[test]
-    fn advice_for_an_external_queue_uses_its_backlog() {
+    fn advise_uses_the_backlog_of_external_queue() {
         let mut queue = queue("droptail");
         for (pkts, dropped) in [(9, 0), (10, 1), (0, 0)] {
             let backlog = Backlog { pkts, bytes: 500 * u64::from(pkts) };
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn queue_with_stored_packets_gives_no_advice() {
+    fn advise_refuses_after_queue_has_stored_a_packet() {
         let mut queue = queue("droptail");
         queue.arrive(packet(), Instant::ZERO);
         assert!(!queue.advise(packet(), Backlog::default(), Instant::ZERO));

@@ -1,7 +1,8 @@
 //! Custom disciplines, which are not in the registry.
 //!
 //! [`Own::law`], [`Own::aqm`] and [`Own::queue`] apply the same adapters as the registry. A custom discipline is
-//! parsed, built, probed and compared like a registered one; its calls are dynamically dispatched.
+//! parsed, built and tested for equality like one of the registry, and its internal variables (probes) are read in the
+//! same way. Its calls are dynamically dispatched.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -200,7 +201,8 @@ impl core::fmt::Debug for OwnParams {
     }
 }
 
-/// A custom discipline, to be registered.
+/// The description of a custom discipline and the parser of its settings. A program adds it to its table of custom
+/// disciplines, such as that of `forebay_lab::own::register`.
 #[derive(Clone)]
 pub struct Own {
     entry: &'static Entry,

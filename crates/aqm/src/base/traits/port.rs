@@ -188,8 +188,8 @@ impl Port {
         self.level(list).head()
     }
 
-    /// Packets dropped since this list was last cleared. The program that owns the queue must clear it and release each
-    /// packet's `slot`.
+    /// Packets dropped since this list was last cleared. The program that owns the queue must clear the list and free
+    /// what it stores itself under each packet's [`slot`](Packet::slot).
     pub fn discarded(&mut self) -> &mut Vec<(Packet, Reason)> {
         &mut self.discarded
     }
@@ -209,7 +209,7 @@ impl Port {
     }
 
     /// Overwrites the backlog and discards stored packets. Only for
-    /// [`Queue::advise`](crate::base::host::Queue::advise), where the caller owns the real queue.
+    /// [`Queue::advise`](crate::base::host::Queue::advise), which decides about the packets of an external queue.
     pub(in crate::base) fn stand_for(&mut self, Backlog { pkts, bytes }: Backlog) {
         self.nodes.clear();
         self.free = NONE;

@@ -51,7 +51,8 @@ pub struct Priority {
     /// The Classic list's share of the link.
     weight: f64,
     tshift: Span,
-    /// Credit of the Classic list in weighted bytes. While it is at most 0 the low-latency list sends.
+    /// Credit of the Classic list: rises by the bytes of the low-latency list times `weight`, falls by the bytes of
+    /// the Classic list times 1 - `weight`. While it is at most 0 the low-latency list sends.
     credit: f64,
     idle_credit: f64,
     seen: [Seen; 2],
@@ -140,7 +141,7 @@ impl Priority {
         &self.seen[list.0 as usize]
     }
 
-    /// Credit of the Classic list in weighted bytes.
+    /// Credit of the Classic list, in bytes times a list's share of the link.
     pub const fn credit(&self) -> f64 {
         self.credit
     }

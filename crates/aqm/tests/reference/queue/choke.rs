@@ -1,5 +1,5 @@
 //! CHOKe as in Linux (`choke_enqueue`, `red_calc_qavg`, `red_mark_probability`) in floating point; optionally with the
-//! equations of RED, as in the paper.
+//! equations of RED, as in the CHOKe paper (Pan, Prabhakar, Psounis 2000).
 //!
 //! Deliberate differences from Linux: no holes, so that every queued packet is drawn with the same probability; no
 //! table of idle times; avg - min_th is not rounded down to packets; two uniform numbers at every arrival.
@@ -202,7 +202,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn choke_handles_packets_as_linux_and_paper() {
+fn choke_handles_packets_as_linux_and_its_paper() {
     let branches = [
         "idle for packets",
         "matched",

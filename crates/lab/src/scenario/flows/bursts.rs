@@ -69,7 +69,7 @@ table! {
     finish with_rate;
 }
 
-/// Range of tail indices. Close to 1, nearly all times are far shorter than the mean.
+/// Range of the tail index (key `shape`). Close to 1, nearly all times are far shorter than the mean.
 const SHAPES: core::ops::RangeInclusive<f64> = 1.05..=100.0;
 
 /// Reads the tail index of a Pareto distribution.

@@ -22,7 +22,7 @@ table! {
         packet: u32 = PACKET, or_else |table| Ok(table.setting.packet);
         /// Distribution of the times between packets; default constant.
         spacing: Spacing = SPACING, or Spacing::Constant;
-        /// Distribution of packet sizes; exponential (mean packet) needs spacing poisson. Default constant.
+        /// Distribution of packet sizes; exponential, with packet as the mean, needs spacing poisson. Default constant.
         sizes: Sizes = SIZES, or Sizes::Constant;
     }
     finish sound;

@@ -82,12 +82,12 @@ impl Chain {
 }
 
 table! {
-    /// Packet sizes.
+    /// The keys of the packet sizes, for the kinds `mmpp` and `map`.
     pub struct Lengths {
         /// Packet size in bytes on the wire; default the scenario's packet.
         packet: u32 = PACKET, or_else |table| Ok(table.setting.packet);
-        /// Random packet sizes with an Erlang distribution of this many phases and mean packet. By default all packets
-        /// have the size packet.
+        /// Random packet sizes with an Erlang distribution of this many phases, with packet as the mean. By default all
+        /// packets have the size packet.
         erlang: Option<u8> = whole_number::<u8>(1, MOST_PHASES), optional;
     }
     finish |lengths: Lengths, table: &Table<'_>| match lengths.erlang {
@@ -103,7 +103,7 @@ table! {
     pub struct Mmpp {
         + ECN;
         + START;
-        /// Packet sizes.
+        /// The keys of the packet sizes.
         ..lengths: Lengths;
         /// The Markov chain that generates the packets.
         ..chain: MmppChain;
@@ -115,7 +115,7 @@ table! {
     pub struct Map {
         + ECN;
         + START;
-        /// Packet sizes.
+        /// The keys of the packet sizes.
         ..lengths: Lengths;
         /// The Markov chain that generates the packets.
         ..chain: MapChain;

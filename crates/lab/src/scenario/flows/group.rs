@@ -40,7 +40,7 @@ table! {
         count: u32 = whole_number::<u32>(0, MOST_FLOWS), or 1;
         /// Direction of the data; default forward.
         direction: Direction = DIRECTION, or Direction::Forward;
-        /// Traffic class of the packets; default 0.
+        /// Number of the packets' service class; host: the number of the flow's host. Default 0.
         class: Class = CLASS, or Class::Fixed(0);
         /// Time windows in which the flows may send; default the complete run.
         active: Vec<(Span, Option<Span>)> = WINDOWS, or vec![(Span::ZERO, None)];
@@ -77,7 +77,7 @@ impl FlowGroup {
         }
     }
 
-    /// The active windows, clipped at `duration`.
+    /// The time windows of the key `active`, clipped at `duration`.
     pub fn active_within(&self, duration: Span) -> impl Iterator<Item = (Span, Span)> {
         self.active.iter().map(move |&(from, to)| (from, to.unwrap_or(duration).min(duration)))
     }
@@ -94,12 +94,12 @@ pub enum Direction {
 
 const DIRECTION: Words<Direction> = Words(&[("forward", Direction::Forward), ("reverse", Direction::Reverse)]);
 
-/// Traffic class of packets.
+/// Service class of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The same class for all packets of the group.
     Fixed(u8),
-    /// The number of the host that the flow uses.
+    /// The number, from 0, of the flow's pair of sending and receiving host; in a graph, of its sending node.
     Host,
 }
 

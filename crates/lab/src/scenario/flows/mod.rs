@@ -48,12 +48,12 @@ const LARGEST_MEAN: u32 = 4096;
 
 /// A kind of traffic in the simulator.
 pub(crate) trait Source {
-    /// TCP options, if it uses TCP or SCTP.
+    /// TCP options, if this kind of traffic uses TCP or SCTP.
     fn tcp(&self) -> Option<forebay_sim::tcp::TcpOptions> {
         None
     }
 
-    /// Size of a data packet in bytes (for recordings the largest); `default` is the scenario's.
+    /// Size of a data packet in bytes (for recordings the largest); `default` is the scenario's packet size.
     fn packet(&self, default: u32) -> u32 {
         default
     }
@@ -63,12 +63,12 @@ pub(crate) trait Source {
         self.tcp().map_or(0, |tcp| u32::from(tcp.ack))
     }
 
-    /// How flows arrive at random; `None` if they begin with their active windows.
+    /// How flows of this kind arrive at random; `None` if they begin with their active windows.
     fn arrivals(&self) -> Option<Arrivals> {
         None
     }
 
-    /// The recording that it replays, if any.
+    /// The recording that this kind of traffic replays, if any.
     fn recorded(&self) -> Option<&Recorded> {
         None
     }
@@ -89,7 +89,7 @@ pub struct Arrivals {
 
 /// A part of the traffic of a flow.
 pub(crate) struct Part {
-    /// Class of its packets, if a recording says it.
+    /// Service class of the part's packets, if a recording gives it.
     pub(crate) class: Option<u8>,
     /// Returns the traffic. The argument is the position in a recording where it begins, as a fraction from 0 to 1.
     pub(crate) traffic: Box<dyn Fn(f64) -> Traffic>,
@@ -168,7 +168,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// Keys of a group of this kind, except `kind`.
+    /// Keys of a table `[[flows]]` (a group of flows) with this kind of traffic, except the key `kind`.
     fn all_keys(&self) -> Vec<Key> {
         [FlowGroup::keys(), (self.keys)()].concat()
     }
@@ -186,7 +186,7 @@ impl Kind {
         KINDS.iter().find(|kind| kind.word == word)
     }
 
-    /// The kind of the group `table`.
+    /// The kind of traffic of the group of flows that `table` describes.
     fn of(table: &Table<'_>) -> Result<&'static Self, InputError> {
         table.word("kind", None, &KINDS.iter().map(|kind| (kind.word, kind)).collect::<Vec<_>>())
     }
@@ -200,12 +200,12 @@ impl FlowKind {
         (kind.read)(table)
     }
 
-    /// TCP options, if it uses TCP or SCTP.
+    /// TCP options, if this kind of traffic uses TCP or SCTP.
     pub fn tcp(&self) -> Option<forebay_sim::tcp::TcpOptions> {
         self.source().tcp()
     }
 
-    /// Size of a data packet in bytes (for recordings the largest); `default` is the scenario's.
+    /// Size of a data packet in bytes (for recordings the largest); `default` is the scenario's packet size.
     pub fn packet(&self, default: u32) -> u32 {
         self.source().packet(default)
     }
@@ -215,12 +215,12 @@ impl FlowKind {
         self.source().answer()
     }
 
-    /// How flows arrive at random; `None` if they begin with their active windows.
+    /// How flows of this kind arrive at random; `None` if they begin with their active windows.
     pub fn arrivals(&self) -> Option<Arrivals> {
         self.source().arrivals()
     }
 
-    /// The recording that it replays, if any.
+    /// The recording that this kind of traffic replays, if any.
     pub fn recorded(&self) -> Option<&Recorded> {
         self.source().recorded()
     }
@@ -254,7 +254,7 @@ fn belongs_elsewhere(error: InputError, kind: &Kind) -> InputError {
     error.hint(hint)
 }
 
-/// Reads every group. `packet` and `net` are the scenario's.
+/// Reads every group of flows. `packet` is the scenario's packet size, `net` its network.
 pub(crate) fn flows(node: &Node, packet: u32, net: &Topology) -> Result<Vec<FlowGroup>, InputError> {
     const ACCEPTS: &str = "one or more [[flows]] tables";
     let items = match &node.value {

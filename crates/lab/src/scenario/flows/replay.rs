@@ -20,7 +20,8 @@ use crate::traces::{self, BadRecording, Read, Recorded, Where};
 table! {
     /// How flows replay a recording.
     pub struct Play {
-        /// Whether to restart after the last packet, one mean interval later; default false.
+        /// Whether to restart the recording, after a pause of the mean time between its packets or frames; default
+        /// false.
         repeat: bool = Flag, or false;
         /// Where each flow begins in the recording. together: at its start. random: at a random time; the part before
         /// that time follows at the end. Default together.
@@ -44,7 +45,7 @@ table! {
     pub struct Trace {
         + ECN;
         + START;
-        /// The packets.
+        /// The keys that give the recorded packets.
         ..recorded: Packets;
         /// How the recorded packets are replayed.
         ..play: Play;
@@ -146,7 +147,8 @@ pub(super) fn one_of(
     recorded.map_err(|bad| unreadable(node, &path, accepts, &file, bad))
 }
 
-/// The error for `file`, the value `node` of the key at `path`. `accepts` is for a file that cannot be opened.
+/// The error `bad` of the recording in `file`, which the value `node` of the key at `path` names. If the file cannot be
+/// opened, the error says that the key accepts `accepts`.
 pub(super) fn unreadable(node: &Node, path: &str, accepts: &str, file: &Path, bad: BadRecording) -> InputError {
     let BadRecording { at, found, accepts: needs } = bad;
     let name = file.display().to_string();

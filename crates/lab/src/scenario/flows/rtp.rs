@@ -69,9 +69,9 @@ fn scenarios(table: &Table<'_>) -> Result<u32, InputError> {
 /// Source of the frames of a video.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frames {
-    /// Recorded frames.
+    /// Recorded frames, and how flows replay them.
     Recorded(Arc<Recorded>, Play),
-    /// Synthetic frames.
+    /// Frames with random sizes.
     Synthetic(Synthetic),
 }
 
@@ -84,7 +84,7 @@ table! {
         fps: f64 = Number(|words| within(words, 0.1..=1000.0, "frames per second, from 0.1 to 1000")), or 25.0;
         /// Frames from one I frame to the next; default 12.
         gop: u32 = whole_number::<u32>(1, 1000), or 12;
-        /// Standard deviation of the logarithm of a frame size, by type; default 0.3.
+        /// Standard deviation of the logarithm of the sizes of frames of one type (I, P or B); default 0.3.
         sigma: f64 = Number(|words| within(words, 0.0..=3.0, "a standard deviation from 0 to 3")), or 0.3;
     }
     finish |synthetic: Synthetic, table: &Table<'_>| match synthetic.mean() {

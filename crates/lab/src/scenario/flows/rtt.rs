@@ -128,7 +128,7 @@ const KEYS: &[Key] = &[
     may("measured", || MEASURED.schema(), "Inline measurements in place of file."),
 ];
 
-/// A time, or a table with one distribution.
+/// The value of the key `rtt`: a time, or a table with one distribution.
 pub(super) const RTT: Custom<Rtt> = Custom {
     schema: || schema::either(&[schema::quantity(), schema::table("A distribution; give one.", None, KEYS)]),
     read: |table, node, path| rtt(table, node, path),
@@ -209,7 +209,7 @@ fn quantiles(node: &Node, path: &str) -> Result<Vec<(f64, Span)>, InputError> {
     Ok(out)
 }
 
-/// The file of the key `file` in `table`, and its measurements with their lines.
+/// The file of the key `file` in `table`, and its measurements, each with its line in the file.
 fn measured(table: &Table<'_>, node: &Node) -> Result<(PathBuf, Vec<(Where, Span)>), InputError> {
     let path = table.path_of("file");
     let file = node.place.beside(words_of(node, &path)?);

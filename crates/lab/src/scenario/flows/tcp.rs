@@ -73,7 +73,7 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
     Ok(tcp)
 }
 
-/// A congestion control of TCP.
+/// The value of the key `tcp`: the name of a congestion control.
 const CONTROL: Custom<Variant> = Custom {
     schema: || {
         let tcps = Variant::WORDS.iter().filter(|(_, variant)| variant.profile().transport == Transport::Tcp);
@@ -111,7 +111,7 @@ table! {
     pub struct Ftp {
         + START;
         + ECN;
-        /// The TCP connections.
+        /// The keys of the TCP connections.
         ..tcp: TcpOptions;
     }
 }
@@ -133,7 +133,7 @@ table! {
         /// Lifetime of a flow.
         lifetime: Uniform = TIMES;
         + ECN;
-        /// The TCP connections.
+        /// The keys of the TCP connections.
         ..tcp: TcpOptions;
     }
     finish |short: ShortTcp, table: &Table<'_>| match short.lifetime.hi {

@@ -52,9 +52,9 @@ const HEAVIEST: u32 = 1_000_000;
 /// A node of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vertex {
-    /// Its position in [`Graph::nodes`].
+    /// Index of the node in [`Graph::nodes`].
     pub number: usize,
-    /// Its name.
+    /// Name of the node.
     pub name: String,
 }
 

@@ -6,7 +6,7 @@ use forebay_sim::network::Lane;
 
 use super::{Dumbbell, Graph, Hosts, ParkingLot, TwoWay};
 
-/// The network.
+/// The network of a scenario, by its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
     /// One bottleneck with hosts on either side.
@@ -22,11 +22,11 @@ pub enum Topology {
 pub struct NamedLink<'a> {
     /// Name in results.
     pub name: String,
-    /// The link.
+    /// One direction of the link: rate, delay, buffer and discipline.
     pub link: &'a Lane,
     /// Whether this is the forward direction of a link.
     pub is_forward: bool,
-    /// Keys and item numbers that lead to it in the file, below `topology`.
+    /// Keys and item numbers that lead to the link in the scenario file, below `topology`.
     pub(crate) path: Vec<String>,
 }
 

@@ -7,7 +7,7 @@ use crate::declare::{NAME, Sections, sections, table};
 table! {
     /// Bottlenecks in a row, with hosts at their routers; flows choose where they enter and leave.
     pub struct ParkingLot {
-        /// The bottlenecks in order.
+        /// The bottlenecks, in the order in which forward packets cross them.
         bottlenecks: Vec<Bottleneck> = BOTTLENECKS;
         /// The senders' links, or a list of groups, each with a name.
         hosts as "access": Vec<Hosts> = HOSTS;
@@ -20,7 +20,7 @@ table! {
     pub struct Bottleneck {
         /// Name; default b1, b2, ...
         name: String = NAME, or_else |table| Ok(format!("b{}", table.setting.index + 1));
-        /// The link.
+        /// The keys of the link.
         ..link: TwoWay;
     }
 }

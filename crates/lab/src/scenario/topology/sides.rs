@@ -21,7 +21,7 @@ table! {
         hosts: u32 = whole_number::<u32>(1, MOST_HOSTS), or_else |table| Ok(table.needed("delays", &DELAYS)?.len() as u32);
         /// Capacity, such as 10mbit; at most 100gbit; default the mean of rate_trace or rate_levels.
         rate: Rate = LINK_RATE, or_else |table| wire::rate(table, None);
-        /// One-way delays: host h has delays[h mod n].
+        /// One-way delays, n in number: host h has delays[h mod n].
         delays: Vec<Span> = DELAYS;
         /// Buffer of each link, with the units of a bottleneck; default 10000p.
         queue: Limit = BUFFER, or Limit::Packets(10_000);
@@ -36,7 +36,7 @@ table! {
     /// The receivers' links of an access group.
     pub struct Egress {
         + PRESET;
-        /// Capacity of each link; default that of the (first) access links.
+        /// Capacity of each link; default that of the access links (topology.egress: of the first access group).
         rate: Rate = LINK_RATE, or_else |table| wire::rate(table, preset(table)?.map(|preset| preset.levels().mean()));
         /// One-way delay; needed without a preset.
         delay: Span = TIME, or_else |table| match preset(table)? {

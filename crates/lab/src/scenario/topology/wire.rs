@@ -126,7 +126,7 @@ fn hold(words: &str) -> Parsed<Span> {
     }
 }
 
-/// A fraction of all packets.
+/// A probability, from 0 to 1.
 const SHARE: Custom<f64> = Custom {
     schema: schema::quantity,
     read: |_, node, path| quantity(node, path, share),

@@ -4,12 +4,12 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// A failure.
+/// A failure, by the class that decides the exit code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Invalid argument.
     Input {
-        /// The argument.
+        /// Name of the argument.
         key: &'static str,
         /// Its value.
         found: String,
@@ -23,7 +23,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// An invalid argument.
+    /// The fault for the argument `key` with the invalid value `found`; `accepts` says what is accepted.
     pub fn input(key: &'static str, found: impl Into<String>, accepts: impl Into<String>) -> Self {
         Self::Input { key, found: found.into(), accepts: accepts.into() }
     }

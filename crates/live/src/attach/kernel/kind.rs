@@ -1,6 +1,6 @@
 //! The three actuators of `forebay attach` by name. An actuator marks and drops packets in the kernel.
 
-/// An actuator.
+/// The kinds of actuator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The BPF program as a TCX link; Linux 6.6 and later.

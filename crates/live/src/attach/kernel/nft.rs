@@ -3,7 +3,8 @@
 //!
 //! A rule draws a random number per packet, and marks or drops the packet if the number is below a bound. The daemon
 //! renews the rule every 50 ms. Only then does the bound follow the backlog; the packet length is the typical one.
-//! Watchdog: the rule applies only while a set contains the device, and this element expires 1 s after a renewal.
+//! Watchdog: the rule applies only while an nftables set has an element for the device; the element expires 1 s after a
+//! renewal.
 //! The rules count a GSO packet as one packet, without link-layer header. This module adds the header to the byte
 //! counters, but it cannot correct the packet counters.
 

@@ -30,8 +30,8 @@ pub(in crate::attach) fn cookie() -> Result<u64, Fault> {
     netns_cookie().map_err(|error| Fault::system("the network namespace", &error))
 }
 
-/// Key of an attachment: index of the device, and inode number of its network namespace. Not its name, which can
-/// change.
+/// Key of an attachment: index of the device, and inode number of its network namespace. The device's name can change,
+/// so it is not part of the key.
 pub(in crate::attach) fn key(index: u32, netns: u64) -> String {
     format!("{index}@{netns}")
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::fault::Fault;
 
-/// Checks that this process may change qdiscs. The error says that `command` needs it.
+/// Checks that this process may change qdiscs. The error says that `command` needs this privilege.
 pub(in crate::attach) fn permitted(command: &str) -> Result<(), Fault> {
     /// `CAP_NET_ADMIN`: capability number.
     const NET_ADMIN: u64 = 12;

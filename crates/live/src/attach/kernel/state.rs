@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// Writes the state file. Needs the lock.
+    /// Writes the state file. Needs the lock on attachments.
     pub(in crate::attach) fn write(&self, _: &Lock) -> Result<(), Fault> {
         let file = Self::file(&self.key());
         let draft = Path::new(RUN).join(format!(".{}", self.key()));
@@ -144,7 +144,7 @@ impl State {
         })
     }
 
-    /// Removes the state file. Needs the lock.
+    /// Removes the state file. Needs the lock on attachments.
     pub(in crate::attach) fn remove(&self, _: &Lock) -> Result<(), Fault> {
         let file = Self::file(&self.key());
         match fs::remove_file(&file) {

@@ -46,7 +46,7 @@ pub(super) enum Phase {
     ProbeRtt,
 }
 
-/// State of the model.
+/// State of BBR's model of the path.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Bbr {
     sampler: Sampler,

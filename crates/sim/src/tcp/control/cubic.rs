@@ -113,7 +113,7 @@ impl CongestionControl for Cubic {
         window.set(1.0);
     }
 
-    /// Section 4.2: excludes the time in which the application is the limit.
+    /// Section 4.2: the time `t` of the curve excludes the time in which the application limits sending.
     fn on_application_limited(&mut self, now: Instant) {
         let rested = now.since(core::mem::replace(&mut self.seen, now));
         self.epoch = self.epoch.map(|epoch| epoch + rested);
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use forebay_aqm::base::time::Span;
 
-    /// Acknowledgements 10 ms apart until the window reaches `cwnd`.
+    /// Passes acknowledgements 10 ms apart to `cubic` until the window reaches `cwnd`.
     fn grow_to(cubic: &mut Cubic, window: &mut Window, mut now: Instant, cwnd: f64) {
         while window.cwnd() < cwnd {
             now += Span::from_millis(10);

@@ -40,7 +40,7 @@ impl Sender {
         window.min(self.receiver_window)
     }
 
-    /// An acknowledgement without selective blocks.
+    /// Handles an acknowledgement without selective blocks.
     #[inline]
     pub(super) fn on_classic_ack(&mut self, now: Instant, ack: u32, ece: bool) {
         if ece {
@@ -132,8 +132,9 @@ impl Sender {
         }
     }
 
-    /// May a fast retransmit begin? Not before `recover` is acknowledged, so that each loss episode has only one
-    /// reduction (RFC 6582 section 3.2 step 2, here for every recovery).
+    /// May a fast retransmit begin? Not before all packets below `recover`, the end of the latest loss episode, are
+    /// acknowledged, so that each loss episode has only one reduction (RFC 6582 section 3.2 step 2, here for every
+    /// recovery).
     pub(super) fn may_fast_retransmit(&self) -> bool {
         // A mark set `recover`, and nothing has been retransmitted yet.
         let again = self.last_cut == Cut::Mark;

@@ -129,7 +129,7 @@ impl Sender {
         }
     }
 
-    /// The next packet to send. The caller has checked that there is room.
+    /// The next packet to send. The caller has checked that the window has room for a packet.
     pub(super) fn next_as_sack1(&mut self) -> Option<u32> {
         if !self.in_recovery {
             return self.next_in_order();

@@ -16,7 +16,7 @@ impl Sender {
         &self.rtt
     }
 
-    /// Packets acknowledged.
+    /// Number of packets that are cumulatively acknowledged.
     pub const fn acknowledged(&self) -> u32 {
         self.una
     }

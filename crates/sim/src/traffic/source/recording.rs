@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn recording_starts_at_0_repetitions_keep_mean_rate() {
+    fn times_count_from_first_item_repetitions_keep_rate() {
         let it = recording(&[(5, 1), (5, 2), (9, 3)]).unwrap();
         assert_eq!(it.items(), [(ms(0), 1), (ms(0), 2), (ms(4), 3)]);
         assert_eq!((it.period(), it.bytes()), (ms(6), 6), "three items per 6 ms, like two gaps in 4 ms");
@@ -211,8 +211,9 @@ mod tests {
         }
     }
 
+    /// A part of a recording, for example the packets of one class.
     #[test]
-    fn part_of_recording_has_offset_and_common_period() {
+    fn part_keeps_times_and_period_of_complete_recording() {
         let part = recording(&[(0, 1), (3, 2)]).unwrap().with_period(ms(1), ms(10));
         assert_eq!((part.items()[0].0, part.period()), (ms(1), ms(10)));
     }

@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(spaced(0.25, 8.0, true).p(), 1.0);
     }
 
-    /// p_a as in the published listings, with branches; [`spaced`] is the branch-free form.
+    /// p_a with branches, as in ns-2's `red.cc` (`modify_p`); [`spaced`] is the branch-free form.
     fn listed(p_b: f64, count: f64, wait: bool) -> f64 {
         let done = count * p_b;
         match (wait, done) {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn branch_free_p_a_equals_the_published_listing() {
+    fn branch_free_p_a_equals_that_of_ns2() {
         let (mut rng, mut pairs) = (Rng::stream(2, "met"), Rng::stream(1, "spaced"));
         let drawn = (0..100_000).map(|_| (pairs.uniform() * pairs.uniform(), pairs.below(300) as f64));
         let edges = [0.0, 0.25, 0.5, 1.0].into_iter().flat_map(|p_b| (0..10).map(move |count| (p_b, f64::from(count))));
@@ -254,8 +254,10 @@ mod tests {
         }
     }
 
+    /// The count is the number of bytes since the last signal, divided by the mean packet size and rounded down. p is
+    /// multiplied by the length of the packet, divided by the mean packet size.
     #[test]
-    fn byte_mode_counts_whole_packets_and_scales_by_length() {
+    fn ns2_byte_mode_rounds_count_and_scales_p() {
         // p_b = 0.1, mean 500: 1249 bytes are two packets, so p_b/(1 - 0.2) = 1/8, half of it for 250 bytes.
         assert!(near(spaced_bytes(0.1, 1249, 500, 500, false).p(), 0.125));
         assert!(near(spaced_bytes(0.1, 1249, 250, 500, false).p(), 0.0625));

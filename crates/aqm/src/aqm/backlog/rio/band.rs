@@ -26,7 +26,7 @@ impl Band {
         Self { min_th: Depth::Packets(min_th), max_th: Depth::Packets(max_th), max_p }
     }
 
-    /// RED's curve with these values.
+    /// RED's curve with the thresholds and `max_p` of this band.
     pub const fn curve(&self, gentle: bool) -> Curve {
         Curve::new(self.min_th.value(), self.max_th.value(), self.max_p, gentle)
     }

@@ -263,8 +263,9 @@ mod tests {
         assert!(["101", "-1", "10%%", "10p"].iter().all(|text| percent(text).is_none()));
     }
 
+    /// For an argument that is a time or a number of packets, such as `step_thresh` of dualpi2.
     #[test]
-    fn packet_counts_need_a_unit() {
+    fn packet_count_in_place_of_time_needs_unit() {
         assert_eq!(["5p", "5pkt", "5pkts", "05packet", "5packets"].map(packets), [Some(5); 5]);
         assert!(["5", "p", "5cows", "0x5p", "5P"].iter().all(|text| packets(text).is_none()));
     }

@@ -25,12 +25,13 @@ struct Departure {
 pub(super) struct Sample {
     /// `prior_delivered` of the most recently sent packet among those delivered; `None`: none was delivered.
     pub(super) prior_delivered: Option<u64>,
-    /// Delivery rate in packets per second; `None` if the interval is shorter than the minimum round trip.
+    /// Delivery rate in packets per second; `None` if the time over which it is measured is shorter than the minimum
+    /// round trip.
     pub(super) rate: Option<f64>,
     pub(super) app_limited: bool,
-    /// Smallest round trip of the packets sent once.
+    /// Smallest round trip of the delivered packets that were sent only once.
     pub(super) rtt: Option<Span>,
-    /// Packets delivered.
+    /// Packets that this acknowledgement newly reports as delivered.
     pub(super) delivered: u32,
     prior_at: Instant,
     send_elapsed: Span,
@@ -50,7 +51,7 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// A packet is sent.
+    /// Records, with the packet that is sent, what has been delivered so far.
     pub(super) fn sent(&mut self, sent: Sent) {
         let Sent { now, seq, una, in_flight, again } = sent;
         if in_flight == 0 {
@@ -108,8 +109,8 @@ impl Sampler {
         }
     }
 
-    /// Returns the rate sample of the acknowledgement just processed (`GenerateRateSample`). Intervals shorter than
-    /// `min_rtt` give no rate.
+    /// Returns the rate sample of the acknowledgement just processed (`GenerateRateSample`). If the time over which the
+    /// rate is measured is shorter than `min_rtt`, the sample has no rate.
     pub(super) fn take(&mut self, min_rtt: Option<Span>) -> Sample {
         if self.delivered > self.app_limited {
             self.app_limited = 0;
