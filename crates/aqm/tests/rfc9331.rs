@@ -164,9 +164,10 @@ fn rfc9331_5_3_ce_is_l4s_regardless_of_its_flow() {
     }
 }
 
-/// RFC 9331 section 5.4.1.1 (MAY): other identifiers may classify more packets into the L queue.
+/// RFC 9331 section 5.4.1.1 (MAY): other identifiers, here the service class, may classify more packets into the
+/// L queue.
 #[test]
-fn rfc9331_5_4_1_1_l_class_packets_go_to_l_queue() {
+fn rfc9331_5_4_1_1_service_class_can_select_l_queue() {
     for name in BOTH {
         let mut queue = queue(&format!("{name} l_class=7"));
         queue.arrive(Packet { slot: 1, ..packet(Ecn::NotEct, 0) }, at(0.0));
@@ -177,7 +178,7 @@ fn rfc9331_5_4_1_1_l_class_packets_go_to_l_queue() {
 
 /// RFC 9331 section 5.4.1.1 (MUST NOT): Not-ECT and ECT(0) packets in the L queue are not changed to ECT(1).
 #[test]
-fn rfc9331_5_4_1_1_l_class_packets_never_become_ect1() {
+fn rfc9331_5_4_1_1_packets_in_l_queue_never_become_ect1() {
     for name in BOTH {
         for ecn in [Ecn::NotEct, Ecn::Ect0] {
             let mut queue = queue(&format!("{} l_class=1", based(name, 0.3)));
@@ -189,9 +190,10 @@ fn rfc9331_5_4_1_1_l_class_packets_never_become_ect1() {
     }
 }
 
-/// RFC 9331 section 5.4.1.2 (MUST): the local identifier excludes packets before the ECN field is read.
+/// RFC 9331 section 5.4.1.2 (MUST): the local identifier, here the service class, excludes packets from the L queue
+/// before the ECN field is read.
 #[test]
-fn rfc9331_5_4_1_2_c_class_has_priority_over_ecn_field() {
+fn rfc9331_5_4_1_2_excluding_service_class_overrides_ecn_field() {
     for name in BOTH {
         let words = format!("{name} c_class=7");
         assert_eq!(first_two(&words, 7), [0, 1, 2, 3], "{name}: one queue, in order");

@@ -1,4 +1,4 @@
-//! Results of bundles: flows that are measured together.
+//! Results of bundles. A bundle is a group of flows of one service class that are measured together.
 
 use crate::common::{Dumbbell, case1, dumbbell, run};
 use forebay_aqm::base::time::Span;
@@ -13,7 +13,7 @@ fn bell(aqm: &str) -> Dumbbell {
 }
 
 #[test]
-fn bundle_counters_add_up_to_class_counters() {
+fn bundle_counters_add_up_to_service_class_counters() {
     for aqm in ["droptail", "red", "fq_codel"] {
         let mut net = case1(&bell(aqm), 40, 20, TcpOptions::default(), 1);
         for (i, flow) in net.flows.iter_mut().enumerate() {
@@ -62,7 +62,7 @@ fn rtt_without_queue_equals_the_path_rtt() {
 }
 
 #[test]
-fn bundle_with_two_classes_is_refused() {
+fn bundle_with_two_service_classes_is_refused() {
     let mut net = case1(&bell("droptail"), 2, 20, TcpOptions::default(), 1);
     net.flows[1].class = 3;
     let refused = World::new(&net, 1).err().map(|bad| bad.to_string()).unwrap_or_default();

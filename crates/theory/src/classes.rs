@@ -86,8 +86,8 @@ impl Classes<'_> {
     }
 
     /// Stability margins: the additional delay of the signals of all classes, or the gain on them, at which a mode
-    /// becomes unstable. `from`: a frequency in rad/s below which the loop does not change; `to`: one above which the
-    /// gain vanishes.
+    /// becomes unstable. `from` and `to` are frequencies in rad/s. At and below `from` the integrators (poles at 0)
+    /// must dominate the loop gain; above `to` the loop gain must be negligible.
     ///
     /// For several classes the margins are found by doubling and bisection. `None` then means that the loop is stable
     /// up to a delay of 4096/`to` seconds or a gain of 410; crossover and phase margin are always `None`. If a mode is

@@ -166,8 +166,8 @@ impl Service {
     }
 }
 
-/// The AAQM paper's marking function (eq. 18): 0 up to the fraction `th` of `limit` packets, then linear to 1 at a
-/// full buffer. `n` counts the arriving packet.
+/// The AAQM paper's marking function (eq. 18), here the probability that an arrival is refused: 0 up to the fraction
+/// `th` of `limit` packets, then linear to 1 at a full buffer. `n` counts the arriving packet.
 pub fn threshold(n: usize, limit: usize, th: f64) -> f64 {
     let x = n as f64 / limit as f64;
     if x <= th { 0.0 } else { ((x - th) / (1.0 - th)).min(1.0) }
@@ -435,8 +435,9 @@ mod tests {
         assert!((two.loss(1) - two.loss(0)).abs() > 1e-4, "the burstier class loses more");
     }
 
+    /// [`threshold`]: the refusal probability is 0 up to 95 of 100 packets, then linear to 1 at 100.
     #[test]
-    fn marking_function_counts_the_arriving_packet() {
+    fn refusal_probability_rises_from_threshold_to_full_buffer() {
         assert_eq!(
             [94, 95, 96, 100].map(|n| threshold(n, 100, 0.95)).map(|d| (d * 1e9).round() / 1e9),
             [0.0, 0.0, 0.2, 1.0]

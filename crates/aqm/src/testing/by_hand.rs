@@ -19,12 +19,12 @@ pub(crate) fn params<P: ParamSet>(settings: &str) -> P {
     params
 }
 
-/// `n` milliseconds after the start.
+/// The point in time `n` milliseconds after the start of the run.
 pub(crate) const fn ms(n: u64) -> Instant {
     Instant::from_nanos(n * 1_000_000)
 }
 
-/// `n` microseconds after the start.
+/// The point in time `n` microseconds after the start of the run.
 pub(crate) const fn us(n: u64) -> Instant {
     Instant::from_nanos(n * 1_000)
 }

@@ -259,7 +259,7 @@ pub struct CheckResult {
 }
 
 /// The check that decides a verdict. Of the checks that were written before the claim's first simulation it is the
-/// first that fails, else the first whose interval straddles the bound, else the first.
+/// first that fails, else the first for which the confidence interval of the mean straddles the bound, else the first.
 pub fn deciding(checks: &[CheckResult]) -> Option<&CheckResult> {
     let counts = || checks.iter().filter(|check| !check.added);
     let first = |outcome| counts().find(|check| check.outcome == outcome);
@@ -359,8 +359,8 @@ pub struct ClaimResult {
     /// Why the claim does not hold, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Whether the verdict is from a quick run. A quick run has few seeds; if an interval straddles its bound, the mean
-    /// decides.
+    /// Whether the verdict is from a quick run. A quick run has few seeds; if the confidence interval of a check
+    /// straddles the bound, the mean decides.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
     /// Evidence for the verdict.

@@ -85,12 +85,12 @@ impl Dimension {
         !self.set.is_empty() || self.means.values().flatten().any(|change| !change.starts_with("aqm "))
     }
 
-    /// Plausibility of the value with the index `at`, relative to the others.
+    /// Plausibility (key `weights`) of the value with the index `at`, relative to the others.
     fn weight(&self, at: usize) -> f64 {
         self.weights.get(at).copied().unwrap_or(1.0)
     }
 
-    /// Index of the value at this fraction, 0 to 1, of the cumulative plausibility of all values.
+    /// Index of the value at this fraction, 0 to 1, of the cumulative plausibility (key `weights`) of all values.
     fn at(&self, fraction: f64) -> usize {
         let total: f64 = (0..self.values.len()).map(|at| self.weight(at)).sum();
         let mut left = fraction * total;
@@ -165,9 +165,10 @@ impl Space {
     }
 
     /// A Latin hypercube sample (McKay, Beckman and Conover 1979) of `n` readings: each dimension takes its values in
-    /// proportion to their plausibility, in an independent random order. `group` readings in succession have the same
-    /// values of the dimensions that change the runs of all disciplines ([`Dimension::is_common`]). So they share the
-    /// runs of the disciplines in which they do not differ. For these dimensions the sample has `n / group` readings.
+    /// proportion to their plausibility (key `weights`), in an independent random order. `group` readings in succession
+    /// have the same values of the dimensions that change the runs of all disciplines ([`Dimension::is_common`]). So
+    /// they share the runs of the disciplines in which they do not differ. For these dimensions the sample has
+    /// `n / group` readings.
     pub fn latin(&self, n: usize, group: usize, rng: &mut Rng) -> Vec<Reading> {
         let mut readings = vec![Reading(Vec::new()); n];
         for dimension in &self.dimensions {
@@ -278,7 +279,7 @@ mod tests {
     "#;
 
     #[test]
-    fn sample_draws_values_by_their_declared_plausibility() {
+    fn sample_has_values_in_proportion_to_their_weights() {
         let space = Space::parse(TEXT).unwrap();
         let readings = space.latin(400, 1, &mut Rng::stream(1, "test"));
         let count = |dimension: usize, value: usize| readings.iter().filter(|r| r.0[dimension] == value).count();

@@ -187,13 +187,14 @@ impl Classes {
         }
     }
 
-    /// The same value for each class of the set, as separate values.
+    /// One quantity for each class of the set: `class.0-1.loss_ratio` gives `class.0.loss_ratio` and
+    /// `class.1.loss_ratio`.
     fn each(&self) -> impl Iterator<Item = Self> {
         let classes = self.set.iter().flatten();
         classes.map(|class| Self { set: Some(BTreeSet::from([*class])), ..self.clone() })
     }
 
-    /// The value of all classes of the set together.
+    /// The value of the quantity for all classes of the set together.
     fn of(&self, run: &RunSummary) -> Result<f64, String> {
         let asked = |c: &&ClassSummary| {
             self.set.as_ref().is_none_or(|set| set.contains(&c.class))
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn combined_distributions_are_weighted_by_packet_count() {
+    fn class_delays_are_combined_weighted_by_packet_count() {
         // 90 packets with 4 ms and 150 with 8 ms.
         close("class.0.sojourn_ms.mean", (90.0 * 4.0 + 150.0 * 8.0) / 240.0);
         close("class.0.sojourn_ms.std", 4.0 * (90.0f64 * 150.0).sqrt() / 240.0);

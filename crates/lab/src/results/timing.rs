@@ -51,10 +51,10 @@ pub struct RunTiming {
     /// Seed.
     #[serde(default)]
     pub seed: u64,
-    /// Number of attempts.
+    /// How often the run was done: an invalid run ([`Timing::valid`]) is repeated.
     #[serde(default)]
     pub attempts: u32,
-    /// Timing.
+    /// Timing of the run; of the last one if it was repeated.
     #[serde(default)]
     pub timing: Timing,
 }

@@ -17,8 +17,9 @@ A paper does not print every setting of its experiments. A *reading* is a choice
 [claims.md](claims.md#readings) describes the method. `cargo xtask bless` generates this page from
 `papers/*/found.json`.
 
-All results on this page were found after the first run of the claims. The verdicts of `forebay reproduce` are those
-under the first reading, which was fixed before the first run; [grades](claims.md#grades) use the results of this page.
+All results on this page were found after the first run of the claims. `forebay reproduce` gives each claim a verdict
+and a [grade](claims.md#grades). The verdict is that under the first reading (that of our scenario files), which was
+fixed before the first run. The grade also uses the results on this page.
 
 Columns of the tables of claims; a claim holds if all its checks hold:
 

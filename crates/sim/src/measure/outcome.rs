@@ -241,12 +241,12 @@ pub struct TrackRow {
     pub delay: Span,
 }
 
-/// A file or page that arrived.
+/// A file or page that arrived completely at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// Number of the flow that carried it.
     pub flow: u32,
-    /// Time of arrival.
+    /// Time at which its last packet arrived.
     pub at: Instant,
     /// Time since the request or the first packet.
     pub took: Span,
@@ -265,7 +265,8 @@ pub struct Outcome {
     pub bundles: Vec<BundleEnds>,
     /// For each of `links`: results of all bundles together whose data crosses it. Their field `bundle` is 0.
     pub all: Vec<BundleEnds>,
-    /// Files of flows whose data passes a link under study, within the measurement window, in order of arrival.
+    /// Files and pages that were completely received within the measurement window, of flows whose data passes a link
+    /// under study. In order of the time of completion.
     pub completions: Vec<Completion>,
     /// The time series of each set of flows that the network samples.
     pub tracks: Vec<Vec<TrackRow>>,

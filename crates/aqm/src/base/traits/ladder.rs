@@ -78,7 +78,8 @@ impl Actuation {
         Self { signal: Signal::Bernoulli(p), per_byte: None, act_on: ActOn::Arrival }
     }
 
-    /// Whether all numbers are finite and all divisors above 0.
+    /// Whether all numbers are finite, and the divisors of the signal probability are above 0: `q0` of
+    /// [`Signal::Scaled`] and the mean packet length `per_byte`.
     pub fn is_sound(&self) -> bool {
         let divides = |n: f64| n.is_finite() && n > 0.0;
         let signal = match self.signal {

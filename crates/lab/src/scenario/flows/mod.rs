@@ -87,7 +87,7 @@ pub struct Arrivals {
     pub lifetime: Uniform,
 }
 
-/// A part of the traffic of a flow.
+/// A part of the traffic of a flow: the traffic of one flow in the simulator.
 pub(crate) struct Part {
     /// Service class of the part's packets, if a recording gives it.
     pub(crate) class: Option<u8>,
@@ -96,12 +96,13 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// A single part that is the same for all flows.
+    /// The whole traffic of a flow as a single part (one flow in the simulator). It is the same for all flows of the
+    /// group.
     fn only(traffic: Traffic) -> Vec<Self> {
         vec![Self { class: None, traffic: Box::new(move |_| traffic.clone()) }]
     }
 
-    /// A single part of datagrams.
+    /// The whole traffic of a flow as a single part (one flow in the simulator): datagrams with this pattern.
     fn datagrams(pattern: Pattern) -> Vec<Self> {
         Self::only(Traffic::Datagrams(pattern))
     }
