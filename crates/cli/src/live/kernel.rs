@@ -82,8 +82,8 @@ fn network(plan: &Plan, job: Job) -> Network {
     lower::network(scenario, &scenario.compare[job.contender].spec, job.seed)
 }
 
-/// Largest number of attempts at a run on the kernel. It is repeated if the link sent packets too long after their
-/// due times; the last attempt is kept.
+/// Largest number of attempts at a run on the kernel. An invalid run is repeated, for example one with packets that the
+/// link sent too late; the last attempt is kept.
 const ATTEMPTS: u32 = 3;
 
 /// Does all runs on the kernel, except those already stored with valid timing. They run one after the other because
