@@ -19,7 +19,7 @@ use validation::{ns2, ns3, papers};
 const USAGE: &str = "\
 cargo xtask test           every test, with lints; ends with `N passed, N failed, N skipped`
 cargo xtask test STAGE     one stage of it
-cargo xtask test NAME      the tests of one discipline, congestion control or paper
+cargo xtask test NAME      the tests of one discipline, congestion control or paper (papers/raqm: raqm is a discipline)
 cargo xtask test --fast    format, lints, unit tests, golden traces, conformance
 cargo xtask ci             the same as `cargo xtask test`
 cargo xtask tidy           rustfmt, and the rules of this repository that no compiler checks
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] | ["ci"] => return test::run(|_| true),
         ["test", "--fast"] => return test::fast(),
-        ["test", name] if test::one::is_paper(name) => return test::paper(name),
+        ["test", name] if let Some(paper) = test::one::paper_of(name) => return test::paper(paper),
         ["test", stage] if STAGES.contains(stage) => return test::run(|name| name == *stage),
         ["tidy"] => return tidy::run(),
         ["mutants", names @ ..] => return mutants::run(names),

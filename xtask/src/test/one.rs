@@ -7,9 +7,10 @@ use crate::base::program;
 use crate::base::tally::Tally;
 use crate::generated::verdicts;
 
-/// Is `name` a folder of `papers` with claims?
-pub(crate) fn is_paper(name: &str) -> bool {
-    verdicts::papers().unwrap_or_default().iter().any(|paper| paper == name)
+/// The paper with this name or folder: `papers/raqm`, because `raqm` is the discipline.
+pub(crate) fn paper_of(name: &str) -> Option<&str> {
+    let is_paper = |name: &&str| verdicts::papers().unwrap_or_default().iter().any(|paper| paper == name);
+    Some(name.strip_prefix("papers/").unwrap_or(name)).filter(is_paper)
 }
 
 /// Runs the tests of claims, and the quick reproduction of a paper.
@@ -26,8 +27,7 @@ pub(super) fn paper(name: &str, tally: &mut Tally) {
 
 /// Runs unit tests, golden traces, conformance and fingerprints.
 pub(super) fn fast(tally: &mut Tally) {
-    cargo_tests::run(program::cargo(&["test", "--workspace", "--lib", "--no-fail-fast"]), tally);
-    let mut tests = program::cargo(&["test", "--workspace", "--test=all", "--no-fail-fast", "--"]);
-    tests.args(["golden::", "conformance::", "fingerprints::"]);
-    cargo_tests::run(tests, tally);
+    let units = ["test", "--workspace", "--lib", "--no-fail-fast", "--", "--skip", super::PEERS];
+    let more = ["test", "--workspace", "--test=all", "--no-fail-fast", "--", "golden::", "conformance::", "fingerprints::"];
+    [&units[..], &more].iter().for_each(|words| cargo_tests::run(program::cargo(words), tally));
 }
