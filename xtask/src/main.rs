@@ -17,11 +17,10 @@ use test::{live, miri, python};
 use validation::{ns2, ns3, papers};
 
 const USAGE: &str = "\
-cargo xtask test           every test, with lints; ends with `N passed, N failed, N skipped`
+cargo xtask test           every test, with lints; ends with `N passed, N failed, N skipped`; also `cargo xtask ci`
 cargo xtask test STAGE     one stage of it
 cargo xtask test NAME      the tests of one discipline, congestion control or paper (papers/raqm: raqm is a discipline)
 cargo xtask test --fast    format, lints, unit tests, golden traces, conformance
-cargo xtask ci             the same as `cargo xtask test`
 cargo xtask tidy           rustfmt, and the rules of this repository that no compiler checks
 cargo xtask mutants [NAME] puts faults into every discipline, or one, and checks that the tests find them
 cargo xtask prose [SEED]   prints 60 passages drawn at random, for a reader who does not know the project
