@@ -288,10 +288,10 @@ def test_environment_checks_arguments_and_ends_episodes(short: forebay.Scenario)
         rows += [env.step(numpy.zeros((2, 1)))[0] for _ in range(40)]
         return numpy.array(rows)
 
-    assert (course([4, 5]) == course([4, 5])).all(), "over the end of episodes"
-    assert (course(4) == course([4, 5])).all(), "one number is that of the first"
+    assert (course([4, 5]) == course([4, 5])).all(), "seeds also determine later episodes"
+    assert (course(4) == course([4, 5])).all(), "one number is the seed of the first simulation, the others count up"
     # The last step of an episode is shorter: 4 s are 13 steps and a third.
-    assert course(4)[14, :, 1].min() > 0.9, "by the time that it really took"
+    assert course(4)[14, :, 1].min() > 0.9, "relative to the shorter step"
 
 
 def test_copied_scenarios_are_equal(short: forebay.Scenario) -> None:

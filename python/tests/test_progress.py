@@ -169,7 +169,7 @@ def test_without_tqdm_progress_is_text(
     shown = capsys.readouterr().err
     assert "%" in shown and "left" in shown and shown.endswith(" \r"), "erased"
     forebay.run(short, set=LONG)
-    assert capsys.readouterr().err == "", "not where nobody looks"
+    assert capsys.readouterr().err == "", "no progress bar without a terminal"
 
 
 def test_the_bar_of_tqdm_ends_at_100_percent(

@@ -103,7 +103,7 @@ def ended(code: str, *words: str) -> str:
 
 
 def test_queue_clock_does_not_go_back_after_ctrl_c() -> None:
-    assert ended(INTERRUPTED) == "later", "the clocks that have run have run"
+    assert ended(INTERRUPTED) == "later", "times before the interrupted one are refused"
 
 
 def test_calls_of_other_threads_wait() -> None:

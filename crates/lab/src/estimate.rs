@@ -70,7 +70,7 @@ const EVENT: f64 = 0.5e-6;
 pub struct Estimate {
     /// Bytes of memory.
     pub bytes: f64,
-    /// CPU seconds.
+    /// CPU time in seconds, of all threads together.
     pub seconds: f64,
 }
 

@@ -35,7 +35,7 @@ pub struct Counts {
 pub struct RateMoments {
     /// Mean, arrivals per second.
     pub mean: f64,
-    /// Variance.
+    /// Variance, in (arrivals per second)^2.
     pub variance: f64,
     /// Third central moment.
     pub third: f64,

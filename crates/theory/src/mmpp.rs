@@ -145,7 +145,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// A phase-type distribution.
+    /// A phase-type distribution: `begins` for the first phase, `moves` between phases (per second).
     pub const fn new(begins: Vec<f64>, moves: Matrix) -> Self {
         Self { begins, moves }
     }

@@ -5,9 +5,9 @@ use num_complex::Complex64;
 /// Oscillation of a time series.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Swing {
-    /// Mean.
+    /// Mean, in the unit of the series.
     pub mean: f64,
-    /// Standard deviation.
+    /// Standard deviation, in the unit of the series.
     pub std: f64,
     /// Period in seconds; `None` if it does not oscillate.
     pub period_s: Option<f64>,

@@ -56,7 +56,7 @@ pub fn timeouts(path: &Path, loss: f64) -> f64 {
 
 /// Averages of the full model over the time from one loss indication to the next.
 struct Cycle {
-    /// Packets sent.
+    /// Packets sent, retransmissions included.
     packets: f64,
     /// Round trips, without sequences of timeouts.
     rounds: f64,

@@ -12,7 +12,7 @@ use crate::base::program::{self, at, shown};
 use crate::test::python::{environment, install, wheel_in};
 use site::Site;
 
-const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "docs/licences.md"];
+const TEXTS: &str = "README.md CHANGELOG.md SECURITY.md CITATION.cff LICENSE-MIT LICENSE-APACHE docs/licences.md";
 const SHELLS: [(&str, &str); 3] = [("bash", "forebay"), ("zsh", "_forebay"), ("fish", "forebay.fish")];
 /// Paths with fewer letters are not searched for: they are also ordinary words.
 const SHORTEST: usize = 3;
@@ -72,7 +72,7 @@ fn archive(site: &Site) -> Result<PathBuf, String> {
     let place = parent.join(&folder);
     at(&place, fs::create_dir_all(place.join("completions")))?;
     at(&place, fs::copy(site.program(), place.join("forebay")))?;
-    for text in TEXTS {
+    for text in TEXTS.split(' ') {
         at(&place, fs::copy(site.source().join(text), place.join(name(Path::new(text)))))?;
     }
     let forebay = |words: &[&str]| {

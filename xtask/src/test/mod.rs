@@ -74,7 +74,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         command.args(live::MODULES.iter().flat_map(|module| ["--skip", module]));
         cargo_tests::run(command, tally);
     });
-    stage("engine", "the same fingerprints in release, and with every instruction this processor has", &|tally| {
+    stage("engine", "the same fingerprints in a release build, and in one for this processor", &|tally| {
         const TEST: [&str; 5] = ["test", "--release", "-p", "forebay-sim", "--test=all"];
         const MODULES: [&str; 3] = ["--", "engine::", "fingerprints::"];
         let mut release = program::cargo(&TEST);
@@ -87,8 +87,8 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         native.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
         cargo_tests::run(native, tally);
     });
-    stage("oracles", "what SciPy and python-control say now", &oracles::check);
-    stage("fuzz", "a minute of inputs that nobody would write", &fuzz::check);
+    stage("oracles", "SciPy and python-control compute the recorded values again", &oracles::check);
+    stage("fuzz", "every fuzz target with mutated inputs, a minute in all", &fuzz::check);
     let ready = ready();
     packets(&mut stage, wanted("peers"));
     // The tests of Python use one processor most of the time.
@@ -97,14 +97,14 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         std::thread::spawn(move || separately(|tally| verdicts::check(&results, tally)))
     });
     stage("python", "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
-    stage("book", "the pictures of the book, simulated again; the book and its links", &|tally| {
+    stage("book", "the pictures of the book, simulated again; the book builds, its links exist", &|tally| {
         book::check_pictures(tally);
         book::whole::check(tally);
     });
-    stage("supply", "what comes from elsewhere: licences, sources, known faults", &supply::check);
+    stage("supply", "licences, sources and known vulnerabilities of dependencies", &supply::check);
     let verdicts = joined(verdicts);
     stage("reproduce", "reproduce --quick, every paper: the verdicts on record", &|tally| tally.add(verdicts.clone()));
-    stage("browser", "a report of that in headless Chromium", &|tally| {
+    stage("browser", "the report of the RAQM paper in headless Chromium", &|tally| {
         browser::check(&results.join("raqm").join("report.html"), &scratch, tally);
     });
     stage("readme", "the commands of README.md and the book", &|tally| {
@@ -120,7 +120,7 @@ fn packets(stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: boo
     // Pure computation for minutes on both processors. It disturbs the timing of links, but not of devices, which
     // leave the processors idle most of the time.
     let compared = compare.then(|| std::thread::spawn(|| separately(with_peers)));
-    stage("attach", "real packets through a device under a law", &live::devices);
+    stage("attach", "real packets through a device with a control law", &live::devices);
     let compared = joined(compared);
     stage("peers", "our figures compared with those of ns-2 and ns-3", &|tally| tally.add(compared.clone()));
 }

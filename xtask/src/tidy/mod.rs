@@ -23,15 +23,15 @@ use crate::mutants;
 type Rule = (&'static str, &'static str, fn(&Tree) -> Vec<String>);
 
 const RULES: &[Rule] = &[
-    ("arrows", "crates depend on each other as designed, and on few others", manifests::arrows),
+    ("arrows", "each crate uses only the permitted crates of the workspace, and few external ones", manifests::arrows),
     ("floors", "a folder uses only folders before it in ARCHITECTURE.md", floors::check),
     ("sizes", "no file over 800 lines, in crates/sim over 450; no folder of more than 15 source files", words::sizes),
-    ("notes", "nothing left to do", words::notes),
-    ("places", "no path of somebody's machine", words::places),
-    ("lints", "every crate obeys the workspace's lints; unsafe code in its folder alone", manifests::lints),
+    ("notes", "no notes of open work in Rust files", words::notes),
+    ("places", "no absolute path of a machine", words::places),
+    ("lints", "every crate takes the workspace's lints; unsafe code only in crates/live/src/sys", manifests::lints),
     ("registry", "every discipline and marker has its golden trace and its reference", registry::files),
-    ("mutants", "deliberate faults of a discipline or marker are enough and fit its source", mutants::findings),
-    ("docs", "tables, pages and the book say what the code says", docs::findings),
+    ("mutants", "every discipline and marker has enough deliberate faults, which fit its source", mutants::findings),
+    ("docs", "generated tables, pages and the book are up to date", docs::findings),
     ("claims", "every claim has a quick verdict on record", claims::check),
     ("links", "files that the documents name exist", links::check),
     ("glossary", "no phrase of the left column of CONTRIBUTING.md's glossary", words::glossary),

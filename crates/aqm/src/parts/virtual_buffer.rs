@@ -90,7 +90,7 @@ impl Odds {
         u * self.q < self.q - self.b
     }
 
-    /// The signal probability.
+    /// The signal probability max(0, (q - b)/q).
     pub fn p(self) -> f64 {
         probability(self.q, self.b)
     }

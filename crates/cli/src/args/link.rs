@@ -60,7 +60,7 @@ pub(crate) struct LinkArgs {
     #[arg(long)]
     pub(crate) ecn: bool,
     /// Shell command to run in the server's network namespace. It starts before the client's COMMAND; repeatable.
-    #[arg(long, value_name = "WORDS")]
+    #[arg(long, value_name = "SERVER_COMMAND")]
     pub(crate) server: Vec<String>,
     /// Seed of the random numbers for queue disciplines and losses.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(0..=LARGEST_SEED))]

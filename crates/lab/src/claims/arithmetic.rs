@@ -29,7 +29,7 @@ pub enum Kind {
     Words,
 }
 
-/// A printed number.
+/// A number that a paper prints, with its name in the expressions of relations.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Number {
     /// Name of the number in expressions.
@@ -92,7 +92,7 @@ pub struct Relation {
     pub unit: String,
     /// The left side of the comparison: key `this`.
     pub this: Side,
-    /// The comparison.
+    /// How the left side compares with the right side: equal, at most or at least.
     pub comparison: Comparison,
     /// The right side of the comparison: key `equals`, `at_most` or `at_least`.
     pub other: Side,

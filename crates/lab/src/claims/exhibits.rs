@@ -42,7 +42,7 @@ pub struct Axis {
     pub log: bool,
     /// Key that varies in the scenario and whose values are shown along x.
     pub axis: Option<String>,
-    /// Quantity shown.
+    /// Quantity shown along the axis, in the syntax of `docs/claims.md`.
     pub quantity: Option<String>,
     /// Recorded series shown along y: `queue_pkts`, `queue_mean_pkts`, an internal variable of the discipline (probe),
     /// or a column of a traffic class, such as `class.1.dropped_pkts`.
@@ -114,9 +114,9 @@ pub struct Figure {
     pub link: Option<String>,
     /// Seed of a series; default the first.
     pub seed: Option<u64>,
-    /// Horizontal axis.
+    /// Horizontal axis, with the label and range of the paper.
     pub x: Axis,
-    /// Vertical axis.
+    /// Vertical axis, with the label and range of the paper.
     pub y: Axis,
     /// For bars: names of the groups. Each of them in turn replaces `{group}` in the quantity.
     #[serde(default)]
@@ -132,7 +132,7 @@ pub struct Figure {
     /// Straight lines for comparison.
     #[serde(default)]
     pub rules: Vec<Rule>,
-    /// The lines.
+    /// The lines, each of a contender or a model.
     pub lines: Vec<Line>,
 }
 
@@ -150,7 +150,7 @@ pub struct Column {
     pub quantity: String,
     /// Factor by which the values are multiplied.
     pub scale: Option<f64>,
-    /// Decimal places.
+    /// Number of decimal places shown.
     pub digits: u8,
     /// Tolerated difference from the printed number, in the column's unit.
     pub tolerance: Option<f64>,
@@ -197,9 +197,9 @@ pub struct Table {
     pub claims: Vec<String>,
     /// Link whose results it shows; default the first link under study.
     pub link: Option<String>,
-    /// Its columns.
+    /// Columns, from left to right.
     pub columns: Vec<Column>,
-    /// Its rows.
+    /// Rows, from top to bottom.
     pub rows: Vec<Row>,
 }
 

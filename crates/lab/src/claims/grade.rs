@@ -62,7 +62,7 @@ impl Grade {
 pub struct Checks {
     /// Checks that hold.
     pub held: usize,
-    /// All checks.
+    /// Number of all checks that count for the grade.
     pub asked: usize,
     /// Checks whose bound or comparison the paper prints.
     pub printed: usize,

@@ -71,7 +71,7 @@ impl Section {
     }
 }
 
-/// A claim.
+/// A statement of a paper that can be tested, and the checks that decide its verdict: a `[[claim]]` of `claims.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -190,7 +190,7 @@ pub enum Verdict {
     Inconclusive,
     /// The claim is a theorem that is false as printed.
     Refuted,
-    /// Not tested.
+    /// Not tested; [`Claim::not_run`] has the reason.
     NotRun,
 }
 

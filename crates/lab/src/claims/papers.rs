@@ -1,6 +1,6 @@
 //! The scenario files and claims of the papers, compiled in, so that the binary reproduces them anywhere.
 
-/// A paper.
+/// A paper that `forebay reproduce` reproduces.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
     /// Name of the paper on the command line.

@@ -17,7 +17,7 @@ pub enum Failure {
     Input(InputError),
     /// A directory of results cannot be used.
     Store(StoreError),
-    /// A run failed.
+    /// The command failed for another reason, which the text names.
     Run(String),
     /// The machine lacks something that the command needs.
     Unavailable(String),

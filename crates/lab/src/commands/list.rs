@@ -17,7 +17,7 @@ use crate::scenario::{self, Overrides, TcpVariant};
 /// A name with a one-line summary.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
-    /// The name.
+    /// The name, such as `raqm` or `newreno`.
     pub name: String,
     /// One-line summary.
     pub summary: String,
@@ -104,9 +104,9 @@ impl Topic {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Entries {
-    /// Names.
+    /// Names, each with a one-line summary.
     Names(Vec<Named>),
-    /// Scenario files.
+    /// Scenario files, each with the size of its runs.
     Files(Vec<ScenarioFile>),
 }
 
@@ -123,7 +123,7 @@ pub fn markers() -> Vec<Named> {
 /// A kind of traffic or of topology.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Its name.
+    /// Value of the key `kind` in a scenario file.
     pub name: &'static str,
     /// One-line summary.
     pub summary: &'static str,
@@ -171,12 +171,12 @@ pub fn papers() -> Vec<Named> {
     PAPERS.iter().map(|paper| Named::new(paper.name, paper.summary)).collect()
 }
 
-/// A scenario file.
+/// A scenario file that `forebay list` shows.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScenarioFile {
     /// Path relative to the working directory.
     pub path: String,
-    /// Its title.
+    /// Title of the scenario.
     pub title: String,
     /// Number of simulations for each seed: one for each discipline and each combination of the keys that vary.
     pub runs_per_seed: usize,

@@ -171,14 +171,14 @@ pub struct Maps {
     scenario: String,
     sides: [Side; 2],
     points: u32,
-    /// The maps.
+    /// One map for each discipline with a model and each combination of values.
     pub drawn: Vec<Drawn>,
     /// Why the other compared disciplines have no map.
     pub without: Vec<String>,
 }
 
 impl Maps {
-    /// The JSON document.
+    /// The JSON document of the command (`--json`).
     pub fn document(&self) -> Document {
         let [x, y] = self.sides.map(|side| Values { axis: side.name(), values: side.values(self.points) });
         let results = self.drawn.iter().map(Drawn::layers).collect();

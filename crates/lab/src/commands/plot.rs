@@ -25,7 +25,7 @@ pub struct Document {
 pub struct Named {
     /// Name of the figure, for `--figure`.
     pub name: String,
-    /// Its title.
+    /// Title of the figure in the report.
     pub title: String,
 }
 

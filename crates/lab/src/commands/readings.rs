@@ -32,7 +32,7 @@ const LOG: &str = "readings.jsonl";
 pub struct Asked<'a> {
     /// Name of the paper.
     pub paper: &'a str,
-    /// Output directory.
+    /// Output directory; `None`: a directory named after the paper.
     pub output: Option<&'a Path>,
     /// Number of readings to try.
     pub readings: usize,

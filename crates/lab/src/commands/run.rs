@@ -24,7 +24,7 @@ const MOST_RUNS: u64 = 200_000;
 pub struct Batch<'a> {
     /// Path of the scenario file: for messages, and for the name of the output directory.
     pub file: &'a Path,
-    /// The first seed.
+    /// The first seed; the others count up from it.
     pub seed: u64,
     /// Number of seeds for each discipline and each combination of the values that the scenario varies.
     pub runs: u64,
@@ -81,7 +81,7 @@ impl Batch<'_> {
         Err(error.hint(format!("{}, {points} contenders in total, {seeds} each", count(cases.len(), "case"))))
     }
 
-    /// Output directory.
+    /// The directory of the results: that of `output`, or its default.
     pub fn directory(&self, plan: &Plan) -> PathBuf {
         let stem = || match self.file.file_stem().map(|stem| stem.to_string_lossy()) {
             None => "scenario".into(),

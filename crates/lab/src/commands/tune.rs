@@ -61,7 +61,7 @@ pub struct Document {
 
 /// Result of a tuning.
 pub struct Outcome {
-    /// The JSON document.
+    /// The JSON document of the command (`--json`).
     pub document: Document,
     /// Summary of the runs.
     pub summary: Summary,

@@ -42,12 +42,12 @@ pub(crate) struct Key {
     pub(crate) doc: &'static str,
 }
 
-/// A required key.
+/// A key that must be in the table.
 pub(crate) const fn need(name: &'static str, schema: fn() -> Json, doc: &'static str) -> Key {
     Key { name, is_needed: true, schema, doc }
 }
 
-/// An optional key.
+/// A key that may be missing.
 pub(crate) const fn may(name: &'static str, schema: fn() -> Json, doc: &'static str) -> Key {
     Key { name, is_needed: false, schema, doc }
 }
@@ -57,7 +57,7 @@ pub(crate) const fn may(name: &'static str, schema: fn() -> Json, doc: &'static 
 pub(crate) struct Kind {
     /// Value of `kind`.
     pub(crate) word: &'static str,
-    /// Description.
+    /// Description in the schema and the scenario reference.
     pub(crate) doc: &'static str,
     /// Its keys except `kind`.
     pub(crate) keys: Vec<Key>,

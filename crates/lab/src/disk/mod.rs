@@ -78,7 +78,7 @@ impl Drop for Temporary {
 /// Result of trying to lock a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lock {
-    /// Locked.
+    /// This process has the lock.
     Taken,
     /// Another open file has the lock.
     Busy,
@@ -210,7 +210,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError>
     write_whole(path, text.as_bytes())
 }
 
-/// Reads JSON.
+/// Reads a value from a JSON file.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     serde_json::from_str(&read_text(path)?).map_err(damaged(path))
 }

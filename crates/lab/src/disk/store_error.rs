@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Owner {
     /// Process id as seen by the writer itself; in a container, that of the container's PID namespace.
     pub pid: u32,
-    /// Host name.
+    /// Name of the writer's host.
     pub host: String,
 }
 
@@ -52,21 +52,21 @@ pub enum StoreError {
     Busy {
         /// The directory.
         dir: PathBuf,
-        /// The other writer.
+        /// The process that has the lock.
         owner: Owner,
     },
     /// A file system operation failed.
     Io {
         /// Path of the file.
         path: PathBuf,
-        /// The error.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// A file has invalid content.
     Damaged {
         /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Why the content is invalid.
         reason: String,
     },
 }

@@ -8,7 +8,7 @@ pub const FIELDS: [&str; 5] = ["offered_pkts", "dropped_pkts", "delivered_pkts",
 /// A time series of one service class at a link whose results are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassColumn {
-    /// Service class.
+    /// Number of the service class.
     pub class: u8,
     /// Name of the quantity, one of [`FIELDS`].
     field: &'static str,

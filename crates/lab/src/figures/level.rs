@@ -7,7 +7,7 @@ use serde::Deserialize;
 pub enum Level {
     /// A few seeds; verdicts are provisional.
     Quick,
-    /// The default level.
+    /// The level without `--quick` and `--full`.
     Normal,
     /// As many seeds as the paper used, or enough for narrow confidence intervals.
     Full,

@@ -15,7 +15,7 @@ pub enum Better {
     Neither,
 }
 
-/// A metric.
+/// A metric of a class of traffic, with its heading and unit in tables.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Metric {
     /// Name in `summary.json`, `[report] columns` and `--columns`.

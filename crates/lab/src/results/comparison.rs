@@ -35,7 +35,7 @@ pub struct CaseComparison {
 /// A contender in a case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContenderComparison {
-    /// Unique label.
+    /// Unique label of contender and case, such as `raqm q0=50 [n=40]`.
     pub label: String,
     /// Number of finished runs.
     pub runs: usize,

@@ -61,11 +61,11 @@ impl Origin {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
-    /// Operating system.
+    /// Operating system, such as `linux`.
     pub os: String,
-    /// Processor architecture.
+    /// Processor architecture, such as `x86_64`.
     pub arch: String,
-    /// Kernel release.
+    /// Release of the kernel.
     pub kernel: String,
     /// Processor model, if known.
     pub cpu: Option<String>,
@@ -96,7 +96,7 @@ pub struct Facts {
 /// How results were made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// Machine.
+    /// The machine on which the runs were simulated.
     #[serde(default)]
     pub machine: Machine,
     /// Properties of the runs that reports show.
@@ -166,11 +166,11 @@ impl RunMeta {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SectionMeta {
-    /// Name.
+    /// Id of the section in `claims.toml`.
     pub id: String,
-    /// Heading.
+    /// Heading of the section in the report.
     pub title: String,
-    /// Description.
+    /// Text below the heading, which describes the experiment.
     pub text: String,
     /// Scenario; `None` for theory.
     pub scenario: Option<String>,
@@ -212,10 +212,10 @@ pub struct PaperMeta {
     /// Name of the paper.
     #[serde(default)]
     pub paper: String,
-    /// Title.
+    /// Title of the paper.
     #[serde(default)]
     pub title: String,
-    /// Authors.
+    /// Authors of the paper.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authors: Option<String>,
     /// Effort level: `quick`, `normal` or `full`.

@@ -12,7 +12,7 @@ use crate::results::record::{ClassSummary, RunRecord, RunSummary, Spread};
 /// A quantity of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
-    /// One number.
+    /// One number: `A`.
     One(Term),
     /// A quotient: `A / B`.
     Ratio(Term, Term),

@@ -29,7 +29,7 @@ pub struct Dropped {
 /// Results of the packets of a service class and colour (IN or OUT of profile).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassSummary {
-    /// Service class.
+    /// Number of the service class.
     pub class: u8,
     /// `in` or `out` of profile.
     pub colour: String,
@@ -62,9 +62,9 @@ pub struct RunSummary {
     pub aqm: String,
     /// Values of the axes of `[vary]`.
     pub axes: Axes,
-    /// Seed.
+    /// Seed of all random numbers of the run.
     pub seed: u64,
-    /// Link.
+    /// Name of the link under study.
     pub link: String,
     /// Waiting packets, time-weighted over the measurement window.
     pub queue_pkts: Spread,
@@ -87,11 +87,11 @@ pub struct RunSummary {
     /// Goodput including headers, as a fraction of the link's capacity.
     #[serde(default)]
     pub received_ratio: f64,
-    /// Packets offered.
+    /// Packets that arrived at the link within the measurement window.
     pub offered_pkts: u64,
-    /// Packets sent.
+    /// Packets whose transmission began within the measurement window.
     pub delivered_pkts: u64,
-    /// Packets dropped.
+    /// Packets dropped within the measurement window, by reason.
     pub dropped: Dropped,
     /// Packets lost on the wire after transmission; `delivered_pkts` includes them.
     #[serde(default)]
@@ -157,12 +157,12 @@ pub struct SeriesRecord {
     pub probes: Vec<(String, Vec<Option<f64>>)>,
 }
 
-/// One flow.
+/// Results of one flow in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowRecord {
     /// Name of its group.
     pub group: String,
-    /// Service class.
+    /// Number of the service class.
     pub class: u8,
     /// Payload that reached the receiver for the first time within the measurement window.
     pub goodput_bytes: u64,
@@ -184,7 +184,7 @@ pub struct FlowRecord {
 pub struct RunRecord {
     /// The summary at the first link under study.
     pub summary: RunSummary,
-    /// Simulated seconds.
+    /// Simulated seconds, warm-up included.
     pub duration_s: f64,
     /// Reference of the queue for settling time and overshoot.
     pub reference: Reference,
@@ -193,9 +193,9 @@ pub struct RunRecord {
     /// The queueing delay of each class of traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitRecord>,
-    /// The time series.
+    /// The time series at the first link under study.
     pub series: SeriesRecord,
-    /// The flows.
+    /// The flows, in the order of the network.
     pub flows: Vec<FlowRecord>,
     /// The files that arrived.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -286,7 +286,7 @@ pub struct LinkRecord {
     /// The queueing delay of each class of traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitRecord>,
-    /// The time series.
+    /// The time series at this link.
     pub series: SeriesRecord,
 }
 

@@ -3,7 +3,7 @@
 use forebay_sim::histogram;
 use serde::{Deserialize, Serialize};
 
-/// Mean, spread and percentiles.
+/// Mean, standard deviation and percentiles, in the unit with which the field's name ends, such as `queue_pkts`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Mean.

@@ -87,7 +87,7 @@ impl<W: Write + Send> Parquet<W> {
         Ok(Self(SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?))
     }
 
-    /// Appends rows.
+    /// Appends the rows of `table`, as one row group.
     pub fn add(&mut self, table: &Table) -> Result<(), ParquetError> {
         let mut rows = self.0.next_row_group()?;
         for (_, column) in &table.columns {

@@ -48,7 +48,7 @@ pub struct RunTiming {
     /// Label of the contender (compared discipline); `None` in directories of one run.
     #[serde(default)]
     pub label: Option<String>,
-    /// Seed.
+    /// Seed of the run.
     #[serde(default)]
     pub seed: u64,
     /// How often the run was done: an invalid run ([`Timing::valid`]) is repeated.

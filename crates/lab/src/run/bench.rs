@@ -136,7 +136,7 @@ pub struct SimRow {
     pub packets: u64,
     /// Packets offered to the bottleneck after the warm-up. The warm-up is 0 s in some cases.
     pub offered: u64,
-    /// Events simulated.
+    /// Events that the simulator processed, warm-up included.
     pub events: u64,
     /// CPU seconds of the process so far, including set-up.
     pub cpu_seconds: f64,
@@ -153,7 +153,7 @@ pub struct SimRow {
 /// Timing of one discipline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DisciplineRow {
-    /// Name.
+    /// Name of the discipline, timed with its default parameters.
     pub name: String,
     /// One enqueue and its dequeue, in nanoseconds.
     pub ns_per_packet: f64,
@@ -166,7 +166,7 @@ pub struct DisciplineRow {
 /// Timing of one marker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MarkerRow {
-    /// Name.
+    /// Name of the marker.
     pub name: String,
     /// Nanoseconds for one packet. For a marker in front of a queue: one enqueue and its dequeue, with drop-tail. For a
     /// marker at the edge: colouring the packet.

@@ -24,7 +24,7 @@ pub const QUANTITIES: [(&str, &str); 8] = [
 
 /// One contender in one case, with all seeds.
 pub struct Group<'a> {
-    /// Unique label.
+    /// Unique label of contender and case, such as `raqm q0=50 [n=40]`.
     pub label: String,
     /// Index of the case.
     pub case: usize,

@@ -33,7 +33,7 @@ pub struct Job {
     pub case: usize,
     /// Index of the contender within the case.
     pub contender: usize,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
 }
 

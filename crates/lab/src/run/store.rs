@@ -323,7 +323,7 @@ pub fn read_run(dir: &Path, meta: &RunMeta, job: Job) -> Option<RunRecord> {
 
 /// A run directory that was read.
 pub struct Loaded {
-    /// Its summary.
+    /// The content of `summary.json`.
     pub summary: Summary,
     /// Its complete runs without series and flows, each with its job and its [`Plan::key`].
     pub runs: Vec<(Job, String, RunRecord)>,

@@ -79,7 +79,7 @@ pub enum NoAnswer {
     NoRest,
     /// At the given p the flows have no equilibrium within the buffer.
     Outside {
-        /// The given p.
+        /// The signal probability that the user gave.
         p: f64,
         /// The p at which the equilibrium queue just fills the buffer.
         from: f64,

@@ -41,7 +41,7 @@ impl Rows {
     }
 }
 
-/// A single link.
+/// A single link without a network. The caller gives it arrivals and the current time.
 pub struct LoneLink {
     link: Link,
     name: String,

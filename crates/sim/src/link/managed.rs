@@ -16,7 +16,7 @@ use crate::measure::meter::{Loss, Meter};
 /// Properties of a flow's packets that disciplines use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tag {
-    /// Source-destination pair.
+    /// Id of the source-destination pair.
     pub pair: u32,
     /// Transport protocol.
     pub proto: Proto,

@@ -31,7 +31,7 @@ pub struct Segment {
     /// When its host sent it. For an acknowledgement: the index of its SACK blocks in a table with the blocks of all
     /// acknowledgements in transit.
     pub load: Load,
-    /// Flow number.
+    /// Index of its flow.
     pub flow: u32,
     /// Packet number; see [`Kind`].
     pub seq: u32,
@@ -74,7 +74,7 @@ impl Segment {
 pub struct Load(u64);
 
 impl Load {
-    /// The sending time.
+    /// The time at which the host sent the segment.
     #[inline]
     pub const fn sent(at: Instant) -> Self {
         Self(at.nanos())
@@ -109,7 +109,7 @@ impl Mark {
         Self(Kind::Ack as u8 | Ecn::NotEct.bits() << 2 | if ece { Self::ECE } else { 0 })
     }
 
-    /// A control segment.
+    /// A control segment: a request, a handshake packet or an RTP report.
     #[inline]
     pub const fn control() -> Self {
         Self(Kind::Control as u8 | Ecn::NotEct.bits() << 2)
@@ -157,7 +157,7 @@ impl Mark {
         if self.0 & Self::OUT == 0 { Colour::In } else { Colour::Out }
     }
 
-    /// ECN-Echo.
+    /// Whether the acknowledgement echoes congestion (flag ECN-Echo).
     #[inline]
     pub const fn ece(self) -> bool {
         self.0 & Self::ECE != 0

@@ -26,7 +26,7 @@ pub struct Histogram {
     max: Span,
 }
 
-/// Statistics of a histogram.
+/// Statistics of a histogram, in the unit of its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Mean.

@@ -7,7 +7,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use crate::measure::histogram::{Histogram, Summary};
 use crate::measure::over_time::{OverTime, Served, Service, Tally};
 
-/// The measurement window.
+/// The measurement window: the time in which the counters of a run count.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// Its start, the end of the warm-up.
@@ -78,9 +78,9 @@ impl QueueTimes {
 /// Counters of one bundle and colour at the link, within the window.
 #[derive(Clone, Debug, Default)]
 pub struct BundleMeter {
-    /// Packets offered.
+    /// Packets that arrived at the link.
     pub offered: u64,
-    /// Packets dropped.
+    /// Packets dropped early or at a full buffer.
     pub dropped: u64,
     /// Packets that this link marked. The counter of colour IN has the marks of both colours.
     pub marked: u64,
@@ -126,9 +126,9 @@ pub struct Meter {
 /// Cause of a drop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// An early drop.
+    /// An early drop: the discipline decided it.
     Early,
-    /// An overflow drop.
+    /// An overflow drop: the buffer was full.
     Overflow,
 }
 

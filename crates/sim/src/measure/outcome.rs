@@ -41,13 +41,13 @@ impl Series {
 /// Results of one service class and colour (IN or OUT of a traffic profile) at a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassOutcome {
-    /// Service class.
+    /// Number of the service class.
     pub class: u8,
-    /// Colour.
+    /// IN or OUT of the traffic profile.
     pub colour: Colour,
-    /// Packets offered.
+    /// Packets that arrived at the link.
     pub offered_pkts: u64,
-    /// Packets dropped.
+    /// Packets dropped early or at a full buffer.
     pub dropped_pkts: u64,
     /// Sojourn time in seconds.
     pub sojourn_s: Option<Summary>,
@@ -58,9 +58,9 @@ pub struct ClassOutcome {
 pub struct BundleOutcome {
     /// Number of the bundle.
     pub bundle: u8,
-    /// Packets offered.
+    /// Packets that arrived at the link.
     pub offered_pkts: u64,
-    /// Packets dropped.
+    /// Packets dropped early or at a full buffer.
     pub dropped_pkts: u64,
     /// Packets marked here.
     pub marked_pkts: u64,
@@ -74,7 +74,7 @@ pub struct BundleOutcome {
 /// Results of one link under study, within the measurement window unless said otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkOutcome {
-    /// Its name.
+    /// Name of the link.
     pub name: String,
     /// Waiting packets, time-weighted.
     pub queue_pkts: Summary,
@@ -84,15 +84,15 @@ pub struct LinkOutcome {
     pub sojourn_s: Option<Summary>,
     /// Fraction of the time in which it was sending; with a variable rate, bits sent divided by capacity in bits.
     pub utilisation: f64,
-    /// Packets offered.
+    /// Packets that arrived at the link.
     pub offered_pkts: u64,
     /// Packets whose transmission began.
     pub delivered_pkts: u64,
-    /// Early drops.
+    /// Packets dropped by decision of the discipline.
     pub dropped_early: u64,
-    /// Overflow drops.
+    /// Packets dropped because the buffer was full.
     pub dropped_overflow: u64,
-    /// CE marks.
+    /// Packets that the link marked with CE.
     pub marked: u64,
     /// Packets sent and lost on the wire.
     pub lost_pkts: u64,
@@ -104,7 +104,7 @@ pub struct LinkOutcome {
     pub bundles: Vec<BundleOutcome>,
     /// Quantiles of the sojourn time in seconds, at the probabilities [`SHARES`](crate::histogram::SHARES).
     pub sojourn_quantiles_s: Vec<f64>,
-    /// Time series.
+    /// Sampled state of the link over the complete run.
     pub series: Series,
 }
 
@@ -175,7 +175,7 @@ fn together<K: Ord>(meter: &Meter, key: impl Fn(u8, Colour) -> K) -> BTreeMap<K,
 pub struct FlowOutcome {
     /// Index of the `[[flows]]` table of the scenario that describes the flow.
     pub group: u32,
-    /// Service class.
+    /// Number of the service class.
     pub class: u8,
     /// Number of its bundle.
     pub bundle: u8,
@@ -195,7 +195,7 @@ pub struct FlowOutcome {
 /// study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndToEnd {
-    /// Service class.
+    /// Number of the service class.
     pub class: u8,
     /// One-way delay in seconds.
     pub owd_s: Option<Summary>,
@@ -270,7 +270,7 @@ pub struct Outcome {
     pub completions: Vec<Completion>,
     /// The time series of each set of flows that the network samples.
     pub tracks: Vec<Vec<TrackRow>>,
-    /// Events processed.
+    /// Events that the simulator processed, warm-up included.
     pub events: u64,
     /// Hash of all packet events; identifies the run.
     pub fingerprint: u64,

@@ -121,11 +121,11 @@ pub(crate) const fn row(at: Instant, sample: Span) -> usize {
 /// Packets of a service class between two rows of the time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Packets offered.
+    /// Packets that arrived at the link.
     pub offered: u32,
-    /// Packets dropped.
+    /// Packets dropped early or at a full buffer.
     pub dropped: u32,
-    /// Packets served.
+    /// Packets whose transmission began.
     pub served: Service,
 }
 

@@ -18,7 +18,7 @@ pub type NodeId = usize;
 /// Nodes and links. Every node has one host.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// Node names.
+    /// Names of the nodes; a [`NodeId`] is an index into them.
     pub nodes: Vec<String>,
     /// Links; their order decides between equal paths.
     pub edges: Vec<Edge>,
@@ -31,11 +31,11 @@ pub struct Graph {
 /// A one-way link between two nodes.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// Unique name.
+    /// Unique name of the link.
     pub name: String,
-    /// Start node.
+    /// Node at which packets enter the link.
     pub from: NodeId,
-    /// End node.
+    /// Node at which packets leave the link.
     pub to: NodeId,
     /// Routing weight; at least 1, so that routes have no loops.
     pub weight: u32,

@@ -36,7 +36,7 @@ const MAX_PACKETS: u32 = u32::MAX - (1 << 24);
 pub struct LinkSpec {
     /// Unique name; also names its random stream.
     pub name: String,
-    /// The link.
+    /// Rate, delay, buffer, discipline and losses.
     pub lane: Lane,
     /// Typical packet length, for disciplines that use it.
     pub mean_packet: Bytes,
@@ -50,11 +50,11 @@ pub struct LinkSpec {
 pub struct Lane {
     /// Capacity. Not used if `conditions` has a rate schedule or random rate levels, which then set the rate.
     pub rate: Rate,
-    /// Propagation delay.
+    /// Propagation delay, without the transmission time.
     pub delay: Span,
     /// Buffer, without the packet in transmission.
     pub limit: Limit,
-    /// Queue discipline.
+    /// Queue discipline with its parameters.
     pub discipline: Spec,
     /// Losses and variable rates.
     pub conditions: Conditions,
@@ -128,7 +128,7 @@ pub enum Traffic {
     Tcp(TcpOptions),
     /// A TCP connection with an application.
     Application(TcpOptions, Work),
-    /// Datagrams.
+    /// Datagrams without feedback, at the times that the pattern gives.
     Datagrams(Pattern),
     /// Video over RTP, with receiver reports.
     Rtp(Rtp),
@@ -177,7 +177,7 @@ pub struct MarkerSpec {
     pub cbs: Bytes,
 }
 
-/// A flow.
+/// A flow: its two hosts, the routes of data and acknowledgements, its traffic, and when it starts and stops.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
     /// Index of the `[[flows]]` table of the scenario that describes the flow.
@@ -192,7 +192,7 @@ pub struct FlowSpec {
     pub forward: RouteId,
     /// Route of the acknowledgements.
     pub back: RouteId,
-    /// Start time.
+    /// When it starts, since the start of the run.
     pub start: Instant,
     /// Stop time; `None`: the end of the run.
     pub stop: Option<Instant>,
@@ -251,15 +251,15 @@ pub struct Network {
     pub classes: Vec<u8>,
     /// Tracks: sets of flows that have one time series together. Each has the indexes of its flows.
     pub tracks: Vec<Vec<usize>>,
-    /// Links.
+    /// Links; a [`LinkId`] is an index into them.
     pub links: Vec<LinkSpec>,
-    /// Hosts.
+    /// Hosts; a [`HostId`] is an index into them.
     pub hosts: Vec<HostSpec>,
     /// Routes, as sequences of links.
     pub routes: Vec<Vec<LinkId>>,
     /// Token buckets that mark packets at the edge of the network.
     pub markers: Vec<MarkerSpec>,
-    /// Flows.
+    /// Flows; results of flows have the same order.
     pub flows: Vec<FlowSpec>,
 }
 

@@ -30,9 +30,9 @@ pub struct Bottleneck {
     pub name: String,
     /// Unique name of the reverse link.
     pub reverse_name: String,
-    /// The forward link.
+    /// The link in forward direction, from clients to servers.
     pub forward: Lane,
-    /// The reverse link.
+    /// The link in the opposite direction.
     pub reverse: Lane,
 }
 

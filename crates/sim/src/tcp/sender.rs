@@ -32,7 +32,7 @@ const DUP_THRESHOLD: u32 = 3;
 /// One data packet to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Send {
-    /// Packet number.
+    /// Number of the packet in the connection.
     pub seq: u32,
     /// Congestion Window Reduced flag.
     pub cwr: bool,
@@ -52,11 +52,11 @@ enum Cut {
 pub struct SenderCounts {
     /// Data packets sent, retransmissions included.
     pub sent: u64,
-    /// Retransmissions.
+    /// Data packets among `sent` that were retransmissions.
     pub retransmitted: u64,
-    /// Fast retransmits.
+    /// Fast retransmits: one for each loss event that acknowledgements, not the timer, reported.
     pub fast_retransmits: u64,
-    /// Timeouts.
+    /// Expirations of the retransmission timer.
     pub timeouts: u64,
     /// Window reductions for ECN-Echo.
     pub ecn_cuts: u64,

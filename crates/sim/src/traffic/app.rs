@@ -19,7 +19,7 @@ use crate::tcp::TcpOptions;
 /// Kind of an application.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Work {
-    /// Sends files.
+    /// Sends files one after the other.
     Files(Files),
     /// Writes a packet at each time at which a source would send one; the connection sends it when it may.
     Written(Pattern),

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrived {
     packets: u64,
-    /// Headers included.
+    /// Bytes of these packets, headers included.
     pub(crate) bytes: u64,
 }
 

@@ -9,7 +9,7 @@ use super::draw::Draw;
 use super::source::recording::{Player, Replay};
 use crate::engine::due::Due;
 
-/// A video stream.
+/// A video stream over RTP, whose sender adapts its rate to receiver reports.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rtp {
     /// Source of the frames.
@@ -25,9 +25,9 @@ pub struct Rtp {
 /// Source of frames.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Frames {
-    /// A recording.
+    /// Frames of a recording, with their times and lengths.
     Recorded(Replay),
-    /// A random model.
+    /// Frames of a random model.
     Synthetic(Synthetic),
 }
 

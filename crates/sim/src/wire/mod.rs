@@ -29,7 +29,7 @@ pub struct Conditions {
 /// Losses and variable rate at run time. Boxed, because most links have none.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
-    /// Loss process.
+    /// Loss process; `None`: the wire loses no packets.
     pub losses: Option<Losses>,
     /// Position in the schedule, for a variable rate.
     pub pace: Option<Pace>,

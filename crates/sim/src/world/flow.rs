@@ -59,9 +59,9 @@ impl Application {
     }
 }
 
-/// A flow.
+/// A flow during a run: its two ends, routes, timer and state.
 pub(crate) struct Flow {
-    /// The two ends.
+    /// The state of the sending and the receiving end.
     pub(crate) body: Body,
     group: u32,
     /// The host that sends data.

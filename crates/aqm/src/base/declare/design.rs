@@ -132,7 +132,7 @@ pub trait Probes {
 
 /// The declaration of a discipline, as the registry needs it.
 pub trait Design: Sized {
-    /// The parameters.
+    /// The parameters of the discipline, declared with `params!`.
     type Params: ParamSet;
     /// Summary, the publication or code that it implements, rule in pseudocode, and differences from that publication.
     const ABOUT: About;
@@ -233,7 +233,7 @@ impl Rung {
 /// The registry's description of a discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The discipline's name.
+    /// The discipline's name on the command line and in scenario files.
     pub name: &'static str,
     /// The trait that the discipline implements.
     pub rung: Rung,

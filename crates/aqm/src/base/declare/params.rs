@@ -348,13 +348,13 @@ macro_rules! choice {
 /// The description of one parameter.
 #[derive(Clone, Copy)]
 pub struct ParamSpec {
-    /// The key.
+    /// The key in `key=value`.
     pub name: &'static str,
     /// The symbol in the paper, RFC or program that defines the parameter; empty if there is none.
     pub symbol: &'static str,
     /// Unit, or the accepted keywords separated by `|`.
     pub unit: &'static str,
-    /// Meaning.
+    /// What the parameter does.
     pub doc: &'static str,
     /// Origin of the default or the rule, such as a section of a paper or RFC, or a program.
     pub source: &'static str,

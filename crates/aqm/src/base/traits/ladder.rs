@@ -54,7 +54,7 @@ pub enum Signal {
 /// How packets are signalled until the next update.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Actuation {
-    /// The signal probability.
+    /// The signal probability: constant, or in proportion to the backlog.
     pub signal: Signal,
     /// The mean packet length in bytes in byte mode: the probability is multiplied by packet length / mean. `None` in
     /// packet mode.

@@ -16,9 +16,9 @@ use crate::base::verdict::Reason;
 /// A count of packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Count {
-    /// Packets.
+    /// Number of packets.
     pub pkts: u64,
-    /// Bytes.
+    /// Sum of the lengths of these packets in bytes.
     pub bytes: u64,
 }
 
@@ -43,16 +43,16 @@ impl Count {
 /// The backlog of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
-    /// Packets.
+    /// Number of packets that wait.
     pub pkts: u32,
-    /// Bytes.
+    /// Sum of the lengths of these packets in bytes.
     pub bytes: u64,
 }
 
 /// The counters of a port since its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// All arrivals.
+    /// All arrivals, also those that are dropped.
     pub offered: Count,
     /// Arrivals that entered the buffer, marked or not.
     pub accepted: Count,
@@ -60,7 +60,7 @@ pub struct Tally {
     pub departed: Count,
     /// Early drops, at arrival or later, including those of a threshold marker in front of the discipline.
     pub dropped_early: Count,
-    /// Overflow drops.
+    /// Packets dropped because the buffer was full.
     pub dropped_overflow: Count,
     /// CE marks set here; packets that arrived with CE do not count.
     pub marked: Count,

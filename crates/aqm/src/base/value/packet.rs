@@ -82,17 +82,17 @@ pub struct Packet {
     pub slot: u32,
     /// Length on the wire in bytes.
     pub len: u32,
-    /// 5-tuple id.
+    /// Id of the flow (5-tuple).
     pub flow: u32,
     /// Source-destination pair id.
     pub pair: u32,
-    /// Service class.
+    /// Number of the service class.
     pub class: u8,
-    /// Conformance colour.
+    /// Conformance colour: IN or OUT of its traffic profile.
     pub colour: Colour,
     /// Transport protocol.
     pub proto: Proto,
-    /// ECN codepoint.
+    /// ECN codepoint of the IP header.
     pub ecn: Ecn,
 }
 

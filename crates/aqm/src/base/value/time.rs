@@ -68,22 +68,22 @@ impl Span {
         Self(libm::round(s * 1e9) as u64)
     }
 
-    /// Nanoseconds.
+    /// The duration in nanoseconds.
     pub const fn nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds.
+    /// The duration in seconds.
     pub fn secs(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The absolute difference.
+    /// The absolute difference of two durations.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }
 
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub fn millis(self) -> f64 {
         self.0 as f64 / 1e6
     }

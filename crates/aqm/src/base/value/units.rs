@@ -86,7 +86,7 @@ pub enum Limit {
 pub struct Link {
     /// Rate in bit/s.
     pub rate: Rate,
-    /// Buffer size.
+    /// Buffer size, without the packet in transmission.
     pub limit: Limit,
     /// Mean packet size, to convert bytes to packets.
     pub mean_packet: Bytes,

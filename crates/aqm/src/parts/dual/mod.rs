@@ -23,7 +23,7 @@ pub trait Coupled {
         None
     }
 
-    /// The periodic update.
+    /// The periodic update, at the time that [`Coupled::due`] returned.
     fn tick(&mut self, _port: &Port, _now: Instant) {}
 
     /// Keeps the parameters of `self` and takes the state of `before`.

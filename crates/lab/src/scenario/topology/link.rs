@@ -36,7 +36,7 @@ table! {
 pub struct TwoWay<R = Lane> {
     /// From senders to receivers; in a graph from `from` to `to`.
     pub forward: Lane,
-    /// The reverse direction.
+    /// From receivers to senders; in a graph from `to` to `from`.
     pub reverse: R,
 }
 

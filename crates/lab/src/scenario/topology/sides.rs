@@ -98,7 +98,7 @@ impl Egress {
 pub struct Hosts {
     /// Name, by which the key `hosts` of `[[flows]]` selects the group; `None` only if there is one group.
     pub name: Option<String>,
-    /// The senders' links.
+    /// The senders' links; one per host.
     pub access: Access,
     /// The receivers' links; one per host.
     pub egress: Egress,
