@@ -91,7 +91,13 @@ pub fn rate(text: &str) -> Result<Rate, BadValue> {
     if (1.0..=1e15).contains(&bits) { Ok(Rate(bits as u64)) } else { Err(bad().hint("from 1bit to 1000tbit")) }
 }
 
-/// A duration from 0 to 1e9 s. A unit is required except for 0.
+/// Durations above this many ns, 104 days, are not exact as a floating-point number.
+const EXACT_SPAN: u64 = 1 << 53;
+/// Step of longer durations, 10 ms in ns.
+const LONG_STEP: u64 = 10_000_000;
+
+/// A duration from 0 to 1e9 s. A unit is required except for 0. Durations above 104 days are rounded to 10 ms, so that
+/// the text of a duration has the same value as the duration.
 pub fn span(text: &str) -> Result<Span, BadValue> {
     let bad = || BadValue::new("a time of at least 0, such as 20ms");
     let (n, unit) = split(text).ok_or_else(bad)?;
@@ -105,7 +111,12 @@ pub fn span(text: &str) -> Result<Span, BadValue> {
         "" => return Err(bad().hint(format!("a bare number is microseconds to tc; write {n}ms or {n}s"))),
         _ => return Err(bad().hint("units: s, ms, us, ns")),
     };
-    if secs <= 1e9 { Ok(Span::from_secs(secs)) } else { Err(bad().hint("at most 1e9s")) }
+    if secs.is_nan() || secs > 1e9 {
+        return Err(bad().hint("at most 1e9s"));
+    }
+    let nanos = Span::from_secs(secs).nanos();
+    let step = if nanos > EXACT_SPAN { LONG_STEP } else { 1 };
+    Ok(Span::from_nanos((nanos + step / 2) / step * step))
 }
 
 fn bytes_of(n: f64, unit: &str, accepts: &'static str) -> Result<f64, BadValue> {
@@ -243,6 +254,12 @@ mod tests {
         }
         for text in ["0s", "20ms", "1.5s", "10us", "1234567ns"] {
             assert_eq!(span(&show_span(span(text).unwrap())), span(text), "{text}");
+        }
+        // Around and above 2^53 ns.
+        for n in 0..10_000 {
+            let text = format!("{}s", 9_000_000.0 + f64::from(n) * 98_765.432_123_457);
+            let text = if n < 10_000 - 1 { text } else { "1000000000s".to_string() };
+            assert_eq!(span(&show_span(span(&text).unwrap())), span(&text), "{text}");
         }
         assert_eq!(show_span(span("1234567ns").unwrap()), "1234.567us");
         assert_eq!(show_rate(Rate(10_000_000)), "10mbit");
