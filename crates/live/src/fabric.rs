@@ -50,7 +50,7 @@ struct Frames {
     free: Vec<u32>,
 }
 
-/// What the fabric notes about a frame.
+/// What the emulated network records about a frame.
 #[derive(Clone, Copy, Default)]
 struct Note {
     /// The end at which the frame leaves.

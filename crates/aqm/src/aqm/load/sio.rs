@@ -57,7 +57,7 @@ const STEP: Span = Span::from_millis(1000);
 struct Out {
     first: Depth,
     least: f64,
-    /// One packet, by which B_out rises per recovery step.
+    /// Length of a packet: the threshold B_out rises by it in each recovery step.
     step: f64,
     hold: Span,
     recover: bool,

@@ -41,7 +41,7 @@ table! {
         /// Whether a connection begins with a SYN handshake; file times then start at the SYN. Default false.
         handshake: bool = Flag, or false;
         + ECN;
-        /// The keys of the TCP connections.
+        /// The keys of the scenario file that set the flows' TCP options.
         ..tcp: TcpOptions;
     }
 }
@@ -64,7 +64,7 @@ table! {
         /// Size of a request in bytes on the wire; default 400.
         request: u16 = whole_number::<u16>(40, 65_535), or REQUEST;
         + ECN;
-        /// The keys of the TCP connections.
+        /// The keys of the scenario file that set the flows' TCP options.
         ..tcp: TcpOptions;
     }
 }

@@ -111,7 +111,7 @@ table! {
     pub struct Ftp {
         + START;
         + ECN;
-        /// The keys of the TCP connections.
+        /// The keys of the scenario file that set the flows' TCP options.
         ..tcp: TcpOptions;
     }
 }
@@ -133,7 +133,7 @@ table! {
         /// Lifetime of a flow.
         lifetime: Uniform = TIMES;
         + ECN;
-        /// The keys of the TCP connections.
+        /// The keys of the scenario file that set the flows' TCP options.
         ..tcp: TcpOptions;
     }
     finish |short: ShortTcp, table: &Table<'_>| match short.lifetime.hi {
