@@ -12,8 +12,8 @@ macro_rules! page {
     };
 }
 
-/// Fills `template` with `values`. It adds two filters to those of minijinja: `x|fixed(2)` is a number with two
-/// decimals, `x|cell` text in a cell of a table.
+/// Fills `template` with `values`. It adds three filters to those of minijinja: `x|fixed(2)` is a number with two
+/// decimals, `x|signed(2)` also with its sign, `x|cell` text in a cell of a table.
 ///
 /// # Errors
 /// The template is invalid, or a value is missing.
@@ -23,6 +23,7 @@ pub fn fill(template: &str, values: &serde_json::Value) -> Result<String, String
     pages.set_syntax(syntax.map_err(|error| error.to_string())?);
     pages.set_undefined_behavior(UndefinedBehavior::Strict);
     pages.add_filter("fixed", |x: f64, digits: usize| format!("{x:.digits$}"));
+    pages.add_filter("signed", |x: f64, digits: usize| format!("{x:+.digits$}"));
     pages.add_filter("cell", |text: String| cell(&text));
     pages.render_str(template, Serde(values)).map_err(|error| format!("{error:#}"))
 }
@@ -39,9 +40,8 @@ mod tests {
     #[test]
     fn template_block_tags_leave_no_empty_lines() {
         let rows = serde_json::json!({ "rows": [["a|b", 1.0], ["c", 2.5]] });
-        let text =
-            fill("x\n{% for row in rows %}\n| {{ row[0]|cell }} | {{ row[1]|fixed(2) }} |\n{% endfor %}\ny\n", &rows);
-        assert_eq!(text.as_deref(), Ok("x\n| a\\|b | 1.00 |\n| c | 2.50 |\ny\n"));
+        let text = fill("{% for row in rows %}\n{{ row[0]|cell }} {{ row[1]|signed(2) }}\n{% endfor %}\ny\n", &rows);
+        assert_eq!(text.as_deref(), Ok("a\\|b +1.00\nc +2.50\ny\n"));
         assert!(fill("{{ missing }}", &rows).is_err());
     }
 }

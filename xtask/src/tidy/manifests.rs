@@ -9,7 +9,7 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-aqm", &[], 1),
     ("forebay-sim", &["forebay-aqm"], 3),
     ("forebay-theory", &[], 3),
-    ("forebay-lab", &["forebay-aqm", "forebay-sim", "forebay-theory"], usize::MAX),
+    ("forebay-lab", &["forebay-aqm", "forebay-sim", "forebay-theory", "pages"], usize::MAX),
     ("forebay-live", &["forebay-aqm", "forebay-sim"], 3),
     ("forebay", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay-live"], usize::MAX),
     ("forebay-py", &["forebay-aqm", "forebay-sim", "forebay-lab"], usize::MAX),
