@@ -379,7 +379,7 @@ class Discipline:
         """Name and all parameters, with defaults."""
 
     @property
-    def rung(self) -> str:
+    def kind(self) -> str:
         """Kind: `law` (sees counters), `aqm` (sees packets) or `queue` (owns its queues)."""
 
     def arrival(

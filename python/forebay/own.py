@@ -86,7 +86,7 @@ class _Own:
     """Name of the discipline. A class that does not define ``name`` itself is not registered."""
     probes: ClassVar[Sequence[str]] = ()
     """Attributes that can be recorded over time, as ``NAME.PROBE`` in a scenario's ``report.series``."""
-    _rung: ClassVar[str]
+    _kind: ClassVar[str]
     _summary: ClassVar[str]
     _code: ClassVar[str]
     _kinds: ClassVar[dict[str, type]]
@@ -194,7 +194,7 @@ class Law(_Own):
         ...         return self.p
     """
 
-    _rung = "law"
+    _kind = "law"
     period: Any = "10ms"
     """Interval between updates: ``"6ms"``, or a number of seconds. If annotated, it is a parameter."""
 
@@ -221,7 +221,7 @@ class Aqm(_Own):
         ...         return cx.uniform() < self.slope * level.packets
     """
 
-    _rung = "aqm"
+    _kind = "aqm"
     next_tick_s: float | None = None
     """Time of the next call of ``tick``, s."""
 

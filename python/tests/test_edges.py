@@ -282,16 +282,16 @@ def test_environment_checks_arguments_and_ends_episodes(short: forebay.Scenario)
     timed.reset(seed=1)
     timed.step(numpy.array([[0.0155]]))
 
-    def course(seeds: Any) -> Any:
+    def trajectory(seeds: Any) -> Any:
         env = gym.AqmVectorEnv(short, 2, observation=["queue_packets", "utilisation"], step_s=0.3)
         rows = [env.reset(seed=seeds)[0]]
         rows += [env.step(numpy.zeros((2, 1)))[0] for _ in range(40)]
         return numpy.array(rows)
 
-    assert (course([4, 5]) == course([4, 5])).all(), "seeds also determine later episodes"
-    assert (course(4) == course([4, 5])).all(), "one number is the seed of the first simulation, the others count up"
+    assert (trajectory([4, 5]) == trajectory([4, 5])).all(), "seeds also determine later episodes"
+    assert (trajectory(4) == trajectory([4, 5])).all(), "one number is the seed of the first simulation, the others count up"
     # The last step of an episode is shorter: 4 s are 13 steps and a third.
-    assert course(4)[14, :, 1].min() > 0.9, "relative to the shorter step"
+    assert trajectory(4)[14, :, 1].min() > 0.9, "relative to the shorter step"
 
 
 def test_copied_scenarios_are_equal(short: forebay.Scenario) -> None:

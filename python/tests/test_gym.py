@@ -49,15 +49,15 @@ def test_vectorised_environment_equals_the_single_one() -> None:
 
 
 def test_same_seed_gives_the_same_episode() -> None:
-    def course(seed: int, jobs: int) -> Any:
+    def trajectory(seed: int, jobs: int) -> Any:
         env = AqmVectorEnv(CASE_1, 4, set=TEN, jobs=jobs, step_s=0.02)
         rows = [env.reset(seed=seed)[0]]
         for i in range(250):
             rows.append(env.step(numpy.full((4, 1), 0.02 * (i % 4)))[0])
         return numpy.array(rows)
 
-    assert (course(1, 1) == course(1, 2)).all(), "also over the end of episodes, on any number of threads"
-    assert not (course(1, 1) == course(2, 1)).all()
+    assert (trajectory(1, 1) == trajectory(1, 2)).all(), "also over the end of episodes, on any number of threads"
+    assert not (trajectory(1, 1) == trajectory(2, 1)).all()
 
 
 def test_episodes_end_with_the_scenario() -> None:
@@ -75,8 +75,8 @@ def test_episodes_end_with_the_scenario() -> None:
 def test_p_of_one_signals_all_and_zero_none() -> None:
     env = AqmVectorEnv(CASE_1, 1, set=TEN, observation=["queue_packets", "loss_ratio", "utilisation"], step_s=0.1)
     env.reset(seed=1)
-    course = numpy.array([env.step(numpy.zeros((1, 1)))[0][0] for _ in range(15)])
-    assert course[:, 0].max() > 50 and course[5:, 2].max() > 0.95, "a buffer of 100 packets is filled"
+    trajectory = numpy.array([env.step(numpy.zeros((1, 1)))[0][0] for _ in range(15)])
+    assert trajectory[:, 0].max() > 50 and trajectory[5:, 2].max() > 0.95, "a buffer of 100 packets is filled"
     rows, *_ = env.step(numpy.ones((1, 1)))
     assert rows[0, 1] == 1.0, "every arrival is lost"
 
@@ -86,8 +86,8 @@ def test_agent_sets_parameters() -> None:
     env = AqmVectorEnv(CASE_1, 2, action={"q_ref": (5, 80), "a": (1e-6, 1e-3)}, step_s=0.1, **options)
     env.reset(seed=[3, 3])
     actions = numpy.array([[50, 1.822e-5], [5, 1.822e-5]])
-    course = numpy.array([env.step(actions)[0] for _ in range(290)])
-    p, queue = course[100:].mean(axis=0).T
+    trajectory = numpy.array([env.step(actions)[0] for _ in range(290)])
+    p, queue = trajectory[100:].mean(axis=0).T
     assert p[1] > p[0] > 0 and queue[1] < queue[0] - 10, "a smaller queue is asked for"
     with pytest.raises(forebay.ScenarioError, match="q_ref"):
         AqmVectorEnv(CASE_1, 1, action={"q_reff": (1, 2)}, **options)

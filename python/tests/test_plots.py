@@ -20,9 +20,9 @@ pytestmark = pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplot
 
 def test_plots_of_results_have_lines_and_labels(short: forebay.Scenario) -> None:
     results = forebay.run(short, seeds=3)
-    course = results.plot()
-    assert [line.get_label() for line in course.get_lines()] == results.labels
-    assert len(course.get_lines()[0].get_xdata()) == 1000 and course.get_ylabel() == "queue, packets"
+    trajectory = results.plot()
+    assert [line.get_label() for line in trajectory.get_lines()] == results.labels
+    assert len(trajectory.get_lines()[0].get_xdata()) == 1000 and trajectory.get_ylabel() == "queue, packets"
     assert len(plots.cdf(results).get_lines()) == 2
     ellipses = plots.ellipses(results)
     assert len(ellipses.patches) == 2 and ellipses.xaxis_inverted()

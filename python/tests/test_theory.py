@@ -38,8 +38,8 @@ def test_stability_map_consists_of_arrays() -> None:
 
 
 def test_fluid_markov_and_mmpp_give_results() -> None:
-    [course] = theory.fluid(DESIGN, aqm=PI)
-    assert len(course["t_s"]) == len(course["q_pkts"]) == len(course["p"]) > 100
+    [trajectory] = theory.fluid(DESIGN, aqm=PI)
+    assert len(trajectory["t_s"]) == len(trajectory["q_pkts"]) == len(trajectory["p"]) > 100
     [chain] = theory.markov(DESIGN, aqm=PI, step="0.5rtt", sigma="77kbit")
     assert math.fsum(chain["distribution"]["share"]) == pytest.approx(1.0)
     [queue] = theory.mmpp(REPOSITORY / "examples" / "aaqm-model.toml")
@@ -71,7 +71,7 @@ def test_custom_classes_have_margins_trajectories_and_explanation() -> None:
         assert own[number] == pytest.approx(built_in[number], rel=1e-6), number
     assert theory.fluid(DESIGN, aqm=Held)[0]["q_pkts"] == pytest.approx(theory.fluid(DESIGN, aqm=PI)[0]["q_pkts"])
     told = forebay.explain("held")
-    assert told["summary"] == "PI by Hollot et al." and told["rung"] == "law"
+    assert told["summary"] == "PI by Hollot et al." and told["implements"] == "law"
     named = {one["name"]: (one["default"], one["accepts"]) for one in told["parameters"]}
     assert named["q_ref"] == ("200", "a whole number") and named["a"] == ("1.822e-05", "a number")
     assert [probe["name"] for probe in told["probes"]] == ["held.p"]

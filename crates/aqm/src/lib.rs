@@ -1,7 +1,7 @@
 //! Active Queue Management disciplines.
 //!
-//! A discipline implements the first of three traits that fits ([`base::ladder`]): a [`Law`](base::ladder::Law) reads
-//! counters, an [`Aqm`](base::ladder::Aqm) decides about packets, a [`Discipline`](base::ladder::Discipline) owns order
+//! A discipline implements the first of three traits that fits ([`base::discipline`]): a [`Law`](base::discipline::Law) reads
+//! counters, an [`Aqm`](base::discipline::Aqm) decides about packets, a [`Discipline`](base::discipline::Discipline) owns order
 //! and storage. Time and random numbers are arguments of each call. Nothing here reads a clock, logs, or allocates per
 //! packet in steady state.
 #![no_std]

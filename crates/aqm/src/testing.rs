@@ -17,8 +17,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::base::design::{ProbeSpec, Probes, Readings};
+use crate::base::discipline::Discipline;
 use crate::base::host::Queue;
-use crate::base::ladder::Discipline;
 use crate::base::packet::{Ecn, Packet};
 use crate::base::rng::Rng;
 use crate::base::time::{Instant, Span};

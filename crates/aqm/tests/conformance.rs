@@ -3,9 +3,9 @@
 
 use forebay_aqm::base::adapters::Fifo;
 use forebay_aqm::base::cx::Cx;
-use forebay_aqm::base::design::{Entry, ProbeSpec, Probes, Readings, Rung};
+use forebay_aqm::base::design::{DisciplineKind, Entry, ProbeSpec, Probes, Readings};
+use forebay_aqm::base::discipline::{Aqm, Discipline};
 use forebay_aqm::base::host::Queue;
-use forebay_aqm::base::ladder::{Aqm, Discipline};
 use forebay_aqm::base::packet::Packet;
 use forebay_aqm::base::port::{Level, ListId, MAIN, Port};
 use forebay_aqm::base::rng::Rng;
@@ -50,9 +50,9 @@ fn check_random_parameters(entry: &Entry) {
 }
 
 /// Checks the disciplines of one kind; with `FOREBAY_ONLY=red` only RED.
-fn check_rung(rung: Rung) {
+fn check_kind(kind: DisciplineKind) {
     let only = std::env::var("FOREBAY_ONLY").ok();
-    let asked = |entry: &&Entry| entry.rung == rung && only.as_ref().is_none_or(|only| only == entry.name);
+    let asked = |entry: &&Entry| entry.kind == kind && only.as_ref().is_none_or(|only| only == entry.name);
     for entry in ENTRIES.iter().filter(asked) {
         check_defaults_and_presets(entry);
         check_random_parameters(entry);
@@ -61,17 +61,17 @@ fn check_rung(rung: Rung) {
 
 #[test]
 fn every_control_law_passes_the_conformance_suite() {
-    check_rung(Rung::Law);
+    check_kind(DisciplineKind::Law);
 }
 
 #[test]
 fn every_aqm_passes_the_conformance_suite() {
-    check_rung(Rung::Aqm);
+    check_kind(DisciplineKind::Aqm);
 }
 
 #[test]
 fn every_queue_passes_the_conformance_suite() {
-    check_rung(Rung::Queue);
+    check_kind(DisciplineKind::Queue);
 }
 
 /// Accepts every packet. Each faulty design below differs from it in one way.

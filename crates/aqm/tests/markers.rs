@@ -96,15 +96,21 @@ fn check_bucket(source: &Source, rng: &mut Rng, seed: u64) {
     };
     let chance = Rng::stream(seed, source.name);
     let run = || {
-        let colours = colours(source, TokenBucket::new(rate, Bytes(burst)), Books::new(rate, burst), chance.clone());
+        let colours =
+            colours(source, TokenBucket::new(rate, Bytes(burst)), PacketCounters::new(rate, burst), chance.clone());
         colours.unwrap_or_else(|e| panic!("{}, seed {seed}, {} bit/s, {burst} bytes: {e}", source.name, rate.0))
     };
     assert_eq!(run(), run(), "{}, seed {seed}: two runs differ", source.name);
 }
 
-fn colours(source: &Source, mut bucket: TokenBucket, mut books: Books, mut rng: Rng) -> Result<Vec<Colour>, String> {
+fn colours(
+    source: &Source,
+    mut bucket: TokenBucket,
+    mut counters: PacketCounters,
+    mut rng: Rng,
+) -> Result<Vec<Colour>, String> {
     let longest = source.lengths.iter().copied().max().unwrap_or_default();
-    let gap = source.gap * Rate(books.rate as u64).time_for(longest).secs();
+    let gap = source.gap * Rate(counters.rate as u64).time_for(longest).secs();
     let mut now = Instant::ZERO;
     let mut packet = |n: usize| {
         now += Span::from_secs(rng.exponential(gap));
@@ -113,14 +119,14 @@ fn colours(source: &Source, mut bucket: TokenBucket, mut books: Books, mut rng: 
         }
         let len = source.lengths[rng.below(source.lengths.len() as u64) as usize];
         let colour = bucket.colour(len, now);
-        books.enter(len, now, colour, bucket.level()).map_err(|e| format!("packet {n}: {e}"))?;
+        counters.enter(len, now, colour, bucket.level()).map_err(|e| format!("packet {n}: {e}"))?;
         Ok(colour)
     };
     (1..=PACKETS).map(&mut packet).collect()
 }
 
 /// Independent accounting of the bucket's tokens.
-struct Books {
+struct PacketCounters {
     rate: u128,
     burst: u128,
     at: Instant,
@@ -131,7 +137,7 @@ struct Books {
     level: f64,
 }
 
-impl Books {
+impl PacketCounters {
     /// Tolerance of token counts in bytes: they are floating-point numbers of up to 1e9 bytes.
     const ROUNDING: f64 = 1e-6;
 

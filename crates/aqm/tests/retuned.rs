@@ -13,7 +13,7 @@ const STEPS: u64 = 40_000;
 
 /// Runs a bursty load and calls `meddle` at some steps; a step is half of a packet time. Returns early drops, marks,
 /// backlog and a hash of the departure order, every 1000 steps.
-fn course(spec: &Spec, mut meddle: impl FnMut(u64, &mut AnyDiscipline)) -> Vec<[u64; 4]> {
+fn trajectory(spec: &Spec, mut meddle: impl FnMut(u64, &mut AnyDiscipline)) -> Vec<[u64; 4]> {
     let mut queue: Queue<AnyDiscipline> = spec.queue(LINK, Rng::stream(7, "queue"));
     let mut rng = Rng::stream(7, "load");
     let (mut seen, mut order) = (Vec::new(), 0_u64);
@@ -57,7 +57,7 @@ fn retuning_to_same_parameters_changes_nothing() {
     for spec in all() {
         let again =
             |_: u64, discipline: &mut AnyDiscipline| assert!(discipline.retune(&spec, &LINK), "{}", spec.name());
-        assert_eq!(course(&spec, again), course(&spec, |_, _| ()), "{}", spec.name());
+        assert_eq!(trajectory(&spec, again), trajectory(&spec, |_, _| ()), "{}", spec.name());
     }
 }
 
@@ -86,7 +86,7 @@ fn changed_parameters_apply_after_the_change_only() {
                 assert!(discipline.retune(&after, &LINK));
             }
         };
-        let (plain, changed) = (course(&before, |_, _| ()), course(&before, half));
+        let (plain, changed) = (trajectory(&before, |_, _| ()), trajectory(&before, half));
         let (early, late) = plain.split_at(plain.len() / 2);
         assert_eq!(early, &changed[..early.len()], "{}", before.canonical());
         assert_ne!(late, &changed[early.len()..], "{}", before.canonical());
@@ -122,7 +122,7 @@ fn removed_pie_burst_allowance_ends_in_every_flow() {
         }
     };
     // Step 50 is the first chance to change; until then the allowance has had no effect.
-    assert_eq!(course(&with, once), course(&without, |_, _| ()));
+    assert_eq!(trajectory(&with, once), trajectory(&without, |_, _| ()));
 }
 
 #[test]
@@ -144,6 +144,6 @@ fn retuning_that_moves_queued_packets_is_refused() {
     ] {
         let [spec, other] = [before, after].map(|words| Spec::parse(words).unwrap());
         let refused = |_: u64, discipline: &mut AnyDiscipline| assert!(!discipline.retune(&other, &LINK), "{after}");
-        assert_eq!(course(&spec, refused), course(&spec, |_, _| ()), "{before}");
+        assert_eq!(trajectory(&spec, refused), trajectory(&spec, |_, _| ()), "{before}");
     }
 }

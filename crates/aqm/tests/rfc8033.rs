@@ -13,8 +13,8 @@
 //! data centre must be set.
 
 use forebay_aqm::base::cx::Cx;
+use forebay_aqm::base::discipline::Discipline;
 use forebay_aqm::base::host::Queue;
-use forebay_aqm::base::ladder::Discipline;
 use forebay_aqm::base::packet::{Ecn, Packet};
 use forebay_aqm::base::port::Port;
 use forebay_aqm::base::rng::Rng;

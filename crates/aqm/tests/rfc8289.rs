@@ -10,7 +10,7 @@
 //! 64 bits, and times are in nanoseconds.
 //! Left out: RFC 8289 section 6 (MAY): settings for special networks: each is a parameter.
 
-use forebay_aqm::base::design::Rung;
+use forebay_aqm::base::design::DisciplineKind;
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Packet};
 use forebay_aqm::base::rng::Rng;
@@ -62,7 +62,7 @@ fn default(name: &str, key: &str) -> String {
 /// RFC 8289 section 1 (SHOULD): where several queues are possible, the approach of fq_codel is used.
 #[test]
 fn rfc8289_1_fq_codel_is_available() {
-    assert!(ENTRIES.iter().any(|entry| entry.name == "fq_codel" && entry.rung == Rung::Queue));
+    assert!(ENTRIES.iter().any(|entry| entry.name == "fq_codel" && entry.kind == DisciplineKind::Queue));
 }
 
 /// RFC 8289 section 1 (MAY): where CoDel requests a drop, an ECN-capable packet is marked instead.

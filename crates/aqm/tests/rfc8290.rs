@@ -9,8 +9,8 @@
 //! Left out: RFC 8290 section 4.1.1 (SHOULD): care with other definitions of a flow: the only other one is key=pair.
 //! Left out: RFC 8290 section 6 (SHOULD): when to use another discipline: advice to operators.
 
+use forebay_aqm::base::discipline::Discipline;
 use forebay_aqm::base::host::Queue;
-use forebay_aqm::base::ladder::Discipline;
 use forebay_aqm::base::packet::{Ecn, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;

@@ -12,8 +12,8 @@
 //! Left out: RFC 9332 section 2.5.2.3 (SHOULD): hysteresis of overload reports: there are no reports.
 
 use crate::coupled::{BOTH, KINDS, LINK, N, at, based, near, order, packet, probe, queue, signals, spec};
+use forebay_aqm::base::discipline::Discipline;
 use forebay_aqm::base::host::Queue;
-use forebay_aqm::base::ladder::Discipline;
 use forebay_aqm::base::packet::{Ecn, Packet};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::units::{Bytes, Link, Rate};

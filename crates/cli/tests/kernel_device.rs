@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::skips::skip;
 use crate::wire::{DEVICE, Rig, run};
 use forebay_aqm::ENTRIES;
-use forebay_aqm::base::design::Rung;
+use forebay_aqm::base::design::DisciplineKind;
 use serde_json::Value;
 
 const RATE: &str = "30mbit";
@@ -576,7 +576,7 @@ fn nftables_rules_are_removed_with_their_device() {
 #[test]
 fn prometheus_counters_count_every_packet_under_every_law() {
     let Some(rig) = rig() else { return };
-    let laws = ENTRIES.iter().filter(|entry| entry.rung == Rung::Law).map(|entry| entry.name);
+    let laws = ENTRIES.iter().filter(|entry| entry.kind == DisciplineKind::Law).map(|entry| entry.name);
     for (n, law) in laws.chain(["droptail"]).enumerate() {
         let metrics = ["--metrics", "127.0.0.1:9551"];
         if n == 0 && attach(&rig, law, &metrics).is_none() {

@@ -322,7 +322,7 @@ fn tun_port_forwards_packets() {
 fn environment_variable_forebay_link_of_user_is_ignored() {
     let out = as_user(&place().join("forebay"))
         .env("FOREBAY_LINK", "0")
-        .args(["link", "--", "sh", "-c", "echo $FOREBAY_FAR"])
+        .args(["link", "--", "sh", "-c", "echo $FOREBAY_SERVER"])
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), "100.64.0.1", "no link is around it");
@@ -492,7 +492,7 @@ fn nested_links_return_the_command_exit_code() {
         "--",
         "sh",
         "-c",
-        "echo $FOREBAY_FAR; exit 7",
+        "echo $FOREBAY_SERVER; exit 7",
     ];
     let out = forebay(&words);
     assert_eq!((out.status.code(), String::from_utf8_lossy(&out.stdout).trim()), (Some(7), "100.64.1.1"));

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::namespaces::{self, Site, Wishes};
+use crate::namespaces::{self, Site, SiteOptions};
 use crate::sys::process::{self, Child, Ended};
 use crate::sys::socket;
 use crate::traffic;
@@ -35,7 +35,7 @@ pub fn examine() -> Vec<Finding> {
         Finding {
             name: "namespaces",
             serves: LINKS,
-            found: in_copy(|| Site::new(Wishes::default()).map(drop).map_err(|failure| failure.cause()))
+            found: in_copy(|| Site::new(SiteOptions::default()).map(drop).map_err(|failure| failure.cause()))
                 .map(|()| "created and connected".to_string()),
             remedy: "as root: sysctl -w user.max_user_namespaces=15000; on Debian also \
                      kernel.unprivileged_userns_clone=1, on Ubuntu \

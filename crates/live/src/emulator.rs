@@ -18,20 +18,20 @@ use crate::sys::ring::{BATCH, FRAMES};
 
 /// Options of the emulator.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct EmulatorOptions {
     /// Busy-wait for the last 80 us before an event? Needs a dedicated core.
     pub spins: bool,
     /// Largest accepted 99th percentile of the lateness of frames, ns.
     pub late_ns: u64,
 }
 
-impl Default for Manner {
+impl Default for EmulatorOptions {
     fn default() -> Self {
         Self { spins: false, late_ns: 2_000_000 }
     }
 }
 
-/// With [`Manner::spins`], the loop stops sleeping this long before an event, ns: shorter sleeps are too imprecise.
+/// With [`EmulatorOptions::spins`], the loop stops sleeping this long before an event, ns: shorter sleeps are too imprecise.
 const SPIN: u64 = 80_000;
 
 /// The result of a run.
@@ -64,7 +64,7 @@ struct Emulator<'a> {
     ports: [Port; 2],
     fabric: Fabric,
     router: &'a Router<'a>,
-    manner: Manner,
+    options: EmulatorOptions,
     /// Time zero of the network on the monotonic clock, ns.
     start: u64,
     age: Histogram,
@@ -90,13 +90,13 @@ pub fn run(
     (fabric, router): (Fabric, &Router<'_>),
     command: Child,
     signals: &Signals,
-    manner: Manner,
+    options: EmulatorOptions,
     times: Times,
 ) -> io::Result<Outcome> {
     process::exact_timers();
     let cpu = clock::cpu();
     let (age, refused, start) = (Histogram::new(), [0; 2], times.start);
-    let mut emulator = Emulator { ports, fabric, router, manner, start, age, refused };
+    let mut emulator = Emulator { ports, fabric, router, options, start, age, refused };
     let over = emulator.until_the_end(&command, signals, times.end)?;
     let took_ns = clock::monotonic().min(times.end.unwrap_or(u64::MAX)).saturating_sub(start);
     let in_time = match over {
@@ -148,11 +148,11 @@ impl Emulator<'_> {
                 return Ok(Over::Time);
             }
             let next = self.fabric.next().map(|next| next.since(now).nanos());
-            let next = next.map(|next| if self.manner.spins { next.saturating_sub(SPIN) } else { next });
-            let [near, far] = &self.ports;
+            let next = next.map(|next| if self.options.spins { next.saturating_sub(SPIN) } else { next });
+            let [client, server] = &self.ports;
             let left = end.map(|end| end.saturating_sub(clock::monotonic()));
             let next = next.into_iter().chain(left).chain(blocked.then_some(RETRY)).min();
-            let descriptors = [near.as_fd(), far.as_fd(), command.descriptor(), signals.as_fd()];
+            let descriptors = [client.as_fd(), server.as_fd(), command.descriptor(), signals.as_fd()];
             let ready = process::wait(&descriptors, next)?;
             if let Some(end) = ready[..2].iter().position(|port| port.failed) {
                 return Ok(Over::Vanished(end));
@@ -177,8 +177,8 @@ impl Emulator<'_> {
             let heads = [0, 1].map(|end| self.ports[end].head());
             let end = match heads {
                 [None, None] => break,
-                [Some(near), Some(far)] => usize::from(far < near),
-                [near, _] => usize::from(near.is_none()),
+                [Some(client), Some(server)] => usize::from(server < client),
+                [client, _] => usize::from(client.is_none()),
             };
             let at = Instant::from_nanos(heads[end].unwrap_or_default().saturating_sub(offset)).min(now);
             self.age.add(now.since(at));
@@ -214,7 +214,7 @@ impl Emulator<'_> {
         let fabric = self.fabric.finish(Instant::from_nanos(took_ns));
         let mut faults = Vec::new();
         for (late, name) in fabric.lateness.iter().zip(ENDS) {
-            let (percent, bound) = (late.quantile(0.99) / 1e6, self.manner.late_ns as f64 / 1e6);
+            let (percent, bound) = (late.quantile(0.99) / 1e6, self.options.late_ns as f64 / 1e6);
             if late.count() > 0 && percent > bound {
                 faults.push(format!("p99 lateness of packets to the {name} end is {percent:.3} ms, above {bound} ms"));
             }

@@ -160,7 +160,7 @@ pub struct Completed {
 }
 
 /// Maximum number of completed connections that are kept one by one, 24 MiB. Further ones count only in the statistics.
-const MOST_COMPLETIONS: usize = 1 << 20;
+const MAX_COMPLETIONS: usize = 1 << 20;
 
 /// The results of a fabric.
 pub struct Report {
@@ -271,7 +271,7 @@ impl Fabric {
     fn completed(&mut self, bundle: u8, at: Instant, took: Span) {
         if at >= self.warmup {
             self.delays.completed(bundle, took);
-            if self.completions.len() < MOST_COMPLETIONS {
+            if self.completions.len() < MAX_COMPLETIONS {
                 self.completions.push(Completed { bundle, at, took });
             }
         }

@@ -74,12 +74,12 @@ pub struct Addresses {
 
 impl Addresses {
     /// Address of the server namespace.
-    pub const fn far(self) -> Ipv4Addr {
+    pub const fn server(self) -> Ipv4Addr {
         Ipv4Addr::new(100, 64, self.depth, 1)
     }
 
     /// Address of the client namespace.
-    pub const fn near(self) -> Ipv4Addr {
+    pub const fn client(self) -> Ipv4Addr {
         Ipv4Addr::new(100, 64, self.depth, 2)
     }
 
@@ -92,9 +92,9 @@ impl Addresses {
 /// The namespaces of an emulated link. This process is in the middle one.
 pub struct Site {
     /// The client namespace.
-    near: Arc<File>,
+    client: Arc<File>,
     /// The server namespace.
-    far: Arc<File>,
+    server: Arc<File>,
     /// The emulator's ports in the middle namespace: to the client and to the server namespace.
     pub ports: [Port; 2],
     /// Addresses of both ends.
@@ -104,7 +104,7 @@ pub struct Site {
 
 /// Options for the client and server namespaces.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wishes {
+pub struct SiteOptions {
     /// Enable ECN for TCP in the client and the server namespace?
     pub ecn: bool,
     /// Kind of device that connects the middle namespace to both ends.
@@ -115,7 +115,7 @@ pub struct Wishes {
 
 impl Site {
     /// Creates the namespaces and moves this process, which must be single-threaded, into the middle one.
-    pub fn new(wishes: Wishes) -> Result<Self, Failure> {
+    pub fn new(options: SiteOptions) -> Result<Self, Failure> {
         let caller = trying("read the network namespace", process::own_net())?;
         let around = around();
         let own = Namespaces { user: false, net: true, mount: true, pid: false };
@@ -126,8 +126,8 @@ impl Site {
         trying("make mounts private", process::private_mounts())?;
         let around = around.filter(|_| as_root);
         let addresses = Addresses { depth: around.map_or(0, |depth| depth + 1) };
-        let near = prepare()?;
-        let far = if around.is_some() {
+        let client = prepare()?;
+        let server = if around.is_some() {
             caller
         } else {
             trying("make a network namespace", process::unshare(NET))?;
@@ -135,25 +135,25 @@ impl Site {
         };
         trying("make a network namespace", process::unshare(NET))?;
         let middle = prepare()?;
-        let ends = [&near, &far];
-        let ports = match wishes.port {
+        let ends = [&client, &server];
+        let ports = match options.port {
             Kind::Ring => wire(&middle, ends, addresses, around.is_some())?,
             Kind::Tun => dig(&middle, ends, addresses, around.is_some())?,
         };
-        if wishes.ecn {
+        if options.ecn {
             for end in ends {
                 trying("enter a network namespace", process::enter_net(end.as_fd()))?;
                 trying("switch ECN on", fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"))?;
             }
             trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
         }
-        Ok(Self { near: Arc::new(near), far: Arc::new(far), ports, addresses, quiet: wishes.quiet })
+        Ok(Self { client: Arc::new(client), server: Arc::new(server), ports, addresses, quiet: options.quiet })
     }
 
     /// Starts the shell commands `far` in the server namespace, waits up to 2 s for each to listen, and runs
     /// `command` in the client namespace. When `command` ends, all are killed.
-    pub fn start(&self, command: &[std::ffi::OsString], far: &[String]) -> Result<Child, Failure> {
-        let (words, servers) = (command.to_vec(), far.to_vec());
+    pub fn start(&self, command: &[std::ffi::OsString], server: &[String]) -> Result<Child, Failure> {
+        let (words, servers) = (command.to_vec(), server.to_vec());
         let started = process::fork(move || {
             // The first process of a PID namespace takes all others with it when it ends.
             let pid = Namespaces { user: false, net: false, mount: true, pid: true };
@@ -164,7 +164,7 @@ impl Site {
     }
 
     /// As [`Site::start`], for two functions, each in its own process. The exit code is the larger one.
-    pub fn play(&self, near: impl FnOnce() -> i32, far: impl FnOnce() -> i32) -> Result<Child, Failure> {
+    pub fn play(&self, client: impl FnOnce() -> i32, server: impl FnOnce() -> i32) -> Result<Child, Failure> {
         let within = |namespace: &Arc<File>, work: Box<dyn FnOnce() -> i32 + '_>| {
             process::fork(|| process::enter_net(namespace.as_fd()).map_or(CANNOT, |()| work()))
         };
@@ -172,7 +172,7 @@ impl Site {
             let pid = Namespaces { user: false, net: false, mount: false, pid: true };
             process::unshare(pid)?;
             let first = process::fork(|| {
-                let started = || Ok([within(&self.far, Box::new(far))?, within(&self.near, Box::new(near))?]);
+                let started = || Ok([within(&self.server, Box::new(server))?, within(&self.client, Box::new(client))?]);
                 let ended = started()
                     .and_then(|both: [Child; 2]| both.into_iter().map(Child::wait).collect::<io::Result<Vec<_>>>());
                 ended.map_or(CANNOT, |all| all.into_iter().map(process::Ended::code).max().unwrap_or(CANNOT))
@@ -189,13 +189,13 @@ impl Site {
         for server in servers {
             let mut shell = Command::new("sh");
             shell.args(["-c", &format!("exec {server}")]).stdin(std::process::Stdio::null());
-            match process::in_net(self.told(&mut shell), self.far.clone()).spawn() {
+            match process::in_net(self.told(&mut shell), self.server.clone()).spawn() {
                 Ok(child) => listens(child.id()),
                 Err(error) => return cannot(server, &error),
             }
         }
         let mut command = Command::new(&words[0]);
-        match process::in_net(self.told(command.args(&words[1..])), self.near.clone()).spawn() {
+        match process::in_net(self.told(command.args(&words[1..])), self.client.clone()).spawn() {
             Ok(child) => process::reap_until(child.id()).map_or(CANNOT, process::Ended::code),
             Err(error) => cannot(&words[0].to_string_lossy(), &error),
         }
@@ -209,8 +209,8 @@ impl Site {
         }
         command
             .env(DEPTH, depth.to_string())
-            .env("FOREBAY_FAR", self.addresses.far().to_string())
-            .env("FOREBAY_NEAR", self.addresses.near().to_string())
+            .env("FOREBAY_SERVER", self.addresses.server().to_string())
+            .env("FOREBAY_CLIENT", self.addresses.client().to_string())
     }
 }
 
@@ -220,12 +220,12 @@ impl Site {
 fn around() -> Option<u8> {
     let depth = std::env::var(DEPTH).ok()?.parse::<u8>().ok().filter(|depth| *depth < MOST)?;
     let local = fs::read_to_string("/proc/thread-self/net/fib_trie").ok()?;
-    let near = Addresses { depth }.near().to_string();
+    let client = Addresses { depth }.client().to_string();
     let named = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
     // A client namespace has lo and eth0, and one interface `linkN` per link inside it.
     let ours = |name: &str| name == "lo" || name == INTERFACE || name.starts_with("link");
     let all_ours = named.lines().skip(2).filter_map(|line| line.split(':').next()).all(|name| ours(name.trim()));
-    (all_ours && local.split_whitespace().any(|word| word == near)).then_some(depth)
+    (all_ours && local.split_whitespace().any(|word| word == client)).then_some(depth)
 }
 
 /// Exit codes of shells for programs that cannot be started.
@@ -307,7 +307,7 @@ const MAX_MTU: u32 = 65_535;
 /// middle.
 fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) -> Result<[Port; 2], Failure> {
     let names = names(addresses, is_nested);
-    let own = ["near", "far"];
+    let own = ["client", "server"];
     for side in 0..2 {
         let (mac, namespace) = (addresses.mac(side as u8), Some(ends[side].as_fd()));
         let there = End { name: &names[side], mac, mtu: None, namespace };
@@ -341,7 +341,7 @@ fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) 
 /// Configures the interface of an end, in whose namespace this process is.
 fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) -> io::Result<()> {
     let (own, other) =
-        if side == 0 { (addresses.near(), addresses.far()) } else { (addresses.far(), addresses.near()) };
+        if side == 0 { (addresses.client(), addresses.server()) } else { (addresses.server(), addresses.client()) };
     let number = index(name)?;
     let netlink = Netlink::open()?;
     ethtool::off(name)?;

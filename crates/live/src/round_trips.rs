@@ -13,7 +13,7 @@ use crate::frame::Tcp;
 /// all entries are deleted, so that memory is bounded; their pending samples are lost.
 const MOST: usize = 1 << 14;
 /// Maximum number of timestamp values of a direction without an echo so far. The oldest is deleted for a further one.
-const MOST_OPEN: usize = 1 << 10;
+const MAX_OPEN: usize = 1 << 10;
 
 /// The flow of a segment, and the bundle of the flow. A bundle is a set of flows that are measured together.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ impl RoundTrips {
             direction.newest = Some(value);
             direction.open.push_back((value, now));
         }
-        if direction.open.len() > MOST_OPEN {
+        if direction.open.len() > MAX_OPEN {
             direction.open.pop_front();
         }
     }
@@ -137,6 +137,6 @@ mod tests {
             trips.sent(&segment(n, 0, true), (1, of(3)), ms(1));
         }
         assert!(trips.0.len() <= MOST + 1);
-        assert!(trips.0.values().all(|direction| direction.open.len() <= MOST_OPEN));
+        assert!(trips.0.values().all(|direction| direction.open.len() <= MAX_OPEN));
     }
 }

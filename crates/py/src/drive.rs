@@ -1,6 +1,6 @@
 //! `forebay.Discipline`: a single queue discipline, driven packet by packet.
 
-use forebay_aqm::base::design::Rung;
+use forebay_aqm::base::design::DisciplineKind;
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Packet, Proto};
 use forebay_aqm::base::port::Backlog;
@@ -26,7 +26,7 @@ use crate::watch::Call;
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Discipline {
     name: &'static str,
-    rung: Rung,
+    kind: DisciplineKind,
     begun: Begun,
     turn: Turn<Driven>,
 }
@@ -219,9 +219,9 @@ impl Discipline {
         let call = Arc::new(Call::default());
         let queue = call.here(|| spec.queue(link, stream(seed)));
         call.raised()?;
-        let (name, rung) = (spec.name(), spec.entry().rung);
+        let (name, kind) = (spec.name(), spec.entry().kind);
         let driven = Driven { spec, link, queue, call: call.clone(), now: Instant::ZERO, serial: 0, advises: None };
-        Ok(Self { name, rung, begun, turn: Turn::new(driven, call) })
+        Ok(Self { name, kind, begun, turn: Turn::new(driven, call) })
     }
 
     /// The name of the discipline.
@@ -238,8 +238,8 @@ impl Discipline {
 
     /// Kind of the discipline: `law` (sees counters), `aqm` (sees packets) or `queue` (owns its queues).
     #[getter]
-    const fn rung(&self) -> &'static str {
-        self.rung.word()
+    const fn kind(&self) -> &'static str {
+        self.kind.word()
     }
 
     /// Decides about a packet of `length` bytes that arrives at the caller's queue at time `now` (s), and counts it.
@@ -260,7 +260,7 @@ impl Discipline {
         ecn: Codepoint,
         flow: u32,
     ) -> PyResult<&'static str> {
-        if self.rung == Rung::Queue {
+        if self.kind == DisciplineKind::Queue {
             let what = format!("{} owns its queues: use enqueue and dequeue", self.name);
             return Err(PyTypeError::new_err(what));
         }

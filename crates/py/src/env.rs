@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use forebay_aqm::Spec;
 use forebay_aqm::base::cx::Cx;
-use forebay_aqm::base::design::{About, Cost, Entry, Order, Probes, Rung};
-use forebay_aqm::base::ladder::Aqm;
+use forebay_aqm::base::design::{About, Cost, DisciplineKind, Entry, Order, Probes};
+use forebay_aqm::base::discipline::Aqm;
 use forebay_aqm::base::own::{Knobs, Own, OwnDiscipline};
 use forebay_aqm::base::packet::Packet;
 use forebay_aqm::base::port::{Level, Tally};
@@ -76,9 +76,9 @@ fn external(ecn: bool) -> PyResult<Spec> {
     const ABOUT: About =
         About { summary: "signals with a probability set from outside", source: "", rule: "", deviations: &[] };
     let (params, presets, probes) = (&[], &[], &[]);
-    let (order, cost, rung) = (Order::Lists(1), Cost::Light, Rung::Aqm);
+    let (order, cost, kind) = (Order::Lists(1), Cost::Light, DisciplineKind::Aqm);
     let (name, variant_of, about, tc) = ("external", None, &ABOUT, None);
-    let entry = Entry { name, rung, variant_of, about, params, presets, tc, probes, order, cost };
+    let entry = Entry { name, kind, variant_of, about, params, presets, tc, probes, order, cost };
     let own = Own::made(entry, |_| Ok((String::new(), Knob)));
     let word = if ecn { "ecn=on" } else { "ecn=off" };
     Spec::own(&own, &[word]).map_err(|bad| errors::run(&bad.to_string()))

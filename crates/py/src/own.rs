@@ -6,8 +6,8 @@
 
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::base::cx::Cx;
-use forebay_aqm::base::design::{About, Cost, Entry, Order, ProbeSpec, Probes, Readings, Rung};
-use forebay_aqm::base::ladder::{ActOn, Actuation, Aqm, BareLaw, Law, Sample, Signal};
+use forebay_aqm::base::design::{About, Cost, DisciplineKind, Entry, Order, ProbeSpec, Probes, Readings};
+use forebay_aqm::base::discipline::{ActOn, Actuation, Aqm, BareLaw, Law, Sample, Signal};
 use forebay_aqm::base::nearest::nearest;
 use forebay_aqm::base::own::{Knobs, Own, OwnDiscipline};
 use forebay_aqm::base::packet::Packet;
@@ -34,7 +34,7 @@ const CODE: &str = "code";
 #[pyfunction]
 pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     let name: String = class.getattr("name")?.extract()?;
-    let rung: String = class.getattr("_rung")?.extract()?;
+    let interface: String = class.getattr("_kind")?.extract()?;
     let summary: String = class.getattr("_summary")?.extract()?;
     let names: Vec<String> = class.getattr("probes")?.extract()?;
     let doc = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
@@ -57,7 +57,7 @@ pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     let about = About { summary: doc(summary), source: "a class in Python", rule: "", deviations: &[] };
     let entry = Entry {
         name: word(&name),
-        rung: if rung == "law" { Rung::Law } else { Rung::Aqm },
+        kind: if interface == "law" { DisciplineKind::Law } else { DisciplineKind::Aqm },
         variant_of: None,
         about: Box::leak(Box::new(about)),
         params: Vec::leak(defaults.into_iter().map(param).collect()),
@@ -67,7 +67,7 @@ pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
         order: Order::Lists(1),
         cost: Cost::Heavy,
     };
-    let law = rung == "law";
+    let law = interface == "law";
     let code: String = class.getattr("_code")?.extract()?;
     let class = class.unbind();
     let own = Own::made(entry, move |words| {

@@ -1,6 +1,6 @@
 //! What a discipline written in Python sees: packets, the queue state, counters per period, time and random numbers.
 
-use forebay_aqm::base::ladder;
+use forebay_aqm::base::discipline;
 use forebay_aqm::base::packet::{self, Colour, Ecn, Proto};
 use forebay_aqm::base::port;
 use forebay_aqm::base::rng::Rng;
@@ -233,8 +233,8 @@ impl Sample {
     }
 }
 
-impl From<&ladder::Sample> for Sample {
-    fn from(sample: &ladder::Sample) -> Self {
+impl From<&discipline::Sample> for Sample {
+    fn from(sample: &discipline::Sample) -> Self {
         let period = &sample.period;
         Self {
             now_s: sample.now.secs(),

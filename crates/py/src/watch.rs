@@ -175,7 +175,7 @@ pub(crate) fn watched<T: Send>(
 ) -> PyResult<T> {
     let (send, receive) = channel();
     let receive = Mutex::new(receive);
-    let (mut raised, mut patience) = (None, None);
+    let (mut raised, mut deadline) = (None, None);
     let done = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let done = call.here(work);
@@ -193,10 +193,10 @@ pub(crate) fn watched<T: Send>(
                 raised = py.check_signals().and_then(|()| shown()).err();
                 if raised.is_some() {
                     call.stop();
-                    patience = Some(Instant::now() + GRACE);
+                    deadline = Some(Instant::now() + GRACE);
                 }
             }
-            if patience.is_some_and(|until| Instant::now() > until) {
+            if deadline.is_some_and(|until| Instant::now() > until) {
                 // Without ctypes user code cannot be interrupted; wait for it.
                 let _ = call.interrupt(py);
             }

@@ -148,7 +148,7 @@ impl Fluid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::swing;
+    use crate::oscillation;
 
     fn fluid(count: f64) -> Fluid {
         Fluid {
@@ -185,8 +185,8 @@ mod tests {
     fn unstable_loop_oscillates() {
         let points = fluid(10.0).run(200.0, &mut pi(8.0)).unwrap();
         let tail: Vec<f64> = points.iter().filter(|x| x.t_s > 100.0).map(|x| x.q).collect();
-        let swing = swing::of(&tail, points[0].t_s);
-        assert!(swing.std > 3.0 && swing.period_s.is_some(), "{swing:?}");
+        let oscillation = oscillation::of(&tail, points[0].t_s);
+        assert!(oscillation.std > 3.0 && oscillation.period_s.is_some(), "{oscillation:?}");
     }
 
     #[test]

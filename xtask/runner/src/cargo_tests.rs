@@ -29,7 +29,7 @@ struct Ear {
 
 impl Ear {
     /// Reads one line; returns whether to print it. Lines of passed tests are not printed.
-    fn hear(&mut self, line: &str) -> bool {
+    fn read_line(&mut self, line: &str) -> bool {
         if let Some(program) = started(line) {
             self.broken_off();
             self.program = Some(program.to_string());
@@ -120,7 +120,7 @@ fn count(mut command: Command, records: impl FnOnce() -> String, tally: &mut Tal
     command.env("CARGO_TERM_COLOR", "never").env("CARGO_TERM_VERBOSE", "false").env("CARGO_TERM_QUIET", "false");
     let mut ear = Ear::default();
     let outcome = program::stream(command, |line| {
-        if ear.hear(line) {
+        if ear.read_line(line) {
             println!("{line}");
         }
     });
@@ -219,7 +219,7 @@ mod tests {
             assert_eq!(started(line), program);
         }
         let shown = ["test a::b ... ok", "", "running 7 tests", "test a::b ... FAILED", "thread panicked at"];
-        assert_eq!(shown.map(|line| Ear::default().hear(line)), [false, false, false, true, true]);
+        assert_eq!(shown.map(|line| Ear::default().read_line(line)), [false, false, false, true, true]);
         let listed = names(program::script("echo 'a::b: test'; echo 'c: benchmark'; echo; echo 'd: test'"));
         assert_eq!(listed, Ok(vec!["a::b".to_string(), "d".to_string()]));
     }

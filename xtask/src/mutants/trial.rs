@@ -14,7 +14,7 @@ use crate::base::tree::Tree;
 use crate::base::{program, rules};
 
 /// A test program that runs this long hangs because of the fault, and so has found it.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const CRATE: &str = "crates/aqm/";
 
 pub(super) struct Trial {
@@ -105,7 +105,7 @@ impl Trial {
         if let Some(only) = only {
             command.env("FOREBAY_ONLY", only);
         }
-        Ok(program::output_within(command, PATIENCE).is_err())
+        Ok(program::output_within(command, TIMEOUT).is_err())
     }
 }
 

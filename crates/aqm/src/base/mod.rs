@@ -10,5 +10,5 @@ pub mod prelude;
 
 pub use build::{adapters, host, own, registry};
 pub use declare::{accepted, common, design, markers, params, settings, tc, threshold};
-pub use traits::{cx, ladder, port, verdict};
+pub use traits::{cx, discipline, port, verdict};
 pub use value::{nearest, packet, rng, text, time, units};

@@ -2,7 +2,7 @@
 
 pub use super::cx::Cx;
 pub use super::design::{About, Design, Preset, Probes};
-pub use super::ladder::{Actuation, Aqm, Discipline, Law, Sample};
+pub use super::discipline::{Actuation, Aqm, Discipline, Law, Sample};
 pub use super::own::Own;
 pub use super::packet::Packet;
 pub use super::params::Auto;

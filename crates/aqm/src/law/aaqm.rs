@@ -6,7 +6,7 @@
 //! fill it. The paper's threshold marker (eq. 18) is the parameter `th` of every discipline.
 
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Actuation, Law, Sample};
+use crate::base::discipline::{Actuation, Law, Sample};
 use crate::base::port::Tally;
 use crate::base::time::Span;
 use crate::base::units::Link;
@@ -129,6 +129,7 @@ probes! { Aaqm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::discipline::Signal;
     use crate::base::port::Count;
     use crate::base::time::Instant;
     use crate::base::units::{Bytes, Limit, Rate};
@@ -167,7 +168,7 @@ mod tests {
             |period| Sample { now: Instant::ZERO, dt, link: LINK, backlog_pkts: 0.0, backlog_bytes: 0.0, period };
         assert_eq!(aaqm.initial(), Actuation::bernoulli(0.0));
         let after = (0..1000).map(|_| aaqm.update(0, &sample(period(60, 48)))).last();
-        assert!(matches!(after.map(|a| a.signal), Some(crate::base::ladder::Signal::Bernoulli(p)) if p > 0.999_999));
+        assert!(matches!(after.map(|a| a.signal), Some(Signal::Bernoulli(p)) if p > 0.999_999));
         // As many in as out, as at a full buffer: p falls, half as fast with half the step.
         aaqm.params.p2 = 0.0005;
         for _ in 0..1000 {

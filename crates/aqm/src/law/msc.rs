@@ -6,7 +6,7 @@
 //! q_ref.
 
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Actuation, Law, Sample, Trigger};
+use crate::base::discipline::{Actuation, Law, Sample, Trigger};
 use crate::base::time::Span;
 use crate::base::units::{Depth, Link};
 use crate::{params, probes};

@@ -4,7 +4,7 @@
 //! were designed for one link, one number of flows and one RTT; `preset=tuned` designs them for the given link.
 
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Actuation, Law, Sample};
+use crate::base::discipline::{Actuation, Law, Sample};
 use crate::base::params::Auto;
 use crate::base::time::Span;
 use crate::base::units::{Depth, Link};
@@ -32,7 +32,7 @@ params! {
 
 /// Upper bound of w_g R, crossover frequency times RTT, if w_g is auto. It gives a phase margin of 34.8 degrees. It is
 /// not in the paper.
-const MOST_W_G_R: f64 = 0.5;
+const MAX_W_G_R: f64 = 0.5;
 
 /// 2N/(R^2 C) for N flows with RTT R: the slow pole of TCP, which the controller's zero cancels. C, the link rate, is
 /// in packets per second.
@@ -50,7 +50,7 @@ fn gains(n: f64, rtt: f64, c: f64, w_g: f64, ts: f64) -> (f64, f64) {
 /// The gains a and b: as given, or designed for `link` where the parameter is auto.
 fn designed(params: &Params, link: &Link) -> (f64, f64) {
     let (n, rtt, c) = (f64::from(params.n), params.rtt.secs(), link.pkts_per_sec());
-    let w_g = params.w_g.or(zero(n, rtt, c).min(MOST_W_G_R / rtt));
+    let w_g = params.w_g.or(zero(n, rtt, c).min(MAX_W_G_R / rtt));
     let (a, b) = gains(n, rtt, c, w_g, 1.0 / params.w);
     (params.a.or(a), params.b.or(b))
 }

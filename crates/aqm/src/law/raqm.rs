@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{ActOn, Actuation, Law, Sample, Signal};
+use crate::base::discipline::{ActOn, Actuation, Law, Sample, Signal};
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, Off, PerClass, Value};
 use crate::base::port::{Count, Tally};

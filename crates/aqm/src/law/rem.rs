@@ -1,7 +1,7 @@
 //! REM: a price grows while rate or queue exceed their targets; the price sets p (Athuraliya, Low, Li, Yin 2001).
 
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{ActOn, Actuation, Law, Sample, Signal};
+use crate::base::discipline::{ActOn, Actuation, Law, Sample, Signal};
 use crate::base::params::Auto;
 use crate::base::time::Span;
 use crate::base::units::{Bytes, Depth, Link};

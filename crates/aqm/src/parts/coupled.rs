@@ -159,12 +159,12 @@ mod tests {
 
     const TWO: Coupling = Coupling { k: 2.0, curve: 1, p_cmax: 0.25, overload: Overload::Drop };
 
-    /// The numbers of accepted, signalled and dropped packets of 10,000. `hears` returns the verdict on one packet.
-    fn counts(toss: Toss, mut hears: impl FnMut(&mut Tosses, [f64; 2]) -> Verdict) -> [u32; 3] {
+    /// The numbers of accepted, signalled and dropped packets of 10,000. `decide` returns the verdict on one packet.
+    fn counts(toss: Toss, mut decide: impl FnMut(&mut Tosses, [f64; 2]) -> Verdict) -> [u32; 3] {
         let (mut tosses, mut rng) = (Tosses::new(toss), Rng::stream(1, "tosses"));
         let mut counts = [0; 3];
         for _ in 0..10_000 {
-            let verdict = hears(&mut tosses, [rng.uniform(), rng.uniform()]);
+            let verdict = decide(&mut tosses, [rng.uniform(), rng.uniform()]);
             counts[match verdict {
                 Verdict::Accept | Verdict::Mark => 0,
                 Verdict::Signal => 1,

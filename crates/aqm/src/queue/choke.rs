@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use crate::aqm::backlog::red::{Average, Rule, Spacing, tc_weight};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Aqm, Discipline};
+use crate::base::discipline::{Aqm, Discipline};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{MAIN, Port};

@@ -114,7 +114,7 @@ impl Coupled for Smoothed {
             }
             self.native = if stay > t { ramp(stay, t, t_range) } else { 0.0 };
         }
-        self.aqm.hear(list, packet, port.marks(packet), self.root(), self.native, most)
+        self.aqm.verdict(list, packet, port.marks(packet), self.root(), self.native, most)
     }
 
     fn after(self, before: &Self) -> Self {

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::aqm::backlog::droptail::DropTail;
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Order, Preset};
-use crate::base::ladder::Discipline;
+use crate::base::discipline::Discipline;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{ListId, Port};

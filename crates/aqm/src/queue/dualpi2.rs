@@ -97,7 +97,7 @@ impl Coupled for Pi {
             self.native = if long { ramp(cx.now.since(packet.arrived), min_th, range) } else { 0.0 };
         }
         let p = if few { 0.0 } else { self.base.p() };
-        self.aqm.hear(list, packet, port.marks(packet), p, self.native, u)
+        self.aqm.verdict(list, packet, port.marks(packet), p, self.native, u)
     }
 
     fn due(&self) -> Option<Instant> {

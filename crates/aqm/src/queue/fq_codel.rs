@@ -9,7 +9,7 @@ use crate::aqm::backlog::droptail::DropTail;
 use crate::aqm::delay::codel::{self, CE_THRESHOLD, Emptied, InverseSqrt, Rule, State, TIMES};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Order, Preset};
-use crate::base::ladder::Discipline;
+use crate::base::discipline::Discipline;
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, Off};
 use crate::base::port::{ListId, Port};

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::aqm::delay::pie::{self, Burst, CONTROLLER, Latency, PieState, Rule, SWITCHES, Spare};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Order, Preset};
-use crate::base::ladder::{Aqm, Discipline};
+use crate::base::discipline::{Aqm, Discipline};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::{Level, ListId, Port};

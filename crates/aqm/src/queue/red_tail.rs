@@ -13,7 +13,7 @@ use crate::aqm::backlog::droptail::DropTail;
 use crate::aqm::backlog::dynamic_red::{self, Averaged, DynamicRed, GAMMA, Pace, W_P};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Order, Preset};
-use crate::base::ladder::{Aqm, Discipline};
+use crate::base::discipline::{Aqm, Discipline};
 use crate::base::packet::{Packet, Proto};
 use crate::base::params::Auto;
 use crate::base::port::{ListId, Port};

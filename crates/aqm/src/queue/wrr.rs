@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use crate::aqm::backlog::red::{self, Red};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Order, Preset, Probes};
-use crate::base::ladder::{Aqm, Discipline};
+use crate::base::discipline::{Aqm, Discipline};
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, PerClass};
 use crate::base::port::{ListId, Port};

@@ -2,8 +2,8 @@
 
 use crate::base::adapters::Fifo;
 use crate::base::design::Design;
+use crate::base::discipline::{Aqm, Discipline};
 use crate::base::host::Queue;
-use crate::base::ladder::{Aqm, Discipline};
 use crate::base::packet::Packet;
 use crate::base::params::ParamSet;
 use crate::base::rng::Rng;

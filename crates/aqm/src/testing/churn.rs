@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
+use crate::base::discipline::Discipline;
 use crate::base::host::Queue;
-use crate::base::ladder::Discipline;
 use crate::base::packet::{Ecn, Packet};
 use crate::base::time::Instant;
 use crate::base::units::{Bytes, Limit, Link, Rate};

@@ -20,14 +20,14 @@ use forebay_lab::commands::run::LARGEST_SEED;
       --server 'iperf3 -s' -- iperf3 -c 100.64.0.1
   forebay link --rate 10mbit --delay 40ms \\
       --server 'python3 -m http.server 80' -- \\
-      sh -c 'curl -so /dev/null $FOREBAY_FAR'
+      sh -c 'curl -so /dev/null $FOREBAY_SERVER'
   forebay link --down-trace lte.down --up-trace lte.up --delay 15ms -- bash
   forebay link --delay 10ms -- forebay link --rate 20mbit --aqm codel -- \\
       ping -c 10 100.64.0.1
 
 COMMAND runs in the client namespace, servers run in the server namespace. Both namespaces end with COMMAND. The \
 network of this machine is not changed; only unprivileged user namespaces are needed. The server address is \
-100.64.0.1, also in $FOREBAY_FAR. A link within a link uses 100.64.1.0/24 and so on, and reaches the outer servers \
+100.64.0.1, also in $FOREBAY_SERVER. A link within a link uses 100.64.1.0/24 and so on, and reaches the outer servers \
 through the outer link. Up means client to server. Arguments without up- or down- apply to both directions.
 
 Exit code: that of COMMAND, or 1 if timing was invalid or packets were lost outside the emulated link. Results are \

@@ -2,7 +2,7 @@
 //! congestion control or kind of traffic.
 
 use forebay_aqm::base::common::Common;
-use forebay_aqm::base::design::{Entry, Preset, ProbeSpec, Rung};
+use forebay_aqm::base::design::{DisciplineKind, Entry, Preset, ProbeSpec};
 use forebay_aqm::base::markers::MarkerEntry;
 use forebay_aqm::base::params::{ParamSet, ParamSpec};
 use forebay_aqm::base::tc::{self, Tc};
@@ -42,14 +42,14 @@ fn alias_text(ui: &Ui, name: &str, ours: &str, tc: &Tc) -> String {
 }
 
 fn discipline_text(ui: &Ui, entry: &Entry) -> String {
-    let rung = match entry.rung {
-        Rung::Law => "control law: sees counters, not packets",
-        Rung::Aqm => "per-packet AQM: decides at enqueue/dequeue, does not own the queue",
-        Rung::Queue => "queue discipline: owns its queues",
+    let kind = match entry.kind {
+        DisciplineKind::Law => "control law: sees counters, not packets",
+        DisciplineKind::Aqm => "per-packet AQM: decides at enqueue/dequeue, does not own the queue",
+        DisciplineKind::Queue => "queue discipline: owns its queues",
     };
     let mut out = ui.look().titled(entry.name, &entry.summary());
     out += &ui.look().wrap("source  ", entry.about.source);
-    out += &format!("kind    {rung}\n");
+    out += &format!("kind    {kind}\n");
     out += &heading(ui, "rule", "");
     out += &entry.about.rule.lines().map(|line| format!("  {}\n", line.trim_end())).collect::<String>();
     out += &heading(ui, "parameters", &format!("as in --aqm \"{} {}\"", entry.name, example(entry)));

@@ -14,12 +14,12 @@ use crate::failure::{Exit, Failure};
 use crate::render::output::Ui;
 
 /// Largest number of dimensions that the printed result lists as the most influential.
-const MOST_DIMENSIONS: usize = 4;
+const MAX_DIMENSIONS: usize = 4;
 /// Largest number of readings that the printed result lists as the best (under which most claims hold). The file of
 /// results has further ones.
-const MOST_READINGS: usize = 5;
+const MAX_READINGS: usize = 5;
 /// The printed result does not list dimensions whose first-order sensitivity index is smaller.
-const LEAST_INDEX: f64 = 0.02;
+const MIN_INDEX: f64 = 0.02;
 
 /// Searches readings of a paper and prints which claims hold under which of them.
 pub(crate) fn command(args: &ReadingsArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -72,13 +72,13 @@ fn text(ui: &Ui, summary: &ReadingsSummary) -> String {
     }
     out += &table.render(ui.look(), "");
     out += "\nThe best readings, as changes of the first one:\n";
-    for (number, best) in summary.best.iter().take(MOST_READINGS).enumerate() {
+    for (number, best) in summary.best.iter().take(MAX_READINGS).enumerate() {
         out += &ui.look().wrap(&format!("{}. ", number + 1), &described(best));
     }
     for conflict in &summary.conflicts {
         out += &ui.look().wrap("", &format!("Never together: {}.", conflict.join(", ")));
     }
-    let matter = summary.sensitivity.iter().filter(|it| it.index >= LEAST_INDEX).take(MOST_DIMENSIONS);
+    let matter = summary.sensitivity.iter().filter(|it| it.index >= MIN_INDEX).take(MAX_DIMENSIONS);
     let matter: Vec<String> = matter.map(|it| format!("{} {}", it.dimension, significant(it.index, 2))).collect();
     if !matter.is_empty() {
         out += &ui.look().wrap("", &format!("What matters most (first-order index): {}.", matter.join(", ")));

@@ -17,10 +17,10 @@ use forebay_lab::results::named::Named;
 use forebay_lab::results::timing::{RunTiming, Timing};
 use forebay_lab::scenario::{Case, Contender};
 use forebay_lab::store::Store;
-use forebay_live::emulator::{self, Manner, Outcome, Times};
+use forebay_live::emulator::{self, EmulatorOptions, Outcome, Times};
 use forebay_live::fabric::{Fabric, NEAR, Way};
 use forebay_live::frame::{self, About};
-use forebay_live::namespaces::{Site, Wishes};
+use forebay_live::namespaces::{Site, SiteOptions};
 use forebay_live::sys::process::{self, Signals};
 use forebay_live::sys::{clock, socket};
 use forebay_live::traffic::{self, Found};
@@ -168,22 +168,22 @@ fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
 fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     let net = network(plan, job);
     let failed = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
-    let wishes = Wishes { ecn: traffic::wants_ecn(&net), quiet: true, ..Wishes::default() };
-    let site = Site::new(wishes).map_err(|failure| failure.to_string())?;
+    let options = SiteOptions { ecn: traffic::wants_ecn(&net), quiet: true, ..SiteOptions::default() };
+    let site = Site::new(options).map_err(|failure| failure.to_string())?;
     let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
     let start = clock::monotonic() + SETTING_UP;
     let end = start + net.duration.nanos();
     let times = traffic::Times { start, warm: start + net.warmup.nanos(), end };
     let results = socket::memory_file().map_err(failed("make a file in memory"))?;
-    let (near, far) = (site.addresses.near(), site.addresses.far());
+    let (client, server) = (site.addresses.client(), site.addresses.server());
     let shared = |results: &File| results.try_clone().map_err(failed("share a file"));
     let (to_near, to_far) = (shared(&results)?, shared(&results)?);
-    let play = |results, sends| traffic::play(&net, job.seed, (near, far), times, results, sends);
+    let play = |results, sends| traffic::play(&net, job.seed, (client, server), times, results, sends);
     let child = site.play(|| play(to_near, true), || play(to_far, false)).map_err(|failure| failure.to_string())?;
     let fabric = Fabric::new(&net, job.seed, &net.bundles(), (Rows::all(net.sample), net.duration), false);
     let router = |end: usize, bytes: &[u8]| way(&net, end, bytes);
     let times = Times { start, end: Some(end) };
-    let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, Manner::default(), times)
+    let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, EmulatorOptions::default(), times)
         .map_err(failed("carry frames"))?;
     let found = traffic::found(results, net.flows.len()).map_err(failed("read the results of the endpoints"))?;
     Ok(told(plan, job, &net, outcome, &found))

@@ -16,10 +16,10 @@ use forebay_lab::results::meta::Meta;
 use forebay_lab::results::timing::{Seen, Timing, Timings};
 use forebay_lab::scenario::{Case, FlowKind};
 use forebay_lab::store::{self, Store, StoreError};
-use forebay_live::emulator::{self, Manner, Outcome, Times};
+use forebay_live::emulator::{self, EmulatorOptions, Outcome, Times};
 use forebay_live::fabric::{Carried, Completed, FAR, Fabric, NEAR, Report, Way};
 use forebay_live::frame;
-use forebay_live::namespaces::{Site, Wishes};
+use forebay_live::namespaces::{Site, SiteOptions};
 use forebay_live::sys::clock;
 use forebay_live::sys::process::{Ended, Signals};
 use forebay_sim::bundles::Bundles;
@@ -48,10 +48,10 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
         return replay(dir, ui);
     }
     let case = args.case()?;
-    let (rows, manner) = (rows(args)?, Manner { spins: args.spin, late_ns: args.late()?.nanos() });
+    let (rows, options) = (rows(args)?, EmulatorOptions { spins: args.spin, late_ns: args.late()?.nanos() });
     args.output.as_deref().map_or(Ok(()), free)?;
     let net = network(&case, args.seed);
-    let site = Site::new(Wishes { ecn: args.ecn, quiet: ui.json(), port: args.port.kind() })
+    let site = Site::new(SiteOptions { ecn: args.ecn, quiet: ui.json(), port: args.port.kind() })
         .map_err(|failure| Failure::unavailable(failure.to_string()))?;
     let fabric = Fabric::new(&net, args.seed, &bundles(), (rows, MAX_DURATION), args.record).with_completions();
     // Frames from the client side (end 0) take the flow `up`, the first.
@@ -65,7 +65,7 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     let lock = args.output.as_deref().map(locked).transpose()?;
     let child = site.start(&words(args), &args.server).map_err(unavailable)?;
     let times = Times { start: clock::monotonic(), end: None };
-    let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, manner, times)
+    let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, options, times)
         .map_err(failed("emulate the link"))?;
     drop(signals);
     end(args, ui, case, outcome, lock)

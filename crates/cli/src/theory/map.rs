@@ -15,9 +15,9 @@ use crate::render::output::Ui;
 /// What the map shows at a point (a cell): no equilibrium, a stable one or an unstable one.
 fn kind(cell: Option<&Cell>) -> Kind {
     match cell {
-        None => Kind::NoRest,
+        None => Kind::NoEquilibrium,
         Some(cell) if cell.stable => Kind::Stable,
-        Some(_) => Kind::Swings,
+        Some(_) => Kind::Unstable,
     }
 }
 
@@ -47,7 +47,7 @@ fn text(map: &Drawn, [x, y]: [Side; 2]) -> String {
     }
     let (from, to) = (x.show(x.from), x.show(x.to));
     let _ = writeln!(out, "{:10}{from}{to:>1$}", "", WIDTH.min(map.cells[0].len()) - from.len());
-    for kind in [Kind::Stable, Kind::Swings, Kind::NoRest] {
+    for kind in [Kind::Stable, Kind::Unstable, Kind::NoEquilibrium] {
         let _ = write!(out, "{:10}{} {} {:.0} %", "", kind.letter(), kind.words(), share(map, kind));
     }
     out.push('\n');
@@ -62,32 +62,32 @@ const fn pick(i: usize, parts: usize, all: usize) -> usize {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Stable,
-    Swings,
-    NoRest,
+    Unstable,
+    NoEquilibrium,
 }
 
 impl Kind {
     const fn letter(self) -> char {
         match self {
             Self::Stable => '+',
-            Self::Swings => '~',
-            Self::NoRest => ' ',
+            Self::Unstable => '~',
+            Self::NoEquilibrium => ' ',
         }
     }
 
     const fn words(self) -> &'static str {
         match self {
             Self::Stable => "stable",
-            Self::Swings => "unstable",
-            Self::NoRest => "(blank) no equilibrium",
+            Self::Unstable => "unstable",
+            Self::NoEquilibrium => "(blank) no equilibrium",
         }
     }
 
     const fn colour(self) -> &'static str {
         match self {
             Self::Stable => "#7fb285",
-            Self::Swings => "#d9825b",
-            Self::NoRest => "#e6e6e6",
+            Self::Unstable => "#d9825b",
+            Self::NoEquilibrium => "#e6e6e6",
         }
     }
 }
@@ -143,7 +143,7 @@ fn picture(maps: &[Drawn], [x, y]: [Side; 2]) -> String {
         }
         out.label(&(left - 6.0), &(TOP + 0.5 * SIZE), "end", &y.name()).end_line();
         let mut at = left;
-        for kind in [Kind::Stable, Kind::Swings, Kind::NoRest] {
+        for kind in [Kind::Stable, Kind::Unstable, Kind::NoEquilibrium] {
             let line = below + 24.0;
             bar(&mut out, [&at, &(line - 10.0), &"12", &"12"], kind);
             let words = format!("{} {:.0} %", kind.words().trim_start_matches("(blank) "), share(map, kind));

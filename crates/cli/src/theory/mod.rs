@@ -11,7 +11,7 @@ use forebay_lab::disk;
 use forebay_lab::load;
 use forebay_lab::render::text_table::Table;
 use forebay_lab::scenario::{Found, InputError, Overrides};
-use forebay_lab::theory::fluid::Course;
+use forebay_lab::theory::fluid::Trajectory;
 use forebay_lab::theory::stability;
 
 use crate::args::theory::Model;
@@ -81,11 +81,11 @@ fn charts(model: Model, document: &Document<Row>) -> Vec<Chart> {
     }
     vec![
         chart("time, s", "queue, packets", false, |answer| match answer {
-            Answer::Fluid(course) => Some((&course.t_s, &course.q_pkts)),
+            Answer::Fluid(trajectory) => Some((&trajectory.t_s, &trajectory.q_pkts)),
             _ => None,
         }),
         chart("time, s", "signal probability", false, |answer| match answer {
-            Answer::Fluid(course) => Some((&course.t_s, &course.p)),
+            Answer::Fluid(trajectory) => Some((&trajectory.t_s, &trajectory.p)),
             _ => None,
         }),
     ]
@@ -108,7 +108,7 @@ const CRITICAL: [Column<Critical>; 3] = [
     (|a| Cell::of(a.base_rtt_factor), "critical base RTT", "x"),
     (|a| Cell::of(a.rate_mbps), "critical rate", "Mb/s"),
 ];
-const FLUID: [Column<Course>; 4] = [
+const FLUID: [Column<Trajectory>; 4] = [
     (|a| Cell::Number(a.q_mean_pkts), "queue", "pkts"),
     (|a| Cell::Number(a.q_std_pkts), "std", "pkts"),
     (|a| Cell::of(a.period_s), "period", "s"),
@@ -143,7 +143,7 @@ fn text(model: Model, ui: &Ui, rows: &[Row]) -> String {
                 let edge = found.critical.as_ref().map(|critical| cells(&CRITICAL, critical));
                 Some([cells(&STABILITY, found), edge.unwrap_or_default()].concat())
             }
-            Answer::Fluid(course) => Some(cells(&FLUID, course)),
+            Answer::Fluid(trajectory) => Some(cells(&FLUID, trajectory)),
             Answer::Markov(found) => Some(cells(&markov::COLUMNS, found)),
             Answer::None(silence) => {
                 notes.push(format!("{label}: {}", silence.why.text()));

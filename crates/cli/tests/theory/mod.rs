@@ -58,8 +58,8 @@ fn fluid_and_linear_model_agree_on_stability() {
     let place = place("theory-fluid");
     let aqm = ["--aqm", "pi q_ref=200", "--aqm", "rem b=200", "--aqm", "raqm_plus q0=200"];
     let with = |topic| results(&place, &[topic, "loop.toml"].iter().chain(&aqm).copied().collect::<Vec<_>>());
-    for (linear, course) in with("stability").iter().zip(with("fluid")) {
-        let [mean, std] = ["q_mean_pkts", "q_std_pkts"].map(|key| course[key].as_f64().unwrap());
+    for (linear, trajectory) in with("stability").iter().zip(with("fluid")) {
+        let [mean, std] = ["q_mean_pkts", "q_std_pkts"].map(|key| trajectory[key].as_f64().unwrap());
         assert_eq!(linear["stable"].as_bool().unwrap(), std < 0.05 * mean, "{linear}");
         assert!((mean - 200.0).abs() < 10.0, "{mean}");
     }

@@ -7,14 +7,14 @@ use forebay_sim::agenda::MAX_SOURCES;
 use crate::build::layout::{Layout, senders};
 use crate::build::lower;
 use crate::input::{Found, InputError};
-use crate::scenario::{Arrivals, Class, Ends, FlowGroup, Hosts, MOST_FLOWS, NamedLink, Node, Rtt, Scenario, Value};
-use crate::traces::MOST_ITEMS;
+use crate::scenario::{Arrivals, Class, Ends, FlowGroup, Hosts, MAX_FLOWS, NamedLink, Node, Rtt, Scenario, Value};
+use crate::traces::MAX_ITEMS;
 
 /// Most flows with separate links (key `rtt`). Each flow has two such links, which are event sources of the simulator.
 /// Thus half of the [`MAX_SOURCES`] event sources remain for other links and hosts.
-const MOST_APART: u32 = MAX_SOURCES as u32 / 4;
+const MAX_APART: u32 = MAX_SOURCES as u32 / 4;
 /// Most hosts that have a service class each: the number of a class is a byte.
-const MOST_CLASSES: u64 = 256;
+const MAX_CLASSES: u64 = 256;
 
 /// Refuses a scenario, read from `root`, whose keys are valid but not their combination.
 pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
@@ -27,11 +27,11 @@ pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), InputError> 
         total += expected(group, scenario);
         apart += own_links(group, scenario);
         let key = if group.kind.arrivals().is_some() { "arrivals" } else { "count" };
-        if total > f64::from(MOST_FLOWS) {
-            return Err(at_group(root, i, group, key, format!("at most {MOST_FLOWS} flows in all, not {total:.0}")));
+        if total > f64::from(MAX_FLOWS) {
+            return Err(at_group(root, i, group, key, format!("at most {MAX_FLOWS} flows in all, not {total:.0}")));
         }
-        if apart > f64::from(MOST_APART) {
-            let accepts = format!("at most {MOST_APART} flows with an rtt, not {apart:.0}");
+        if apart > f64::from(MAX_APART) {
+            let accepts = format!("at most {MAX_APART} flows with an rtt, not {apart:.0}");
             return Err(at_group(root, i, group, key, accepts));
         }
     }
@@ -92,8 +92,8 @@ fn recordings(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
     for (i, group) in scenario.flows.iter().enumerate() {
         let measured = group.rtt.as_ref().map_or(0, Rtt::measurements);
         total += group.kind.recorded().map_or(0, |recorded| recorded.items.len()) + measured;
-        if total > MOST_ITEMS {
-            let accepts = format!("recordings of at most {MOST_ITEMS} packets, frames and round trips in all groups");
+        if total > MAX_ITEMS {
+            let accepts = format!("recordings of at most {MAX_ITEMS} packets, frames and round trips in all groups");
             return Err(at_group(root, i, group, if measured > 0 { "rtt" } else { "kind" }, accepts));
         }
     }
@@ -101,10 +101,10 @@ fn recordings(root: &Node, scenario: &Scenario) -> Result<(), InputError> {
 }
 
 fn classes(root: &Node, i: usize, group: &FlowGroup, hosts: u64) -> Result<(), InputError> {
-    if group.class != Class::Host || hosts <= MOST_CLASSES {
+    if group.class != Class::Host || hosts <= MAX_CLASSES {
         return Ok(());
     }
-    let accepts = format!("a class from 0 to 255, or \"host\" with at most {MOST_CLASSES} hosts; there are {hosts}");
+    let accepts = format!("a class from 0 to 255, or \"host\" with at most {MAX_CLASSES} hosts; there are {hosts}");
     Err(at_group(root, i, group, "class", accepts))
 }
 

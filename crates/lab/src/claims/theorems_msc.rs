@@ -3,7 +3,7 @@
 //! capacity; gamma is the share of the capacity that MSC aims to use.
 
 use forebay_aqm::base::design::Design;
-use forebay_aqm::base::ladder::{Law, Sample, Signal};
+use forebay_aqm::base::discipline::{Law, Sample, Signal};
 use forebay_aqm::base::port::{Count, Tally};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};

@@ -9,9 +9,9 @@ use crate::claims::{Evidence, Outcome, Verdict, detail, yes_no};
 /// Simulated seconds of the model.
 const SECONDS: f64 = 200.0;
 /// After a perturbation of 1 %, the control loop counts as stable if its oscillation, relative to the equilibrium, is
-/// below CALM, and as unstable if it is above SWINGS.
-const CALM: f64 = 1e-3;
-const SWINGS: f64 = 1e-2;
+/// below STABLE, and as unstable if it is above UNSTABLE.
+const STABLE: f64 = 1e-3;
+const UNSTABLE: f64 = 1e-2;
 
 /// A class of `flows` TCP flows with the share `phi` of the paper's link: 10 Mbit/s with 1000-byte packets, round-trip
 /// times of 120 ms.
@@ -26,24 +26,24 @@ pub(crate) fn l31() -> (Verdict, Evidence) {
     for flows in [30.0, 50.0, 80.0] {
         let one = class(flows, 1.0);
         let b = one.lemma().unwrap_or(f64::NAN);
-        for (times, bound) in [(1.1, format!("< {CALM}")), (0.9, format!("> {SWINGS}"))] {
-            let swing = one.deviation(1, times * b, SECONDS);
-            let holds = b.is_finite() && if times > 1.0 { swing < CALM } else { swing > SWINGS };
-            let what = format!("swing of one class of {flows} flows at {times} of its threshold, {b:.0} packets");
-            alone.push(yes_no(&what, swing, &bound, holds));
+        for (times, bound) in [(1.1, format!("< {STABLE}")), (0.9, format!("> {UNSTABLE}"))] {
+            let amplitude = one.deviation(1, times * b, SECONDS);
+            let holds = b.is_finite() && if times > 1.0 { amplitude < STABLE } else { amplitude > UNSTABLE };
+            let what = format!("amplitude of one class of {flows} flows at {times} of its threshold, {b:.0} packets");
+            alone.push(yes_no(&what, amplitude, &bound, holds));
         }
     }
     let ten = class(5.0, 0.1);
     let b = ten.lemma().unwrap_or(f64::NAN);
-    let swing = ten.deviation(10, 1.1 * b, SECONDS);
-    let what = format!("swing of ten classes of 5 flows at 1.1 of the threshold of each, {b:.0} packets");
-    let together = yes_no(&what, swing, &format!("< {CALM}"), swing < CALM);
+    let amplitude = ten.deviation(10, 1.1 * b, SECONDS);
+    let what = format!("amplitude of ten classes of 5 flows at 1.1 of the threshold of each, {b:.0} packets");
+    let together = yes_no(&what, amplitude, &format!("< {STABLE}"), amplitude < STABLE);
     let (verdict, note) = match (alone.iter().all(|c| c.outcome == Outcome::Holds), together.outcome) {
         (true, Outcome::Holds) => (Verdict::Reproduced, "right for one class and for ten"),
         // The lemma is right for one class, but not for the system.
         (true, _) => (
             Verdict::Refuted,
-            "right for one class; equal classes swing together, and their common threshold is larger",
+            "right for one class; equal classes amplitude together, and their common threshold is larger",
         ),
         _ => (Verdict::NotReproduced, "its threshold is not where one class alone turns stable"),
     };
@@ -51,8 +51,8 @@ pub(crate) fn l31() -> (Verdict, Evidence) {
     let said = json!({
         "note": note,
         "common threshold of ten classes of 5 flows, packets": common,
-        "swing at 0.9 of it": ten.deviation(10, 0.9 * common, SECONDS),
-        "swing at 1.1 of it": ten.deviation(10, 1.1 * common, SECONDS),
+        "amplitude at 0.9 of it": ten.deviation(10, 0.9 * common, SECONDS),
+        "amplitude at 1.1 of it": ten.deviation(10, 1.1 * common, SECONDS),
     });
     let checks = alone.into_iter().chain([together]).collect();
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })

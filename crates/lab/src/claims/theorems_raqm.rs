@@ -10,7 +10,7 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::adapters::{Fifo, Ticked};
 use forebay_aqm::base::cx::Cx;
 use forebay_aqm::base::design::Design;
-use forebay_aqm::base::ladder::{Actuation, Discipline, Law, Sample, Signal};
+use forebay_aqm::base::discipline::{Actuation, Discipline, Law, Sample, Signal};
 use forebay_aqm::base::packet::Packet;
 use forebay_aqm::base::params::ParamSet;
 use forebay_aqm::base::port::{Count, Port, Tally};

@@ -17,9 +17,9 @@ use crate::scenario::{Found, InputError};
 /// of the same discipline.
 const DISCIPLINE: &str = "discipline";
 /// Largest number of keys that are listed as different between the scenarios.
-const MOST_KEYS: usize = 12;
+const MAX_KEYS: usize = 12;
 /// Largest number of letters of a key's value that are shown.
-const MOST_LETTERS: usize = 60;
+const MAX_LETTERS: usize = 60;
 
 /// A result directory with its runs.
 struct Place {
@@ -163,12 +163,12 @@ fn flatten(path: &str, value: &toml::Value, out: &mut Vec<(String, String)>) {
     }
 }
 
-/// The value, cut off after [`MOST_LETTERS`] letters.
+/// The value, cut off after [`MAX_LETTERS`] letters.
 fn shortened(value: &str) -> String {
-    if value.chars().count() <= MOST_LETTERS {
+    if value.chars().count() <= MAX_LETTERS {
         return value.to_string();
     }
-    value.chars().take(MOST_LETTERS).chain("...".chars()).collect()
+    value.chars().take(MAX_LETTERS).chain("...".chars()).collect()
 }
 
 /// The keys whose values differ between the scenarios, as lines of text. Keys of disciplines are left out, because the
@@ -193,9 +193,9 @@ fn differing(places: &[Place]) -> Vec<String> {
             .then(|| format!("{key}: {}", said.collect::<Vec<_>>().join(", ")))
     };
     let mut lines: Vec<String> = all.into_iter().filter_map(line).collect();
-    if lines.len() > MOST_KEYS {
-        let more = lines.len() - MOST_KEYS;
-        lines.truncate(MOST_KEYS);
+    if lines.len() > MAX_KEYS {
+        let more = lines.len() - MAX_KEYS;
+        lines.truncate(MAX_KEYS);
         lines.push(format!("and {more} more keys"));
     }
     lines

@@ -46,8 +46,8 @@ pub const OF_PYTHON: Words = Words { force: "force=True", fewer: "seeds" };
 impl Host<'_> {
     /// Sends a message for users that is not a result.
     pub fn note(&self, text: &str) {
-        if let Some(hear) = self.notes {
-            hear(text);
+        if let Some(note) = self.notes {
+            note(text);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::scenario::{Case, Found, InputError};
 /// Largest seed: 2^53. JSON readers that use 64-bit floats represent whole numbers exactly only up to it.
 pub const LARGEST_SEED: u64 = 1 << 53;
 /// Maximum number of runs. The summaries of all runs are in memory until the end; more runs are probably a mistake.
-const MOST_RUNS: u64 = 200_000;
+const MAX_RUNS: u64 = 200_000;
 
 /// A scenario to run, its seeds, and where its results go.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,7 @@ impl Batch<'_> {
         self.file.display().to_string()
     }
 
-    /// Refuses a seed above [`LARGEST_SEED`], and more than [`MOST_RUNS`] runs.
+    /// Refuses a seed above [`LARGEST_SEED`], and more than [`MAX_RUNS`] runs.
     fn check_number(&self, cases: &[Case]) -> Result<(), InputError> {
         let largest = LARGEST_SEED - (self.runs - 1);
         if self.seed > largest {
@@ -72,11 +72,11 @@ impl Batch<'_> {
         }
         let points: usize = cases.iter().map(|case| case.scenario.compare.len()).sum();
         let runs = points as u64 * self.runs;
-        if runs <= MOST_RUNS {
+        if runs <= MAX_RUNS {
             return Ok(());
         }
         let found = Found::thing(format!("{runs} runs"));
-        let error = InputError::new("--runs", "", found, format!("at most {MOST_RUNS} in total"));
+        let error = InputError::new("--runs", "", found, format!("at most {MAX_RUNS} in total"));
         let seeds = count(self.runs as usize, "seed");
         Err(error.hint(format!("{}, {points} contenders in total, {seeds} each", count(cases.len(), "case"))))
     }

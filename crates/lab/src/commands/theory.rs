@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::results::named::Axes;
 use crate::scenario::{Case, Contender, Found, InputError};
-use crate::theory::fluid::{self, Course};
+use crate::theory::fluid::{self, Trajectory};
 use crate::theory::markov::{self, Ask, Markov};
 use crate::theory::mmpp;
 use crate::theory::setting::{self, Flows, Scaled, Setting};
@@ -100,7 +100,7 @@ pub enum Answer {
     /// Answer of the linearised loop.
     Stability(Margins),
     /// Answer of the nonlinear loop.
-    Fluid(Course),
+    Fluid(Trajectory),
     /// Answer of the Markov chain of queue lengths.
     Markov(Box<Markov>),
     /// The model has no answer.
@@ -262,8 +262,8 @@ fn answer(asked: Asked<'_>, case: &Case, contender: &Contender, setting: &Settin
         }
         Asked::Fluid => {
             let scenario = &case.scenario;
-            let course = fluid::of(spec, setting, scenario.duration.secs(), scenario.warmup.secs());
-            Ok(Answer::Fluid(course.map_err(Why::Model)?))
+            let trajectory = fluid::of(spec, setting, scenario.duration.secs(), scenario.warmup.secs());
+            Ok(Answer::Fluid(trajectory.map_err(Why::Model)?))
         }
         Asked::Markov { ask, p } => match markov::of(spec, setting, ask) {
             Ok(found) => Ok(Answer::Markov(Box::new(found))),

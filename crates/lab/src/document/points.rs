@@ -4,7 +4,7 @@
 use forebay_aqm::base::text;
 
 use super::tree::{Node, Place, Source, Value};
-use super::vary::{Axis, MOST_CASES};
+use super::vary::{Axis, MAX_CASES};
 use super::{paths, set};
 use crate::input::{Found, InputError};
 
@@ -146,8 +146,8 @@ fn spaced(lo: &str, rest: &str) -> Result<Vec<Value>, String> {
     let Some((hi, count)) = rest.rsplit_once('/') else {
         return Err(format!("for 5 values write {lo}..{rest}/5"));
     };
-    let count = count.trim().parse().ok().filter(|n| (2..=MOST_CASES).contains(n));
-    let count = count.ok_or_else(|| format!("N is a whole number from 2 to {MOST_CASES}"))?;
+    let count = count.trim().parse().ok().filter(|n| (2..=MAX_CASES).contains(n));
+    let count = count.ok_or_else(|| format!("N is a whole number from 2 to {MAX_CASES}"))?;
     let ((lo, lo_unit), (hi, unit)) = (end(lo)?, end(hi)?);
     if !lo_unit.is_empty() && lo_unit != unit {
         return Err("both ends need the same unit".to_string());

@@ -10,7 +10,7 @@ use super::tree::{Entry, Node, Place, Value};
 use crate::input::{Found, InputError, did_you_mean};
 
 /// Largest number of cases. A larger number is probably a mistake.
-pub(crate) const MOST_CASES: usize = 10_000;
+pub(crate) const MAX_CASES: usize = 10_000;
 
 /// Top-level keys that an axis may set. An axis with another name without a dot replaces `{name}` in texts.
 const PLAIN_PATHS: [&str; 4] = ["title", "duration", "warmup", "packet"];
@@ -101,12 +101,12 @@ fn flatten(path: &str, entries: &[Entry], out: &mut Vec<Axis>) -> Result<(), Inp
 
 /// The document of every case; the last axis varies fastest.
 pub(crate) fn expand(root: &Node, axes: &[Axis]) -> Result<Vec<(Choices, Node)>, InputError> {
-    let total = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()).filter(|&n| n <= MOST_CASES));
+    let total = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()).filter(|&n| n <= MAX_CASES));
     let Some(total) = total else {
         let lengths: Vec<String> = axes.iter().map(|a| a.values.len().to_string()).collect();
         let found = Found::thing(format!("{} cases", lengths.join(" x ")));
         let place = axes.first().map_or(&root.place, |a| &a.place);
-        return Err(place.error("vary", found, format!("at most {MOST_CASES} cases")));
+        return Err(place.error("vary", found, format!("at most {MAX_CASES} cases")));
     };
     apart(root, axes)?;
     let mut used = BTreeSet::new();

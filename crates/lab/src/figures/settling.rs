@@ -77,7 +77,7 @@ pub(crate) fn resettling(seconds: &[f64]) -> Option<f64> {
 }
 
 /// Oscillation: the largest minus the smallest of the means of one second, in packets; NaN if a second has no value.
-pub(crate) fn swing(seconds: &[f64]) -> f64 {
+pub(crate) fn amplitude(seconds: &[f64]) -> f64 {
     let extreme = |pick: fn(f64, f64) -> f64| seconds.iter().copied().reduce(pick).unwrap_or(f64::NAN);
     let known = seconds.iter().all(|q| !q.is_nan());
     if known { extreme(f64::max) - extreme(f64::min) } else { f64::NAN }
@@ -161,9 +161,9 @@ mod tests {
 
     #[test]
     fn oscillation_is_largest_minus_smallest_second_mean() {
-        assert_eq!(swing(&[40.0, 80.0, 50.0]), 40.0);
-        assert_eq!(swing(&[40.0]), 0.0);
-        assert!(swing(&[40.0, f64::NAN]).is_nan() && swing(&[]).is_nan());
+        assert_eq!(amplitude(&[40.0, 80.0, 50.0]), 40.0);
+        assert_eq!(amplitude(&[40.0]), 0.0);
+        assert!(amplitude(&[40.0, f64::NAN]).is_nan() && amplitude(&[]).is_nan());
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub struct Bench {
 
 /// Largest number of runs whose results are kept in memory, about 0.2 GB. When there are more, all are deleted from
 /// memory.
-const MOST_RUNS: usize = 4000;
+const MAX_RUNS: usize = 4000;
 
 impl Bench {
     /// Reads the files of a paper: the texts of `claims.toml`, of the scenarios by name, and of `readings.toml`.
@@ -223,7 +223,7 @@ impl Bench {
         let record = plan.run(job, &mut ())?;
         *cpu_s += record.as_ref().map_or(0.0, |record| record.summary.cpu_seconds);
         let mut known = known();
-        if known.len() >= MOST_RUNS {
+        if known.len() >= MAX_RUNS {
             known.clear();
         }
         known.extend(record.clone().map(|record| (key, record)));

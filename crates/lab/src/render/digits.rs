@@ -1,7 +1,7 @@
 //! Formats numbers with a meaningful number of digits: means with their confidence intervals, and others.
 
 /// Largest number of digits of a mean, even if its confidence interval is narrower.
-const MOST_DIGITS: i32 = 5;
+const MAX_DIGITS: i32 = 5;
 
 /// `value` with `digits` significant digits; without exponent where readable.
 pub fn significant(value: f64, digits: usize) -> String {
@@ -46,7 +46,7 @@ pub fn interval(mean: Option<f64>, half: Option<f64>) -> String {
         // All runs agree, so the interval gives no digits.
         (Some(mean), Some(half)) if half < 1e-9 * mean.abs().max(1e-9) => format!("{} ± 0", significant(mean, 4)),
         (Some(mean), Some(half)) => {
-            let most = MOST_DIGITS - 1 - mean.abs().max(half).log10().floor() as i32;
+            let most = MAX_DIGITS - 1 - mean.abs().max(half).log10().floor() as i32;
             let places = places(half).min(most.max(0) as usize);
             // Round up, so that the shown interval contains the real one.
             let unit = 10f64.powi(-(places as i32));

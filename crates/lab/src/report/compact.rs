@@ -5,14 +5,14 @@ use super::shapes::{Figure, Points, Series};
 
 /// Largest number of points of all lines of a report together. With more, lines of evenly spaced points are reduced to
 /// fewer points.
-const MOST_POINTS: usize = 200_000;
+const MAX_POINTS: usize = 200_000;
 
 /// Reduces the points of all figures that are lines. Other figures keep their points.
 pub(super) fn compact(figures: &mut [Figure]) {
     let mut lines: Vec<&mut Series> =
         figures.iter_mut().filter(|figure| figure.kind == "line").flat_map(|figure| &mut figure.series).collect();
     let total: usize = lines.iter().map(|line| line.points.len()).sum();
-    let bucket = 2 * total.div_ceil(MOST_POINTS);
+    let bucket = 2 * total.div_ceil(MAX_POINTS);
     for line in &mut lines {
         let Points::Places(all) = &mut line.points else { continue };
         all.iter_mut().for_each(|(_, y)| *y = y.map(four_digits));
@@ -80,6 +80,6 @@ mod tests {
         let mut figures = [Figure { kind: "line", series: (0..7).map(|_| line()).collect(), ..Figure::default() }];
         compact(&mut figures);
         let total: usize = figures[0].series.iter().map(|line| line.points.len()).sum();
-        assert!(total <= MOST_POINTS, "{total}");
+        assert!(total <= MAX_POINTS, "{total}");
     }
 }

@@ -11,7 +11,7 @@ use crate::results::record::{self, LinkRecord, RunRecord, SeriesRecord};
 use crate::run::compare::Group;
 use crate::run::store::{self, StoreError};
 use crate::scenario::{Contender, Overlay};
-use crate::theory::fluid::{self, Course};
+use crate::theory::fluid::{self, Trajectory};
 use crate::theory::markov::{self, Ask};
 use crate::theory::{mmpp, setting};
 
@@ -19,7 +19,7 @@ use crate::theory::{mmpp, setting};
 pub(crate) const CASES_OVER_TIME: usize = 3;
 
 /// Largest number of values of an axis that are listed one by one.
-const MOST_VALUES: usize = 8;
+const MAX_VALUES: usize = 8;
 
 /// Name of the bottleneck link of every dumbbell.
 const LINK_OF_A_DUMBBELL: &str = "bottleneck";
@@ -55,7 +55,7 @@ pub(super) struct Runs {
 /// Results of models for a contender.
 #[derive(Default)]
 pub(super) struct Answers {
-    pub(super) fluid: Option<Course>,
+    pub(super) fluid: Option<Trajectory>,
     /// For each model, by name: the queue's distribution as pairs of the length in packets and the fraction of time at
     /// or below it.
     pub(super) shares: Vec<(&'static str, Vec<[f64; 2]>)>,
@@ -169,7 +169,7 @@ impl Runs {
             }
         }
         let axis = |(name, values): (String, Vec<&str>)| match values.len() {
-            n if n > MOST_VALUES => format!("{name} = {} to {} ({n} values)", values[0], values[n - 1]),
+            n if n > MAX_VALUES => format!("{name} = {} to {} ({n} values)", values[0], values[n - 1]),
             _ => format!("{name} = {}", values.join(", ")),
         };
         axes.into_iter().map(axis).collect::<Vec<_>>().join("; ")
@@ -206,8 +206,8 @@ fn answers(dir: &Path, case: usize) -> Vec<((usize, usize), Answers)> {
         let mut found = Answers::default();
         if asks(Overlay::Fluid) || asks(Overlay::Markov) {
             let setting = setting::of(&it, spec).ok();
-            let course = |setting| fluid::of(spec, setting, scenario.duration.secs(), scenario.warmup.secs()).ok();
-            found.fluid = setting.as_ref().filter(|_| asks(Overlay::Fluid)).and_then(course);
+            let trajectory = |setting| fluid::of(spec, setting, scenario.duration.secs(), scenario.warmup.secs()).ok();
+            found.fluid = setting.as_ref().filter(|_| asks(Overlay::Fluid)).and_then(trajectory);
             let chain = |setting| markov::of(spec, setting, &Ask::default()).ok()?.distribution;
             if let Some(chain) = setting.as_ref().filter(|_| asks(Overlay::Markov)).and_then(chain) {
                 found.shares.push((Overlay::Markov.word(), cumulative(chain.q_pkts.into_iter().zip(chain.share))));

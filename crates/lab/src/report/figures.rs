@@ -70,9 +70,9 @@ impl Runs {
             })
             .collect();
         series.extend(self.of_case(case).filter_map(|e| {
-            let course = self.theory.get(&(case, e.contender))?.fluid.as_ref()?;
+            let trajectory = self.theory.get(&(case, e.contender))?.fluid.as_ref()?;
             let host = e.runs[0].summary.contender_here();
-            let (name, points) = (Some(format!("fluid: {host}")), points(&course.t_s, &course.q_pkts));
+            let (name, points) = (Some(format!("fluid: {host}")), points(&trajectory.t_s, &trajectory.q_pkts));
             Some(Series { name, beside: Some(host), points, ..Series::default() })
         }));
         let is_laid_over = self.theory.values().any(|found| found.fluid.is_some());

@@ -23,9 +23,9 @@ use crate::run::compare;
 /// Number of points with which the ellipse around the runs of a contender is drawn.
 const OUTLINE: usize = 48;
 /// Largest number of points in a distribution of completion times. Of more, evenly spaced ones are drawn.
-const MOST_POINTS: usize = 400;
+const MAX_POINTS: usize = 400;
 /// A table with more rows is folded.
-const MOST_ROWS: usize = 40;
+const MAX_ROWS: usize = 40;
 /// With fewer seeds, charts have no confidence intervals, because those of two seeds are wider than the charts.
 pub(super) const FEWEST_SEEDS: usize = 3;
 /// Explanation of the sign ± below a table.
@@ -92,7 +92,7 @@ pub(super) fn tables(summary: &Summary, prefix: &str, is_repeated: bool) -> Vec<
         title: "Each class of traffic".to_string(),
         caption: Some(format!("{}.{best}{}", legend.join("; "), if is_repeated { PERCENTILES } else { "" })),
         columns: [lead("discipline"), numbers(|metric| metric.unit)].concat(),
-        folded: means.len() > MOST_ROWS,
+        folded: means.len() > MAX_ROWS,
         rows: means,
         ..Table::default()
     }];
@@ -398,7 +398,7 @@ fn completions(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figu
         let mut all: Vec<f64> = entry.runs.iter().flat_map(of_run).collect();
         all.sort_by(f64::total_cmp);
         let n = all.len();
-        let kept = (0..n).step_by(n.div_ceil(MOST_POINTS).max(1)).chain(n.checked_sub(1));
+        let kept = (0..n).step_by(n.div_ceil(MAX_POINTS).max(1)).chain(n.checked_sub(1));
         let points = kept.map(|at| (short(all[at]), short((at + 1) as f64 / n as f64)));
         Series { name: Some(entry.runs[0].summary.contender_here()), points: Points::of(points), ..Series::default() }
     };

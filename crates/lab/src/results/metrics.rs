@@ -1,6 +1,6 @@
 //! Quantities of one run by name: from its summary, or computed from its recorded queue over a time span.
 
-use crate::figures::settling::{entry, in_band, overshoot, resettling, rms_error, seconds, settling, swing};
+use crate::figures::settling::{amplitude, entry, in_band, overshoot, resettling, rms_error, seconds, settling};
 use crate::results::record::{Reference, RunRecord, SeriesRecord};
 
 /// Standard deviation of the sampled queue in (from, to]; NaN without samples.
@@ -33,7 +33,7 @@ pub fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
         "entry_s" => entry(&steps(), reference).unwrap_or(to - from),
         "in_band" => in_band(&steps(), reference),
         "resettling_s" => resettling(&steps()).unwrap_or(to - from),
-        "swing_pkts" => swing(&steps()),
+        "swing_pkts" => amplitude(&steps()),
         "rms_error_pkts" => rms_error(&steps(), reference),
         "mean_pkts" => {
             let steps = steps();

@@ -11,7 +11,7 @@ use crate::results::traffic::{self, ALL, TrafficSummary};
 use crate::scenario::Scenario;
 
 /// With more classes of traffic than this, only the series of all traffic are recorded.
-const MOST_CLASSES: usize = 16;
+const MAX_CLASSES: usize = 16;
 
 /// Values of a column; `None` where there is nothing to average.
 type Values = Vec<Option<f64>>;
@@ -64,7 +64,7 @@ fn traffic_columns(scenario: &Scenario, net: &Network, of: &Series, found: &[Tra
         found.iter().any(|class| class.name == name).then(|| (name, rows.clone()))
     };
     let mut classes: Vec<(String, Vec<Service>)> = of.served.iter().filter_map(named).collect();
-    if classes.len() > MOST_CLASSES {
+    if classes.len() > MAX_CLASSES {
         classes.clear();
     }
     classes.push((ALL.to_string(), all));

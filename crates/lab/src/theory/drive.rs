@@ -5,7 +5,7 @@
 use std::f64::consts::TAU;
 use std::ops::Range;
 
-use forebay_aqm::base::ladder::{Actuation, BareLaw, MAX_CLOCKS, Sample, Signal};
+use forebay_aqm::base::discipline::{Actuation, BareLaw, MAX_CLOCKS, Sample, Signal};
 use forebay_aqm::base::port::{Count, Tally};
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Depth;
@@ -151,7 +151,7 @@ const MOVES: f64 = 1e-5;
 const ROUNDING: f64 = 0.05;
 /// Number of recent windows by which the search for the equilibrium decides that p oscillates without converging. It
 /// then tries the next smaller step size.
-const PATIENCE: usize = 20;
+const RECENT_MEANS: usize = 20;
 
 /// Indices of the step sizes in `NEARER`, from the largest to the smallest.
 pub(crate) const PACES: Range<usize> = 0..NEARER.len();
@@ -208,12 +208,12 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
         }
         means.push(mean);
         // p neither converges nor has a trend: it oscillates with this step size.
-        let swings = high - low > ROUNDING * mean && means.len() > PATIENCE && {
-            let recent = &means[means.len() - PATIENCE..];
+        let oscillates = high - low > ROUNDING * mean && means.len() > RECENT_MEANS && {
+            let recent = &means[means.len() - RECENT_MEANS..];
             let rises = recent.windows(2).filter(|two| two[1] > two[0]).count();
-            (PATIENCE / 4..=3 * PATIENCE / 4).contains(&rises) || recent.windows(2).all(|two| two[0] == two[1])
+            (RECENT_MEANS / 4..=3 * RECENT_MEANS / 4).contains(&rises) || recent.windows(2).all(|two| two[0] == two[1])
         };
-        if swings {
+        if oscillates {
             return None;
         }
         (low, high, sum) = (f64::INFINITY, 0.0, 0.0);
@@ -226,7 +226,7 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
 const PART: f64 = 0.05;
 const LEAST: f64 = 1.0;
 /// Number of periods of the oscillation that are measured, and the minimum number of samples of p per period.
-const SWINGS: usize = 6;
+const PERIODS: usize = 6;
 const LOOKS: usize = 48;
 /// A law without a clock samples the queue this many times between two samples of p.
 const BETWEEN: f64 = 16.0;
@@ -237,7 +237,7 @@ const BETWEEN: f64 = 16.0;
 pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64 {
     let setting = driven.setting;
     let stands = rest.q > 0.0;
-    let swing = if stands {
+    let amplitude = if stands {
         (PART * rest.q).max(LEAST).min((setting.limit - rest.q).max(LEAST)).min(rest.q.max(LEAST))
     } else {
         PART * rest.rate
@@ -253,15 +253,15 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
     let dropped = setting.dropped_beside(entering, rest.p);
     driven.pass(due, entering + dropped, dropped, rest.q);
     let begin = driven.now_s();
-    let at = |t: f64| if stands { rest.q + swing * libm::sin(w * t) } else { 0.0 };
+    let at = |t: f64| if stands { rest.q + amplitude * libm::sin(w * t) } else { 0.0 };
     // Packets that enter the queue in the step that ends at t.
     let enters = |t: f64, q: f64, next: f64| {
-        let swung = if stands { next - q } else { swing * libm::sin(w * (t - 0.5 * step)) * step };
+        let swung = if stands { next - q } else { amplitude * libm::sin(w * (t - 0.5 * step)) * step };
         (rest.rate * step + swung).max(0.0)
     };
-    let looks = ((SWINGS + 1) as f64 * TAU / w / step).ceil() as usize;
+    let looks = ((PERIODS + 1) as f64 * TAU / w / step).ceil() as usize;
     let settled = TAU / w;
-    let end = settled + SWINGS as f64 * TAU / w;
+    let end = settled + PERIODS as f64 * TAU / w;
     let (mut q, mut sum, mut total, mut weight) = (rest.q, Complex64::new(0.0, 0.0), 0.0, 0.0);
     // All samples are kept, because mean and drift are subtracted first: an integrator keeps the state from
     // the start of the oscillation.
@@ -296,5 +296,5 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
     }
     driven.look_every(0.0);
     // The Fourier coefficient of a sine of amplitude 1 is -i/2.
-    2.0 * sum / weight * Complex64::i() / swing
+    2.0 * sum / weight * Complex64::i() / amplitude
 }

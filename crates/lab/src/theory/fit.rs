@@ -8,7 +8,7 @@ use crate::scenario::Recorded;
 
 /// Largest number of phases of the Erlang distribution of packet sizes. Sizes that need more phases are nearly
 /// constant, and count as constant.
-const MOST_PHASES: f64 = 32.0;
+const MAX_PHASES: f64 = 32.0;
 
 /// A source of packets with the burstiness of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub fn of(recorded: &Recorded, short: Span, long: Span) -> Result<Fitted, NoFit>
     let mean = recorded.items.iter().map(|item| f64::from(item.size)).sum::<f64>() / n;
     let squares = recorded.items.iter().map(|item| (f64::from(item.size) - mean).powi(2)).sum::<f64>();
     let phases = (mean * mean * n / squares).round().max(1.0);
-    let erlang = (phases <= MOST_PHASES).then_some(phases as u8);
+    let erlang = (phases <= MAX_PHASES).then_some(phases as u8);
     Ok(Fitted { arrivals, packet: mean.round() as u32, erlang })
 }
 

@@ -2,7 +2,7 @@
 //! probability p from the queue.
 
 use forebay_aqm::Spec;
-use forebay_theory::swing::{self, Swing};
+use forebay_theory::oscillation::{self, Oscillation};
 use forebay_theory::tcp_fluid::Point;
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use super::stability::NoAnswer;
 
 /// Trajectory of the fluid model with one discipline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Course {
+pub struct Trajectory {
     /// Mean queue after the warm-up.
     pub q_mean_pkts: f64,
     /// Standard deviation of the queue after the warm-up.
@@ -37,7 +37,7 @@ const REST: f64 = 0.01;
 
 /// The trajectory of the fluid model over `seconds` seconds with the discipline `spec`. Mean, standard deviation and
 /// period are those from `warmup_s` on.
-pub fn of(spec: &Spec, setting: &Setting, seconds: f64, warmup_s: f64) -> Result<Course, NoAnswer> {
+pub fn of(spec: &Spec, setting: &Setting, seconds: f64, warmup_s: f64) -> Result<Trajectory, NoAnswer> {
     let law = spec.fluid(&setting.link).ok_or(NoAnswer::NoModel)?;
     let mut driven = Driven::new(law, setting);
     let mut rule = |step: &forebay_theory::tcp_fluid::Step| {
@@ -45,18 +45,18 @@ pub fn of(spec: &Spec, setting: &Setting, seconds: f64, warmup_s: f64) -> Result
         driven.p(step.q)
     };
     let points = setting.fluid().run(seconds, &mut rule).ok_or(NoAnswer::NotFound)?;
-    Ok(course(&points, warmup_s))
+    Ok(trajectory(&points, warmup_s))
 }
 
-fn course(points: &[Point], warmup_s: f64) -> Course {
+fn trajectory(points: &[Point], warmup_s: f64) -> Trajectory {
     let counted = points.partition_point(|point| point.t_s < warmup_s);
     let queue: Vec<f64> = points[counted..].iter().map(|point| point.q).collect();
     let step = points.first().map_or(1.0, |point| point.t_s);
-    let Swing { mean, std, period_s } = swing::of(&queue, step);
+    let Oscillation { mean, std, period_s } = oscillation::of(&queue, step);
     let p_mean = points[counted..].iter().map(|point| point.p).sum::<f64>() / queue.len().max(1) as f64;
     let every = points.len().div_ceil(KEPT).max(1);
     let kept: Vec<&Point> = points.iter().step_by(every).collect();
-    Course {
+    Trajectory {
         q_mean_pkts: mean,
         q_std_pkts: std,
         period_s: period_s.filter(|_| std > REST * mean.max(1.0)),

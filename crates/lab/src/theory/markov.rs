@@ -163,18 +163,18 @@ fn rounded(x: f64) -> f64 {
 }
 
 /// Largest number of cells of a chain, because the elimination that solves it takes cubic time.
-const MOST_CELLS: f64 = 1200.0;
+const MAX_CELLS: f64 = 1200.0;
 
 /// Width of a cell in bits, and the point in the cell that represents it (0: lower end, 0.5: middle). `None` if the
-/// noise is too small for the cells or would need more than [`MOST_CELLS`] of them.
+/// noise is too small for the cells or would need more than [`MAX_CELLS`] of them.
 fn cut(one: &Loop, sigma: f64, cells: Cells, packet: f64) -> Option<(f64, f64)> {
     let noise = one.noise(sigma);
     match cells {
-        Cells::Lower => (one.buffer <= MOST_CELLS * packet && noise > 0.0).then_some((packet, 0.0)),
+        Cells::Lower => (one.buffer <= MAX_CELLS * packet && noise > 0.0).then_some((packet, 0.0)),
         Cells::Middle => {
             // A cell adds the square of its width over 12 to the variance of a step: 2 % if the width is half the
             // standard deviation of the noise.
-            let cells = (one.buffer / packet.min(0.5 * noise)).ceil().min(MOST_CELLS);
+            let cells = (one.buffer / packet.min(0.5 * noise)).ceil().min(MAX_CELLS);
             let cell = one.buffer / cells;
             (cell <= noise).then_some((cell, 0.5))
         }

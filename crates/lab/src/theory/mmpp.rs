@@ -23,9 +23,9 @@ use crate::scenario::{
 /// time.
 const LARGEST: usize = 512;
 /// Largest number of matrix elements in memory: 1 GiB.
-const MOST_CELLS: usize = 1 << 27;
+const MAX_CELLS: usize = 1 << 27;
 /// Largest number of multiplications for a solution, which take about ten seconds.
-const MOST_WORK: f64 = 2e10;
+const MAX_WORK: f64 = 2e10;
 /// Number of phases of the Erlang distribution that approximates constant packet sizes; fewer if the arrivals have many
 /// states.
 const PHASES_OF_CONSTANT: usize = 16;
@@ -230,7 +230,7 @@ impl<'a> Setting<'a> {
         let (waiting, block) = (waiting as usize, self.arrivals.states() * self.phases);
         let room = waiting + 1;
         let work = room as f64 * (block as f64).powi(3);
-        if block > LARGEST || room.saturating_mul(block * block) > MOST_CELLS || work > MOST_WORK {
+        if block > LARGEST || room.saturating_mul(block * block) > MAX_CELLS || work > MAX_WORK {
             let found =
                 format!("{} states and {} phases, and room for {room} packets", block / self.phases, self.phases);
             return Err(wrong(found, "fewer flows, a smaller buffer or sizes with fewer phases"));

@@ -122,7 +122,7 @@ const SPARE: f64 = 0.1;
 /// after which the search ends.
 const FIRST: f64 = 4.0;
 const LAST: f64 = 1.05;
-const MOST_LOOPS: usize = 600;
+const MAX_LOOPS: usize = 600;
 
 /// A free parameter, which the search can change: its name and its value with the unit.
 #[derive(Clone, Debug, PartialEq)]
@@ -210,7 +210,7 @@ pub fn tune(words: &str, spec: &Spec, settings: &[Setting], aims: &[Aim]) -> Res
     let mut search = Search { words, settings, aims, loops: 0, why: None };
     let (mut best, mut at) = (search.look(&knobs), knobs);
     let mut factor = FIRST;
-    while factor > LAST && search.loops < MOST_LOOPS && best.score < SPARE {
+    while factor > LAST && search.loops < MAX_LOOPS && best.score < SPARE {
         let mut better = false;
         for i in 0..at.len() {
             for factor in [factor, 1.0 / factor] {

@@ -30,7 +30,7 @@ use crate::input::Found;
 
 /// Largest number of items in a recording, because a recording is kept in memory and written inline into the scenario
 /// that is stored with the results.
-pub(crate) const MOST_ITEMS: usize = 500_000;
+pub(crate) const MAX_ITEMS: usize = 500_000;
 /// Longest time between the first and the last item of a recording.
 pub(crate) const LONGEST: Span = Span::from_millis(1_000_000_000);
 /// Largest packet in bytes.
@@ -204,13 +204,13 @@ fn gather(mut raw: Vec<Raw>, has_classes: bool, what: &str) -> Read<Recorded> {
     Ok(Recorded { items: items.ok_or_else(found)?, has_classes })
 }
 
-/// Returns an error if `items` already has [`MOST_ITEMS`], so that one more would be too many.
+/// Returns an error if `items` already has [`MAX_ITEMS`], so that one more would be too many.
 fn room<T>(items: &[T], at: Where) -> Read<()> {
-    if items.len() < MOST_ITEMS {
+    if items.len() < MAX_ITEMS {
         return Ok(());
     }
-    let found = format!("more than {MOST_ITEMS} of them");
-    Err(BadRecording::new(at, found, format!("at most {MOST_ITEMS}; cut out the relevant part")))
+    let found = format!("more than {MAX_ITEMS} of them");
+    Err(BadRecording::new(at, found, format!("at most {MAX_ITEMS}; cut out the relevant part")))
 }
 
 /// Checks the length of a packet.

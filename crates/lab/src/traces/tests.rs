@@ -190,8 +190,8 @@ fn errors_in_text_recordings_name_line_and_cause() {
         assert_eq!((bad.at, bad.found.as_str()), (at, found), "{text:?}");
         assert!(bad.accepts.contains(words), "{text:?}: {}", bad.accepts);
     }
-    let many = "0,100\n".repeat(MOST_ITEMS + 1);
-    assert_eq!(packets_of(many.as_bytes()).unwrap_err().at, line(MOST_ITEMS + 1));
+    let many = "0,100\n".repeat(MAX_ITEMS + 1);
+    assert_eq!(packets_of(many.as_bytes()).unwrap_err().at, line(MAX_ITEMS + 1));
 }
 
 #[test]
@@ -231,13 +231,13 @@ fn samples() -> Vec<Vec<u8>> {
 /// least one time, in the order of the lines.
 fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
     for recorded in [packets_of(bytes), super::frames::read(&mut Bytes::new(bytes))].into_iter().flatten() {
-        prop_assert!(recorded.items[0].at == Span::ZERO && recorded.items.len() <= MOST_ITEMS);
+        prop_assert!(recorded.items[0].at == Span::ZERO && recorded.items.len() <= MAX_ITEMS);
         prop_assert!(recorded.items.windows(2).all(|pair| pair[0].at <= pair[1].at && pair[1].at <= LONGEST));
     }
     let number = |words: &str| words.parse().map(Span::from_nanos).map_err(|_| "a number".to_string());
     if let Ok(times) = times::read(&mut Bytes::new(bytes), &number) {
         let lines = times.iter().map(|(at, _)| if let Where::Line(line) = at { *line } else { 0 });
-        prop_assert!(times.len() <= MOST_ITEMS && lines.is_sorted() && !times.is_empty());
+        prop_assert!(times.len() <= MAX_ITEMS && lines.is_sorted() && !times.is_empty());
     }
     Ok(())
 }

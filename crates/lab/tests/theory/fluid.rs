@@ -8,7 +8,7 @@ use forebay_lab::scenario::{Case, Contender, Overrides};
 use forebay_lab::stats::Interval;
 use forebay_lab::theory::stability::Stability;
 use forebay_lab::theory::{fluid, setting, stability};
-use forebay_theory::swing::{self, Swing};
+use forebay_theory::oscillation::{self, Oscillation};
 use rayon::prelude::*;
 
 const SCENARIO: &str = include_str!("../../../../examples/fluid.toml");
@@ -24,7 +24,7 @@ struct Row {
     flows: String,
     label: String,
     linear: Stability,
-    course: fluid::Course,
+    trajectory: fluid::Trajectory,
     mean: Interval,
     std: Interval,
     /// Periods of the seeds whose queue oscillates, s.
@@ -36,15 +36,15 @@ impl Row {
         let contender: &Contender = &case.scenario.compare[index];
         let setting = setting::of(case, &contender.spec).unwrap();
         let (duration, warmup) = (case.scenario.duration.secs(), case.scenario.warmup.secs());
-        let swings = packets(case, index, warmup);
+        let oscillations = packets(case, index, warmup);
         Self {
             flows: case.axes[0].1.clone(),
             label: contender.label.clone(),
             linear: stability::of(&contender.spec, &setting).unwrap(),
-            course: fluid::of(&contender.spec, &setting, duration, warmup).unwrap(),
-            mean: Interval::of(&swings.iter().map(|s| s.mean).collect::<Vec<_>>()),
-            std: Interval::of(&swings.iter().map(|s| s.std).collect::<Vec<_>>()),
-            period: swings.iter().filter_map(|s| s.period_s).collect(),
+            trajectory: fluid::of(&contender.spec, &setting, duration, warmup).unwrap(),
+            mean: Interval::of(&oscillations.iter().map(|s| s.mean).collect::<Vec<_>>()),
+            std: Interval::of(&oscillations.iter().map(|s| s.std).collect::<Vec<_>>()),
+            period: oscillations.iter().filter_map(|s| s.period_s).collect(),
         }
     }
 
@@ -58,14 +58,14 @@ impl Row {
     }
 
     fn mean_is_near(&self) -> bool {
-        (self.course.q_mean_pkts / self.mean.mean - 1.0).abs() <= CLOSE
+        (self.trajectory.q_mean_pkts / self.mean.mean - 1.0).abs() <= CLOSE
     }
 
     fn line(&self) -> String {
-        let Self { flows, label, linear, course, mean, std, period } = self;
+        let Self { flows, label, linear, trajectory, mean, std, period } = self;
         let margin = linear.delay_margin_ms.map_or("any".to_string(), |ms| format!("{ms:.0}"));
         let verdict = if linear.stable { format!("stable, {margin} ms") } else { "unstable".to_string() };
-        let own = course.period_s.map_or("-".to_string(), |s| format!("{s:.2}"));
+        let own = trajectory.period_s.map_or("-".to_string(), |s| format!("{s:.2}"));
         let theirs = match period.len() {
             0 => "-".to_string(),
             1 => format!("{:.2} (1 of {SEEDS})", period[0]),
@@ -74,13 +74,13 @@ impl Row {
         let star = if self.mean_is_near() { "" } else { "*" };
         format!(
             "| `{label}` | {flows} | {:.1} | {verdict} | {:.1} / {:.1} ± {:.1}{star} | {:.1} / {:.1} ± {:.1} | {own} / {theirs} |",
-            linear.window_pkts, course.q_mean_pkts, mean.mean, mean.half, course.q_std_pkts, std.mean, std.half,
+            linear.window_pkts, trajectory.q_mean_pkts, mean.mean, mean.half, trajectory.q_std_pkts, std.mean, std.half,
         )
     }
 }
 
 /// Oscillation of the packet queue for every seed.
-fn packets(case: &Case, contender: usize, warmup: f64) -> Vec<Swing> {
+fn packets(case: &Case, contender: usize, warmup: f64) -> Vec<Oscillation> {
     let plan = Plan::new(vec![case.clone()], 1, SEEDS);
     let jobs: Vec<_> = plan.jobs().into_iter().filter(|job| job.contender == contender).collect();
     jobs.par_iter()
@@ -89,7 +89,7 @@ fn packets(case: &Case, contender: usize, warmup: f64) -> Vec<Swing> {
             let series = &record.series;
             let from = series.time_s.partition_point(|t| *t < warmup);
             let step = series.time_s[from + 1] - series.time_s[from];
-            swing::of(&series.queue_mean_pkts[from..], step)
+            oscillation::of(&series.queue_mean_pkts[from..], step)
         })
         .collect()
 }
@@ -108,8 +108,8 @@ fn fluid_model_agrees_with_simulated_mean_and_oscillation() {
     }
     for row in &rows {
         assert!(!row.holds_its_reference() || row.mean_is_near(), "{}", row.line());
-        let swings = row.course.q_std_pkts > 0.2 * row.course.q_mean_pkts;
-        let both = swings && row.std.mean > 0.2 * row.mean.mean;
+        let oscillations = row.trajectory.q_std_pkts > 0.2 * row.trajectory.q_mean_pkts;
+        let both = oscillations && row.std.mean > 0.2 * row.mean.mean;
         assert!(row.linear.stable || !row.has_windows() || both, "{}", row.line());
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "docs/fluid.md is stale: cargo xtask fluid");

@@ -4,8 +4,8 @@
 use std::fs;
 use std::net::SocketAddr;
 
-use forebay_aqm::base::design::{Entry, Rung};
-use forebay_aqm::base::ladder::BareLaw;
+use forebay_aqm::base::design::{DisciplineKind, Entry};
+use forebay_aqm::base::discipline::BareLaw;
 use forebay_aqm::base::text::show_rate;
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 use forebay_aqm::{ENTRIES, Spec};
@@ -65,15 +65,15 @@ impl Order {
         if !self.spec.common().th.is_off() {
             return Err(Fault::input("--aqm", self.spec.canonical(), "th=off: attach has no threshold marker"));
         }
-        match entry.rung {
-            Rung::Law => match self.spec.fluid(&self.link()) {
+        match entry.kind {
+            DisciplineKind::Law => match self.spec.fluid(&self.link()) {
                 None => Err(Fault::input("--aqm", self.spec.canonical(), "phi=off: attach has no classes")),
                 law => Ok(law),
             },
             _ if is(entry, "droptail") => Ok(None),
             _ => {
                 let laws: Vec<&str> =
-                    ENTRIES.iter().filter(|entry| entry.rung == Rung::Law).map(|entry| entry.name).collect();
+                    ENTRIES.iter().filter(|entry| entry.kind == DisciplineKind::Law).map(|entry| entry.name).collect();
                 let accepts = format!("a control law ({}) or droptail", laws.join(", "));
                 Err(Fault::input("--aqm", entry.name, accepts))
             }
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn every_law_attaches_and_droptail_means_no_law() {
-        for entry in ENTRIES.iter().filter(|entry| entry.rung == Rung::Law) {
+        for entry in ENTRIES.iter().filter(|entry| entry.kind == DisciplineKind::Law) {
             assert!(order(entry.name).law().unwrap().is_some(), "{}", entry.name);
         }
         for name in ["droptail", "pfifo"] {

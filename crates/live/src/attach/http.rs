@@ -58,12 +58,12 @@ fn accept(listener: &TcpListener, clients: &mut Vec<Client>) {
 /// State of a connection.
 enum State {
     /// Reading the request; the bytes so far.
-    Asks(Vec<u8>),
+    Reading(Vec<u8>),
     /// Writing the response; the bytes left.
-    Hears(Vec<u8>),
+    Writing(Vec<u8>),
     /// Response sent, waiting for the client to close. Closing first with unread data would reset the connection
     /// and lose the response.
-    Leaves,
+    Closing,
 }
 
 struct Client {
@@ -75,31 +75,33 @@ struct Client {
 impl Client {
     fn new(stream: TcpStream) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
-        Some(Self { stream, until: Instant::now() + TIMEOUT, state: State::Asks(Vec::new()) })
+        Some(Self { stream, until: Instant::now() + TIMEOUT, state: State::Reading(Vec::new()) })
     }
 
     /// Does the server wait to write to this client?
     const fn writes(&self) -> bool {
-        matches!(self.state, State::Hears(_))
+        matches!(self.state, State::Writing(_))
     }
 
     /// Reads and writes as far as possible without blocking. Returns false if the connection must be closed.
     fn goes_on(&mut self, page: &dyn Fn() -> Answer) -> bool {
         loop {
             let step = match &mut self.state {
-                State::Asks(asked) => read(&mut self.stream, asked).map(|()| answer(asked, page).map(State::Hears)),
-                State::Hears(rest) => self.stream.write(rest).map(|count| {
+                State::Reading(asked) => {
+                    read(&mut self.stream, asked).map(|()| answer(asked, page).map(State::Writing))
+                }
+                State::Writing(rest) => self.stream.write(rest).map(|count| {
                     rest.drain(..count);
-                    rest.is_empty().then_some(State::Leaves)
+                    rest.is_empty().then_some(State::Closing)
                 }),
                 // One read per turn, so that an endless sender cannot hold the loop.
-                State::Leaves => {
+                State::Closing => {
                     return read(&mut self.stream, &mut Vec::new()).map_or_else(|error| waits(&error), |()| true);
                 }
             };
             match step {
-                Ok(Some(State::Leaves)) => {
-                    self.state = State::Leaves;
+                Ok(Some(State::Closing)) => {
+                    self.state = State::Closing;
                     // A connection that is gone shows at the next read.
                     let _ = self.stream.shutdown(Shutdown::Write);
                 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use forebay_aqm::base::ladder::{BareLaw, MAX_CLOCKS, Sample};
+use forebay_aqm::base::discipline::{BareLaw, MAX_CLOCKS, Sample};
 use forebay_aqm::base::port::Tally;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Link;
@@ -169,8 +169,8 @@ impl Attachment {
         let root = self.netlink.root(self.state.index);
         match root {
             Ok(root) if qdisc::is_ours(&root) => {
-                let books = self.actuator.books(&root)?;
-                Ok((root, books))
+                let counters = self.actuator.counters(&root)?;
+                Ok((root, counters))
             }
             Ok(root) => Err(Fault::Failed(format!("{device}: the qdisc was replaced by {}", root.kind))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -12,7 +12,7 @@ use crate::sys::attach_process::ask_to_end;
 
 /// Maximum time for a daemon to exit: it checks every 0.1 s whether it must, and may have to wait for the lock on
 /// attachments.
-const DAEMON_ENDS: Duration = place::PATIENCE.saturating_add(Duration::from_secs(5));
+const DAEMON_ENDS: Duration = place::TIMEOUT.saturating_add(Duration::from_secs(5));
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Undoes all changes that the attachment made to the machine and that still exist. Returns the first error.

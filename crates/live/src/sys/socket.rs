@@ -13,7 +13,7 @@ use super::{check, owned, set_option};
 
 /// Options of a connection.
 #[derive(Clone, Debug, Default)]
-pub struct Manner {
+pub struct SocketOptions {
     /// Congestion control by its kernel name; empty: the system's default.
     pub control: String,
     /// Maximum segment size, bytes, including TCP options; 0: the kernel's default.
@@ -34,31 +34,31 @@ fn address(host: Ipv4Addr, port: u16) -> libc::sockaddr_in {
 
 const ADDRESS: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::socklen_t;
 
-fn stream(manner: &Manner) -> io::Result<OwnedFd> {
+fn stream(options: &SocketOptions) -> io::Result<OwnedFd> {
     // SAFETY: integer arguments only.
     let socket = owned(unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) })?;
     set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &1_i32)?;
-    if !manner.control.is_empty() {
-        let name = CString::new(manner.control.as_str())?;
+    if !options.control.is_empty() {
+        let name = CString::new(options.control.as_str())?;
         let (fd, len) = (socket.as_raw_fd(), name.as_bytes().len() as libc::socklen_t);
         let (level, option) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
         // SAFETY: the kernel reads `len` bytes of `name`, which has that length.
         check(unsafe { libc::setsockopt(fd, level, option, name.as_ptr().cast(), len) })?;
     }
-    if manner.segment > 0 {
-        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &manner.segment)?;
+    if options.segment > 0 {
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &options.segment)?;
     }
-    if manner.window > 0 {
+    if options.window > 0 {
         // Setting the buffer disables its autotuning, so that the clamp stays in force.
-        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &manner.window)?;
-        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &manner.window)?;
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &options.window)?;
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &options.window)?;
     }
     Ok(socket)
 }
 
-/// Connects to `port` of `host` with the options `manner`.
-pub fn connect(host: Ipv4Addr, port: u16, manner: &Manner) -> io::Result<TcpStream> {
-    let (socket, to) = (stream(manner)?, address(host, port));
+/// Connects to `port` of `host` with the options `options`.
+pub fn connect(host: Ipv4Addr, port: u16, options: &SocketOptions) -> io::Result<TcpStream> {
+    let (socket, to) = (stream(options)?, address(host, port));
     // SAFETY: the kernel reads `ADDRESS` bytes of `to`, which has that size.
     check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const to).cast(), ADDRESS) })?;
     let stream = TcpStream::from(socket);
@@ -67,9 +67,9 @@ pub fn connect(host: Ipv4Addr, port: u16, manner: &Manner) -> io::Result<TcpStre
 }
 
 /// Listens on a port of all addresses; accepted connections inherit the socket options that
-/// `manner` sets.
-pub fn listen(port: u16, manner: &Manner) -> io::Result<TcpListener> {
-    let (socket, at) = (stream(manner)?, address(Ipv4Addr::UNSPECIFIED, port));
+/// `options` sets.
+pub fn listen(port: u16, options: &SocketOptions) -> io::Result<TcpListener> {
+    let (socket, at) = (stream(options)?, address(Ipv4Addr::UNSPECIFIED, port));
     // SAFETY: the kernel reads `ADDRESS` bytes of `at`, which has that size.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const at).cast(), ADDRESS) })?;
     // SAFETY: integer arguments only.

@@ -17,7 +17,7 @@ use forebay_sim::app::{Files, Work};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
 
 use crate::sys::clock;
-use crate::sys::socket::Manner;
+use crate::sys::socket::SocketOptions;
 
 /// Port of the first flow.
 const PORTS: u16 = 10_000;
@@ -109,8 +109,8 @@ pub struct Times {
 struct Stage<'a> {
     flows: &'a [FlowSpec],
     seed: u64,
-    far: Ipv4Addr,
-    near: Ipv4Addr,
+    server: Ipv4Addr,
+    client: Ipv4Addr,
     times: Times,
     results: Results,
 }
@@ -140,14 +140,14 @@ fn data(flow: &FlowSpec) -> u64 {
 }
 
 /// Socket options of a flow's connections.
-fn manner(flow: &FlowSpec) -> Manner {
-    let Some(options) = flow.traffic.tcp() else { return Manner::default() };
+fn socket_options(flow: &FlowSpec) -> SocketOptions {
+    let Some(options) = flow.traffic.tcp() else { return SocketOptions::default() };
     let control = options.variant.profile().kernel.unwrap_or_default().to_string();
     // Do not set a window so large that it never limits; this leaves the kernel's autotuning on.
     let window = options.window.map(|packets| u64::from(packets).saturating_mul(data(flow)));
     let window = window.filter(|bytes| *bytes < UNLIMITED_WINDOW).unwrap_or(0) as u32;
     // TCP_MAXSEG includes TCP options.
-    Manner { control, segment: u32::from(flow.packet) - 14 - 40, window }
+    SocketOptions { control, segment: u32::from(flow.packet) - 14 - 40, window }
 }
 
 /// The file transfers of a flow, if it has any.
@@ -191,12 +191,12 @@ impl Results {
 pub fn play(
     net: &Network,
     seed: u64,
-    (near, far): (Ipv4Addr, Ipv4Addr),
+    (client, server): (Ipv4Addr, Ipv4Addr),
     times: Times,
     results: File,
     sends: bool,
 ) -> i32 {
-    let stage = Stage { flows: &net.flows, seed, far, near, times, results: Results(Mutex::new(results)) };
+    let stage = Stage { flows: &net.flows, seed, server, client, times, results: Results(Mutex::new(results)) };
     std::thread::scope(|scope| {
         for number in 0..stage.flows.len() {
             let stage = &stage;

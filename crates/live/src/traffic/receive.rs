@@ -7,7 +7,7 @@ use forebay_sim::app::Files;
 use forebay_sim::network::Traffic;
 
 use super::send::{HEADER, accept, draws, read, request};
-use super::{LOOK, Stage, files, manner, port};
+use super::{LOOK, Stage, files, port, socket_options};
 use crate::sys::{clock, socket};
 
 /// Receives the data of flow `number` until the run ends.
@@ -64,7 +64,7 @@ fn drain(stage: &Stage<'_>, stream: &mut TcpStream, mut left: u64, arrived: &mut
 
 /// Accepts one connection of the flow after the other and reads its data.
 fn take(stage: &Stage<'_>, number: usize, arrived: &mut Arrived) -> io::Result<()> {
-    let listener = socket::listen(port(number), &manner(&stage.flows[number]))?;
+    let listener = socket::listen(port(number), &socket_options(&stage.flows[number]))?;
     while let Some(mut stream) = accept(stage, &listener)? {
         drain(stage, &mut stream, u64::MAX, arrived)?;
     }
@@ -91,7 +91,7 @@ fn note(stage: &Stage<'_>, number: usize, begun: u64) {
 
 /// Receives files that the sender starts.
 fn take_files(stage: &Stage<'_>, number: usize, arrived: &mut Arrived) -> io::Result<()> {
-    let listener = socket::listen(port(number), &manner(&stage.flows[number]))?;
+    let listener = socket::listen(port(number), &socket_options(&stage.flows[number]))?;
     while let Some(mut stream) = accept(stage, &listener)? {
         while let Some(begun) = take_file(stage, &mut stream, arrived)? {
             note(stage, number, begun);
@@ -110,7 +110,7 @@ fn ask(stage: &Stage<'_>, number: usize, files: &Files, arrived: &mut Arrived) -
         let mut stream = match open.take() {
             Some(stream) => stream,
             None => {
-                let stream = socket::connect(stage.near, port(number), &manner(flow))?;
+                let stream = socket::connect(stage.client, port(number), &socket_options(flow))?;
                 stream.set_read_timeout(Some(LOOK))?;
                 stream
             }

@@ -9,7 +9,7 @@ use forebay_sim::app::{Files, Work};
 use forebay_sim::network::{FlowSpec, Traffic};
 use forebay_sim::source::{Pattern, Source};
 
-use super::{BEFORE_DATAGRAM, LOOK, Stage, data, manner, port};
+use super::{BEFORE_DATAGRAM, LOOK, Stage, data, port, socket_options};
 use crate::sys::{clock, socket};
 
 /// The payload of all data that flows send.
@@ -42,7 +42,7 @@ fn ignore_at_the_end(stage: &Stage<'_>, error: io::Error) -> io::Result<()> {
 }
 
 fn connect(stage: &Stage<'_>, number: usize) -> io::Result<TcpStream> {
-    let stream = socket::connect(stage.far, port(number), &manner(&stage.flows[number]))?;
+    let stream = socket::connect(stage.server, port(number), &socket_options(&stage.flows[number]))?;
     stream.set_write_timeout(Some(LOOK))?;
     Ok(stream)
 }
@@ -173,7 +173,7 @@ pub(super) fn read(stage: &Stage<'_>, stream: &mut TcpStream, buffer: &mut [u8])
 /// Sends files that the receiving end requests.
 fn answer(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
     let flow = &stage.flows[number];
-    let (mut rng, listener) = (draws(stage, flow), socket::listen(port(number), &manner(flow))?);
+    let (mut rng, listener) = (draws(stage, flow), socket::listen(port(number), &socket_options(flow))?);
     while let Some(mut stream) = accept(stage, &listener)? {
         stream.set_write_timeout(Some(LOOK))?;
         let (mut request, mut known) = (vec![0; request(files)], 0);
@@ -230,8 +230,8 @@ fn written(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<()
 fn datagrams(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<()> {
     let flow = &stage.flows[number];
     let source = Source::new(pattern.clone(), flow.packet, Rng::stream(stage.seed, &format!("flow/{}", flow.name)));
-    let socket = UdpSocket::bind((stage.near, 0))?;
-    socket.connect((stage.far, port(number)))?;
+    let socket = UdpSocket::bind((stage.client, 0))?;
+    socket.connect((stage.server, port(number)))?;
     socket::set_codepoint(&socket, flow.ecn)?;
     as_source(stage, flow, source, |len| {
         let len = usize::from(len).saturating_sub(BEFORE_DATAGRAM as usize).max(1);

@@ -3,7 +3,7 @@
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Limit;
 
-use super::books::LinkBooks;
+use super::counters::LinkCounters;
 use crate::engine::ring::Ring;
 use crate::measure::meter::Meter;
 
@@ -96,12 +96,12 @@ impl Plain {
 
     /// Removes packets whose transmission has begun by `now`.
     #[inline]
-    pub(super) fn begin_due(&mut self, now: Instant, meter: &mut Option<Box<Meter>>, books: &mut LinkBooks) {
+    pub(super) fn begin_due(&mut self, now: Instant, meter: &mut Option<Box<Meter>>, counters: &mut LinkCounters) {
         while let Some(&first) = self.waiting.front()
             && first.start <= now
         {
             self.waiting.skip();
-            books.begin();
+            counters.begin();
             self.bytes -= u64::from(first.len);
             if let Some(meter) = meter {
                 meter.queue_is(first.start, self.waiting.len() as u32);

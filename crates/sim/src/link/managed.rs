@@ -2,8 +2,8 @@
 //! ([`Segment`]) are in a table.
 
 use forebay_aqm::AnyDiscipline;
+use forebay_aqm::base::discipline::Discipline;
 use forebay_aqm::base::host::Queue;
-use forebay_aqm::base::ladder::Discipline;
 use forebay_aqm::base::packet::{Packet, Proto};
 use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::verdict::Reason;

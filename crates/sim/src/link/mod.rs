@@ -4,7 +4,7 @@
 //! it arrives, and a finite drop-tail queue is a ring of the times at which the waiting packets begin transmission.
 //! Only a link with a discipline of `forebay-aqm` (managed link) needs events.
 
-mod books;
+mod counters;
 mod droptail;
 pub mod lone;
 mod managed;
@@ -25,7 +25,7 @@ use crate::network::{Lane, LinkSpec};
 use crate::wire::Wire;
 use crate::wire::loss::Losses;
 use crate::wire::pace::Pace;
-use books::LinkBooks;
+use counters::LinkCounters;
 use droptail::{Line, Plain};
 use managed::Managed;
 pub use managed::Tag;
@@ -74,7 +74,7 @@ pub struct Link {
     wire: Option<Box<Wire>>,
     /// Number of packets dropped by the queue in the complete run.
     pub dropped: u64,
-    books: LinkBooks,
+    counters: LinkCounters,
 }
 
 impl Link {
@@ -100,7 +100,7 @@ impl Link {
             limit => Buffer::Plain(Plain::new(limit)),
         };
         let transmitter = Transmitter::new(*rate);
-        Self { buffer, transmitter, delay: *delay, meter, wire, dropped: 0, books: LinkBooks::default() }
+        Self { buffer, transmitter, delay: *delay, meter, wire, dropped: 0, counters: LinkCounters::default() }
     }
 
     /// Number of packets lost on the wire (random losses, not drops of the queue) in the complete run.
@@ -164,12 +164,12 @@ impl Link {
         let Buffer::Line(line) = &mut self.buffer else { return self.pass_watched(len, counted_as, now, begins) };
         let sent = line.admit(now, self.transmitter.time(len), begins);
         self.dropped += u64::from(sent.is_none());
-        self.books.offer(now);
+        self.counters.offer(now);
         if let Some(sent) = sent {
-            self.books.begin();
-            self.books.end(sent);
+            self.counters.begin();
+            self.counters.end(sent);
         }
-        self.books.balance(self.dropped, 0);
+        self.counters.balance(self.dropped, 0);
         sent.map(|sent| sent.plus(self.delay)).ok_or(now)
     }
 
@@ -184,8 +184,8 @@ impl Link {
         let Buffer::Plain(plain) = &mut self.buffer else {
             unreachable!("a managed link takes arrivals through `arrive`")
         };
-        plain.begin_due(now, &mut self.meter, &mut self.books);
-        self.books.offer(now);
+        plain.begin_due(now, &mut self.meter, &mut self.counters);
+        self.counters.offer(now);
         if let Some(meter) = &mut self.meter {
             meter.offer(now, counted_as);
         }
@@ -212,10 +212,10 @@ impl Link {
         if waits {
             plain.push(start, len);
         } else {
-            self.books.begin();
+            self.counters.begin();
         }
-        self.books.end(plain.free);
-        self.books.balance(self.dropped, plain.len());
+        self.counters.end(plain.free);
+        self.counters.balance(self.dropped, plain.len());
         if let Some(meter) = &mut self.meter {
             meter.queue_is(now, plain.len() as u32);
             meter.serve(start, (len, time), start.since(now), counted_as);
@@ -227,7 +227,7 @@ impl Link {
     /// Updates a plain link's queue and meter to `now`.
     pub fn settle(&mut self, now: Instant) {
         if let Buffer::Plain(plain) = &mut self.buffer {
-            plain.begin_due(now, &mut self.meter, &mut self.books);
+            plain.begin_due(now, &mut self.meter, &mut self.counters);
         }
     }
 
@@ -239,8 +239,8 @@ impl Link {
             unreachable!("a plain link takes arrivals through `pass`")
         };
         let packet = managed.describe(segment, tag);
-        self.books.offer(now);
-        self.books.store(packet.slot);
+        self.counters.offer(now);
+        self.counters.store(packet.slot);
         if let Some(meter) = &mut self.meter {
             meter.offer(now, segment.counted_as());
         }
@@ -249,7 +249,7 @@ impl Link {
         if let Some(meter) = &mut self.meter {
             meter.queue_is(now, managed.queue.port.pkts());
         }
-        self.books.balance(self.dropped, managed.held());
+        self.counters.balance(self.dropped, managed.held());
         !managed.sending
     }
 
@@ -279,9 +279,9 @@ impl Link {
         }
         let packet = packet?;
         let mut segment = *managed.release(&packet);
-        self.books.take(packet.slot, managed.is_fifo());
-        self.books.begin();
-        self.books.balance(self.dropped, managed.held());
+        self.counters.take(packet.slot, managed.is_fifo());
+        self.counters.begin();
+        self.counters.balance(self.dropped, managed.held());
         let pace = self.wire.as_mut().and_then(|wire| wire.pace.as_mut());
         let (time, free) = match pace {
             None => {
@@ -290,7 +290,7 @@ impl Link {
             }
             Some(pace) => (pace.send(now, segment.len).since(now), pace.from_backlog()),
         };
-        self.books.end(now.plus(time));
+        self.counters.end(now.plus(time));
         if let Some(meter) = &mut self.meter {
             if segment.mark.ecn() != packet.ecn {
                 meter.mark(now, segment.bundle);
@@ -363,10 +363,10 @@ impl Link {
     }
 
     /// Checks that no packet was lost or duplicated. Fails if the packet counters of the link's discipline do not add
-    /// up. Debug builds also count arrivals and begun transmissions of the link (`LinkBooks`), and panic unless the
+    /// up. Debug builds also count arrivals and begun transmissions of the link (`LinkCounters`), and panic unless the
     /// number of arrivals is that of the begun transmissions, the dropped and the waiting packets together.
     pub fn check(&self) -> Result<(), &'static str> {
-        self.books.balance(self.dropped, self.queued());
+        self.counters.balance(self.dropped, self.queued());
         self.managed_queue().map_or(Ok(()), |queue| queue.port.check())
     }
 }

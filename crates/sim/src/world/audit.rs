@@ -12,7 +12,7 @@ use crate::traffic::session::is_answer;
 
 /// Packet counters of a network.
 #[derive(Default)]
-pub(crate) struct Books {
+pub(crate) struct PacketCounters {
     emitted: u64,
     delivered: u64,
     /// Packets that will arrive after the end of the run.
@@ -32,7 +32,7 @@ struct Last {
     expected: u32,
 }
 
-impl Books {
+impl PacketCounters {
     /// Counters at 0. `in_order`: for each flow, whether all queues on its routes are FIFO.
     pub(crate) fn new(in_order: impl Iterator<Item = bool>) -> Self {
         if !cfg!(debug_assertions) {
@@ -119,11 +119,11 @@ mod tests {
             ..Segment::default()
         };
         let two_sent = |in_order| {
-            let mut books = Books::new([in_order].into_iter());
-            books.emit(at(5), at(5));
-            books.emit(at(7), at(8));
-            books.deliver(&segment(7), at(20));
-            books
+            let mut counters = PacketCounters::new([in_order].into_iter());
+            counters.emit(at(5), at(5));
+            counters.emit(at(7), at(8));
+            counters.deliver(&segment(7), at(20));
+            counters
         };
         two_sent(true).balance(1, 0, 0, 0);
         two_sent(true).balance(0, 0, 1, 0);

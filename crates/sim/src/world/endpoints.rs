@@ -127,7 +127,7 @@ impl World {
     pub(super) fn answer(&mut self, segment: Segment) {
         let at = segment.at;
         if at > self.window.to {
-            self.record.books.beyond();
+            self.record.counters.beyond();
             return;
         }
         let flow = &mut self.ends.flows[segment.flow as usize];

@@ -241,7 +241,7 @@ impl World {
         let ready = if host.jitter > Span::ZERO { now.plus(host.below(host.jitter)) } else { now };
         host.last = host.last.max(ready);
         segment.at = host.last;
-        self.record.books.emit(now, segment.at);
+        self.record.counters.emit(now, segment.at);
         let first = self.fabric.hops[segment.hop as usize];
         let link = match first.link {
             Some(link) if first.ahead => link.get(),

@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::time::Instant;
 
-use super::audit::Books;
+use super::audit::PacketCounters;
 use crate::link::segment::Segment;
 
 /// Hash of one packet event. The run's fingerprint is the sum of the hashes, so that it does not depend on the order
@@ -25,20 +25,20 @@ pub(super) struct Record {
     /// Events processed so far.
     pub(super) events: u64,
     /// Accounting checks, in debug builds.
-    pub(super) books: Books,
+    pub(super) counters: PacketCounters,
 }
 
 impl Record {
     /// A record without events.
-    pub(super) const fn new(books: Books) -> Self {
-        Self { fingerprint: 0, events: 0, books }
+    pub(super) const fn new(counters: PacketCounters) -> Self {
+        Self { fingerprint: 0, events: 0, counters }
     }
 
     /// A packet has reached its host.
     #[inline(always)]
     pub(super) fn delivered(&mut self, at: Instant, segment: &Segment) {
         self.fingerprint = self.fingerprint.wrapping_add(trace(at, segment, segment.mark.kind() as u64));
-        self.books.deliver(segment, at);
+        self.counters.deliver(segment, at);
     }
 
     /// A packet was dropped or lost.

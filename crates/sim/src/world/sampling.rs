@@ -74,7 +74,7 @@ impl World {
         let lost: u64 = fabric.links.iter().map(Link::lost).sum();
         let queued = fabric.managed().iter().map(|&link| fabric.links[link].queued() as u64).sum();
         let on_the_way = fabric.pipes.iter().map(|pipe| pipe.len() as u64).sum();
-        self.record.books.balance(dropped + lost, queued, on_the_way, self.ends.blocks.len());
+        self.record.counters.balance(dropped + lost, queued, on_the_way, self.ends.blocks.len());
         // Some arrivals are computed ahead of time.
         self.ends.completions.sort_by_key(|file| (file.at, file.flow));
         Outcome {

@@ -2,7 +2,7 @@
 
 use super::World;
 use super::ahead::Ahead;
-use super::audit::Books;
+use super::audit::PacketCounters;
 use super::endpoints::Endpoints;
 use super::forwarding::Fabric;
 use super::record::Record;
@@ -41,7 +41,7 @@ impl World {
             let mut route = [flow.forward, flow.back].into_iter().flat_map(|route| &net.routes[route]);
             route.all(|&link| links[link].is_fifo())
         });
-        let record = Record::new(Books::new(in_order));
+        let record = Record::new(PacketCounters::new(in_order));
         let (fabric, route_start) = Fabric::new(net, seed, links, ahead);
         let tracking = Tracking::new(net);
         let mut world = Self {

@@ -16,7 +16,7 @@ use rules::Rules;
 use setting::Setting;
 
 /// Time limit of a connection: enough for one timeout per packet.
-const PATIENCE: Span = Span::from_millis(100_000_000);
+const TIME_LIMIT: Span = Span::from_millis(100_000_000);
 
 /// Number of recent acknowledgements of which one may be delivered again.
 const LATE: usize = 20;
@@ -73,7 +73,7 @@ impl Connection {
             let event = self.events.keys().next().map(|(at, _)| *at);
             let [sends, answers] = [self.sender.deadline(), self.receiver.deadline()].map(|at| at.map(Instant::nanos));
             let next = [event, sends, answers].into_iter().flatten().min().expect("an event or a deadline is pending");
-            assert!(next < PATIENCE.nanos(), "the connection ends within the time limit");
+            assert!(next < TIME_LIMIT.nanos(), "the connection ends within the time limit");
             self.now = Instant::from_nanos(next.max(self.now.nanos()));
             if event == Some(next) {
                 let (_, event) = self.events.pop_first().unwrap();

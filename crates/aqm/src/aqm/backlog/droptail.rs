@@ -1,7 +1,7 @@
 //! Drop-tail: a full buffer drops the arrival, or with `front` its oldest packets. There is no AQM.
 
 use crate::base::design::{About, Design, Preset, Probes};
-use crate::base::ladder::Aqm;
+use crate::base::discipline::Aqm;
 use crate::base::tc::{LIMIT_PACKETS, Tc};
 use crate::base::units::Link;
 use crate::params;

@@ -71,7 +71,7 @@ pub const GAMMA: f64 = 0.05;
 /// Weight of an arrival in the average drop probability: our choice.
 pub const W_P: f64 = 0.02;
 /// Smallest min_th of dynamic thresholds, in packets: our choice.
-const LEAST_MIN_TH: f64 = 5.0;
+const SMALLEST_MIN_TH: f64 = 5.0;
 
 /// Dynamic thresholds: both move with the average drop probability. Their distance is constant.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +98,7 @@ impl Floating {
             Depth::Bytes(_) => (link.mean_packet.0 as f64, link.limit_bytes()),
         };
         let most = buffer - (curve.max_th - curve.min_th);
-        Self { p_l, p_u, gamma, w_p, p_of, least: LEAST_MIN_TH * packet, most, p_avg: 0.0 }
+        Self { p_l, p_u, gamma, w_p, p_of, least: SMALLEST_MIN_TH * packet, most, p_avg: 0.0 }
     }
 
     /// The lower threshold after one step.

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use crate::aqm::backlog::red::{Average, Curve, spaced};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::Aqm;
+use crate::base::discipline::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;

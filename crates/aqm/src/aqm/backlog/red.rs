@@ -17,7 +17,7 @@ use alloc::string::{String, ToString};
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Aqm, BareLaw, Fluid, Sample};
+use crate::base::discipline::{Aqm, BareLaw, Fluid, Sample};
 use crate::base::packet::{Ecn, Packet};
 use crate::base::params::Auto;
 use crate::base::port::Level;

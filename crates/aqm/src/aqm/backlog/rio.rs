@@ -11,7 +11,7 @@ use alloc::string::{String, ToString};
 use crate::aqm::backlog::red::{Average, Curve, Rule, Spacing, packets_per_sec};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::Aqm;
+use crate::base::discipline::Aqm;
 use crate::base::packet::{Colour, Packet};
 use crate::base::params::Auto;
 use crate::base::port::Level;

@@ -6,7 +6,7 @@
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Preset};
-use crate::base::ladder::Aqm;
+use crate::base::discipline::Aqm;
 use crate::base::packet::Packet;
 use crate::base::port::Level;
 use crate::base::time::{Instant, Span};

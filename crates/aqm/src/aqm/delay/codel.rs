@@ -9,7 +9,7 @@
 use crate::aqm::backlog::droptail::DropTail;
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Preset};
-use crate::base::ladder::Aqm;
+use crate::base::discipline::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, Off};
 use crate::base::port::{ListId, Port, Taken};

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Aqm, BareLaw, Fluid, Sample};
+use crate::base::discipline::{Aqm, BareLaw, Fluid, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;

@@ -9,7 +9,7 @@ use alloc::string::String;
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset, Share, Shares};
-use crate::base::ladder::Aqm;
+use crate::base::discipline::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, MAX_CLASSES, PerClass};
 use crate::base::port::Level;

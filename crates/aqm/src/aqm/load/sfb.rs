@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Preset};
-use crate::base::ladder::Aqm;
+use crate::base::discipline::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
@@ -55,7 +55,7 @@ const MAX: u32 = 25;
 /// Above this p an ECT packet may be dropped instead of marked. Linux.
 const MARKS_ONLY: f64 = 0.5;
 /// Longest time for which the penalty box accumulates tokens. Linux.
-const MOST_AGE: Span = Span::from_millis(10_000);
+const MAX_AGE: Span = Span::from_millis(10_000);
 
 /// The values of the parameters max and target: where they are auto, whole packets as tc computes them.
 fn bounds(max: Auto<u32>, target: Auto<u32>) -> (u32, u32) {
@@ -150,7 +150,7 @@ impl PenaltyBox {
             return false;
         }
         if self.tokens == 0 {
-            let age = now.since(self.filled).min(MOST_AGE).nanos();
+            let age = now.since(self.filled).min(MAX_AGE).nanos();
             self.tokens = (age * u64::from(params.penalty_rate) / 1_000_000_000).min(u64::from(params.penalty_burst));
             self.filled = now;
         }

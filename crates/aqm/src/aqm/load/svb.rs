@@ -11,7 +11,7 @@ use alloc::string::String;
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
-use crate::base::ladder::{Aqm, BareLaw, Fluid, Sample};
+use crate::base::discipline::{Aqm, BareLaw, Fluid, Sample};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;

@@ -3,7 +3,7 @@
 
 use crate::base::cx::Cx;
 use crate::base::design::{ProbeSpec, Probes};
-use crate::base::ladder::{ActOn, Actuation, Aqm, Discipline, Law, MAX_CLOCKS, Sample, Trigger};
+use crate::base::discipline::{ActOn, Actuation, Aqm, Discipline, Law, MAX_CLOCKS, Sample, Trigger};
 use crate::base::packet::Packet;
 use crate::base::port::{Level, MAIN, Port, Tally};
 use crate::base::time::Instant;

@@ -2,7 +2,7 @@
 //! stream of random numbers.
 
 use crate::base::cx::Cx;
-use crate::base::ladder::Discipline;
+use crate::base::discipline::Discipline;
 use crate::base::packet::Packet;
 use crate::base::port::{Backlog, Port};
 use crate::base::rng::Rng;

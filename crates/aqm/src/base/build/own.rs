@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 use crate::base::adapters::{Fifo, Ticked};
 use crate::base::common::Common;
 use crate::base::cx::Cx;
-use crate::base::design::{About, Design, Entry, Probes, Rung};
-use crate::base::ladder::{Aqm, BareLaw, Discipline, Law};
+use crate::base::design::{About, Design, DisciplineKind, Entry, Probes};
+use crate::base::discipline::{Aqm, BareLaw, Discipline, Law};
 use crate::base::packet::Packet;
 use crate::base::params::{ParamError, ParamSet};
 use crate::base::port::Port;
@@ -41,12 +41,12 @@ impl<D: Discipline + Probes + Send + Sync> Full for D {
 impl OwnDiscipline {
     /// A FIFO queue under a control law.
     pub fn law(law: impl Law + Probes + Send + Sync + 'static) -> Self {
-        Self(Box::new(FromLaw::climb(law)))
+        Self(Box::new(FromLaw::adapt(law)))
     }
 
     /// A FIFO queue under a per-packet AQM.
     pub fn aqm(aqm: impl Aqm + Probes + Send + Sync + 'static) -> Self {
-        Self(Box::new(FromAqm::climb(aqm)))
+        Self(Box::new(FromAqm::adapt(aqm)))
     }
 
     /// The current value of the internal variable (probe) with this index.
@@ -96,36 +96,36 @@ pub trait Knobs: Send + Sync {
 }
 
 /// Converts an implementation of one of the three traits (Law, Aqm, Discipline) to a discipline.
-trait Climb<D> {
-    const RUNG: Rung;
+trait Adapt<D> {
+    const KIND: DisciplineKind;
     type Full: Discipline + Probes + Send + Sync + 'static;
-    fn climb(design: D) -> Self::Full;
+    fn adapt(design: D) -> Self::Full;
 }
 
 struct FromLaw;
 struct FromAqm;
 struct FromQueue;
 
-impl<D: Law + Probes + Send + Sync + 'static> Climb<D> for FromLaw {
-    const RUNG: Rung = Rung::Law;
+impl<D: Law + Probes + Send + Sync + 'static> Adapt<D> for FromLaw {
+    const KIND: DisciplineKind = DisciplineKind::Law;
     type Full = Fifo<Ticked<D>>;
-    fn climb(law: D) -> Self::Full {
+    fn adapt(law: D) -> Self::Full {
         Fifo::new(Ticked::new(law))
     }
 }
 
-impl<D: Aqm + Probes + Send + Sync + 'static> Climb<D> for FromAqm {
-    const RUNG: Rung = Rung::Aqm;
+impl<D: Aqm + Probes + Send + Sync + 'static> Adapt<D> for FromAqm {
+    const KIND: DisciplineKind = DisciplineKind::Aqm;
     type Full = Fifo<D>;
-    fn climb(aqm: D) -> Self::Full {
+    fn adapt(aqm: D) -> Self::Full {
         Fifo::new(aqm)
     }
 }
 
-impl<D: Discipline + Probes + Send + Sync + 'static> Climb<D> for FromQueue {
-    const RUNG: Rung = Rung::Queue;
+impl<D: Discipline + Probes + Send + Sync + 'static> Adapt<D> for FromQueue {
+    const KIND: DisciplineKind = DisciplineKind::Queue;
     type Full = D;
-    fn climb(queue: D) -> D {
+    fn adapt(queue: D) -> D {
         queue
     }
 }
@@ -133,7 +133,7 @@ impl<D: Discipline + Probes + Send + Sync + 'static> Climb<D> for FromQueue {
 /// The parameters of the discipline `D`, whose adapter is `C`.
 struct Set<D: Design, C>(D::Params, PhantomData<fn() -> C>);
 
-impl<D: Design, C: Climb<D>> Knobs for Set<D, C>
+impl<D: Design, C: Adapt<D>> Knobs for Set<D, C>
 where
     D::Params: Send + Sync,
 {
@@ -141,14 +141,14 @@ where
         self.0.get(key)
     }
     fn build(&self, link: &Link) -> OwnDiscipline {
-        OwnDiscipline(Box::new(C::climb(D::build(&self.0, link))))
+        OwnDiscipline(Box::new(C::adapt(D::build(&self.0, link))))
     }
     fn fluid(&self, link: &Link) -> Option<Box<dyn BareLaw>> {
         D::fluid(&self.0, link)
     }
 }
 
-fn read<D: Design + 'static, C: Climb<D> + 'static>(
+fn read<D: Design + 'static, C: Adapt<D> + 'static>(
     entry: &'static Entry,
     words: &[&str],
 ) -> Result<(Common, OwnParams), ParamError>
@@ -255,13 +255,13 @@ impl Own {
         Self::new::<D, FromQueue>(name)
     }
 
-    fn new<D: Design + 'static, C: Climb<D> + 'static>(name: &'static str) -> Self
+    fn new<D: Design + 'static, C: Adapt<D> + 'static>(name: &'static str) -> Self
     where
         D::Params: Send + Sync,
     {
         let entry = Entry {
             name,
-            rung: C::RUNG,
+            kind: C::KIND,
             variant_of: None,
             about: Words::<D>::ABOUT,
             params: D::Params::SPECS,

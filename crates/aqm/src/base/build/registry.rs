@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::base::cx::Cx;
 use crate::base::design::{Entry, Preset};
-use crate::base::ladder::Discipline;
+use crate::base::discipline::Discipline;
 use crate::base::nearest::{nearest, one_of};
 use crate::base::packet::Packet;
 use crate::base::params::ParamError;
@@ -149,8 +149,8 @@ macro_rules! registry {
         impl Spec {
             /// The law for fluid models: a law itself, or the discipline's `Design::fluid`; `None` if there is none, or
             /// if the law signals service classes differently.
-            pub fn fluid(&self, link: &$crate::base::units::Link) -> Option<$crate::alloc::boxed::Box<dyn $crate::base::ladder::BareLaw>> {
-                use $crate::base::{design::Design, ladder::Bare};
+            pub fn fluid(&self, link: &$crate::base::units::Link) -> Option<$crate::alloc::boxed::Box<dyn $crate::base::discipline::BareLaw>> {
+                use $crate::base::{design::Design, discipline::Bare};
                 let link = self.common.link(link);
                 match &self.params {
                     $( AnyParams::$law(p) if <law::$law::$Law as Design>::has_classes(p) => None, )*
@@ -172,7 +172,7 @@ macro_rules! registry {
             }
         }
     };
-    (@edge $( [$name:ident, $rung:ident, $design:ty, $full:ty, $climb:expr] )* ; $( [$variant:ident, $base:ident, $preset:literal] )*) => {
+    (@edge $( [$name:ident, $kind:ident, $design:ty, $full:ty, $adapt:expr] )* ; $( [$variant:ident, $base:ident, $preset:literal] )*) => {
         /// Every entry of the registry, in order.
         pub static ENTRIES: &[$crate::base::design::Entry] = &[
             $( Lines::$name, )*
@@ -184,7 +184,7 @@ macro_rules! registry {
         #[allow(non_camel_case_types, missing_docs, clippy::large_enum_variant)]
         pub enum AnyDiscipline { $( $name($full), )* own($crate::base::own::OwnDiscipline), behind($crate::alloc::boxed::Box<$crate::base::threshold::Threshold<AnyDiscipline>>) }
 
-        impl $crate::base::ladder::Discipline for AnyDiscipline {
+        impl $crate::base::discipline::Discipline for AnyDiscipline {
             fn lists(&self) -> usize {
                 match self { $( Self::$name(d) => d.lists(), )* Self::own(d) => d.lists(), Self::behind(d) => d.lists() }
             }
@@ -330,8 +330,8 @@ macro_rules! registry {
             /// A new instance for `link`. The common parameters are not applied: `link` must have the right buffer.
             pub fn build(&self, link: &$crate::base::units::Link) -> AnyDiscipline {
                 match &self.params { $( AnyParams::$name(p) => {
-                    let climb: fn($design) -> $full = $climb;
-                    AnyDiscipline::$name(climb(<$design as $crate::base::design::Design>::build(p, link)))
+                    let adapt: fn($design) -> $full = $adapt;
+                    AnyDiscipline::$name(adapt(<$design as $crate::base::design::Design>::build(p, link)))
                 }, )*
                     AnyParams::own(p) => AnyDiscipline::own(p.build(link)),
                 }
@@ -343,13 +343,13 @@ macro_rules! registry {
         #[allow(non_upper_case_globals)]
         impl Lines {
             $( const $name: $crate::base::design::Entry =
-                $crate::registry!(@entry $rung, $design, $full, stringify!($name)); )*
+                $crate::registry!(@entry $kind, $design, $full, stringify!($name)); )*
         }
     };
-    (@entry $rung:ident, $design:ty, $full:ty, $name:expr) => {
+    (@entry $kind:ident, $design:ty, $full:ty, $name:expr) => {
         $crate::base::design::Entry {
             name: $name,
-            rung: $crate::base::design::Rung::$rung,
+            kind: $crate::base::design::DisciplineKind::$kind,
             variant_of: None,
             about: &<$design as $crate::base::design::Design>::ABOUT,
             params: <<$design as $crate::base::design::Design>::Params as $crate::base::params::ParamSet>::SPECS,

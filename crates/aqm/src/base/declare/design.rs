@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::base::ladder::BareLaw;
+use crate::base::discipline::BareLaw;
 use crate::base::params::{ParamSet, ParamSpec};
 use crate::base::tc::Tc;
 use crate::base::units::Link;
@@ -210,16 +210,16 @@ pub struct Share {
 
 /// The kind of a discipline: the trait it implements, and the folder of its source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rung {
-    /// [`Law`](crate::base::ladder::Law): reads counters.
+pub enum DisciplineKind {
+    /// [`Law`](crate::base::discipline::Law): reads counters.
     Law,
-    /// [`Aqm`](crate::base::ladder::Aqm): decides per packet.
+    /// [`Aqm`](crate::base::discipline::Aqm): decides per packet.
     Aqm,
-    /// [`Discipline`](crate::base::ladder::Discipline): owns its queues.
+    /// [`Discipline`](crate::base::discipline::Discipline): owns its queues.
     Queue,
 }
 
-impl Rung {
+impl DisciplineKind {
     /// `law`, `aqm` or `queue`.
     pub const fn word(self) -> &'static str {
         match self {
@@ -236,7 +236,7 @@ pub struct Entry {
     /// The discipline's name on the command line and in scenario files.
     pub name: &'static str,
     /// The trait that the discipline implements.
-    pub rung: Rung,
+    pub kind: DisciplineKind,
     /// For a variant, which is another discipline with a preset: the name of that discipline, and the preset.
     pub variant_of: Option<(&'static str, &'static str)>,
     /// Summary, the publication or code that it implements, rule in pseudocode, and differences from that publication.

@@ -302,7 +302,7 @@ const ELSEWHERE: [&str; 32] = [
 ];
 
 /// The smallest buffer in bytes: the datagram that every host must accept (RFC 791).
-const LEAST_BUFFER: f64 = 576.0;
+const MIN_BUFFER: f64 = 576.0;
 
 /// The hint for an error message about the name of a Linux qdisc that Forebay does not have.
 pub fn elsewhere(name: &str) -> Option<String> {
@@ -379,15 +379,15 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<Setting>, ParamError> {
     Ok(out)
 }
 
-/// Rejects a buffer in bytes below [`LEAST_BUFFER`]: the user probably meant packets.
+/// Rejects a buffer in bytes below [`MIN_BUFFER`]: the user probably meant packets.
 fn holds_a_packet(tc: &Tc, all: &[Typed]) -> Result<(), ParamError> {
     let limits =
         tc.words().filter(|(_, tail)| matches!(tail, Tail::Sets(Sets { form: Form::Size, key: "hard_limit", .. })));
     let said = limits.filter_map(|(word, _)| Typed::find(all, word));
-    let Some(small) = said.into_iter().find(|typed| (1.0..LEAST_BUFFER).contains(&typed.number)) else { return Ok(()) };
+    let Some(small) = said.into_iter().find(|typed| (1.0..MIN_BUFFER).contains(&typed.number)) else { return Ok(()) };
     let packets = small.number;
     let hint = format!("tc counts bytes here; for packets write hard_limit={packets}p and only key=value settings");
-    Err(small.wrong(format!("at least {LEAST_BUFFER} bytes, enough for a packet"), Some(hint)))
+    Err(small.wrong(format!("at least {MIN_BUFFER} bytes, enough for a packet"), Some(hint)))
 }
 
 /// The error for an unknown argument.

@@ -10,7 +10,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use crate::base::cx::Cx;
-use crate::base::ladder::Discipline;
+use crate::base::discipline::Discipline;
 use crate::base::packet::Packet;
 use crate::base::params::Value;
 use crate::base::port::{MAIN, Port};

@@ -54,8 +54,8 @@ mod tests {
     use super::*;
     use crate::base::adapters::Fifo;
     use crate::base::cx::Cx;
+    use crate::base::discipline::Aqm;
     use crate::base::host::Queue;
-    use crate::base::ladder::Aqm;
     use crate::base::packet::{Ecn, Packet};
     use crate::base::port::Level;
     use crate::base::rng::Rng;

@@ -14,13 +14,13 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// Largest number of accepted names that an error message shows in full.
-const MOST_NAMES: usize = 16;
+const MAX_NAMES: usize = 16;
 /// Number of names that the message shows if there are more.
 const FEW: usize = 5;
 
 /// The accepted names, for an error about `word`: all of up to 16 names, or the number of names and the nearest ones.
 pub fn one_of(word: &str, names: &[&str]) -> String {
-    if names.len() <= MOST_NAMES {
+    if names.len() <= MAX_NAMES {
         return format!("one of {}", names.join(", "));
     }
     let mut near: Vec<&str> = names.to_vec();

@@ -5,7 +5,7 @@ pub mod signals;
 pub mod tc;
 
 use crate::base::cx::Cx;
-use crate::base::ladder::Discipline;
+use crate::base::discipline::Discipline;
 use crate::base::packet::Packet;
 use crate::base::port::{ListId, Port};
 use crate::base::time::Instant;

@@ -97,7 +97,7 @@ impl DualAqm {
     /// - `native`: the probability from the sojourn time of the packet; ignored for the Classic queue.
     /// - `u`: two random numbers.
     #[inline]
-    pub fn hear(&mut self, list: ListId, packet: &Packet, marks: bool, p: f64, native: f64, u: [f64; 2]) -> Verdict {
+    pub fn verdict(&mut self, list: ListId, packet: &Packet, marks: bool, p: f64, native: f64, u: [f64; 2]) -> Verdict {
         // Not `&&`: Classic and scalable packets alternate irregularly, so a branch is mispredicted.
         let scalable = marks & self.l4s & is_l4s(packet);
         let (native, tosses) = if list == LOW { (native, &mut self.low) } else { (0.0, &mut self.classic) };

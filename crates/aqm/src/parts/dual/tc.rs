@@ -9,7 +9,7 @@ use crate::base::tc::{Setting, Typed};
 /// tc's ratio of max_rtt to typical_rtt if only one is given.
 const TYPICAL_PART: f64 = 6.0;
 /// Smallest gain in Hz: the kernel rounds smaller ones to 0, and tc rejects them.
-const LEAST_GAIN: f64 = 1.0 / 256.0;
+const MIN_GAIN: f64 = 1.0 / 256.0;
 const MICROS: f64 = 1e6;
 
 /// The settings from tc's step and RTT arguments.
@@ -34,7 +34,7 @@ fn round_trips(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
     }
     // RFC 9332 Figure 2.
     let (alpha, beta) = (0.1 * target.min(rtt_max / 3.0) / rtt_max * MICROS / rtt_max, 0.3 * MICROS / rtt_max);
-    if alpha.min(beta) < LEAST_GAIN {
+    if alpha.min(beta) < MIN_GAIN {
         let hint =
             format!("it makes alpha {alpha:.5} and beta {beta:.5} Hz, which the kernel rounds to less than 1/256");
         return Err(said[0].wrong("shorter round trips", Some(hint)));

@@ -16,16 +16,16 @@ use crate::document::{Node, Text, Value, list, quote};
 use crate::input::InputError;
 
 /// Most states of a chain.
-const MOST_STATES: usize = 64;
+const MAX_STATES: usize = 64;
 /// Highest rate of transitions or packets, per second: one per microsecond on average.
 const FASTEST: f64 = 1e6;
 /// Largest mean number of transitions until the next packet. It limits the run time, which every transition increases.
-const MOST_MOVES: f64 = 1e6;
+const MAX_MOVES: f64 = 1e6;
 /// Tolerance for the sum of a row of a generator, relative to its largest element. Sums of decimal numbers have
 /// rounding errors.
 const OFF: f64 = 1e-9;
 /// Maximum number of phases of an Erlang distribution.
-const MOST_PHASES: u32 = 32;
+const MAX_PHASES: u32 = 32;
 
 /// A Markov chain that generates packets; rates are per second.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +88,7 @@ table! {
         packet: u32 = PACKET, or_else |table| Ok(table.setting.packet);
         /// Random packet sizes with an Erlang distribution of this many phases, with packet as the mean. By default all
         /// packets have the size packet.
-        erlang: Option<u8> = whole_number::<u8>(1, MOST_PHASES), optional;
+        erlang: Option<u8> = whole_number::<u8>(1, MAX_PHASES), optional;
     }
     finish |lengths: Lengths, table: &Table<'_>| match lengths.erlang {
         Some(_) if lengths.packet > LARGEST_MEAN => {
@@ -210,8 +210,8 @@ fn mmpp(table: &Table<'_>, packet: u32) -> Result<Chain, InputError> {
     let node = table.node("rates", RATES)?;
     let read = |(item, path): (&Node, String)| quantity(item, &path, |words| packet_rate(words, packet));
     let rates: Vec<f64> = table.list("rates", RATES)?.into_iter().map(read).collect::<Result<_, _>>()?;
-    if rates.is_empty() || rates.len() > MOST_STATES {
-        return Err(node.error(table.path_of("rates"), format!("{RATES}, at most {MOST_STATES}")));
+    if rates.is_empty() || rates.len() > MAX_STATES {
+        return Err(node.error(table.path_of("rates"), format!("{RATES}, at most {MAX_STATES}")));
     }
     let n = rates.len();
     let (key, moves) = match (table.get("generator"), table.get("sojourns")) {
@@ -256,7 +256,7 @@ fn sound(
         return Err(table.bad(of_packets, BadValue::new("a rate above 0 in some state")));
     }
     match chain.most_moves() {
-        Some(most) if most <= MOST_MOVES => Ok(chain),
+        Some(most) if most <= MAX_MOVES => Ok(chain),
         _ => Err(table.bad(of_packets, BadValue::new("a packet per million transitions, on average from every state"))),
     }
 }
@@ -297,8 +297,8 @@ fn square(table: &Table<'_>, key: &'static str, size: Option<usize>) -> Result<V
     const ACCEPTS: &str = "rows of numbers per second, such as [[-2, 2], [3, -3]]";
     let rows = table.list(key, ACCEPTS)?;
     let n = size.unwrap_or(rows.len());
-    if rows.is_empty() || rows.len() != n || n > MOST_STATES {
-        let size = size.map_or_else(|| format!("1 to {MOST_STATES} rows"), |n| format!("{n} rows"));
+    if rows.is_empty() || rows.len() != n || n > MAX_STATES {
+        let size = size.map_or_else(|| format!("1 to {MAX_STATES} rows"), |n| format!("{n} rows"));
         return Err(table.bad(key, BadValue::new(format!("{size}, such as [[-2, 2], [3, -3]]"))));
     }
     let row = |(node, path): (&Node, String)| {
@@ -314,7 +314,7 @@ fn square(table: &Table<'_>, key: &'static str, size: Option<usize>) -> Result<V
 
 fn cell_rate(words: &str) -> Parsed<f64> {
     // A diagonal cell sums a row of up to 64 transitions and 64 packet rates.
-    let most = FASTEST * 2.0 * MOST_STATES as f64;
+    let most = FASTEST * 2.0 * MAX_STATES as f64;
     let rate = text::number(words).ok().filter(|rate| (-most..=FASTEST).contains(rate));
     rate.ok_or_else(|| BadValue::new("a number per second, at most 1e6"))
 }

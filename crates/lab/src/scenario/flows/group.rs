@@ -7,7 +7,7 @@ use forebay_aqm::base::time::Span;
 use super::ecn::{ECN, Ect, ecn};
 use super::marker::{Marker, TOKEN_BUCKET, fits};
 use super::rtt::{self, RTT, Rtt};
-use super::{FlowKind, Kind, MOST_FLOWS};
+use super::{FlowKind, Kind, MAX_FLOWS};
 use crate::declare::{
     Custom, Form, Key, Keys, NAME, TIMES, Table, Uniform, WINDOWS, WholeOr, Words, may, schema, table, whole_number,
 };
@@ -37,7 +37,7 @@ table! {
         /// Name of the group; default its kind.
         name: String = NAME, or_else |table| Ok(table.name().to_string());
         /// Number of flows; default 1. A scenario has at most 1000000.
-        count: u32 = whole_number::<u32>(0, MOST_FLOWS), or 1;
+        count: u32 = whole_number::<u32>(0, MAX_FLOWS), or 1;
         /// Direction of the data; default forward.
         direction: Direction = DIRECTION, or Direction::Forward;
         /// Number of the packets' service class; host: the number of the flow's host. Default 0.

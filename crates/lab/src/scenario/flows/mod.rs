@@ -41,7 +41,7 @@ pub(crate) use group::write;
 
 /// Most flows of a scenario, including the expected number of flows that arrive at random. Memory for all of them is
 /// allocated at the start.
-pub(crate) const MOST_FLOWS: u32 = 1_000_000;
+pub(crate) const MAX_FLOWS: u32 = 1_000_000;
 
 /// Largest mean of exponential packet sizes: a fraction of 1e-7 of the packets exceeds 65,535 bytes.
 const LARGEST_MEAN: u32 = 4096;

@@ -15,7 +15,7 @@ use crate::declare::{
 };
 use crate::document::{Node, Value, list, quote};
 use crate::input::{Found, InputError};
-use crate::traces::{self, MOST_ITEMS, Where};
+use crate::traces::{self, MAX_ITEMS, Where};
 
 /// Two-way propagation delay of the flows of a group.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,8 +159,8 @@ fn rtt(around: &Table<'_>, node: &Node, path: &str) -> Result<Rtt, InputError> {
         "quantiles" => quantiles(value, &path).map(Rtt::Quantiles),
         "measured" => {
             let times = MEASURED.read(&table, value, &path)?;
-            if times.len() > MOST_ITEMS {
-                return Err(value.error(path, format!("at most {MOST_ITEMS} times")));
+            if times.len() > MAX_ITEMS {
+                return Err(value.error(path, format!("at most {MAX_ITEMS} times")));
             }
             Ok(Rtt::Measured(sorted(times)))
         }

@@ -5,7 +5,7 @@ use forebay_aqm::base::time::Span;
 use forebay_sim::network::Lane;
 use serde_json::Value as Json;
 
-use super::MOST_NODES;
+use super::MAX_NODES;
 use super::link::TwoWay;
 use super::sides::JITTER;
 use crate::declare::{
@@ -82,7 +82,7 @@ fn nodes(node: &Node, path: &str) -> Result<Vec<String>, InputError> {
     }
     match nodes.len() {
         0 | 1 => Err(node.error(path, TWO_OR_MORE)),
-        n if n > MOST_NODES => Err(node.error(path, format!("at most {MOST_NODES} nodes"))),
+        n if n > MAX_NODES => Err(node.error(path, format!("at most {MAX_NODES} nodes"))),
         _ => Ok(nodes),
     }
 }
@@ -90,7 +90,7 @@ fn nodes(node: &Node, path: &str) -> Result<Vec<String>, InputError> {
 /// The links, between nodes of the same graph.
 struct Links;
 
-const LINKS: Sections<Edge> = sections(MOST_NODES, "A link between two nodes.");
+const LINKS: Sections<Edge> = sections(MAX_NODES, "A link between two nodes.");
 
 impl Form for Links {
     type Value = Vec<Edge>;

@@ -25,7 +25,7 @@ pub use parking_lot::{Bottleneck, ParkingLot};
 pub use sides::{Access, Egress, Hosts};
 
 /// Largest number of nodes of a graph, of links of a graph, and of groups of hosts.
-const MOST_NODES: usize = 10_000;
+const MAX_NODES: usize = 10_000;
 
 /// A kind of network.
 struct Kind {

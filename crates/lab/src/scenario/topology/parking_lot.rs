@@ -27,6 +27,6 @@ table! {
 
 /// Largest number of bottlenecks. A route through all of them and two host links has 255 links, the most that the
 /// simulator supports.
-const MOST_BOTTLENECKS: usize = 253;
+const MAX_BOTTLENECKS: usize = 253;
 
-const BOTTLENECKS: Sections<Bottleneck> = sections(MOST_BOTTLENECKS, "A bottleneck.");
+const BOTTLENECKS: Sections<Bottleneck> = sections(MAX_BOTTLENECKS, "A bottleneck.");

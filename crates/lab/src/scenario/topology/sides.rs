@@ -6,7 +6,7 @@ use forebay_sim::network::{Conditions, Lane};
 use serde_json::Value as Json;
 
 use super::access_networks::{PRESET, Preset};
-use super::{MOST_NODES, wire};
+use super::{MAX_NODES, wire};
 use crate::declare::{
     BUFFER, Custom, Form, Key, Keys, LINK_RATE, NAME, Quantities, Section, Sections, Setting, TIME, Table, inline, may,
     schema, section, sections, table, table_of, whole_number,
@@ -18,7 +18,7 @@ table! {
     /// The senders' links, equal in both directions.
     pub struct Access {
         /// Hosts on either side; default the number of delays.
-        hosts: u32 = whole_number::<u32>(1, MOST_HOSTS), or_else |table| Ok(table.needed("delays", &DELAYS)?.len() as u32);
+        hosts: u32 = whole_number::<u32>(1, MAX_HOSTS), or_else |table| Ok(table.needed("delays", &DELAYS)?.len() as u32);
         /// Capacity, such as 10mbit; at most 100gbit; default the mean of rate_trace or rate_levels.
         rate: Rate = LINK_RATE, or_else |table| wire::rate(table, None);
         /// One-way delays, n in number: host h has delays[h mod n].
@@ -70,7 +70,7 @@ const DELAYS: Quantities<Span> = Quantities(TIME, "a list of times, such as [\"1
 pub(super) const JITTER: Span = Span::from_micros(10);
 
 /// Most hosts on a side.
-const MOST_HOSTS: u32 = 10_000;
+const MAX_HOSTS: u32 = 10_000;
 
 /// Keys that set the rate of a link; each replaces the rates of the named access network (key `preset`).
 const RATES: [&str; 4] = ["rate", "rate_steps", "rate_trace", "rate_levels"];
@@ -118,7 +118,7 @@ table! {
 
 const GROUP_NAME: Custom<String> = Custom { accepts: "a name for the group, for flows.hosts", ..NAME };
 const ONE: Section<Access> = section("");
-const GROUPS: Sections<Group> = sections(MOST_NODES, Group::DOC);
+const GROUPS: Sections<Group> = sections(MAX_NODES, Group::DOC);
 const OF_GROUP: OfGroup = OfGroup;
 
 /// The key `egress` of the topology: the receivers' links of all groups that have no key `egress` themselves. This

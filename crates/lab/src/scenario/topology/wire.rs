@@ -64,7 +64,7 @@ table! {
 /// Largest trace file in bytes. A larger file is probably not a trace.
 const LARGEST: u64 = 16 << 20;
 /// Most delivery opportunities of a trace: they stay in memory for each combination of values of the keys that vary.
-const MOST_OPPORTUNITIES: usize = 1_000_000;
+const MAX_OPPORTUNITIES: usize = 1_000_000;
 
 impl Keys for Conditions {
     fn keys() -> Vec<Key> {
@@ -234,8 +234,8 @@ fn rate_trace(node: &Node, path: &str) -> Result<Trace, InputError> {
         }
         _ => return Err(node.error(path, ACCEPTS)),
     };
-    if trace.millis().len() > MOST_OPPORTUNITIES {
-        let accepts = format!("a trace of at most {MOST_OPPORTUNITIES} delivery opportunities");
+    if trace.millis().len() > MAX_OPPORTUNITIES {
+        let accepts = format!("a trace of at most {MAX_OPPORTUNITIES} delivery opportunities");
         return Err(node.error(path, accepts));
     }
     link_rate(&show_rate(mean(&trace))).map_err(|bad| node.error(path, bad.accepts))?;

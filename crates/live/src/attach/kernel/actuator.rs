@@ -59,10 +59,10 @@ impl Actuator {
 
     /// The actuator's counters, and the qdisc behind it with its counters, read at the same time. `live` is this qdisc
     /// as read just now. An nftables actuator returns both as they were when it last renewed its rules.
-    pub(in crate::attach) fn books(&self, live: &Qdisc) -> Result<(Counters, Qdisc), Fault> {
+    pub(in crate::attach) fn counters(&self, live: &Qdisc) -> Result<(Counters, Qdisc), Fault> {
         match self {
             Self::Bpf(path) => path.counters().map(|counters| (counters, live.clone())),
-            Self::Nft(nft) => nft.books(),
+            Self::Nft(nft) => nft.counters(),
         }
     }
 

@@ -78,7 +78,7 @@ impl Nft {
     }
 
     /// The counters of the rules, and the qdisc with its counters, as read at the last renewal of the rule.
-    pub(in crate::attach) fn books(&self) -> Result<(Counters, Qdisc), Fault> {
+    pub(in crate::attach) fn counters(&self) -> Result<(Counters, Qdisc), Fault> {
         let shared = lock(&self.shared);
         shared.fault.clone().map_or_else(|| Ok((shared.counters, shared.root.clone())), Err)
     }

@@ -43,7 +43,7 @@ pub(in crate::attach) struct Lock {
 }
 
 /// How long to wait while other processes hold the lock.
-pub(in crate::attach) const PATIENCE: Duration = Duration::from_secs(10);
+pub(in crate::attach) const TIMEOUT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Waits for the lock.
@@ -57,7 +57,7 @@ pub(in crate::attach) fn lock() -> Result<Lock, Fault> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Some(error),
             Err(error) => return Err(Fault::system(RUN, &error)),
         };
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > TIMEOUT {
             let held = || Fault::Failed(format!("{LOCK}: held too long by another forebay attach or detach"));
             return Err(missing.map_or_else(held, |error| Fault::system(RUN, &error)));
         }

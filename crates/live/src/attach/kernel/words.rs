@@ -1,7 +1,7 @@
 //! The values that the daemon of `forebay attach` shares with its fast path, the BPF program that marks and drops
 //! packets: the fields of the two maps in `bpf/aqm.bpf.c`, in the same order.
 
-use forebay_aqm::base::ladder::{Actuation, Signal};
+use forebay_aqm::base::discipline::{Actuation, Signal};
 use forebay_aqm::base::port::Count;
 use forebay_aqm::base::units::Depth;
 
@@ -12,7 +12,7 @@ pub(in crate::attach) const TALLY: usize = 9;
 /// Probability one, in units of 2^-32.
 const ALWAYS: u64 = 1 << 32;
 /// How long settings stay in force without an update from the daemon, ns.
-pub const PATIENCE: u64 = 1_000_000_000;
+pub const SETTINGS_TIMEOUT: u64 = 1_000_000_000;
 
 /// What the fast path does to packets: the output of a control law, an [`Actuation`], in integers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,7 +36,7 @@ impl Settings {
     }
 
     /// Settings from the `actuation` of a control law, for a mean packet of `packet` bytes. The signal is always
-    /// applied on arrival, even if the law's [`ActOn`](forebay_aqm::base::ladder::ActOn) demands departures, because
+    /// applied on arrival, even if the law's [`ActOn`](forebay_aqm::base::discipline::ActOn) demands departures, because
     /// the fast path does not see them.
     pub fn of(actuation: &Actuation, ecn: bool, packet: f64) -> Self {
         let (p, q0) = match actuation.signal {
@@ -50,7 +50,7 @@ impl Settings {
 
     /// The settings as the array of numbers that the BPF program's map stores.
     pub fn words(&self) -> [u64; SETTINGS] {
-        [self.p, self.q0, self.mean, u64::from(self.ecn), self.updated, PATIENCE]
+        [self.p, self.q0, self.mean, u64::from(self.ecn), self.updated, SETTINGS_TIMEOUT]
     }
 
     /// The settings from the array of numbers in the BPF program's map.
@@ -60,7 +60,7 @@ impl Settings {
 
     /// Are the settings in force at time `now`, ns?
     pub const fn rules_at(&self, now: u64) -> bool {
-        now.saturating_sub(self.updated) <= PATIENCE
+        now.saturating_sub(self.updated) <= SETTINGS_TIMEOUT
     }
 
     /// The signal probability for a packet of `len` bytes at a backlog of `backlog` bytes.
@@ -111,7 +111,7 @@ impl Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_aqm::base::ladder::ActOn;
+    use forebay_aqm::base::discipline::ActOn;
 
     fn scaled(p: f64, q0: Depth, per_byte: Option<f64>) -> Settings {
         let actuation = Actuation { signal: Signal::Scaled { p, q0 }, per_byte, act_on: ActOn::Arrival };
@@ -146,9 +146,13 @@ mod tests {
     #[test]
     fn settings_round_trip_through_bpf_map_values() {
         let settings = Settings { updated: 77, ..scaled(0.25, Depth::Bytes(9.0), Some(700.0)) };
-        assert_eq!(settings.words(), [1 << 30, 9, 700, 1, 77, PATIENCE]);
+        assert_eq!(settings.words(), [1 << 30, 9, 700, 1, 77, SETTINGS_TIMEOUT]);
         assert_eq!(Settings::read(settings.words()), settings);
-        assert!(settings.rules_at(77 + PATIENCE) && !settings.rules_at(78 + PATIENCE) && settings.rules_at(0));
+        assert!(
+            settings.rules_at(77 + SETTINGS_TIMEOUT)
+                && !settings.rules_at(78 + SETTINGS_TIMEOUT)
+                && settings.rules_at(0)
+        );
     }
 
     #[test]

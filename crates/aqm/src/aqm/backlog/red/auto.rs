@@ -23,7 +23,7 @@ choice! {
 /// Target queueing delay of ns-2's thresholds: targetdelay_.
 pub const TARGET_DELAY: Span = Span::from_millis(5);
 /// Smallest automatic min_th of ns-2, and min_th of the paper of 1993, in packets.
-const LEAST_MIN_TH: f64 = 5.0;
+const SMALLEST_MIN_TH: f64 = 5.0;
 /// Weight w_q of the paper of 1993.
 const PAPER_WEIGHT: f64 = 0.002;
 /// ns-2's automatic weight: the shortest RTT that it assumes, in seconds, and the number of RTTs that it averages over.
@@ -31,7 +31,7 @@ const RTT: (f64, f64) = (0.1, 10.0);
 /// tc: max_th is the buffer divided by this; min_th is a third of max_th.
 const PART: f64 = 4.0;
 /// tc's smallest weight is 2^-31.
-const LEAST_LOG: i32 = 31;
+const MIN_LOG: i32 = 31;
 
 /// Link rate in packets per second, for packets of `mean` bytes.
 pub fn packets_per_sec(link: &Link, mean: Bytes) -> f64 {
@@ -56,7 +56,7 @@ pub fn tc_weight(burst: f64, min: f64) -> f64 {
     let least = libm::ceil(min);
     let weight = |burst: f64| {
         let fits = |w: f64| burst + 1.0 - min <= (1.0 - libm::pow(1.0 - w, burst)) / w;
-        (1..=LEAST_LOG).map(|n| libm::scalbn(1.0, -n)).find(|&w| fits(w))
+        (1..=MIN_LOG).map(|n| libm::scalbn(1.0, -n)).find(|&w| fits(w))
     };
     weight(burst.max(least)).or_else(|| weight(least)).unwrap_or(0.5)
 }
@@ -77,10 +77,10 @@ pub(super) fn thresholds(params: &Params, target: Span, link: &Link) -> (Depth, 
     let auto_min = match (params.rule, params.max_th) {
         (Rule::Linux, Auto::Given(_)) => f64::INFINITY,
         (Rule::Linux, Auto::Auto) => buffer / PART / 3.0,
-        (Rule::Paper, _) => LEAST_MIN_TH * packet,
+        (Rule::Paper, _) => SMALLEST_MIN_TH * packet,
         (Rule::Ns2, _) => {
             let target = target.secs() * packets_per_sec(link, mean_packet) / 2.0;
-            target.max(LEAST_MIN_TH) * packet
+            target.max(SMALLEST_MIN_TH) * packet
         }
     };
     let auto_min = match params.max_th {

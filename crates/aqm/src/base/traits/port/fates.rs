@@ -3,7 +3,7 @@
 
 use super::{ListId, NONE, Node, Port, Taken};
 use crate::base::cx::Cx;
-use crate::base::ladder::Aqm;
+use crate::base::discipline::Aqm;
 use crate::base::packet::Packet;
 use crate::base::units::Limit;
 use crate::base::verdict::{Fate, Reason, Verdict};

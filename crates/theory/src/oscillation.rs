@@ -4,7 +4,7 @@ use num_complex::Complex64;
 
 /// Oscillation of a time series.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Swing {
+pub struct Oscillation {
     /// Mean, in the unit of the series.
     pub mean: f64,
     /// Standard deviation, in the unit of the series.
@@ -20,13 +20,13 @@ const CONSTANT: f64 = 1e-6;
 
 /// The oscillation of `values`, sampled every `step_s` seconds. The period is the lag of the first peak of the
 /// autocorrelation that follows a negative value. A series shorter than two periods has none.
-pub fn of(values: &[f64], step_s: f64) -> Swing {
+pub fn of(values: &[f64], step_s: f64) -> Oscillation {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;
     let std = libm::sqrt(values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / n);
     let period_s =
         if std > CONSTANT * mean.abs() && std > 0.0 { period(values, mean, std).map(|lag| lag * step_s) } else { None };
-    Swing { mean, std, period_s }
+    Oscillation { mean, std, period_s }
 }
 
 /// The lag of the first peak in samples.
@@ -86,15 +86,15 @@ mod tests {
     #[test]
     fn period_of_a_sine_is_found() {
         for period in [0.5, 2.0, 7.3] {
-            let swing = of(&wave(period, 60.0), 0.01);
-            assert!((swing.period_s.unwrap() - period).abs() < 0.02 * period, "{swing:?}");
-            assert!((swing.mean - 5.0).abs() < 0.1 && (swing.std - libm::sqrt(0.5)).abs() < 0.05);
+            let oscillation = of(&wave(period, 60.0), 0.01);
+            assert!((oscillation.period_s.unwrap() - period).abs() < 0.02 * period, "{oscillation:?}");
+            assert!((oscillation.mean - 5.0).abs() < 0.1 && (oscillation.std - libm::sqrt(0.5)).abs() < 0.05);
         }
     }
 
     #[test]
     fn constant_series_noise_and_short_series_lack_period() {
-        assert_eq!(of(&[3.0; 100], 1.0), Swing { mean: 3.0, std: 0.0, period_s: None });
+        assert_eq!(of(&[3.0; 100], 1.0), Oscillation { mean: 3.0, std: 0.0, period_s: None });
         assert_eq!(of(&[], 1.0).period_s, None);
         assert_eq!(of(&wave(50.0, 60.0), 0.01).period_s, None);
         // A linear congruential generator: no lag repeats.

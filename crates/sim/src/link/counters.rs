@@ -7,7 +7,7 @@ use forebay_aqm::base::time::Instant;
 
 /// Packet counters of one link.
 #[derive(Default)]
-pub(super) struct LinkBooks {
+pub(super) struct LinkCounters {
     offered: u64,
     begun: u64,
     /// Time of the latest arrival, and the end of the latest transmission.
@@ -20,7 +20,7 @@ pub(super) struct LinkBooks {
     served: u64,
 }
 
-impl LinkBooks {
+impl LinkCounters {
     /// A packet is offered at `now`.
     #[inline(always)]
     pub(super) fn offer(&mut self, now: Instant) {
@@ -85,26 +85,26 @@ mod tests {
 
     /// The accounting of a link that stored packets 1 to 3 at indices 0 to 2 of its table, at times 10 to 30, and sends
     /// the first.
-    fn link() -> LinkBooks {
-        let mut books = LinkBooks::default();
+    fn link() -> LinkCounters {
+        let mut counters = LinkCounters::default();
         for slot in 0..3 {
-            books.offer(at(10 * u64::from(slot + 1)));
-            books.store(slot);
+            counters.offer(at(10 * u64::from(slot + 1)));
+            counters.store(slot);
         }
-        books.take(0, true);
-        books.begin();
-        books.end(at(35));
-        books
+        counters.take(0, true);
+        counters.begin();
+        counters.end(at(35));
+        counters
     }
 
     #[test]
     fn correct_link_passes_the_accounting_checks() {
-        let mut books = link();
-        books.balance(0, 2);
-        books.take(1, true);
-        books.begin();
-        books.balance(1, 0);
-        books.take(0, false);
+        let mut counters = link();
+        counters.balance(0, 2);
+        counters.take(1, true);
+        counters.begin();
+        counters.balance(1, 0);
+        counters.take(0, false);
     }
 
     #[test]
@@ -114,9 +114,9 @@ mod tests {
         assert!(stops(|| link().offer(at(29))), "arrival before the latest one");
         assert!(stops(|| link().end(at(34))), "two transmissions at once");
         let swapped = || {
-            let mut books = link();
-            books.take(2, true);
-            books.take(1, true);
+            let mut counters = link();
+            counters.take(2, true);
+            counters.take(1, true);
         };
         assert!(stops(swapped), "overtaken");
         assert!(stops(|| link().take(0, true)), "served twice");
