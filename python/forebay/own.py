@@ -62,7 +62,7 @@ def _code(cls: type) -> str:
 
 def _counts(name: str) -> bool:
     left_out = {"__module__", "__doc__", "__qualname__", "__firstlineno__", "__static_attributes__", "__annotate__"}
-    return name not in left_out and not name.startswith(("_code", "_kinds", "_summary", "_values", "__annotations"))
+    return name not in left_out and not name.startswith(("_code", "_types", "_summary", "_values", "__annotations"))
 
 
 @dataclass(frozen=True)
@@ -86,15 +86,15 @@ class _Own:
     """Name of the discipline. A class that does not define ``name`` itself is not registered."""
     probes: ClassVar[Sequence[str]] = ()
     """Attributes that can be recorded over time, as ``NAME.PROBE`` in a scenario's ``report.series``."""
-    _kind: ClassVar[str]
+    _trait: ClassVar[str]
     _summary: ClassVar[str]
     _code: ClassVar[str]
-    _kinds: ClassVar[dict[str, type]]
+    _types: ClassVar[dict[str, type]]
     _values: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._values, cls._kinds = {}, {}
+        cls._values, cls._types = {}, {}
         for base in reversed(cls.__mro__):
             if not issubclass(base, _Own) or base.__module__ == __name__:
                 continue
@@ -117,7 +117,7 @@ class _Own:
             raise TypeError(f"{cls.__name__}.{name}: a parameter is a number, str or bool, not {type(value).__name__}")
         if isinstance(value, str) and not _WORD.fullmatch(value):
             raise ValueError(f"{cls.__name__}.{name}: a string without spaces or =, not {value!r}")
-        cls._values[name], cls._kinds[name] = value, kind
+        cls._values[name], cls._types[name] = value, kind
 
     @classmethod
     def _register(cls) -> None:
@@ -134,7 +134,7 @@ class _Own:
     @classmethod
     def _read(cls, name: str, text: str) -> Any:
         """Converts a value to the type of the parameter's default; the error states what is accepted."""
-        kind = cls._kinds[name]
+        kind = cls._types[name]
         if kind is bool:
             if text in {"on", "true", "yes", "1"}:
                 return True
@@ -194,7 +194,7 @@ class Law(_Own):
         ...         return self.p
     """
 
-    _kind = "law"
+    _trait = "law"
     period: Any = "10ms"
     """Interval between updates: ``"6ms"``, or a number of seconds. If annotated, it is a parameter."""
 
@@ -221,7 +221,7 @@ class Aqm(_Own):
         ...         return cx.uniform() < self.slope * level.packets
     """
 
-    _kind = "aqm"
+    _trait = "aqm"
     next_tick_s: float | None = None
     """Time of the next call of ``tick``, s."""
 

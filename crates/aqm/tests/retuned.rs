@@ -94,7 +94,7 @@ fn changed_parameters_apply_after_the_change_only() {
 }
 
 #[test]
-fn wrr_quantum_change_keeps_packets_per_class_and_round() {
+fn wrr_quantum_change_keeps_packets_per_round() {
     // Two backlogged classes send three packets each per round, at any cost of a packet.
     let [before, after] = ["1500b", "100b"].map(|quantum| {
         let words =

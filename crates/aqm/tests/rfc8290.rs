@@ -160,7 +160,7 @@ fn rfc8290_4_1_overflow_drops_half_of_fattest_queue() {
 /// RFC 8290 section 4.1.1 (SHOULD): without ports, the addresses and the protocol are hashed: packets with the same
 /// addresses and protocol share a queue.
 #[test]
-fn rfc8290_4_1_1_addresses_and_protocol_alone_can_be_hashed() {
+fn rfc8290_4_1_1_hash_may_ignore_ports() {
     let queues = |key: &str, protocols: &[Proto]| {
         let mut fq = Fq::new(&format!("fq_codel key={key}"));
         for flow in 0..20 {

@@ -218,7 +218,7 @@ fn rfc9332_2_5_1_1_protected_l_queue_never_drops_not_ect() {
 /// RFC 9332 section 2.5.1.1 (SHOULD): Not-ECT in an unprotected L queue is dropped with a probability that suits
 /// classic senders and the L queue's target.
 #[test]
-fn rfc9332_2_5_1_1_unprotected_not_ect_dropped_with_c_queue_probability() {
+fn rfc9332_2_5_1_1_unprotected_not_ect_has_classic_drop_probability() {
     for name in BOTH {
         let words = format!("{} l_class=7", based(name, 0.3));
         let (marked, dropped) = signals(&words, Ecn::NotEct, 7);
@@ -385,14 +385,14 @@ fn rfc9332_2_5_2_1_scheduler_relates_classic_delay_to_l4s_delay() {
 #[test]
 fn rfc9332_2_5_2_1_p_cmax_may_be_configured() {
     for name in BOTH {
-        let heard = |p, p_cmax: f64, ecn| signals(&format!("{} p_cmax={p_cmax}", based(name, p)), ecn, 0);
+        let signals = |p, p_cmax: f64, ecn| signals(&format!("{} p_cmax={p_cmax}", based(name, p)), ecn, 0);
         // p' = 0.3 makes the classic probability 0.09, once above p_cmax and once below.
-        assert!(matches!(heard(0.3, 0.08, Ecn::Ect0), (0, dropped) if near(dropped, 0.09)), "{name}");
-        assert!(matches!(heard(0.3, 0.1, Ecn::Ect0), (marked, 0) if near(marked, 0.09)), "{name}");
+        assert!(matches!(signals(0.3, 0.08, Ecn::Ect0), (0, dropped) if near(dropped, 0.09)), "{name}");
+        assert!(matches!(signals(0.3, 0.1, Ecn::Ect0), (marked, 0) if near(marked, 0.09)), "{name}");
         // p_cmax does not apply to L4S packets: Figure 7 uses their coupled probability, here 0.6 and then 1.
-        assert!(matches!(heard(0.3, 0.08, Ecn::Ect1), (marked, 0) if near(marked, 0.6)), "{name}");
+        assert!(matches!(signals(0.3, 0.08, Ecn::Ect1), (marked, 0) if near(marked, 0.6)), "{name}");
         for p_cmax in [0.08, 0.9] {
-            let (marked, dropped) = heard(0.6, p_cmax, Ecn::Ect1);
+            let (marked, dropped) = signals(0.6, p_cmax, Ecn::Ect1);
             assert!(near(dropped, 0.36) && marked + dropped >= u64::from(N) - 1, "{name} {p_cmax}: {marked} {dropped}");
         }
         assert_eq!(spec(name).get("p_cmax").as_deref(), Some("auto"), "min(1/k^2, 1) = 1/4");
@@ -403,11 +403,11 @@ fn rfc9332_2_5_2_1_p_cmax_may_be_configured() {
 #[test]
 fn rfc9332_a_2_p_cmax_applies_to_the_classic_probability() {
     // U = 2: p_C is the fourth power of the root: 0.0625 at the root 0.5, from which on every L packet is marked.
-    let heard = |root, more: &str| signals(&format!("{} u=2 {more}", based("curvy_red", root)), Ecn::Ect0, 0);
-    assert!(matches!(heard(0.6, "p_cmax=0.25"), (marked, 0) if near(marked, 0.1296)));
-    assert!(matches!(heard(0.8, "p_cmax=0.25"), (0, dropped) if near(dropped, 0.4096)));
-    assert!(matches!(heard(0.49, ""), (marked, 0) if near(marked, 0.49_f64.powi(4))));
-    assert!(matches!(heard(0.51, ""), (0, dropped) if near(dropped, 0.51_f64.powi(4))));
+    let signals = |root, more: &str| signals(&format!("{} u=2 {more}", based("curvy_red", root)), Ecn::Ect0, 0);
+    assert!(matches!(signals(0.6, "p_cmax=0.25"), (marked, 0) if near(marked, 0.1296)));
+    assert!(matches!(signals(0.8, "p_cmax=0.25"), (0, dropped) if near(dropped, 0.4096)));
+    assert!(matches!(signals(0.49, ""), (marked, 0) if near(marked, 0.49_f64.powi(4))));
+    assert!(matches!(signals(0.51, ""), (0, dropped) if near(dropped, 0.51_f64.powi(4))));
 }
 
 /// RFC 9332 section 2.5.2.2 (SHOULD): an operator can read the packets sent, marked and dropped by each queue, and

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn paper_and_example_scenarios_need_little_memory_and_time() {
+    fn known_scenarios_need_little_memory_and_time() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folders = ["papers/msc", "papers/aaqm", "papers/raqm", "papers/red-tail", "papers/msvb", "examples"];
         let files = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
@@ -401,7 +401,7 @@ mod tests {
 
     /// Runs whose estimate exceeds the time or the memory of `Budget::of_this_machine` are refused.
     #[test]
-    fn run_budget_is_one_day_and_over_100_megabytes() {
+    fn run_budget_has_day_and_100_megabytes() {
         let budget = Budget::of_this_machine();
         assert!(budget.bytes > 1e8 && budget.seconds == 86_400.0);
     }

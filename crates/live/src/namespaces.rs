@@ -1,7 +1,7 @@
 //! The network namespaces of an emulated link. They have no names. The kernel deletes them when their
 //! last process ends.
 //!
-//! The user's command runs in the client namespace (`near`), servers run in the server namespace (`far`), and the
+//! The user's command runs in the client namespace, servers run in the server namespace, and the
 //! emulator runs in the middle namespace between two pairs of interfaces. For an ordinary user a user namespace is
 //! created first; it gives root privileges over these three namespaces only.
 //!
@@ -27,7 +27,7 @@ use crate::sys::tun::Tunnel;
 /// Environment variable in the client namespace: the depth of its link (0: outermost).
 pub const DEPTH: &str = "FOREBAY_LINK";
 /// Maximum depth of a link. The link of depth N uses the addresses 100.64.N.0/24.
-pub const MOST: u8 = 30;
+pub const MAX: u8 = 30;
 /// Name of the interface in the client and server namespaces.
 const INTERFACE: &str = "eth0";
 
@@ -150,10 +150,10 @@ impl Site {
         Ok(Self { client: Arc::new(client), server: Arc::new(server), ports, addresses, quiet: options.quiet })
     }
 
-    /// Starts the shell commands `far` in the server namespace, waits up to 2 s for each to listen, and runs
+    /// Starts the shell commands `servers` in the server namespace, waits up to 2 s for each to listen, and runs
     /// `command` in the client namespace. When `command` ends, all are killed.
-    pub fn start(&self, command: &[std::ffi::OsString], server: &[String]) -> Result<Child, Failure> {
-        let (words, servers) = (command.to_vec(), server.to_vec());
+    pub fn start(&self, command: &[std::ffi::OsString], servers: &[String]) -> Result<Child, Failure> {
+        let (words, servers) = (command.to_vec(), servers.to_vec());
         let started = process::fork(move || {
             // The first process of a PID namespace takes all others with it when it ends.
             let pid = Namespaces { user: false, net: false, mount: true, pid: true };
@@ -189,20 +189,20 @@ impl Site {
         for server in servers {
             let mut shell = Command::new("sh");
             shell.args(["-c", &format!("exec {server}")]).stdin(std::process::Stdio::null());
-            match process::in_net(self.told(&mut shell), self.server.clone()).spawn() {
+            match process::in_net(self.with_environment(&mut shell), self.server.clone()).spawn() {
                 Ok(child) => listens(child.id()),
                 Err(error) => return cannot(server, &error),
             }
         }
         let mut command = Command::new(&words[0]);
-        match process::in_net(self.told(command.args(&words[1..])), self.client.clone()).spawn() {
+        match process::in_net(self.with_environment(command.args(&words[1..])), self.client.clone()).spawn() {
             Ok(child) => process::reap_until(child.id()).map_or(CANNOT, process::Ended::code),
             Err(error) => cannot(&words[0].to_string_lossy(), &error),
         }
     }
 
     /// Sets the environment variables with depth and addresses, and redirects stdout if the link is quiet.
-    fn told<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    fn with_environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let Addresses { depth } = self.addresses;
         if self.quiet {
             command.stdout(io::stderr());
@@ -218,7 +218,7 @@ impl Site {
 /// environment variable with this depth ([`DEPTH`]) does not suffice: a stale one could connect a link to the machine's
 /// own network. So the namespace must also have the client's address, and only interfaces of links.
 fn around() -> Option<u8> {
-    let depth = std::env::var(DEPTH).ok()?.parse::<u8>().ok().filter(|depth| *depth < MOST)?;
+    let depth = std::env::var(DEPTH).ok()?.parse::<u8>().ok().filter(|depth| *depth < MAX)?;
     let local = fs::read_to_string("/proc/thread-self/net/fib_trie").ok()?;
     let client = Addresses { depth }.client().to_string();
     let named = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
@@ -352,7 +352,7 @@ fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) ->
     let _ = netlink.neighbour(number, other, addresses.mac(1 - side as u8));
     if is_nested {
         // Reach inner links through the outer link's server namespace.
-        for depth in addresses.depth + 1..=MOST {
+        for depth in addresses.depth + 1..=MAX {
             netlink.route(Ipv4Addr::new(100, 64, depth, 0), 24, other)?;
         }
         fs::write("/proc/sys/net/ipv4/ip_forward", "1")

@@ -10,7 +10,7 @@ use forebay_aqm::Spec;
 use forebay_aqm::base::cx::Cx;
 use forebay_aqm::base::design::{About, Cost, DisciplineKind, Entry, Order, Probes};
 use forebay_aqm::base::discipline::Aqm;
-use forebay_aqm::base::own::{Knobs, Own, OwnDiscipline};
+use forebay_aqm::base::own::{Own, OwnDiscipline, OwnParameters};
 use forebay_aqm::base::packet::Packet;
 use forebay_aqm::base::port::{Level, Tally};
 use forebay_aqm::base::time::{Instant, Span};
@@ -57,9 +57,9 @@ impl Aqm for External {
     }
 }
 
-struct Knob;
+struct NoParameters;
 
-impl Knobs for Knob {
+impl OwnParameters for NoParameters {
     fn get(&self, _: &str) -> Option<String> {
         None
     }
@@ -79,7 +79,7 @@ fn external(ecn: bool) -> PyResult<Spec> {
     let (order, cost, kind) = (Order::Lists(1), Cost::Light, DisciplineKind::Aqm);
     let (name, variant_of, about, tc) = ("external", None, &ABOUT, None);
     let entry = Entry { name, kind, variant_of, about, params, presets, tc, probes, order, cost };
-    let own = Own::made(entry, |_| Ok((String::new(), Knob)));
+    let own = Own::made(entry, |_| Ok((String::new(), NoParameters)));
     let word = if ecn { "ecn=on" } else { "ecn=off" };
     Spec::own(&own, &[word]).map_err(|bad| errors::run(&bad.to_string()))
 }

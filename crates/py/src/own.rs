@@ -9,7 +9,7 @@ use forebay_aqm::base::cx::Cx;
 use forebay_aqm::base::design::{About, Cost, DisciplineKind, Entry, Order, ProbeSpec, Probes, Readings};
 use forebay_aqm::base::discipline::{ActOn, Actuation, Aqm, BareLaw, Law, Sample, Signal};
 use forebay_aqm::base::nearest::nearest;
-use forebay_aqm::base::own::{Knobs, Own, OwnDiscipline};
+use forebay_aqm::base::own::{Own, OwnDiscipline, OwnParameters};
 use forebay_aqm::base::packet::Packet;
 use forebay_aqm::base::params::{ParamError, ParamSpec};
 use forebay_aqm::base::port;
@@ -34,7 +34,7 @@ const CODE: &str = "code";
 #[pyfunction]
 pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     let name: String = class.getattr("name")?.extract()?;
-    let interface: String = class.getattr("_kind")?.extract()?;
+    let interface: String = class.getattr("_trait")?.extract()?;
     let summary: String = class.getattr("_summary")?.extract()?;
     let names: Vec<String> = class.getattr("probes")?.extract()?;
     let doc = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
@@ -74,8 +74,9 @@ pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
         Python::attach(|py| {
             let class = class.bind(py);
             let (written, values) = read(class, words, &code)?;
-            let knobs = Kind { class: class.clone().unbind(), values: values.unbind(), law, probes: names.clone() };
-            Ok((written, knobs))
+            let parameters =
+                Kind { class: class.clone().unbind(), values: values.unbind(), law, probes: names.clone() };
+            Ok((written, parameters))
         })
     });
     if forebay_lab::own::replace(own) {
@@ -86,7 +87,7 @@ pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
 
 /// The values accepted for a parameter, by its annotation or else by the type of its default.
 fn kind(class: &Bound<'_, PyAny>, name: &str, value: &Bound<'_, PyAny>) -> &'static str {
-    let annotated = || class.getattr("_kinds")?.get_item(name)?.getattr("__name__")?.extract::<String>();
+    let annotated = || class.getattr("_types")?.get_item(name)?.getattr("__name__")?.extract::<String>();
     let word = annotated().unwrap_or_default();
     if word == "bool" || value.is_instance_of::<PyBool>() {
         "on or off"
@@ -157,7 +158,7 @@ struct Kind {
     probes: Vec<String>,
 }
 
-impl Knobs for Kind {
+impl OwnParameters for Kind {
     fn get(&self, key: &str) -> Option<String> {
         Python::attach(|py| {
             let value = self.values.bind(py).get_item(key).ok()??;

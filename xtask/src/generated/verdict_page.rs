@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_show_failed_check_and_variants_with_other_verdict() {
+    fn rows_show_failed_check_and_deviating_variants() {
         let check = |what: &str, value: f64, outcome: &str| {
             json!({ "what": what, "value": value, "low": value - 0.5, "high": value + 0.5, "n": 30,
                     "bound": ">= 10", "outcome": outcome })

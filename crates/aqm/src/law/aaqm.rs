@@ -26,7 +26,7 @@ params! {
     }
 }
 
-/// Above this quotient p rises; at or below it p falls.
+/// Threshold of U: above it p rises, otherwise p falls.
 const BALANCE: f64 = 1.0;
 
 /// U: packets that entered the queue divided by packets that left it.

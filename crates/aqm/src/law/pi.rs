@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn full_buffer_raises_p_by_0_0005_per_second() {
+    fn full_buffer_raises_p_at_constant_rate() {
         // A full 100-packet buffer at q_ref 50: (a - b) x 50 x 170 Hz = 5.1e-4 per second.
         let one_second = (0..170).fold(0.1, |p, _| step(p, 50.0, 50.0, NS2));
         assert!((one_second - 0.1 - 5.1e-4).abs() < 1e-9);

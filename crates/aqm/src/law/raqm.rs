@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_sub_aggregate_above_its_rate_is_dropped() {
+    fn only_sub_aggregate_above_rate_is_dropped() {
         let settings = "phi=0.5/0.5 mode=queue-independent alpha=4 f=0 p_init=0.5 p_min=0";
         let mut queue: Queue<Fifo<Ticked<Raqm>>> = {
             let raqm = Raqm::build(&crate::testing::by_hand::params(settings), &LINK);

@@ -31,7 +31,7 @@ choice! {
 }
 
 /// Largest number of queues: their numbers have 16 bits.
-pub const MOST: u32 = 65_536;
+pub const MAX: u32 = 65_536;
 
 /// Maps packets to queues.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ fn draw(rng: &mut Rng) -> u32 {
 }
 
 impl Buckets {
-    /// `count` queues, 1 to [`MOST`]. If the salt is not given, `hash=salted` draws it at the first packet.
+    /// `count` queues, 1 to [`MAX`]. If the salt is not given, `hash=salted` draws it at the first packet.
     pub const fn new(count: u32, key: Key, hash: Hash, salt: Auto<u32>) -> Self {
         Self { count, key, hash, salt }
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn unset_salt_is_drawn_once_by_salted_hash_only() {
+    fn only_salted_hash_draws_unset_salt_once() {
         let queues = |hash, salt, seed| {
             let (mut buckets, mut rng) = (Buckets::new(64, Key::Flow, hash, salt), Rng::stream(seed, "queue"));
             let queues = core::array::from_fn::<_, 32, _>(|flow| {

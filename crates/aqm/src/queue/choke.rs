@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn signal_gaps_are_uniform_up_to_reciprocal_p_b() {
+    fn signal_gaps_are_uniform_up_to_reciprocal() {
         // p_b = 0.1 x (10 - 5)/(15 - 5) = 1/20: gaps of 1..19 by the equations, of 1..20 with one number each.
         for (spacing, most) in [("each", 19), ("once", 20)] {
             let (at, _) =

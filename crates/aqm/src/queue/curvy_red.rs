@@ -248,7 +248,7 @@ mod tests {
 
     /// Marks and drops of 10,000 packets with a sojourn time of 150.5 ms. With g = 0 the average is the latest sojourn
     /// time, so r = 0.3.
-    fn heard(settings: &str, ecn: Ecn) -> (u64, u64) {
+    fn signals(settings: &str, ecn: Ecn) -> (u64, u64) {
         let mut queue = queue(&alloc::format!("g=0 t=1s {settings}"));
         (0..10_000).for_each(|_| queue.arrive(packet(ecn), at(0)));
         while queue.depart(at(150_500)).is_some() {}
@@ -259,12 +259,12 @@ mod tests {
     #[test]
     fn classic_and_scalable_signals_match_the_coupling() {
         let near = |got: u64, want: u64| got.abs_diff(want) < 250;
-        assert!(matches!(heard("", Ecn::NotEct), (0, dropped) if near(dropped, 900)));
-        assert!(matches!(heard("", Ecn::Ect0), (marked, 0) if near(marked, 900)));
-        assert!(matches!(heard("", Ecn::Ect1), (marked, 0) if near(marked, 6000)));
+        assert!(matches!(signals("", Ecn::NotEct), (0, dropped) if near(dropped, 900)));
+        assert!(matches!(signals("", Ecn::Ect0), (marked, 0) if near(marked, 900)));
+        assert!(matches!(signals("", Ecn::Ect1), (marked, 0) if near(marked, 6000)));
         // u = 2: the fourth power and the square.
-        assert!(matches!(heard("u=2", Ecn::Ect0), (marked, 0) if near(marked, 81)));
-        assert!(matches!(heard("u=2", Ecn::Ect1), (marked, 0) if near(marked, 3600)));
+        assert!(matches!(signals("u=2", Ecn::Ect0), (marked, 0) if near(marked, 81)));
+        assert!(matches!(signals("u=2", Ecn::Ect1), (marked, 0) if near(marked, 3600)));
     }
 
     #[test]

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn class_0_enters_queue_2_with_split_by_class() {
+    fn class_split_sends_class_0_to_queue_2() {
         let arrive = |queue: &mut Queue<RedTail>, class, proto, packets| {
             (0..packets).for_each(|_| queue.arrive(Packet { class, proto, ..tcp(u32::from(class)) }, at(0)));
             lengths(queue)

@@ -179,9 +179,9 @@ impl LinkArgs {
     pub(crate) fn case(&self) -> Result<Case, InputError> {
         let mut out = format!(
             "version = 1\ntitle = \"link\"\nduration = \"1s\"\npacket = {PACKET}\n\
-             [topology]\nkind = \"graph\"\nnodes = [\"near\", \"far\"]\n"
+             [topology]\nkind = \"graph\"\nnodes = [\"client\", \"server\"]\n"
         );
-        let lanes = [("up", ["near", "far"], self.up.lane()), ("down", ["far", "near"], self.down.lane())];
+        let lanes = [("up", ["client", "server"], self.up.lane()), ("down", ["server", "client"], self.down.lane())];
         for (name, [from, to], given) in &lanes {
             let _ = writeln!(
                 out,

@@ -47,7 +47,7 @@ pub(crate) fn write(path: &Path, journal: &Journal) -> Result<(), StoreError> {
     disk::write_whole(path, out.as_bytes())
 }
 
-/// Reads the CSV that [`write`] wrote.
+/// Reads the CSV that [`write()`] wrote.
 pub(crate) fn read(path: &Path) -> Result<Journal, StoreError> {
     let text = disk::read_text(path)?;
     let mut journal = Journal::default();

@@ -124,7 +124,7 @@ pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>
 
 /// What the child process of a run on the kernel writes for its parent before it ends.
 #[derive(Serialize, Deserialize)]
-enum Told {
+enum Message {
     /// Why there is no result.
     Fault(String),
     /// The record of the results, and whether packets were on time.
@@ -137,7 +137,7 @@ fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Timing), Failure> {
     let file = socket::memory_file().map_err(|error| failed("make a file in memory", &error))?;
     let mut theirs = file.try_clone().map_err(|error| failed("share a file", &error))?;
     let child = process::fork(move || {
-        let found = run(plan, job).unwrap_or_else(Told::Fault);
+        let found = run(plan, job).unwrap_or_else(Message::Fault);
         i32::from(serde_json::to_vec(&found).map_err(Into::into).and_then(|text| theirs.write_all(&text)).is_err())
     });
     let ended = child.and_then(process::Child::wait).map_err(|error| failed("start a process", &error))?;
@@ -145,10 +145,10 @@ fn apart(plan: &Plan, job: Job) -> Result<(RunRecord, Timing), Failure> {
     let mut ours = file;
     let read = ours.rewind().and_then(|()| ours.read_to_string(&mut text));
     read.map_err(|error| failed("read the result of a run", &error))?;
-    let told = serde_json::from_str(&text);
-    match told.map_err(|_| Failure::run(format!("a run on the kernel ended without a result ({ended:?})")))? {
-        Told::Fault(fault) => Err(Failure::unavailable(fault)),
-        Told::Run(record, timing) => Ok((*record, timing)),
+    let message = serde_json::from_str(&text);
+    match message.map_err(|_| Failure::run(format!("a run on the kernel ended without a result ({ended:?})")))? {
+        Message::Fault(fault) => Err(Failure::unavailable(fault)),
+        Message::Run(record, timing) => Ok((*record, timing)),
     }
 }
 
@@ -165,7 +165,7 @@ fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
 }
 
 /// Does a run on the kernel in this process, which ends afterwards.
-fn run(plan: &Plan, job: Job) -> Result<Told, String> {
+fn run(plan: &Plan, job: Job) -> Result<Message, String> {
     let net = network(plan, job);
     let failed = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
     let options = SiteOptions { ecn: traffic::wants_ecn(&net), quiet: true, ..SiteOptions::default() };
@@ -186,12 +186,12 @@ fn run(plan: &Plan, job: Job) -> Result<Told, String> {
     let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, EmulatorOptions::default(), times)
         .map_err(failed("carry frames"))?;
     let found = traffic::found(results, net.flows.len()).map_err(failed("read the results of the endpoints"))?;
-    Ok(told(plan, job, &net, outcome, &found))
+    Ok(message(plan, job, &net, outcome, &found))
 }
 
 /// The results of a run on the kernel, and how long after their due times the link sent frames, for the process that
 /// started this one.
-fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -> Told {
+fn message(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -> Message {
     let case = &plan.cases[job.case];
     let contender = &case.scenario.compare[job.contender];
     let late = outcome.fabric.lateness.iter().map(crate::live::link::spread);
@@ -227,7 +227,7 @@ fn told(plan: &Plan, job: Job, net: &Network, outcome: Outcome, found: &Found) -
         events: 0,
         fingerprint: 0,
     };
-    Told::Run(Box::new(record::record(case, contender, job.seed, net, &seen, cpu_seconds)), timing)
+    Message::Run(Box::new(record::record(case, contender, job.seed, net, &seen, cpu_seconds)), timing)
 }
 
 fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, found: &Found) -> FlowOutcome {

@@ -86,8 +86,12 @@ fn service_classes_in_one_queue_have_an_equilibrium() {
     let passes = 1.0 - 2.0 * f64::powi(20.0 / (0.34 * 1.25 * rtt_ms), 2);
     assert!((q * passes / 45.0 - 1.0).abs() < 1e-6, "{capped}");
     let fewest = ["--set", "flows.few.count=4", "--aqm", "msvb phi=0.34/0.66"];
-    let swings = &results(&place, &[&["stability", "classes.toml"], &fewest[..]].concat())[0];
-    assert_eq!((calm["stable"].as_bool(), swings["stable"].as_bool()), (Some(true), Some(false)), "{calm} {swings}");
+    let oscillating = &results(&place, &[&["stability", "classes.toml"], &fewest[..]].concat())[0];
+    assert_eq!(
+        (calm["stable"].as_bool(), oscillating["stable"].as_bool()),
+        (Some(true), Some(false)),
+        "{calm} {oscillating}"
+    );
     let refused = place.run(&["theory", "stability", "classes.toml"]).good();
     assert!(refused.stdout.contains("do not sum to 1"), "{}", refused.stdout);
     let edge = results(
@@ -114,7 +118,7 @@ fn trajectories_and_distributions_are_drawn() {
 }
 
 #[test]
-fn theory_subcommand_finds_stability_limit_of_flows_rtt_rate() {
+fn theory_finds_stability_limit_of_flows_rtt_rate() {
     let place = place("theory-critical");
     let found = &results(&place, &["stability", "loop.toml", "--critical"])[0];
     // Fewer flows, longer round trips and faster links increase the gain.

@@ -29,21 +29,22 @@ pub(crate) fn l31() -> (Verdict, Evidence) {
         for (times, bound) in [(1.1, format!("< {STABLE}")), (0.9, format!("> {UNSTABLE}"))] {
             let amplitude = one.deviation(1, times * b, SECONDS);
             let holds = b.is_finite() && if times > 1.0 { amplitude < STABLE } else { amplitude > UNSTABLE };
-            let what = format!("amplitude of one class of {flows} flows at {times} of its threshold, {b:.0} packets");
+            let what =
+                format!("relative amplitude of one class of {flows} flows at {times} of its threshold, {b:.0} packets");
             alone.push(yes_no(&what, amplitude, &bound, holds));
         }
     }
     let ten = class(5.0, 0.1);
     let b = ten.lemma().unwrap_or(f64::NAN);
     let amplitude = ten.deviation(10, 1.1 * b, SECONDS);
-    let what = format!("amplitude of ten classes of 5 flows at 1.1 of the threshold of each, {b:.0} packets");
+    let what = format!("relative amplitude of ten classes of 5 flows at 1.1 of the threshold of each, {b:.0} packets");
     let together = yes_no(&what, amplitude, &format!("< {STABLE}"), amplitude < STABLE);
     let (verdict, note) = match (alone.iter().all(|c| c.outcome == Outcome::Holds), together.outcome) {
         (true, Outcome::Holds) => (Verdict::Reproduced, "right for one class and for ten"),
         // The lemma is right for one class, but not for the system.
         (true, _) => (
             Verdict::Refuted,
-            "right for one class; equal classes amplitude together, and their common threshold is larger",
+            "right for one class; equal classes oscillate together, and their common threshold is larger",
         ),
         _ => (Verdict::NotReproduced, "its threshold is not where one class alone turns stable"),
     };
@@ -51,8 +52,8 @@ pub(crate) fn l31() -> (Verdict, Evidence) {
     let said = json!({
         "note": note,
         "common threshold of ten classes of 5 flows, packets": common,
-        "amplitude at 0.9 of it": ten.deviation(10, 0.9 * common, SECONDS),
-        "amplitude at 1.1 of it": ten.deviation(10, 1.1 * common, SECONDS),
+        "relative amplitude at 0.9 of the common threshold": ten.deviation(10, 0.9 * common, SECONDS),
+        "relative amplitude at 1.1 of the common threshold": ten.deviation(10, 1.1 * common, SECONDS),
     });
     let checks = alone.into_iter().chain([together]).collect();
     (verdict, Evidence { checks, detail: detail(said), ..Evidence::default() })

@@ -157,7 +157,8 @@ impl Shared {
 
     /// Simulates a reading. Returns the line of the log with its results.
     ///
-    /// # Errors `reading` is not a reading of this paper.
+    /// # Errors
+    /// `reading` is not a reading of this paper.
     pub fn score(&self, reading: &str) -> Result<String, Failure> {
         let bad = || Failure::Run(format!("{}: not a reading: {reading}", self.paper.name));
         let words: BTreeMap<String, String> = serde_json::from_str(reading).map_err(|_| bad())?;

@@ -50,7 +50,8 @@ impl Batch<'_> {
     /// The plan of all runs of these cases (combinations of the values that the scenario varies). Fails before anything
     /// is written.
     ///
-    /// # Errors The network of a scenario cannot be simulated, or there are too many runs.
+    /// # Errors
+    /// The network of a scenario cannot be simulated, or there are too many runs.
     pub fn plan(&self, cases: Vec<Case>) -> Result<Plan, Failure> {
         self.check_number(&cases)?;
         let plan = Plan::new(cases, self.seed, self.runs);
@@ -107,7 +108,8 @@ impl Batch<'_> {
 
     /// Refuses runs that take more than half of the memory or more than a day, unless `force` is set.
     ///
-    /// # Errors The estimated memory or time exceeds this limit.
+    /// # Errors
+    /// The estimated memory or time exceeds this limit.
     pub fn afford(
         &self,
         plan: &Plan,
@@ -136,7 +138,8 @@ impl Batch<'_> {
     /// Runs a plan, except for runs that are stored already. Returns the summary of all runs and the output directory,
     /// still locked.
     ///
-    /// # Errors The runs take too much memory or time, cannot be stored, or were interrupted.
+    /// # Errors
+    /// The runs take too much memory or time, cannot be stored, or were interrupted.
     pub fn results(&self, plan: &Plan, host: &Host<'_>) -> Result<(Summary, Store), Failure> {
         self.check_place(plan)?;
         let pool = pool(self.jobs)?;

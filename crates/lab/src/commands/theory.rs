@@ -147,8 +147,13 @@ pub struct Silence {
 pub enum Why {
     /// The model has no answer.
     Model(NoAnswer),
-    /// An input is missing or unusable. The `bool` is true if the discipline has no model.
-    Input(InputError, bool),
+    /// An input is missing or unusable.
+    Input {
+        /// The input, and what is accepted.
+        error: InputError,
+        /// Whether the discipline has no model.
+        lacks_model: bool,
+    },
 }
 
 impl Why {
@@ -156,13 +161,13 @@ impl Why {
     pub fn text(&self) -> String {
         match self {
             Self::Model(why) => why.text().to_string(),
-            Self::Input(error, _) => error.to_string(),
+            Self::Input { error, .. } => error.to_string(),
         }
     }
 
     /// Whether the discipline has no model.
     pub const fn lacks_model(&self) -> bool {
-        matches!(self, Self::Model(NoAnswer::NoModel) | Self::Input(_, true))
+        matches!(self, Self::Model(NoAnswer::NoModel) | Self::Input { lacks_model: true, .. })
     }
 
     /// Whether the discipline's loop model has no answer, for example because there is no equilibrium. Tables show this
@@ -242,7 +247,7 @@ fn refusal(file: &str, asked: Asked<'_>, rows: &[Row]) -> Option<InputError> {
     });
     match why.first()? {
         // Without a model of the discipline, an answer needs `--p`: the hint lists the disciplines that have a model.
-        Why::Input(error, _) => Some(error.clone().hint(missing.map(|missing| missing.accepts.clone()))),
+        Why::Input { error, .. } => Some(error.clone().hint(missing.map(|missing| missing.accepts.clone()))),
         Why::Model(_) => missing,
     }
 }
@@ -267,7 +272,10 @@ fn answer(asked: Asked<'_>, case: &Case, contender: &Contender, setting: &Settin
         }
         Asked::Markov { ask, p } => match markov::of(spec, setting, ask) {
             Ok(found) => Ok(Answer::Markov(Box::new(found))),
-            Err(why) => Err(Why::Input(no_answer(p, &why), why == markov::NoAnswer::NoModel)),
+            Err(why) => {
+                let lacks_model = why == markov::NoAnswer::NoModel;
+                Err(Why::Input { error: no_answer(p, &why), lacks_model })
+            }
         },
     }
 }

@@ -99,7 +99,7 @@ pub fn tune(batch: &Batch<'_>, cases: &[Case], given: &str, aims: &[Aim], host: 
     host.note(&format!("found after {} loops of the model: {}", tuned.loops, tuned.text));
     let label = tuned.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let best = Contender { label, spec: tuned.spec.clone() };
-    let both = cases.iter().cloned().map(|case| beside(case, &best)).collect();
+    let both = cases.iter().cloned().map(|case| with_tuned(case, &best)).collect();
     let plan = batch.plan(both)?.with_revision(&(host.build)());
     let (summary, store) = batch.results(&plan, host)?;
     let report = report::write(&store)?;
@@ -117,7 +117,7 @@ pub fn tune(batch: &Batch<'_>, cases: &[Case], given: &str, aims: &[Aim], host: 
 
 /// The scenario of `case` (a combination of values of the axes) with the tuned discipline as the first that it
 /// compares. A given discipline with the same label is removed.
-fn beside(mut case: Case, tuned: &Contender) -> Case {
+fn with_tuned(mut case: Case, tuned: &Contender) -> Case {
     let compare = &mut case.scenario.compare;
     compare.retain(|given| given.label != tuned.label);
     compare.insert(0, tuned.clone());
@@ -156,9 +156,9 @@ fn unmet(tuned: &Tuned, aims: &[Aim], settings: &[Setting]) -> InputError {
         format!("{} has {} {}", aim.text, significant(figure, 3), unit(aim.figure))
     };
     let all: Vec<String> = aims.iter().map(worst).collect();
-    let swings = if tuned.model.iter().all(|model| model.stable) { "" } else { ", and it oscillates" };
+    let oscillates = if tuned.model.iter().all(|model| model.stable) { "" } else { ", and it oscillates" };
     let found =
-        format!("no parameters that meet the aims; the best of {} loops is {}{swings}", tuned.loops, tuned.text);
+        format!("no parameters that meet the aims; the best of {} loops is {}{oscillates}", tuned.loops, tuned.text);
     let error = InputError::new("--for", "", Found::thing(found), "aims that the model can meet");
     error.hint(all.join(", "))
 }

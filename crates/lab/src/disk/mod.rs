@@ -43,18 +43,18 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// Creates a temporary file in the folder that contains `beside`.
-    fn create(beside: &Path) -> io::Result<Self> {
+    /// Creates a temporary file in the folder of the file `neighbour`.
+    fn create(neighbour: &Path) -> io::Result<Self> {
         // Keys of `RandomState` come from the system's random source.
-        Self::create_as(beside, || RandomState::new().hash_one(std::process::id()))
+        Self::create_as(neighbour, || RandomState::new().hash_one(std::process::id()))
     }
 
     /// Creates a temporary file whose name contains a number from `numbers`. If a file or link has this name, it uses
     /// the next number: `create_new` does not follow links.
-    fn create_as(beside: &Path, mut numbers: impl FnMut() -> u64) -> io::Result<Self> {
+    fn create_as(neighbour: &Path, mut numbers: impl FnMut() -> u64) -> io::Result<Self> {
         loop {
             let random = numbers();
-            let path = beside.with_file_name(format!("{}{random:016x}{}", TEMPORARY.0, TEMPORARY.1));
+            let path = neighbour.with_file_name(format!("{}{random:016x}{}", TEMPORARY.0, TEMPORARY.1));
             let file = match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 file => file?,

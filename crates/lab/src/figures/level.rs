@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn level_missing_in_toml_table_gives_no_seed_count() {
+    fn missing_level_gives_no_seed_count() {
         let seeds = Seeds { quick: Some(2), full: Some(50), ..Seeds::default() };
         assert_eq!([Level::Quick, Level::Normal, Level::Full].map(|level| seeds.at(level)), [Some(2), None, Some(50)]);
         assert!(seeds.is_sound());

@@ -2,7 +2,7 @@
 //! the paper holds under some readings and not under others.
 //!
 //! - [`space`]: the settings with their candidate values, from `papers/PAPER/readings.toml`.
-//! - [`bench`]: simulates the paper's experiments under a reading, and applies the checks of the claims.
+//! - [`mod@bench`]: simulates the paper's experiments under a reading, and applies the checks of the claims.
 //! - [`search`]: which readings are tried.
 //! - [`summary`]: how often each claim holds under the tried readings, and which settings decide this.
 

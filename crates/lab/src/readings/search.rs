@@ -195,7 +195,8 @@ impl Log {
 
     /// Adds the results of a reading: a line of the log, as [`scored`] returns it.
     ///
-    /// # Errors `line` has no results of this paper, or the file cannot be written.
+    /// # Errors
+    /// `line` has no results of this paper, or the file cannot be written.
     pub fn add(&mut self, bench: &Bench, line: &str) -> io::Result<()> {
         let bad = || io::Error::other(format!("not the results of a reading: {line}"));
         let (reading, scored) = Line::read(line, bench).ok_or_else(bad)?;

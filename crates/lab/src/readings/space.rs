@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn successive_sampled_readings_share_settings_common_to_all_disciplines() {
+    fn successive_readings_share_settings_of_all_disciplines() {
         let space = Space::parse(TEXT).unwrap();
         let readings = space.latin(402, 4, &mut Rng::stream(1, "test"));
         assert_eq!(readings.len(), 402);

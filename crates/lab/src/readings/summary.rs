@@ -132,7 +132,7 @@ pub struct Rule {
 pub struct Sensitivity {
     /// Name of the dimension.
     pub dimension: String,
-    /// The index, 0 to 1, less the value that would be expected by chance.
+    /// The index, 0 to 1, minus its expected value for a dimension without effect.
     pub index: f64,
 }
 

@@ -357,7 +357,7 @@ mod tests {
     const GOODPUT: &str = "goodput_bps";
 
     #[test]
-    fn names_class_with_largest_delay_reduction_and_goodput_change() {
+    fn names_class_with_largest_delay_and_goodput_change() {
         let droptail = [("voip", WAIT, 119.0, 1.0), ("web", WAIT, 118.0, 2.0), (ALL, GOODPUT, 9.5e7, 1e5)];
         let fq = [("voip", WAIT, 0.5, 0.1), ("web", WAIT, 60.0, 2.0), (ALL, GOODPUT, 9.3e7, 1e5)];
         let said = answer(&summary(vec![vec![contender("droptail", 5, &droptail), contender("fq_codel", 5, &fq)]]));

@@ -341,7 +341,7 @@ mod tests {
     /// If a quantity covers several classes or colours, their counts are added, and their loss ratios are averaged with
     /// the numbers of packets as weights.
     #[test]
-    fn counts_add_and_loss_ratios_are_weighted_by_packets() {
+    fn counts_add_loss_ratios_weigh_packets() {
         close("class.0.offered_pkts", 400.0);
         close("class.0.in.loss_ratio", 0.1);
         // (10 + 150) / 400.

@@ -222,9 +222,9 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
 }
 
 /// Amplitude of the oscillation of the queue in the measurement of the response: the fraction PART of the queue at
-/// equilibrium, but at least LEAST packets.
+/// equilibrium, but at least MIN packets.
 const PART: f64 = 0.05;
-const LEAST: f64 = 1.0;
+const MIN: f64 = 1.0;
 /// Number of periods of the oscillation that are measured, and the minimum number of samples of p per period.
 const PERIODS: usize = 6;
 const LOOKS: usize = 48;
@@ -238,7 +238,7 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
     let setting = driven.setting;
     let stands = rest.q > 0.0;
     let amplitude = if stands {
-        (PART * rest.q).max(LEAST).min((setting.limit - rest.q).max(LEAST)).min(rest.q.max(LEAST))
+        (PART * rest.q).max(MIN).min((setting.limit - rest.q).max(MIN)).min(rest.q.max(MIN))
     } else {
         PART * rest.rate
     };
@@ -256,8 +256,8 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
     let at = |t: f64| if stands { rest.q + amplitude * libm::sin(w * t) } else { 0.0 };
     // Packets that enter the queue in the step that ends at t.
     let enters = |t: f64, q: f64, next: f64| {
-        let swung = if stands { next - q } else { amplitude * libm::sin(w * (t - 0.5 * step)) * step };
-        (rest.rate * step + swung).max(0.0)
+        let change = if stands { next - q } else { amplitude * libm::sin(w * (t - 0.5 * step)) * step };
+        (rest.rate * step + change).max(0.0)
     };
     let looks = ((PERIODS + 1) as f64 * TAU / w / step).ceil() as usize;
     let settled = TAU / w;

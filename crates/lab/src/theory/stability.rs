@@ -74,7 +74,7 @@ mod tests {
     use crate::theory::testing::example;
 
     #[test]
-    fn pi_loop_of_hollot_with_60_flows_is_stable() {
+    fn hollots_pi_loop_with_60_flows_is_stable() {
         let (spec, setting) = example(&[], "pi a=1.822e-5 b=1.816e-5 w=170 q_ref=200");
         let found = of(&spec, &setting).unwrap();
         assert!(found.stable && (found.rtt_ms - 246.0).abs() < 1.5, "{found:?}");

@@ -107,15 +107,15 @@ impl Aim {
         let Some(figure) = self.figure_of(found, setting) else {
             // A discipline with a loop for each service class has a delay margin, but no phase margin.
             let unknown = matches!(self.figure, Figure::PhaseMargin) && found.delay_margin_ms.is_some();
-            return if unknown { -MOST } else { MOST };
+            return if unknown { -MAX } else { MAX };
         };
         let over = libm::log(figure.max(1e-9) / self.bound);
-        if self.at_least { over } else { -over }.clamp(-MOST, MOST)
+        if self.at_least { over } else { -over }.clamp(-MAX, MAX)
     }
 }
 
 /// Largest absolute value of a slack; larger values are reduced to it.
-const MOST: f64 = 5.0;
+const MAX: f64 = 5.0;
 /// The search ends when every aim has this slack: the values are about a tenth better than the bounds.
 const SPARE: f64 = 0.1;
 /// Factors by which the first and the smallest step of the search change a parameter; and the number of loops computed
@@ -126,7 +126,7 @@ const MAX_LOOPS: usize = 600;
 
 /// A free parameter, which the search can change: its name and its value with the unit.
 #[derive(Clone, Debug, PartialEq)]
-struct Knob {
+struct Parameter {
     name: &'static str,
     value: f64,
     /// Value of the parameter before the search, and its text.
@@ -135,7 +135,7 @@ struct Knob {
     whole: bool,
 }
 
-impl Knob {
+impl Parameter {
     /// The parameter `name` of the discipline `spec`; `None` if its value is not a number above 0.
     fn of(spec: &Spec, name: &'static str) -> Option<Self> {
         let text = spec.get(name)?;
@@ -143,8 +143,8 @@ impl Knob {
         let (number, unit) = text.split_at(digits);
         let value: f64 = number.parse().ok()?;
         let whole = (spec.entry().params.iter().find(|p| p.name == name)?.accepts).contains("whole");
-        let knob = Self { name, value, first: (value, text.clone()), unit: unit.to_string(), whole };
-        (value > 0.0 && value.is_finite()).then_some(knob)
+        let parameter = Self { name, value, first: (value, text.clone()), unit: unit.to_string(), whole };
+        (value > 0.0 && value.is_finite()).then_some(parameter)
     }
 
     fn is_changed(&self) -> bool {
@@ -191,24 +191,24 @@ pub enum NotTuned {
 
 /// The free parameters: those of the discipline itself (not the ones common to all disciplines) that are numbers above
 /// 0 and that the user's text `words` (`NAME key=value ...`) does not set.
-fn free(spec: &Spec, words: &str) -> Vec<Knob> {
+fn free(spec: &Spec, words: &str) -> Vec<Parameter> {
     let given = |name: &str| {
         let mut keys = words.split_whitespace().skip(1).filter_map(|word| word.split_once('=')).map(|(key, _)| key);
         keys.any(|key| key == name)
     };
     let params = spec.entry().params.iter().filter(|param| param.range_in.is_some() && !given(param.name));
-    params.filter_map(|param| Knob::of(spec, param.name)).collect()
+    params.filter_map(|param| Parameter::of(spec, param.name)).collect()
 }
 
 /// Searches values for the free parameters of `words`, a discipline in the syntax of `--aqm`, that meet every aim in
 /// every setting. Returns the best values found, whether or not they meet the aims.
 pub fn tune(words: &str, spec: &Spec, settings: &[Setting], aims: &[Aim]) -> Result<Tuned, NotTuned> {
-    let knobs = free(spec, words);
-    if knobs.is_empty() {
+    let parameters = free(spec, words);
+    if parameters.is_empty() {
         return Err(NotTuned::NothingFree);
     }
     let mut search = Search { words, settings, aims, loops: 0, why: None };
-    let (mut best, mut at) = (search.look(&knobs), knobs);
+    let (mut best, mut at) = (search.look(&parameters), parameters);
     let mut factor = FIRST;
     while factor > LAST && search.loops < MAX_LOOPS && best.score < SPARE {
         let mut better = false;
@@ -251,17 +251,17 @@ struct Look {
 
 impl Search<'_> {
     /// The discipline in the syntax of `--aqm`, with the values that the search changed.
-    fn words(&self, knobs: &[Knob]) -> String {
-        let changed = knobs.iter().filter(|knob| knob.is_changed());
-        changed.fold(self.words.to_string(), |words, knob| format!("{words} {}", knob.text()))
+    fn words(&self, parameters: &[Parameter]) -> String {
+        let changed = parameters.iter().filter(|parameter| parameter.is_changed());
+        changed.fold(self.words.to_string(), |words, parameter| format!("{words} {}", parameter.text()))
     }
 
-    fn look(&mut self, knobs: &[Knob]) -> Look {
+    fn look(&mut self, parameters: &[Parameter]) -> Look {
         const NO_REST: f64 = -30.0;
         const UNSTABLE: f64 = -10.0;
         // Parameter values are out of range.
-        let Ok(spec) = Spec::parse(&self.words(knobs)) else { return Look { score: 2.0 * NO_REST, answer: None } };
-        let (mut score, mut model) = (MOST, Vec::new());
+        let Ok(spec) = Spec::parse(&self.words(parameters)) else { return Look { score: 2.0 * NO_REST, answer: None } };
+        let (mut score, mut model) = (MAX, Vec::new());
         for setting in self.settings {
             self.loops += 1;
             match stability::of(&spec, setting) {
@@ -271,7 +271,7 @@ impl Search<'_> {
                 }
                 Ok(found) => {
                     let here = if found.stable {
-                        self.aims.iter().map(|aim| aim.slack(&found, setting)).fold(MOST, f64::min)
+                        self.aims.iter().map(|aim| aim.slack(&found, setting)).fold(MAX, f64::min)
                     } else {
                         // An unstable loop has a higher score if it lacks less phase.
                         UNSTABLE + found.phase_margin_deg.unwrap_or(-180.0).clamp(-180.0, 180.0) / 180.0

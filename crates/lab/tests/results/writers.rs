@@ -75,7 +75,7 @@ fn threads_that_write_one_directory_take_turns() {
 }
 
 #[test]
-fn writer_waiting_for_directory_reports_owner_and_can_stop() {
+fn waiting_writer_reports_owner_and_can_stop() {
     let (dir, plan) = (place("give-up"), plan(1));
     let first = Store::open(&dir, &plan, &Origin::default(), &Wait::NEVER).unwrap();
     let (stop, told) = (AtomicBool::new(false), AtomicUsize::new(0));

@@ -10,6 +10,7 @@ use forebay_lab::theory::stability::Stability;
 use forebay_lab::theory::{fluid, setting, stability};
 use forebay_theory::oscillation::{self, Oscillation};
 use rayon::prelude::*;
+use serde_json::{Value, json};
 
 const SCENARIO: &str = include_str!("../../../../examples/fluid.toml");
 const SEEDS: u64 = 6;
@@ -61,7 +62,8 @@ impl Row {
         (self.trajectory.q_mean_pkts / self.mean.mean - 1.0).abs() <= CLOSE
     }
 
-    fn line(&self) -> String {
+    /// Its values in the template of the page.
+    fn values(&self) -> Value {
         let Self { flows, label, linear, trajectory, mean, std, period } = self;
         let margin = linear.delay_margin_ms.map_or("any".to_string(), |ms| format!("{ms:.0}"));
         let verdict = if linear.stable { format!("stable, {margin} ms") } else { "unstable".to_string() };
@@ -72,10 +74,21 @@ impl Row {
             n => format!("{:.2} ± {:.2} ({n} of {SEEDS})", Interval::of(period).mean, Interval::of(period).half),
         };
         let star = if self.mean_is_near() { "" } else { "*" };
-        format!(
-            "| `{label}` | {flows} | {:.1} | {verdict} | {:.1} / {:.1} ± {:.1}{star} | {:.1} / {:.1} ± {:.1} | {own} / {theirs} |",
-            linear.window_pkts, trajectory.q_mean_pkts, mean.mean, mean.half, trajectory.q_std_pkts, std.mean, std.half,
-        )
+        json!({
+            "label": label,
+            "flows": flows,
+            "window": linear.window_pkts,
+            "verdict": verdict,
+            "model": { "mean": trajectory.q_mean_pkts, "std": trajectory.q_std_pkts, "period": own },
+            "packets": {
+                "mean": mean.mean,
+                "mean_half": mean.half,
+                "std": std.mean,
+                "std_half": std.half,
+                "period": theirs,
+            },
+            "star": star,
+        })
     }
 }
 
@@ -100,17 +113,17 @@ fn fluid_model_agrees_with_simulated_mean_and_oscillation() {
     let contenders = cases[0].scenario.compare.len();
     let rows: Vec<Row> =
         (0..contenders).flat_map(|index| cases.iter().map(move |case| Row::new(case, index))).collect();
-    let lines: Vec<String> = rows.iter().map(Row::line).collect();
-    let page = pages::page!("fluid.md.jinja", serde_json::json!({ "rows": lines })).unwrap();
+    let values: Vec<Value> = rows.iter().map(Row::values).collect();
+    let page = pages::page!("fluid.md.jinja", json!({ "rows": values })).unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fluid.md");
     if std::env::var_os("FOREBAY_BLESS").is_some() {
         std::fs::write(&path, &page).unwrap();
     }
     for row in &rows {
-        assert!(!row.holds_its_reference() || row.mean_is_near(), "{}", row.line());
-        let oscillations = row.trajectory.q_std_pkts > 0.2 * row.trajectory.q_mean_pkts;
-        let both = oscillations && row.std.mean > 0.2 * row.mean.mean;
-        assert!(row.linear.stable || !row.has_windows() || both, "{}", row.line());
+        assert!(!row.holds_its_reference() || row.mean_is_near(), "{}", row.values());
+        let oscillates = row.trajectory.q_std_pkts > 0.2 * row.trajectory.q_mean_pkts;
+        let both = oscillates && row.std.mean > 0.2 * row.mean.mean;
+        assert!(row.linear.stable || !row.has_windows() || both, "{}", row.values());
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "docs/fluid.md is stale: cargo xtask fluid");
 }

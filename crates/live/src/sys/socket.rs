@@ -56,7 +56,7 @@ fn stream(options: &SocketOptions) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Connects to `port` of `host` with the options `options`.
+/// Connects to `port` of `host`.
 pub fn connect(host: Ipv4Addr, port: u16, options: &SocketOptions) -> io::Result<TcpStream> {
     let (socket, to) = (stream(options)?, address(host, port));
     // SAFETY: the kernel reads `ADDRESS` bytes of `to`, which has that size.
@@ -66,8 +66,7 @@ pub fn connect(host: Ipv4Addr, port: u16, options: &SocketOptions) -> io::Result
     Ok(stream)
 }
 
-/// Listens on a port of all addresses; accepted connections inherit the socket options that
-/// `options` sets.
+/// Listens on a port of all addresses; accepted connections inherit `options`.
 pub fn listen(port: u16, options: &SocketOptions) -> io::Result<TcpListener> {
     let (socket, at) = (stream(options)?, address(Ipv4Addr::UNSPECIFIED, port));
     // SAFETY: the kernel reads `ADDRESS` bytes of `at`, which has that size.

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn byte_stores_packet_type_ecn_cwr_ece_and_colour() {
+    fn byte_stores_type_ecn_cwr_ece_and_colour() {
         for kind in [Kind::Data, Kind::Datagram] {
             for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
                 for cwr in [false, true] {

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn queue_mean_is_time_weighted_and_excludes_warm_up() {
+    fn queue_mean_is_time_weighted_after_warmup() {
         let mut m = Meter::new(window(100, 300), Span::from_nanos(100), None);
         m.queue_is(at(0), 50);
         m.queue_is(at(150), 2);

@@ -63,7 +63,7 @@ pub enum EcnUse {
 pub enum Echo {
     /// A packet was marked since the last CWR (RFC 3168 section 6.1.3).
     UntilCwr,
-    /// The packets that the acknowledgement with the ECN-Echo newly acknowledges were marked (RFC 8257 section 3.2).
+    /// Every packet newly acknowledged by this acknowledgement was marked (RFC 8257 section 3.2).
     EachPacket,
 }
 

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_syn_leaves_timeout_of_at_least_3_s() {
+    fn lost_syn_leaves_timeout_above_3_s() {
         // RFC 6298 rule 5.7: after a retransmitted SYN the timeout is 3 s or the backed-off value, if larger.
         for (initial, want) in [(1000, 3000), (2000, 4000), (6000, 12_000), (50_000, 60_000)] {
             let mut rtt = Rtt::new(RttOptions { initial: Span::from_millis(initial), ..OPTIONS });

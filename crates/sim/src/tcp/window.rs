@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_doubles_and_avoidance_adds_one_per_round() {
+    fn slow_start_doubles_avoidance_adds_one() {
         let mut w = Window::new(2.0, f64::INFINITY);
         (0..2).for_each(|_| w.grow());
         assert_eq!(w.cwnd(), 4.0);

@@ -235,12 +235,12 @@ mod tests {
     }
 
     #[test]
-    fn ns2_quirk_counts_first_average_as_above_max_th() {
+    fn ns2_quirk_places_first_average_above_max_th() {
         assert!((trajectory(&[0], "quirk=on") - 0.1 / 3.0).abs() < 1e-12, "max_p is divided at once");
     }
 
     #[test]
-    fn average_equal_to_a_threshold_leaves_max_p_unchanged() {
+    fn average_equal_to_threshold_keeps_max_p() {
         let mut curve = Curve::new(5.0, 15.0, 0.1, true);
         let mut feng = Crossings { alpha: 3.0, beta: 2.0, bottom: 0.01, top: 0.3, status: Status::Below };
         let mut after = |avg| {

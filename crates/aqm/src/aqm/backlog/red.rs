@@ -137,7 +137,7 @@ pub struct Gateway<S> {
 pub type Red = Gateway<Fixed>;
 
 /// ns-2 never signals an arrival at a queue of at most this, in the unit of the thresholds.
-const SPARED: f64 = 1.0;
+const NEVER_SIGNALLED: f64 = 1.0;
 
 impl<S: Steer> Aqm for Gateway<S> {
     /// Fig. 2, "for each packet arrival".
@@ -152,7 +152,7 @@ impl<S: Steer> Aqm for Gateway<S> {
         self.steering.steer(&mut self.curve, avg, cx.now);
         let p_b = self.base_probability(avg);
         self.p_b = p_b.unwrap_or(0.0);
-        let p_b = p_b.filter(|_| q > SPARED || self.params.rule != Rule::Ns2);
+        let p_b = p_b.filter(|_| q > NEVER_SIGNALLED || self.params.rule != Rule::Ns2);
         self.p = p_b.unwrap_or(0.0);
         if p_b.is_some() && self.is_forced(avg) {
             self.spacing.forced();

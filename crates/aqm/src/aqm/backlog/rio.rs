@@ -45,7 +45,7 @@ params! {
 }
 
 /// ns-2 accepts every arrival while the queue is at most this long, in the unit of the thresholds.
-const SPARED: f64 = 1.0;
+const NEVER_SIGNALLED: f64 = 1.0;
 
 /// RED for packets of one colour (IN or OUT).
 struct Judge {
@@ -191,7 +191,7 @@ impl Aqm for Rio {
         let u = cx.rng.uniform();
         let (q, avg) = self.observe(packet.colour, level, cx);
         let judge = &mut self.judges[index(packet.colour)];
-        let p_b = judge.curve.base_probability(avg).filter(|_| q > SPARED);
+        let p_b = judge.curve.base_probability(avg).filter(|_| q > NEVER_SIGNALLED);
         self.p = p_b.unwrap_or(0.0);
         let Curve { max_th, gentle, .. } = judge.curve;
         if p_b.is_some() && avg >= if gentle { 2.0 * max_th } else { max_th } {

@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn first_drop_comes_one_interval_after_delay_exceeds_target() {
+    fn first_drop_comes_one_interval_after_target_excess() {
         let mut queue = backlog(100);
         let mut sent = |t| queue.depart(ms(t)).map(|p| p.slot);
         assert_eq!(sent(4), Some(0));

@@ -278,24 +278,24 @@ mod tests {
     fn classic_and_scalable_packets_have_different_signal_probabilities() {
         // p' = 30 x 10 ms = 0.3: 0.09 for Classic senders, 0.6 for scalable ones; within 5 sigma.
         let (near, words) = (|got: u64, want: u64| got.abs_diff(want) < 250, "alpha=30 beta=0");
-        let heard = |more: &str, ecn| offer(&mut congested(&alloc::format!("{words} {more}")), ecn);
-        assert!(matches!(heard("", Ecn::NotEct), (0, dropped) if near(dropped, 900)));
-        assert!(matches!(heard("", Ecn::Ect0), (marked, 0) if near(marked, 900)));
-        assert!(matches!(heard("", Ecn::Ect1), (marked, 0) if near(marked, 6000)));
-        assert!(matches!(heard("scalable=ect", Ecn::Ect0), (marked, 0) if near(marked, 6000)));
-        assert!(matches!(heard("scalable=off", Ecn::Ect1), (marked, 0) if near(marked, 900)));
-        assert!(matches!(heard("ecn=off", Ecn::Ect1), (0, dropped) if near(dropped, 900)));
-        assert!(matches!(heard("k=1", Ecn::Ect1), (marked, 0) if near(marked, 3000)));
+        let signals = |more: &str, ecn| offer(&mut congested(&alloc::format!("{words} {more}")), ecn);
+        assert!(matches!(signals("", Ecn::NotEct), (0, dropped) if near(dropped, 900)));
+        assert!(matches!(signals("", Ecn::Ect0), (marked, 0) if near(marked, 900)));
+        assert!(matches!(signals("", Ecn::Ect1), (marked, 0) if near(marked, 6000)));
+        assert!(matches!(signals("scalable=ect", Ecn::Ect0), (marked, 0) if near(marked, 6000)));
+        assert!(matches!(signals("scalable=off", Ecn::Ect1), (marked, 0) if near(marked, 900)));
+        assert!(matches!(signals("ecn=off", Ecn::Ect1), (0, dropped) if near(dropped, 900)));
+        assert!(matches!(signals("k=1", Ecn::Ect1), (marked, 0) if near(marked, 3000)));
     }
 
     #[test]
     fn overload_drops_ecn_packets_too_or_caps_p() {
         // p' = 0.6: p'^2 = 0.36 is above 1/k^2, k p' above 1.
-        let heard = |more: &str, ecn| offer(&mut congested(&alloc::format!("alpha=60 beta=0 {more}")), ecn);
-        assert!(matches!(heard("", Ecn::Ect0), (0, dropped) if dropped.abs_diff(3600) < 250));
-        assert!(matches!(heard("", Ecn::Ect1), (m, d) if d.abs_diff(3600) < 250 && m + d == 10_000));
-        assert!(matches!(heard("overload=delay", Ecn::Ect0), (marked, 0) if marked.abs_diff(2500) < 250));
-        assert_eq!(heard("overload=delay", Ecn::Ect1), (10_000, 0));
+        let signals = |more: &str, ecn| offer(&mut congested(&alloc::format!("alpha=60 beta=0 {more}")), ecn);
+        assert!(matches!(signals("", Ecn::Ect0), (0, dropped) if dropped.abs_diff(3600) < 250));
+        assert!(matches!(signals("", Ecn::Ect1), (m, d) if d.abs_diff(3600) < 250 && m + d == 10_000));
+        assert!(matches!(signals("overload=delay", Ecn::Ect0), (marked, 0) if marked.abs_diff(2500) < 250));
+        assert_eq!(signals("overload=delay", Ecn::Ect1), (10_000, 0));
     }
 
     #[test]

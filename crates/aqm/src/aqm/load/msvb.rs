@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn b_plus_alpha_q_v_is_constant_between_bounds() {
+    fn weighted_sum_is_constant_between_bounds() {
         let mut queue = queue("alpha=0.5 b_cap=1000 b_init=40 phi=1");
         let mut now = Instant::ZERO;
         // 80 back to back, then 20 more at half the link's rate: Q_v stays above 0, B between its bounds.

@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn p_rises_at_target_and_falls_at_empty_bins() {
+    fn p_rises_at_target_falls_when_empty() {
         let mut queue = queue("target=2 increment=0.25 decrement=0.125 penalty_rate=0");
         let mut p = || offer(&mut queue, 0, 7, Ecn::Ect0).1;
         assert_eq!([p(), p(), p(), p()], [0.0, 0.0, 0.25, 0.5], "the third arrival finds two");

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn b_plus_alpha_q_v_is_constant_between_bounds() {
+    fn weighted_sum_is_constant_between_bounds() {
         let mut queue = queue("alpha=0.5 b_cap=1000 b_init=60 rate_basis=offered");
         // 80 back to back, then 20 more at half the link's rate.
         for n in 0..100u64 {

@@ -78,11 +78,11 @@ impl Discipline for OwnDiscipline {
 pub struct OwnParams {
     entry: &'static Entry,
     words: String,
-    knobs: Arc<dyn Knobs>,
+    parameters: Arc<dyn OwnParameters>,
 }
 
 /// Type-erased parameters of a custom discipline.
-pub trait Knobs: Send + Sync {
+pub trait OwnParameters: Send + Sync {
     /// One parameter in canonical form; `None` if the key is unknown.
     fn get(&self, key: &str) -> Option<String>;
 
@@ -133,7 +133,7 @@ impl<D: Discipline + Probes + Send + Sync + 'static> Adapt<D> for FromQueue {
 /// The parameters of the discipline `D`, whose adapter is `C`.
 struct Set<D: Design, C>(D::Params, PhantomData<fn() -> C>);
 
-impl<D: Design, C: Adapt<D>> Knobs for Set<D, C>
+impl<D: Design, C: Adapt<D>> OwnParameters for Set<D, C>
 where
     D::Params: Send + Sync,
 {
@@ -159,7 +159,7 @@ where
     let settings: Vec<Setting> = words.iter().map(|word| Setting::new(*word)).collect();
     let (common, params) = settings::read::<D>(entry.name, &words.join(" "), &settings)?;
     let words = canonical(&common, &params);
-    Ok((common, OwnParams { entry, words, knobs: Arc::new(Set::<D, C>(params, PhantomData)) }))
+    Ok((common, OwnParams { entry, words, parameters: Arc::new(Set::<D, C>(params, PhantomData)) }))
 }
 
 impl OwnParams {
@@ -170,7 +170,7 @@ impl OwnParams {
 
     /// One parameter in canonical form.
     pub fn get(&self, key: &str) -> Option<String> {
-        self.knobs.get(key)
+        self.parameters.get(key)
     }
 
     /// Every parameter in canonical form, and each parameter common to all disciplines that is not at its default.
@@ -180,12 +180,12 @@ impl OwnParams {
 
     /// A new instance for `link`.
     pub fn build(&self, link: &Link) -> OwnDiscipline {
-        self.knobs.build(link)
+        self.parameters.build(link)
     }
 
     /// The control law for fluid models, as [`Design::fluid`]; `None` if there is none.
     pub fn fluid(&self, link: &Link) -> Option<Box<dyn BareLaw>> {
-        self.knobs.fluid(link)
+        self.parameters.fluid(link)
     }
 }
 
@@ -278,7 +278,7 @@ impl Own {
     /// A custom discipline whose parameters are defined at run time. `entry` describes it. `read` parses its
     /// `key=value` settings, without those common to all disciplines, and returns their canonical form and the
     /// parameters.
-    pub fn made<K: Knobs + 'static>(
+    pub fn made<K: OwnParameters + 'static>(
         entry: Entry,
         read: impl Fn(&[&str]) -> Result<(String, K), ParamError> + Send + Sync + 'static,
     ) -> Self {
@@ -292,9 +292,9 @@ impl Own {
                     None => own.push(*word),
                 }
             }
-            let (mut written, knobs) = read(&own)?;
+            let (mut written, parameters) = read(&own)?;
             common.written().for_each(|(name, value)| written.push_str(&format!(" {name}={value}")));
-            Ok((common, OwnParams { entry, words: written, knobs: Arc::new(knobs) }))
+            Ok((common, OwnParams { entry, words: written, parameters: Arc::new(parameters) }))
         };
         Self { entry: Box::leak(Box::new(entry)), read: Arc::new(read) }
     }

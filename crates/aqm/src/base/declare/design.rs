@@ -321,7 +321,7 @@ mod tests {
 
     /// Probes are the measured variables of a discipline, such as its drop probability.
     #[test]
-    fn values_outside_the_range_of_a_probe_are_rejected() {
+    fn values_outside_probe_range_are_rejected() {
         let allowed = [
             (Readings::Amount, &[0.0, 1e300][..], &[-1e-9, f64::INFINITY][..]),
             (Readings::Signed, &[-3.0, 3.0], &[f64::NAN, f64::NEG_INFINITY]),

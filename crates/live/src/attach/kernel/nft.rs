@@ -83,7 +83,7 @@ impl Nft {
         shared.fault.clone().map_or_else(|| Ok((shared.counters, shared.root.clone())), Err)
     }
 
-    /// Sets the signal probability, which the rule has from its next renewal on.
+    /// Sets the signal probability. It takes effect when the thread next replaces the rule.
     pub(in crate::attach) fn set(&self, p: f64) -> Result<(), Fault> {
         let mut shared = lock(&self.shared);
         shared.p = p;

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_items_are_skipped_even_if_all_are_empty() {
+    fn empty_items_are_skipped() {
         for (items, next) in [([(0, 0), (4, 3)], Some(14)), ([(0, 0), (4, 0)], None)] {
             let recording = Arc::new(recording(&items).unwrap());
             let mut player = Player::new(Replay { recording, from: Span::ZERO, repeat: true });

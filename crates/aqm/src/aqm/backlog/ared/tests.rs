@@ -25,7 +25,7 @@ fn steps(q: u32, settings: &str, steps: u64) -> f64 {
 }
 
 #[test]
-fn timer_adapts_max_p_if_average_leaves_target_range() {
+fn timer_adapts_max_p_outside_target_range() {
     // The middle fifth is 28 to 32.
     near(steps(27, "", 1), 0.09);
     near(steps(27, "", 3), 0.1 * 0.9 * 0.9 * 0.9);
@@ -70,7 +70,7 @@ fn thresholds_follow_the_target_delay() {
 }
 
 #[test]
-fn max_p_moves_only_if_average_leaves_target_range() {
+fn max_p_moves_only_outside_target_range() {
     let curve = Curve::new(5.0, 15.0, 0.1, true);
     let ns2 = Aimd::new(&params("bottom=0.01 quirk=on"), &LINK);
     let step = |avg, max_p| ns2.adapted(&curve.with(max_p), avg).unwrap_or(max_p);
@@ -91,7 +91,7 @@ fn max_p_moves_only_if_average_leaves_target_range() {
 
 /// The default of `bottom`, below which max_p does not decrease, is min(0.01, 80000/C) with the link rate C in bit/s.
 #[test]
-fn faster_link_has_smaller_default_minimum_of_max_p() {
+fn faster_link_has_smaller_default_bottom() {
     let of = |given, mbit: u64| bottom(given, &Link { rate: Rate(mbit * 1_000_000), ..LINK });
     assert_eq!(of(Auto::Auto, 3), 0.01);
     assert!((of(Auto::Auto, 15) - 0.0053).abs() < 5e-5);
@@ -110,7 +110,7 @@ fn trajectory(clock: &str, avg: f64, times: &[u64]) -> Vec<f64> {
 }
 
 #[test]
-fn first_arrival_after_long_idle_changes_max_p_once() {
+fn arrival_after_long_idle_changes_max_p_once() {
     let once = 0.1 * 0.9;
     assert_eq!(trajectory("arrival", 0.0, &[400, 500, 501, 900, 60_000]), [0.1, 0.1, once, once, once * 0.9]);
 }

@@ -30,8 +30,8 @@ const PAPER_WEIGHT: f64 = 0.002;
 const RTT: (f64, f64) = (0.1, 10.0);
 /// tc: max_th is the buffer divided by this; min_th is a third of max_th.
 const PART: f64 = 4.0;
-/// tc's smallest weight is 2^-31.
-const MIN_LOG: i32 = 31;
+/// Largest n of tc's weight 2^-n.
+const MAX_SHIFT: i32 = 31;
 
 /// Link rate in packets per second, for packets of `mean` bytes.
 pub fn packets_per_sec(link: &Link, mean: Bytes) -> f64 {
@@ -56,7 +56,7 @@ pub fn tc_weight(burst: f64, min: f64) -> f64 {
     let least = libm::ceil(min);
     let weight = |burst: f64| {
         let fits = |w: f64| burst + 1.0 - min <= (1.0 - libm::pow(1.0 - w, burst)) / w;
-        (1..=MIN_LOG).map(|n| libm::scalbn(1.0, -n)).find(|&w| fits(w))
+        (1..=MAX_SHIFT).map(|n| libm::scalbn(1.0, -n)).find(|&w| fits(w))
     };
     weight(burst.max(least)).or_else(|| weight(least)).unwrap_or(0.5)
 }

@@ -43,8 +43,8 @@ fn verdicts(state: &mut PieState, rule: &Rule, n: usize) -> Vec<Verdict> {
 fn accumulated_probability_spaces_drops() {
     let rule = rule("derandomise=on");
     let mut state = congested(&rule, 0.25);
-    let heard = verdicts(&mut state, &rule, 4000);
-    let drops: Vec<usize> = (0..4000).filter(|n| heard[*n] == Verdict::Drop).collect();
+    let signals = verdicts(&mut state, &rule, 4000);
+    let drops: Vec<usize> = (0..4000).filter(|n| signals[*n] == Verdict::Drop).collect();
     // 0.25, 0.5, 0.75 are below 0.85, 8.5 = 34 x 0.25 is forced.
     let gaps = drops.windows(2).map(|pair| pair[1] - pair[0]);
     assert!(gaps.clone().all(|gap| (4..=34).contains(&gap)) && gaps.min() == Some(4));
@@ -74,8 +74,8 @@ fn accumulated_probability_is_reset_at_p_0() {
 fn byte_mode_scales_p_for_short_packets() {
     let (plain, by_bytes) = (rule(""), rule("bytes=on"));
     let hits = |rule: &Rule| {
-        let heard = verdicts(&mut congested(rule, 0.5), rule, 1000);
-        heard.iter().filter(|verdict| **verdict == Verdict::Drop).count()
+        let signals = verdicts(&mut congested(rule, 0.5), rule, 1000);
+        signals.iter().filter(|verdict| **verdict == Verdict::Drop).count()
     };
     assert_eq!(hits(&plain), hits(&by_bytes), "a packet of mean length");
     let short = rule("bytes=on mtu=4000b");
@@ -155,7 +155,7 @@ fn autotune_divides_changes_of_p_as_rfc_8033() {
 }
 
 #[test]
-fn parameter_cap_limits_increases_of_p_from_0_1() {
+fn cap_limits_increases_of_p_above_tenth() {
     let change = |p, delay, delay_old| updated("cap=on", p, delay, delay_old) - p;
     near(change(0.1, 0.035, -0.005), 0.02);
     near(change(0.0999, 0.035, -0.005), 0.026_25);

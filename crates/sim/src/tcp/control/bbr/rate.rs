@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn app_limit_ends_when_packets_in_flight_are_delivered() {
+    fn app_limit_ends_with_delivery_of_flight() {
         let mut sampler = Sampler::default();
         send(&mut sampler, 0, 0, 0, false);
         sampler.limit(1);
