@@ -13,7 +13,7 @@ use crate::round_trips::{Owner, before};
 
 /// Maximum number of open connections. When it is reached, the records of all open connections are deleted, so that
 /// memory is bounded.
-const MAX: usize = 1 << 14;
+const MAX_OPEN: usize = 1 << 14;
 
 /// One direction of a connection.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Connections {
             return None;
         }
         if segment.is_syn && segment.acknowledged.is_none() && !self.0.contains_key(&segment.connection) {
-            if self.0.len() >= MAX {
+            if self.0.len() >= MAX_OPEN {
                 self.0.clear();
             }
             self.0.insert(segment.connection, Connection { begun: now, directions: Default::default() });
@@ -172,9 +172,9 @@ mod tests {
     #[test]
     fn number_of_open_connections_is_bounded() {
         let mut connections = Connections::default();
-        for connection in 0..3 * MAX as u32 {
+        for connection in 0..3 * MAX_OPEN as u32 {
             connections.sent(&Tcp { connection, ..syn(0) }, (CLIENT, owner(CLIENT)), at(1));
         }
-        assert!(connections.0.len() <= MAX);
+        assert!(connections.0.len() <= MAX_OPEN);
     }
 }

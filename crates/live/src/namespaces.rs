@@ -27,7 +27,7 @@ use crate::sys::tun::Tunnel;
 /// Environment variable in the client namespace: the depth of its link (0: outermost).
 pub const DEPTH: &str = "FOREBAY_LINK";
 /// Maximum depth of a link. The link of depth N uses the addresses 100.64.N.0/24.
-pub const MAX: u8 = 30;
+pub const MAX_DEPTH: u8 = 30;
 /// Name of the interface in the client and server namespaces.
 const INTERFACE: &str = "eth0";
 
@@ -218,7 +218,7 @@ impl Site {
 /// environment variable with this depth ([`DEPTH`]) does not suffice: a stale one could connect a link to the machine's
 /// own network. So the namespace must also have the client's address, and only interfaces of links.
 fn around() -> Option<u8> {
-    let depth = std::env::var(DEPTH).ok()?.parse::<u8>().ok().filter(|depth| *depth < MAX)?;
+    let depth = std::env::var(DEPTH).ok()?.parse::<u8>().ok().filter(|depth| *depth < MAX_DEPTH)?;
     let local = fs::read_to_string("/proc/thread-self/net/fib_trie").ok()?;
     let client = Addresses { depth }.client().to_string();
     let named = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
@@ -352,7 +352,7 @@ fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) ->
     let _ = netlink.neighbour(number, other, addresses.mac(1 - side as u8));
     if is_nested {
         // Reach inner links through the outer link's server namespace.
-        for depth in addresses.depth + 1..=MAX {
+        for depth in addresses.depth + 1..=MAX_DEPTH {
             netlink.route(Ipv4Addr::new(100, 64, depth, 0), 24, other)?;
         }
         fs::write("/proc/sys/net/ipv4/ip_forward", "1")

@@ -11,7 +11,7 @@ use crate::frame::Tcp;
 
 /// Maximum number of entries of [`RoundTrips`]: two per connection with data in both directions. When it is reached,
 /// all entries are deleted, so that memory is bounded; their pending samples are lost.
-const MAX: usize = 1 << 14;
+const MAX_ENTRIES: usize = 1 << 14;
 /// Maximum number of timestamp values of a direction without an echo so far. The oldest is deleted for a further one.
 const MAX_OPEN: usize = 1 << 10;
 
@@ -46,7 +46,7 @@ impl RoundTrips {
     /// Takes note of a segment that the end `from` sent; `owner` is its flow and bundle.
     pub(crate) fn sent(&mut self, segment: &Tcp, (from, owner): (usize, Owner), now: Instant) {
         let Some([value, _]) = segment.timestamps.filter(|_| segment.payload > 0) else { return };
-        if self.0.len() >= MAX {
+        if self.0.len() >= MAX_ENTRIES {
             self.0.clear();
         }
         let direction = self.0.entry((segment.connection, from)).or_default();
@@ -132,11 +132,11 @@ mod tests {
     #[test]
     fn number_of_pending_round_trip_samples_is_bounded() {
         let mut trips = RoundTrips::default();
-        for n in 0..3 * MAX as u32 {
+        for n in 0..3 * MAX_ENTRIES as u32 {
             trips.sent(&Tcp { connection: n, ..segment(1, 0, true) }, (0, of(3)), ms(1));
             trips.sent(&segment(n, 0, true), (1, of(3)), ms(1));
         }
-        assert!(trips.0.len() <= MAX + 1);
+        assert!(trips.0.len() <= MAX_ENTRIES + 1);
         assert!(trips.0.values().all(|direction| direction.open.len() <= MAX_OPEN));
     }
 }

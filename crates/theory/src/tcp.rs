@@ -37,7 +37,7 @@ pub fn approximate(path: &Path, loss: f64) -> f64 {
 /// PFTK's full model (SIGCOMM 1998, section 2.3; ToN 8(2), 2000, section II-C): fast retransmits, timeouts
 /// with backoff, and the receiver's window. 0 < `loss` < 1.
 ///
-/// With E\[W\] = `mean_peak`, Q = `timeout_share` and f = `backoff`:
+/// With `E[W]` = `mean_peak`, Q = `timeout_share` and f = `backoff`:
 ///
 /// ```text
 /// E[W] <  W_m: ((1-p)/p + E[W] + Q(E[W])/(1-p)) / (RTT (b/2 E[W] + 1) + Q(E[W]) T0 f(p)/(1-p))
@@ -76,7 +76,7 @@ fn cycle(path: &Path, loss: f64) -> Cycle {
     Cycle { packets: (1.0 - p) / p + window + sequences / (1.0 - p), rounds, sequences }
 }
 
-/// E\[W_u\]: mean window in packets at the end of a period without timeouts and without window limit,
+/// `E[W_u]`: mean window in packets at the end of a period without timeouts and without window limit,
 /// (2+b)/(3b) + sqrt(8(1-p)/(3bp) + ((2+b)/(3b))^2).
 fn mean_peak(p: f64, b: f64) -> f64 {
     let c = (2.0 + b) / (3.0 * b);

@@ -12,8 +12,8 @@ macro_rules! page {
     };
 }
 
-/// Fills `template` with `values`. It adds three filters to those of minijinja: `x|fixed(2)` is a number with two
-/// decimals, `x|signed(2)` also with its sign, `x|cell` text in a cell of a table.
+/// Fills `template` with `values`. It adds three filters to those of minijinja: `x|fixed(2)` writes a number with
+/// two decimals, `x|signed(2)` the same with a sign, `x|cell` escapes text for a cell of a table.
 ///
 /// # Errors
 /// The template is invalid, or a value is missing.

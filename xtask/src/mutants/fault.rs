@@ -14,7 +14,7 @@ use crate::base::tree::Tree;
 
 const FOLDER: &str = "crates/aqm/mutants/";
 /// Fewest faults of a file.
-pub(super) const MIN: usize = 5;
+pub(super) const MIN_FAULTS: usize = 5;
 
 /// One deliberate fault.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,8 +103,8 @@ pub(crate) fn findings(tree: &Tree) -> Vec<String> {
     let markers = MARKERS.iter().filter(|marker| tree.get(marker.code).is_some()).map(|marker| marker.rule());
     let names: BTreeSet<&str> = files.chain(disciplines(tree)).chain(markers).collect();
     let counts = names.into_iter().map(|name| (name, faults.iter().filter(|fault| fault.discipline == name).count()));
-    let few = counts.filter(|(_, count)| *count < MIN);
-    few.map(|(name, count)| format!("{FOLDER}{name}.txt has {count} faults of at least {MIN}")).collect()
+    let few = counts.filter(|(_, count)| *count < MIN_FAULTS);
+    few.map(|(name, count)| format!("{FOLDER}{name}.txt has {count} faults of at least {MIN_FAULTS}")).collect()
 }
 
 /// Every discipline of the registry with a source file here.

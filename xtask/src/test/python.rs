@@ -11,7 +11,7 @@ use crate::base::program;
 use crate::base::tally::Tally;
 
 /// The largest wheel, in bytes.
-const MAX: u64 = 15_000_000;
+const MAX_WHEEL: u64 = 15_000_000;
 
 /// The environment of the tests and the built wheel.
 pub(crate) struct Ready {
@@ -45,7 +45,7 @@ pub(crate) fn check(ready: &Result<Ready, String>, tally: &mut Tally) {
         Err(why) => return tally.fail(format!("the wheel: {why}")),
     };
     let size = fs::metadata(wheel).map_or(u64::MAX, |meta| meta.len());
-    let small = if size < MAX { Ok(()) } else { Err(format!("{size} bytes, at most {MAX}")) };
+    let small = if size < MAX_WHEEL { Ok(()) } else { Err(format!("{size} bytes, at most {MAX_WHEEL}")) };
     tally.check("the wheel is small", small);
     tally.check("in a fresh environment, with numpy alone", alone(python, &home.join("alone"), wheel));
     match install(tools, &["--force-reinstall".as_ref(), "--no-deps".as_ref(), wheel.as_os_str()]) {

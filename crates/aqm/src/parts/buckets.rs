@@ -31,7 +31,7 @@ choice! {
 }
 
 /// Largest number of queues: their numbers have 16 bits.
-pub const MAX: u32 = 65_536;
+pub const MAX_QUEUES: u32 = 65_536;
 
 /// Maps packets to queues.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ fn draw(rng: &mut Rng) -> u32 {
 }
 
 impl Buckets {
-    /// `count` queues, 1 to [`MAX`]. If the salt is not given, `hash=salted` draws it at the first packet.
+    /// `count` queues, 1 to [`MAX_QUEUES`]. If the salt is not given, `hash=salted` draws it at the first packet.
     pub const fn new(count: u32, key: Key, hash: Hash, salt: Auto<u32>) -> Self {
         Self { count, key, hash, salt }
     }

@@ -7,13 +7,13 @@
 //! the queues a fixed number of times, however many rounds are needed.
 
 /// Largest number of queues.
-pub const MAX: usize = 32;
+pub const MAX_QUEUES: usize = 32;
 
 /// The scheduler; queues are numbered from 0.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
-    quanta: [u64; MAX],
-    accounts: [u64; MAX],
+    quanta: [u64; MAX_QUEUES],
+    accounts: [u64; MAX_QUEUES],
     /// Bit i: queue i holds packets.
     backlogged: u32,
     /// The queue that has the turn.
@@ -21,11 +21,11 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// Queues 0, 1, ... with these quanta, raised to at least 1; up to [`MAX`] queues. Queue 0 has the first turn.
+    /// Queues 0, 1, ... with these quanta, raised to at least 1; up to [`MAX_QUEUES`] queues. Queue 0 has the first turn.
     pub fn new(quanta: impl Iterator<Item = u64>) -> Self {
-        let mut own = [1; MAX];
+        let mut own = [1; MAX_QUEUES];
         own.iter_mut().zip(quanta).for_each(|(own, quantum)| *own = quantum.max(1));
-        Self { quanta: own, accounts: [0; MAX], backlogged: 0, turn: MAX - 1 }
+        Self { quanta: own, accounts: [0; MAX_QUEUES], backlogged: 0, turn: MAX_QUEUES - 1 }
     }
 
     /// Keeps the quanta of `self` and takes the turn, the deficits and the backlogged queues of `before`.
@@ -54,7 +54,7 @@ impl RoundRobin {
             return None;
         }
         // A deficit of 0 covers nothing: in most cases this avoids reading the head. Empty queues have deficit 0.
-        if self.accounts[self.turn % MAX] > 0 {
+        if self.accounts[self.turn % MAX_QUEUES] > 0 {
             let price = cost(self.turn);
             if self.pays(self.turn, price) {
                 return Some((self.turn, price));
@@ -95,15 +95,15 @@ impl RoundRobin {
     const fn next(&self) -> usize {
         let after = self.turn as u32 + 1;
         // Rotated so that the queue after the current one is bit 0.
-        let from_next = self.backlogged.rotate_right(after % MAX as u32);
-        (after + from_next.trailing_zeros()) as usize % MAX
+        let from_next = self.backlogged.rotate_right(after % MAX_QUEUES as u32);
+        (after + from_next.trailing_zeros()) as usize % MAX_QUEUES
     }
 
     /// Skips all rounds in which no queue could send: adds their quanta to the deficits. Called after one such round.
     #[inline(never)]
     fn skip_rounds(&mut self, cost: impl Fn(usize) -> u64) {
         let waiting = self.backlogged;
-        let holders = || (0..MAX).filter(|i| waiting >> i & 1 == 1);
+        let holders = || (0..MAX_QUEUES).filter(|i| waiting >> i & 1 == 1);
         // A queue needs ceil(missing/quantum) turns. Skip one less than the smallest of these numbers.
         let rounds = holders().map(|i| (cost(i) - self.accounts[i] - 1) / self.quanta[i]).min().unwrap_or(0);
         holders().for_each(|i| self.accounts[i] += rounds * self.quanta[i]);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn all_32_queues_are_served() {
-        let sent = order(&[1; MAX], &[1; MAX], 2 * MAX);
-        assert_eq!(sent, (0..MAX).chain(0..MAX).collect::<Vec<_>>());
+        let sent = order(&[1; MAX_QUEUES], &[1; MAX_QUEUES], 2 * MAX_QUEUES);
+        assert_eq!(sent, (0..MAX_QUEUES).chain(0..MAX_QUEUES).collect::<Vec<_>>());
     }
 }

@@ -12,7 +12,7 @@ use crate::base::units::{Bytes, Rate};
 /// Token units per byte: 8 bits times 1e9 ns. Tokens are counted in bit/s times ns.
 const TOKENS_OF_BYTE: u64 = 8 * 1_000_000_000;
 /// The largest burst in bytes that the counter can hold.
-const MAX: u64 = u64::MAX / TOKENS_OF_BYTE;
+const MAX_BURST: u64 = u64::MAX / TOKENS_OF_BYTE;
 
 /// A token bucket with a rate and a burst.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// A full bucket at time 0; the burst is limited to about 2.3 GB.
     pub const fn new(rate: Rate, burst: Bytes) -> Self {
-        let burst = if burst.0 < MAX { burst.0 } else { MAX };
+        let burst = if burst.0 < MAX_BURST { burst.0 } else { MAX_BURST };
         let size = burst * TOKENS_OF_BYTE;
         Self { rate, size, tokens: size, at: Instant::ZERO }
     }

@@ -8,7 +8,7 @@ use super::lower;
 use crate::scenario::{FlowGroup, Scenario};
 
 /// If there are more links or groups of flows than this, only their number is given.
-const MAX: usize = 6;
+const MAX_LISTED: usize = 6;
 
 /// The sentences, such as `Link: 10mbit, buffer 250p. Traffic: 2 ftp, 1 cbr (voip). Each run 60s, measured after 10s.`
 pub(crate) fn description(scenario: &Scenario) -> String {
@@ -39,7 +39,7 @@ pub(crate) fn description(scenario: &Scenario) -> String {
 }
 
 fn listed<T>(all: &[T], text: impl Fn(&T) -> String, what: &str) -> String {
-    if all.len() > MAX {
+    if all.len() > MAX_LISTED {
         return format!("{} {what}", all.len());
     }
     all.iter().map(text).collect::<Vec<_>>().join("; ")

@@ -9,7 +9,7 @@ use forebay_aqm::base::nearest::nearest;
 use crate::input::{Found, InputError};
 
 /// Largest scenario file in bytes. A larger file is probably not a scenario.
-const MAX: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The path that stands for standard input.
 const STDIN: &str = "-";
@@ -33,11 +33,11 @@ pub(crate) fn text(path: &Path) -> Result<String, InputError> {
     }
     let mut bytes = Vec::new();
     let read = match path == Path::new(STDIN) {
-        true => io::stdin().lock().take(MAX + 1).read_to_end(&mut bytes),
-        false => File::open(path).and_then(|file| file.take(MAX + 1).read_to_end(&mut bytes)),
+        true => io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes),
+        false => File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)),
     };
     read.map_err(unreadable)?;
-    if bytes.len() as u64 > MAX {
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(error(Found::thing("a file of more than 16 MiB")));
     }
     String::from_utf8(bytes).map_err(|e| {

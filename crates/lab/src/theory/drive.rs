@@ -222,9 +222,9 @@ fn rest_by(nearer: f64, mut driven: Driven<'_>) -> Option<(Driven<'_>, Rest)> {
 }
 
 /// Amplitude of the oscillation of the queue in the measurement of the response: the fraction PART of the queue at
-/// equilibrium, but at least MIN packets.
+/// equilibrium, but at least MIN_AMPLITUDE packets.
 const PART: f64 = 0.05;
-const MIN: f64 = 1.0;
+const MIN_AMPLITUDE: f64 = 1.0;
 /// Number of periods of the oscillation that are measured, and the minimum number of samples of p per period.
 const PERIODS: usize = 6;
 const LOOKS: usize = 48;
@@ -238,7 +238,10 @@ pub(crate) fn response(driven: &mut Driven<'_>, rest: Rest, w: f64) -> Complex64
     let setting = driven.setting;
     let stands = rest.q > 0.0;
     let amplitude = if stands {
-        (PART * rest.q).max(MIN).min((setting.limit - rest.q).max(MIN)).min(rest.q.max(MIN))
+        (PART * rest.q)
+            .max(MIN_AMPLITUDE)
+            .min((setting.limit - rest.q).max(MIN_AMPLITUDE))
+            .min(rest.q.max(MIN_AMPLITUDE))
     } else {
         PART * rest.rate
     };

@@ -21,7 +21,7 @@ use crate::scenario::{
 
 /// Largest number of equations per queue length: states of the arrivals' Markov chain times phases of the transmission
 /// time.
-const MAX: usize = 512;
+const MAX_EQUATIONS: usize = 512;
 /// Largest number of matrix elements in memory: 1 GiB.
 const MAX_CELLS: usize = 1 << 27;
 /// Largest number of multiplications for a solution, which take about ten seconds.
@@ -185,9 +185,9 @@ impl<'a> Setting<'a> {
             }
             let one = arrivals(scenario, group, &mut left_out)?;
             let own = Mmpp::states_of_copies(group.count as usize, one.states());
-            states = states.and_then(|all| all.checked_mul(own?)).filter(|all| *all <= MAX);
+            states = states.and_then(|all| all.checked_mul(own?)).filter(|all| *all <= MAX_EQUATIONS);
             let Some(_) = states else {
-                let accepts = format!("flows whose chains have at most {MAX} states together");
+                let accepts = format!("flows whose chains have at most {MAX_EQUATIONS} states together");
                 return Err(wrong(scenario, &format!("flows.{}", group.name), "too many states", &accepts));
             };
             groups.push((group, one.copies(group.count as usize)));
@@ -230,7 +230,7 @@ impl<'a> Setting<'a> {
         let (waiting, block) = (waiting as usize, self.arrivals.states() * self.phases);
         let room = waiting + 1;
         let work = room as f64 * (block as f64).powi(3);
-        if block > MAX || room.saturating_mul(block * block) > MAX_CELLS || work > MAX_WORK {
+        if block > MAX_EQUATIONS || room.saturating_mul(block * block) > MAX_CELLS || work > MAX_WORK {
             let found =
                 format!("{} states and {} phases, and room for {room} packets", block / self.phases, self.phases);
             return Err(wrong(found, "fewer flows, a smaller buffer or sizes with fewer phases"));

@@ -107,15 +107,15 @@ impl Aim {
         let Some(figure) = self.figure_of(found, setting) else {
             // A discipline with a loop for each service class has a delay margin, but no phase margin.
             let unknown = matches!(self.figure, Figure::PhaseMargin) && found.delay_margin_ms.is_some();
-            return if unknown { -MAX } else { MAX };
+            return if unknown { -MAX_SLACK } else { MAX_SLACK };
         };
         let over = libm::log(figure.max(1e-9) / self.bound);
-        if self.at_least { over } else { -over }.clamp(-MAX, MAX)
+        if self.at_least { over } else { -over }.clamp(-MAX_SLACK, MAX_SLACK)
     }
 }
 
 /// Largest absolute value of a slack; larger values are reduced to it.
-const MAX: f64 = 5.0;
+const MAX_SLACK: f64 = 5.0;
 /// The search ends when every aim has this slack: the values are about a tenth better than the bounds.
 const SPARE: f64 = 0.1;
 /// Factors by which the first and the smallest step of the search change a parameter; and the number of loops computed
@@ -261,7 +261,7 @@ impl Search<'_> {
         const UNSTABLE: f64 = -10.0;
         // Parameter values are out of range.
         let Ok(spec) = Spec::parse(&self.words(parameters)) else { return Look { score: 2.0 * NO_REST, answer: None } };
-        let (mut score, mut model) = (MAX, Vec::new());
+        let (mut score, mut model) = (MAX_SLACK, Vec::new());
         for setting in self.settings {
             self.loops += 1;
             match stability::of(&spec, setting) {
@@ -271,7 +271,7 @@ impl Search<'_> {
                 }
                 Ok(found) => {
                     let here = if found.stable {
-                        self.aims.iter().map(|aim| aim.slack(&found, setting)).fold(MAX, f64::min)
+                        self.aims.iter().map(|aim| aim.slack(&found, setting)).fold(MAX_SLACK, f64::min)
                     } else {
                         // An unstable loop has a higher score if it lacks less phase.
                         UNSTABLE + found.phase_margin_deg.unwrap_or(-180.0).clamp(-180.0, 180.0) / 180.0

@@ -7,11 +7,11 @@ use super::{BadRecording, Read, Where};
 use crate::input::Found;
 
 /// Largest text file in bytes.
-const MAX: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Reads a recording as text and removes a byte-order mark at its start.
 pub(super) fn of<R: BufRead>(bytes: &mut Bytes<R>) -> Read<String> {
-    let mut text = bytes.text(MAX)?;
+    let mut text = bytes.text(MAX_BYTES)?;
     if text.starts_with('\u{feff}') {
         text.remove(0);
     }

@@ -53,7 +53,7 @@ pub struct Order {
 impl Order {
     /// The link as the control law sees it: rate, buffer, mean packet size.
     fn link(&self) -> Link {
-        let fifth = (self.rate.0 / 8 / BUFFER_PARTS).max(MIN_PACKETS * u64::from(self.packet)).min(qdisc::MAX);
+        let fifth = (self.rate.0 / 8 / BUFFER_PARTS).max(MIN_PACKETS * u64::from(self.packet)).min(qdisc::MAX_BYTES);
         let limit = self.limit.unwrap_or(Limit::Bytes(fifth));
         self.spec.link(&Link { rate: self.rate, limit, mean_packet: Bytes(u64::from(self.packet)) })
     }
@@ -91,8 +91,12 @@ impl Order {
         if self.link().limit_bytes() < f64::from(self.packet) {
             return Err(Fault::input("--limit", "less than a packet", "room for at least one"));
         }
-        if self.link().limit_bytes() > qdisc::MAX as f64 {
-            return Err(Fault::input("--limit", "more than tbf can hold", format!("at most {} bytes", qdisc::MAX)));
+        if self.link().limit_bytes() > qdisc::MAX_BYTES as f64 {
+            return Err(Fault::input(
+                "--limit",
+                "more than tbf can hold",
+                format!("at most {} bytes", qdisc::MAX_BYTES),
+            ));
         }
         Ok(())
     }

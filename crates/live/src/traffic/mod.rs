@@ -22,7 +22,7 @@ use crate::sys::socket::SocketOptions;
 /// Port of the first flow.
 const PORTS: u16 = 10_000;
 /// Maximum number of flows; each needs a port.
-pub const MAX: usize = 50_000;
+pub const MAX_FLOWS: usize = 50_000;
 /// Header bytes of a segment: Ethernet, IP, TCP with timestamps.
 pub const BEFORE_DATA: u32 = 14 + 20 + 32;
 /// Header bytes of a datagram: Ethernet, IP, UDP.
@@ -50,8 +50,8 @@ const fn port(flow: usize) -> u16 {
 
 /// Why real endpoints cannot run this network's flows; `None` if they can.
 pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
-    if net.flows.len() > MAX {
-        return Some(format!("{} flows; the maximum is {MAX} (one port each)", net.flows.len()));
+    if net.flows.len() > MAX_FLOWS {
+        return Some(format!("{} flows; the maximum is {MAX_FLOWS} (one port each)", net.flows.len()));
     }
     net.flows.iter().find_map(|flow| {
         let name = &flow.name;

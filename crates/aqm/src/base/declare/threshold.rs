@@ -20,13 +20,13 @@ use crate::base::time::{Instant, Span};
 use crate::base::units::Limit;
 
 /// Largest number of threshold values in one run.
-const MAX: usize = 8;
+const MAX_VALUES: usize = 8;
 
 /// A threshold that changes at given times; off by default.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Steps {
     /// Start time and threshold, as a share of the buffer.
-    steps: [(Span, f64); MAX],
+    steps: [(Span, f64); MAX_VALUES],
     len: u8,
 }
 
@@ -72,7 +72,7 @@ impl Value for Steps {
                 .steps
                 .get_mut(i)
                 .filter(|_| later)
-                .ok_or_else(|| bad().hint(format!("at most {} times, in increasing order", MAX - 1)))?;
+                .ok_or_else(|| bad().hint(format!("at most {} times, in increasing order", MAX_VALUES - 1)))?;
             *step = (from, share);
             out.len += 1;
         }

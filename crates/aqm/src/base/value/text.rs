@@ -91,7 +91,7 @@ pub fn rate(text: &str) -> Result<Rate, BadValue> {
     if (1.0..=1e15).contains(&bits) { Ok(Rate(bits as u64)) } else { Err(bad().hint("from 1bit to 1000tbit")) }
 }
 
-/// Durations above this many ns, 104 days, are not exact as a floating-point number.
+/// Largest number of ns (2^53, 104 days) up to which every duration is exact as a floating-point number.
 const EXACT_SPAN: u64 = 1 << 53;
 /// Step of longer durations, 10 ms in ns.
 const LONG_STEP: u64 = 10_000_000;

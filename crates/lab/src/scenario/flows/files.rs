@@ -21,7 +21,7 @@ use crate::input::InputError;
 /// Default size of a page request in bytes on the wire: an HTTP GET with usual headers. Chosen by this project.
 const REQUEST: u16 = 400;
 /// Largest file in bytes.
-const MAX: u64 = 1_000_000_000_000;
+const MAX_FILE: u64 = 1_000_000_000_000;
 /// Number of files or pages of a flow.
 const REPEAT: WholeOr = WholeOr(1, 1_000_000_000, "forever");
 
@@ -142,12 +142,12 @@ impl Form for Amount {
 
 /// Parses a size such as 30kb, or a number of packets such as 30p; returns bytes.
 fn bytes(words: &str, packet: u32) -> Parsed<f64> {
-    let bad = || BadValue::new(format!("a size of 1b to {MAX}b such as 30000b, or in packets, 30p"));
+    let bad = || BadValue::new(format!("a size of 1b to {MAX_FILE}b such as 30000b, or in packets, 30p"));
     let bytes = match text::limit(words).map_err(|error| BadValue { hint: error.hint, ..bad() })? {
         Limit::Bytes(bytes) => bytes,
         Limit::Packets(packets) => u64::from(packets) * u64::from(packet),
     };
-    if (1..=MAX).contains(&bytes) { Ok(bytes as f64) } else { Err(bad()) }
+    if (1..=MAX_FILE).contains(&bytes) { Ok(bytes as f64) } else { Err(bad()) }
 }
 
 fn amount(around: &Table<'_>, node: &Node, path: &str, read: impl Fn(&str) -> Parsed<f64>) -> Result<Draw, InputError> {

@@ -62,7 +62,7 @@ table! {
 }
 
 /// Largest trace file in bytes. A larger file is probably not a trace.
-const MAX: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 /// Most delivery opportunities of a trace: they stay in memory for each combination of values of the keys that vary.
 const MAX_OPPORTUNITIES: usize = 1_000_000;
 
@@ -252,7 +252,7 @@ fn trace_text(file: &Path) -> Result<String, String> {
     if !size.is_file() {
         return Err(why("not a file"));
     }
-    if size.len() > MAX {
+    if size.len() > MAX_BYTES {
         return Err(why("more than 16 MiB"));
     }
     fs::read_to_string(file).map_err(|error| why(&error.to_string()))

@@ -19,7 +19,7 @@ const OURS: u32 = 0x00fb_0000;
 /// Qdiscs that can be restored: the classless ones whose options the kernel accepts in the form in which it dumps them.
 const KEPT: [&str; 10] = ["pfifo", "bfifo", "fq", "fq_codel", "codel", "sfq", "pie", "fq_pie", "tbf", "cake"];
 /// Maximum buffer and burst of tbf, bytes.
-pub(in crate::attach) const MAX: u64 = u32::MAX as u64;
+pub(in crate::attach) const MAX_BYTES: u64 = u32::MAX as u64;
 /// Ethernet header without VLAN tag, bytes.
 const ETHERNET: u32 = 14;
 
@@ -56,7 +56,7 @@ impl Before {
 
 /// Burst of `tbf` in bytes: one millisecond at the rate, so that a late timer loses no throughput, plus two packets.
 pub(in crate::attach) fn burst(rate: Rate, mtu: u32) -> u64 {
-    (rate.0 / 8 / 1000 + 2 * u64::from(mtu + ETHERNET)).min(MAX)
+    (rate.0 / 8 / 1000 + 2 * u64::from(mtu + ETHERNET)).min(MAX_BYTES)
 }
 
 /// Is this root qdisc one that `forebay attach` installed? It has our handle.
