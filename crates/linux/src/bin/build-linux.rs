@@ -1,0 +1,2 @@
+//! Builder.
+fn main() {}
