@@ -17,7 +17,9 @@ use crate::args::batch::BatchArgs;
 use crate::args::{On, RunArgs};
 use crate::failure::{Exit, Failure};
 #[cfg(target_os = "linux")]
-use crate::live::kernel;
+use crate::interrupt;
+#[cfg(target_os = "linux")]
+use crate::live::{kernel, linux};
 use crate::render::output::Ui;
 
 /// Runs the scenario and prints a table for each combination of values of the keys that vary (a case).
@@ -26,6 +28,7 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
     match args.on {
         On::Simulator => batch(&args.batch, &plan, ui, summary::by_case),
         On::Kernel => on_kernel(&args.batch, plan, ui),
+        On::Linux => on_linux(&args.batch, plan, ui),
     }
 }
 
@@ -65,6 +68,32 @@ fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
         _ if ui.json() => Ok(Exit::Failed),
         _ => Err(Failure::run(format!("{what} {}", store.dir().join(forebay_lab::report::TIMING).display()))),
     }
+}
+
+/// Runs every contender (compared discipline) on a Linux kernel in virtual time and in the simulator.
+#[cfg(target_os = "linux")]
+fn on_linux(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
+    let kernel = linux::kernel()?;
+    let plan = linux::both(plan, ui.program().build(), &kernel);
+    let batch = args.batch();
+    linux::check(&plan)?;
+    batch.check_place(&plan)?;
+    let pool = run::pool(batch.jobs)?;
+    let store = ui.host(|host: &Host<'_>| {
+        let finished = || pool.install(|| store::finished(&batch.directory(&plan), &plan));
+        batch.afford(&plan, pool.current_num_threads(), 0.0, finished, host)?;
+        batch.open(&plan, host)
+    })?;
+    linux::runs(&plan, &store, (&kernel, &pool), interrupt::flag(), ui)?;
+    let mut document = ui.host(|host| run::simulate(&plan, &store, &pool, host))?;
+    document.shown = args.shown(document.shown);
+    show(&document, &store, ui, summary::by_case)?;
+    Ok(Exit::Done)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn on_linux(_: &BatchArgs, _: Plan, _: &Ui) -> Result<Exit, Failure> {
+    Err(Failure::unavailable("a Linux kernel in virtual time needs Linux".to_string()))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,0 +1,45 @@
+//! A run of a network in the kernel.
+
+use std::sync::atomic::AtomicBool;
+
+use forebay_sim::network::Network;
+use forebay_sim::outcome::Outcome;
+
+use crate::machine::{self, Cost, Fault};
+use crate::measure::Measure;
+use crate::network::{self, Choice};
+use crate::place::Kernel;
+use crate::sys;
+
+/// The results of a run.
+pub struct Finished {
+    /// As the simulator returns them. `events` is the number of records, `fingerprint` a hash of them.
+    pub outcome: Outcome,
+    /// What the run cost.
+    pub cost: Cost,
+    /// What the ends of flows could not do, such as a connection that was reset.
+    pub faults: Vec<String>,
+    /// For each discipline that was built: the bytes of a kernel stack that this used, and those that were left before.
+    pub stacks: Vec<(u64, u64)>,
+}
+
+/// Runs `net` with this seed. `choice`: the disciplines at its links under study. `worker`: runs with different numbers
+/// use different cores, if there are enough. `stop` ends the run soon after it is set.
+///
+/// # Errors
+/// The guest cannot have this network, the kernel or a discipline fails, or the run was stopped.
+pub fn run(
+    kernel: &Kernel,
+    net: &Network,
+    (seed, choice): (u64, &Choice),
+    worker: usize,
+    stop: &AtomicBool,
+) -> Result<Finished, Fault> {
+    let orders = network::orders(net, seed, choice).map_err(Fault::Failed)?;
+    let cores = sys::cores();
+    let core = cores.get(worker % cores.len().max(1)).copied();
+    let mut measure = Measure::new(net, choice);
+    let cost = machine::run(kernel, &orders, (seed, core), stop, |record| measure.take(&record))?;
+    let (faults, stacks) = (measure.faults().to_vec(), measure.stacks().to_vec());
+    Ok(Finished { outcome: measure.finish(), cost, faults, stacks })
+}
