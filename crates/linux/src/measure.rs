@@ -12,7 +12,6 @@ use forebay_sim::outcome::{Completion, FlowOutcome, Outcome};
 use forebay_sim::tcp::sender::SenderCounts;
 use forebay_sim::tracks::Tracks;
 
-use crate::network::Choice;
 use crate::records::{Event, FORWARD, Kind, PAYLOAD, Record, SYN, TCP};
 use crate::round_trips::RoundTrips;
 use crate::traffic::BEFORE_DATAGRAM;
@@ -81,13 +80,13 @@ pub struct Measure<'a> {
 }
 
 impl<'a> Measure<'a> {
-    /// Nothing yet of a run of `net`. `choice`: the disciplines at its links under study.
-    pub fn new(net: &'a Network, choice: &Choice) -> Self {
+    /// Nothing yet of a run of `net`.
+    pub fn new(net: &'a Network) -> Self {
         let bundles = net.bundles();
         let schedule =
             Schedule { warmup: net.warmup, duration: net.duration, sample: net.sample, classes: &net.classes };
         let link = |spec: &'a LinkSpec| {
-            let probes = if *choice == Choice::Forebay { spec.lane.discipline.entry().probes } else { &[] };
+            let probes = spec.lane.discipline.entry().probes;
             Link {
                 spec,
                 observed: ObservedLink::new(&schedule, probes, &bundles),

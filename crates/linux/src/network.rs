@@ -20,6 +20,7 @@ use forebay_sim::schedule::Schedule;
 
 use crate::netlink::{self, At, Device, Loss, ROOT, Request, handle};
 use crate::qdiscs::{self, Queue};
+use crate::tc;
 use crate::traffic::{self, Ends, PORTS};
 
 /// Time on the guest's clock at which runs start, ns. The set-up ends before.
@@ -29,13 +30,12 @@ const TIMER_LATE: u64 = 2_000;
 /// Links that are not under study have this number in records.
 pub(crate) const NOT_STUDIED: u32 = 255;
 
-/// The discipline of a link under study: one of Forebay or one of Linux.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Choice {
-    /// That of the network.
-    Forebay,
-    /// A qdisc of Linux, as tc(8) names it and its parameters.
-    Linux(String),
+/// What the name of a discipline begins with that is a qdisc of Linux.
+const LINUX: &str = "linux:";
+
+/// The qdisc of Linux at a link with its parameters, in the words of tc(8); `None` if the discipline is Forebay's.
+pub(crate) fn linux_qdisc(link: &LinkSpec) -> Option<String> {
+    link.lane.discipline.canonical().strip_prefix(LINUX).map(str::to_string)
 }
 
 /// Addresses of the ends of a pair of routes.
@@ -57,7 +57,6 @@ struct Route {
 struct Builder<'a> {
     net: &'a Network,
     seed: u64,
-    choice: &'a Choice,
     messages: Vec<Message>,
     changes: Vec<(u64, Message)>,
     next: u32,
@@ -74,11 +73,11 @@ struct Built {
 ///
 /// # Errors
 /// The guest cannot have this network: the text says why.
-pub fn orders(net: &Network, seed: u64, choice: &Choice) -> Result<Orders, String> {
+pub fn orders(net: &Network, seed: u64) -> Result<Orders, String> {
     if let Some(obstacle) = obstacle(net) {
         return Err(obstacle);
     }
-    let mut builder = Builder { net, seed, choice, messages: Vec::new(), changes: Vec::new(), next: 10 };
+    let mut builder = Builder { net, seed, messages: Vec::new(), changes: Vec::new(), next: 10 };
     let mut routes: BTreeMap<Route, usize> = BTreeMap::new();
     let of_flow: Vec<usize> = net.flows.iter().map(|flow| {
         let datagrams = matches!(flow.traffic, Traffic::Datagrams(_));
@@ -139,7 +138,11 @@ fn settings() -> Vec<(u64, String, String)> {
 
 /// Why the guest cannot have this network; `None` if it can.
 pub fn obstacle(net: &Network) -> Option<String> {
-    let of_link = |link: &LinkSpec| match (&link.lane.conditions.schedule, &link.lane.conditions.levels) {
+    let of_link = |link: &LinkSpec| match linux_qdisc(link).map(|words| tc::check(&words)) {
+        Some(Err(why)) => Some(format!("{}: {why}", link.name)),
+        _ => None,
+    };
+    let of_rate = |link: &LinkSpec| match (&link.lane.conditions.schedule, &link.lane.conditions.levels) {
         (Some(schedule), _) if matches!(**schedule, Schedule::Trace(_)) => {
             Some(format!("{}: traces of delivery times are not supported", link.name))
         }
@@ -147,7 +150,7 @@ pub fn obstacle(net: &Network) -> Option<String> {
     };
     let studied = net.links.iter().filter(|link| link.lane.study).count();
     let many = (studied > 200).then(|| format!("{studied} links under study; the maximum is 200"));
-    traffic::obstacle(net).or(many).or_else(|| net.links.iter().find_map(of_link))
+    traffic::obstacle(net).or(many).or_else(|| net.links.iter().find_map(|link| of_link(link).or_else(|| of_rate(link))))
 }
 
 impl Builder<'_> {
@@ -262,8 +265,7 @@ impl Builder<'_> {
             flows: &self.net.flows,
             ports: PORTS,
         };
-        let choice = if lane.study { self.choice } else { &Choice::Forebay };
-        self.messages.extend(qdiscs::queue(&queue, &entry, handle(2, 1), choice)?);
+        self.messages.extend(qdiscs::queue(&queue, &entry, handle(2, 1))?);
         if delay == 0 && loss.is_none() {
             return Ok(Built { entry, exit });
         }

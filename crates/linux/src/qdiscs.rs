@@ -5,7 +5,7 @@ use forebay_aqm::base::units::Limit;
 use forebay_sim::network::{FlowSpec, LinkSpec};
 
 use crate::netlink::{self, At, Device, ROOT, Request, handle};
-use crate::network::{Choice, packets};
+use crate::network::{linux_qdisc, packets};
 use crate::tc;
 
 /// Roles, and numbers of options, as in `crates/qdisc/kernel/sch_forebay.c`.
@@ -80,7 +80,7 @@ pub(crate) struct Queue<'a> {
 }
 
 /// The qdiscs of a queue under a class `parent` of a device.
-pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32, choice: &Choice) -> Result<Vec<Message>, String> {
+pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32) -> Result<Vec<Message>, String> {
     let Queue { link, number, seed, start, sample, flows, ports } = queue;
     let at = At { device, parent, handle: handle(3, 0) };
     let lane = &link.lane;
@@ -94,17 +94,17 @@ pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32, choice: &Ch
         request.put(PAIRS, &pairs);
         request.put(CLASSES, &classes);
     };
-    match choice {
-        Choice::Linux(words) => {
+    match linux_qdisc(link) {
+        Some(words) => {
             let limit = packets(lane.limit, link.mean_packet.0);
             let own = netlink::qdisc(at, "forebay", |request| {
                 common(request, CHILD);
                 long(request, LIMIT, u64::from(limit));
             });
             let child = At { device, parent: handle(3, 1), handle: handle(4, 0) };
-            Ok(vec![own, tc::qdisc(child, words, limit, lane.rate.0 / 8)?])
+            Ok(vec![own, tc::qdisc(child, &words, limit, lane.rate.0 / 8)?])
         }
-        Choice::Forebay => {
+        None => {
             let probes = lane.discipline.entry().probes.len().min(MOST_PROBES) as u32;
             let (limit, in_bytes) = match lane.limit {
                 Limit::Packets(count) => (u64::from(count), 0),

@@ -7,7 +7,7 @@ use forebay_sim::outcome::Outcome;
 
 use crate::machine::{self, Cost, Fault};
 use crate::measure::Measure;
-use crate::network::{self, Choice};
+use crate::network;
 use crate::place::Kernel;
 use crate::sys;
 
@@ -23,7 +23,7 @@ pub struct Finished {
     pub stacks: Vec<(u64, u64)>,
 }
 
-/// Runs `net` with this seed. `choice`: the disciplines at its links under study. `worker`: runs with different numbers
+/// Runs `net` with this seed. `worker`: runs with different numbers
 /// use different cores, if there are enough. `stop` ends the run soon after it is set.
 ///
 /// # Errors
@@ -31,14 +31,14 @@ pub struct Finished {
 pub fn run(
     kernel: &Kernel,
     net: &Network,
-    (seed, choice): (u64, &Choice),
+    seed: u64,
     worker: usize,
     stop: &AtomicBool,
 ) -> Result<Finished, Fault> {
-    let orders = network::orders(net, seed, choice).map_err(Fault::Failed)?;
+    let orders = network::orders(net, seed).map_err(Fault::Failed)?;
     let cores = sys::cores();
     let core = cores.get(worker % cores.len().max(1)).copied();
-    let mut measure = Measure::new(net, choice);
+    let mut measure = Measure::new(net);
     let cost = machine::run(kernel, &orders, (seed, core), stop, |record| measure.take(&record))?;
     let (faults, stacks) = (measure.faults().to_vec(), measure.stacks().to_vec());
     Ok(Finished { outcome: measure.finish(), cost, faults, stacks })

@@ -4,7 +4,7 @@ use forebay_lab::commands::host::Host;
 use forebay_lab::commands::{report, run};
 #[cfg(target_os = "linux")]
 use forebay_lab::disk;
-use forebay_lab::load;
+use forebay_lab::{linux as linux_words, load};
 use forebay_lab::plan::Plan;
 use forebay_lab::render::look::Look;
 use forebay_lab::render::summary;
@@ -26,10 +26,21 @@ use crate::render::output::Ui;
 pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
     let plan = plan(&args.batch, &[], ui)?;
     match args.on {
-        On::Simulator => batch(&args.batch, &plan, ui, summary::by_case),
+        On::Simulator => {
+            refuse(&plan)?;
+            batch(&args.batch, &plan, ui, summary::by_case)
+        }
         On::Kernel => on_kernel(&args.batch, plan, ui),
         On::Linux => on_linux(&args.batch, plan, ui),
     }
+}
+
+/// Refuses a plan with qdiscs of Linux, which only `--on linux` has.
+pub(crate) fn refuse(plan: &Plan) -> Result<(), Failure> {
+    let of = |job| plan.network(job).links.into_iter().find_map(|link| linux_words::words(&link.lane.discipline));
+    let found = plan.jobs().into_iter().find_map(of);
+    let why = |words| Failure::unavailable(format!("linux:{words} cannot be simulated: run it with --on linux"));
+    found.map_or(Ok(()), |words: String| Err(why(words)))
 }
 
 /// Plans the runs that the arguments describe. An impossible plan is an error; nothing has been written by then.
@@ -42,6 +53,7 @@ pub(crate) fn plan(args: &BatchArgs, vary: &[String], ui: &Ui) -> Result<Plan, F
 /// Runs every contender (compared discipline) on the kernel and in the simulator.
 #[cfg(target_os = "linux")]
 fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
+    refuse(&plan)?;
     let plan = kernel::both(plan, ui.program().build());
     let batch = args.batch();
     kernel::check(&plan)?;

@@ -5,16 +5,15 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 
-use forebay_lab::lower;
+use forebay_lab::linux;
 use forebay_lab::plan::{self, Job, Plan};
 use forebay_lab::record;
 use forebay_lab::scenario::{Case, Contender};
 use forebay_lab::store::Store;
 use forebay_linux::machine::Fault;
-use forebay_linux::network::{self, Choice};
+use forebay_linux::network;
 use forebay_linux::place::{self, Kernel};
 use forebay_linux::run as guest;
-use forebay_sim::network::Network;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
@@ -34,7 +33,10 @@ pub(crate) fn kernel() -> Result<Kernel, Failure> {
 /// The plan of runs in which each contender of `plan` occurs twice, on Linux and in the simulator.
 pub(crate) fn both(plan: Plan, build: &str, kernel: &Kernel) -> Plan {
     let twice = |contender: &Contender| {
-        ON.map(|on| Contender { label: format!("{} ({on})", contender.label), ..contender.clone() })
+        // A qdisc of Linux cannot be simulated.
+        let count = if linux::words(&contender.spec).is_some() { 1 } else { ON.len() };
+        let on = |on: &&str| Contender { label: format!("{} ({on})", contender.label), ..contender.clone() };
+        ON[..count].iter().map(on).collect::<Vec<_>>()
     };
     let cases = plan.cases.into_iter().map(|mut case: Case| {
         case.scenario.compare = case.scenario.compare.iter().flat_map(twice).collect();
@@ -51,18 +53,13 @@ fn is_real(plan: &Plan, job: &Job) -> bool {
     contender.label.ends_with("(linux)")
 }
 
-fn network(plan: &Plan, job: Job) -> Network {
-    let scenario = &plan.cases[job.case].scenario;
-    lower::network(scenario, &scenario.compare[job.contender].spec, job.seed)
-}
-
 fn jobs(plan: &Plan) -> Vec<Job> {
     plan.jobs().into_iter().filter(|job| is_real(plan, job)).collect()
 }
 
 /// Refuses a plan that the guest cannot run, such as one with RTP video.
 pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
-    let found = jobs(plan).into_iter().find_map(|job| network::obstacle(&network(plan, job)));
+    let found = jobs(plan).into_iter().find_map(|job| network::obstacle(&plan.network(job)));
     found.map_or(Ok(()), |what| Err(Failure::unavailable(format!("not possible on Linux: {what}"))))
 }
 
@@ -88,9 +85,9 @@ pub(crate) fn runs(
             }
             ui.note(&format!("{number} of {total}: {label}, seed {}", job.seed));
         }
-        let net = network(plan, job);
+        let net = plan.network(job);
         let worker = rayon::current_thread_index().unwrap_or(0);
-        let found = guest::run(kernel, &net, (job.seed, &Choice::Forebay), worker, stop);
+        let found = guest::run(kernel, &net, job.seed, worker, stop);
         let found = found.map_err(|fault| match fault {
             Fault::Stopped => Failure::run("interrupted".to_string()),
             Fault::Failed(why) => Failure::run(format!("{label}, seed {}: {why}", job.seed)),
