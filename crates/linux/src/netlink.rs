@@ -92,22 +92,29 @@ pub(crate) struct Device {
     pub(crate) name: String,
 }
 
-/// Creates two connected devices, switched on. The first is in the namespace of the clients. `servers`: the descriptor
-/// of the namespace of the second, if that is another.
-pub(crate) fn pair(first: &Device, second: &Device, servers: Option<u32>) -> Message {
-    const UP_WITHOUT_ARP: u32 = 1 | 0x80;
-    let info = |device: &Device| words(&[0, device.index, UP_WITHOUT_ARP, UP_WITHOUT_ARP]);
+/// Flags of a device: switched on, without ARP.
+const UP: u32 = 1;
+const WITHOUT_ARP: u32 = 0x80;
+
+fn device_info(device: &Device, flags: u32) -> Vec<u8> {
+    words(&[0, device.index, flags, flags])
+}
+
+/// Creates two connected devices and switches them on. The first is in the namespace of the clients. `servers`: the
+/// descriptor of the namespace of the second, if that is another.
+pub(crate) fn pair(first: &Device, second: &Device, servers: Option<u32>) -> [Message; 2] {
     let about = |to: &mut Request, device: &Device| {
         to.put(3, &name(&device.name));
         to.put(1, &HARDWARE);
     };
-    let mut request = Request::new(NEW_LINK, CREATE, &info(first));
+    // A device can be switched on when its peer exists: the first at once, the second afterwards.
+    let mut request = Request::new(NEW_LINK, CREATE, &device_info(first, UP | WITHOUT_ARP));
     about(&mut request, first);
     request.nest(18, |request| {
         request.put(1, b"veth");
         request.nest(2, |request| {
             request.nest(1, |request| {
-                request.raw(&info(second));
+                request.raw(&device_info(second, WITHOUT_ARP));
                 about(request, second);
                 if let Some(descriptor) = servers {
                     request.put(28, &words(&[descriptor]));
@@ -115,7 +122,9 @@ pub(crate) fn pair(first: &Device, second: &Device, servers: Option<u32>) -> Mes
             });
         });
     });
-    request.end(first.namespace, format!("create the devices {} and {}", first.name, second.name))
+    let create = request.end(first.namespace, format!("create the devices {} and {}", first.name, second.name));
+    let on = Request::new(NEW_LINK, 0, &device_info(second, UP));
+    [create, on.end(second.namespace, format!("switch {} on", second.name))]
 }
 
 /// Gives a device an IPv4 address.

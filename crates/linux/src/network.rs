@@ -163,14 +163,14 @@ impl Builder<'_> {
     fn end(&mut self, first: &str, second: &str, servers: Option<u32>) -> Result<(Device, Device), String> {
         let namespace = if servers.is_some() { SERVERS } else { CLIENTS };
         let pair = (self.device(format!("{first}0"), CLIENTS), self.device(format!("{second}0"), namespace));
-        self.messages.push(netlink::pair(&pair.0, &pair.1, servers));
+        self.messages.extend(netlink::pair(&pair.0, &pair.1, servers));
         Ok(pair)
     }
 
     /// Creates a pair of devices inside of the network.
     fn inner(&mut self, name: &str) -> (Device, Device) {
         let pair = (self.device(format!("a{name}"), CLIENTS), self.device(format!("b{name}"), CLIENTS));
-        self.messages.push(netlink::pair(&pair.0, &pair.1, None));
+        self.messages.extend(netlink::pair(&pair.0, &pair.1, None));
         self.messages.push(netlink::ingress(&pair.1));
         pair
     }

@@ -26,17 +26,14 @@ use crate::render::output::Ui;
 pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
     let plan = plan(&args.batch, &[], ui)?;
     match args.on {
-        On::Simulator => {
-            refuse(&plan)?;
-            batch(&args.batch, &plan, ui, summary::by_case)
-        }
+        On::Simulator => batch(&args.batch, &plan, ui, summary::by_case),
         On::Kernel => on_kernel(&args.batch, plan, ui),
         On::Linux => on_linux(&args.batch, plan, ui),
     }
 }
 
 /// Refuses a plan with qdiscs of Linux, which only `--on linux` has.
-pub(crate) fn refuse(plan: &Plan) -> Result<(), Failure> {
+fn refuse(plan: &Plan) -> Result<(), Failure> {
     let of = |job| plan.network(job).links.into_iter().find_map(|link| linux_words::words(&link.lane.discipline));
     let found = plan.jobs().into_iter().find_map(of);
     let why = |words| Failure::unavailable(format!("linux:{words} cannot be simulated: run it with --on linux"));
@@ -118,6 +115,7 @@ type Tables = fn(Look, &Summary) -> String;
 
 /// Does the runs of a plan and writes their report. `tables` renders the tables to print.
 pub(crate) fn batch(args: &BatchArgs, plan: &Plan, ui: &Ui, tables: Tables) -> Result<Exit, Failure> {
+    refuse(plan)?;
     let (mut document, store) = ui.host(|host| args.batch().results(plan, host))?;
     document.shown = args.shown(document.shown);
     show(&document, &store, ui, tables)?;
