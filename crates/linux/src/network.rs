@@ -35,7 +35,10 @@ const LINUX: &str = "linux:";
 
 /// The qdisc of Linux at a link with its parameters, in the words of tc(8); `None` if the discipline is Forebay's.
 pub(crate) fn linux_qdisc(link: &LinkSpec) -> Option<String> {
-    link.lane.discipline.canonical().strip_prefix(LINUX).map(str::to_string)
+    let canonical = link.lane.discipline.canonical();
+    // Without parameters that all disciplines of Forebay have (`ecn=on`).
+    let in_tc = |words: &str| words.split_whitespace().filter(|word| !word.contains('=')).collect::<Vec<_>>().join(" ");
+    canonical.strip_prefix(LINUX).map(in_tc)
 }
 
 /// Addresses of the ends of a pair of routes.
