@@ -17,7 +17,7 @@ use crate::sys;
 /// Memory of a guest. It is taken from the host only as the guest uses it.
 const MEMORY: &str = "mem=256M";
 /// CPU seconds in which the guest may write nothing; it writes at least every 64 KiB of records, and at its end.
-const SILENT_CPU: f64 = 120.0;
+pub const SILENT_CPU_S: f64 = 120.0;
 /// The kernel's messages that are kept, bytes.
 const CONSOLE: usize = 64 << 10;
 
@@ -86,8 +86,18 @@ pub struct Cost {
     pub wall_seconds: f64,
 }
 
-/// Runs `orders` in the kernel, with a random stream from `seed`. Calls `each` for every record in order. `core`: the
-/// core on which it runs; `None`: any. `stop` ends the run soon after it is set.
+/// How the kernel is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Seed of the kernel's random numbers.
+    pub seed: u64,
+    /// The core on which it runs; `None`: any.
+    pub core: Option<usize>,
+    /// CPU seconds after which a guest that writes nothing is ended; [`SILENT_CPU_S`] suits every run.
+    pub silent_cpu_s: f64,
+}
+
+/// Runs `orders` in the kernel. Calls `each` for every record in order. `stop` ends the run soon after it is set.
 ///
 /// # Errors
 /// The kernel cannot be started, its agent or a discipline reports a fault, it writes nothing for a long time, or the
@@ -95,7 +105,7 @@ pub struct Cost {
 pub fn run(
     kernel: &Kernel,
     orders: &Orders,
-    (seed, core): (u64, Option<usize>),
+    start: Start,
     stop: &AtomicBool,
     mut each: impl FnMut(Record),
 ) -> Result<Cost, Fault> {
@@ -111,17 +121,17 @@ pub fn run(
         .args([MEMORY, "initrd=guest.cpio", "time-travel=inf-cpu", "time-travel-start=1000000000"])
         .args(["con=null", "con0=fd:0,fd:1", "uml_dir=./", "umid=guest", "panic=1"])
         .env_clear()
-        .env("FOREBAY_SEED", format!("{seed:016x}"))
+        .env("FOREBAY_SEED", format!("{:016x}", start.seed))
         .env("HOME", "/")
         .current_dir(&folder.0)
         .stdin(Stdio::null())
         .stdout(console.try_clone()?)
         .stderr(console);
     let theirs = theirs.into();
-    sys::prepare(&mut command, &theirs, core);
+    sys::prepare(&mut command, &theirs, start.core);
     let guest = Guest(command.spawn()?);
     drop(theirs);
-    let mut state = State::default();
+    let mut state = State { silent_cpu_s: start.silent_cpu_s, ..State::default() };
     let read = watch(&guest, &mut records, stop, &mut state, &mut each);
     let cpu_seconds = sys::child_seconds(guest.0.id()).max(state.cpu);
     drop(guest);
@@ -142,6 +152,7 @@ struct State {
     ended: bool,
     /// CPU seconds at the last look.
     cpu: f64,
+    silent_cpu_s: f64,
 }
 
 impl State {
@@ -189,9 +200,10 @@ fn watch(
                 if quiet_since < 0.0 {
                     quiet_since = state.cpu;
                 }
-                if state.cpu - quiet_since > SILENT_CPU {
-                    let why = "the guest has written nothing for 120 CPU seconds: an endless loop in a discipline?";
-                    return Err(Fault::Failed(why.to_string()));
+                if state.cpu - quiet_since > state.silent_cpu_s {
+                    let seconds = state.silent_cpu_s;
+                    let why = "CPU seconds: an endless loop in a discipline?";
+                    return Err(Fault::Failed(format!("the guest has written nothing for {seconds} {why}")));
                 }
             }
         }

@@ -194,10 +194,21 @@ pub(crate) fn ingress(device: &Device) -> Message {
 
 /// Sends packets that arrive at `from` on through `to`: all, or those for the IPv4 address `only`.
 pub(crate) fn redirect(from: &Device, to: &Device, only: Option<u32>) -> Message {
+    // Priority 2, action "stolen", "egress redirect".
+    pass(from, to, only, [2, 4, 1])
+}
+
+/// Sends copies of packets that arrive at `from` through `to`, before [`redirect`].
+pub(crate) fn copy(from: &Device, to: &Device, only: Option<u32>) -> Message {
+    // Priority 1, action "continue", "egress mirror".
+    pass(from, to, only, [1, u32::MAX, 2])
+}
+
+fn pass(from: &Device, to: &Device, only: Option<u32>, [priority, action, how]: [u32; 3]) -> Message {
     const ALL_PROTOCOLS: u16 = 3;
     const IPV4: u16 = 0x800;
     let (kind, protocol) = if only.is_some() { ("flower", IPV4) } else { ("matchall", ALL_PROTOCOLS) };
-    let info = 1 << 16 | u32::from(protocol.to_be());
+    let info = priority << 16 | u32::from(protocol.to_be());
     let mut request = traffic_control(NEW_FILTER, CREATE & !0x200, (from, 0, INGRESS_HANDLE, info));
     request.put(1, &name(kind));
     request.nest(OPTIONS | NESTED, |request| {
@@ -206,13 +217,13 @@ pub(crate) fn redirect(from: &Device, to: &Device, only: Option<u32>) -> Message
             request.put(12, &ip.to_be_bytes());
             request.put(13, &[0xff; 4]);
         }
-        let action = if only.is_some() { 3 } else { 2 };
-        request.nest(action | NESTED, |request| {
+        let actions = if only.is_some() { 3 } else { 2 };
+        request.nest(actions | NESTED, |request| {
             request.nest(1 | NESTED, |request| {
                 request.put(1, b"mirred\0");
                 request.nest(OPTIONS | NESTED, |request| {
-                    // index, capabilities, action "stolen", two counters, "egress redirect", device.
-                    request.put(2, &words(&[0, 0, 4, 0, 0, 1, to.index]));
+                    // Index, capabilities, action, two counters, how, device.
+                    request.put(2, &words(&[0, 0, action, 0, 0, how, to.index]));
                 });
             });
         });

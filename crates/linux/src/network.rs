@@ -77,6 +77,15 @@ struct Built {
 /// # Errors
 /// The guest cannot have this network: the text says why.
 pub fn orders(net: &Network, seed: u64) -> Result<Orders, String> {
+    orders_with_copies(net, seed, None)
+}
+
+/// As [`orders`]. With `copies`, the link with this index gets a copy of every datagram of the first pair of routes at
+/// the time at which it enters the network.
+///
+/// # Errors
+/// As for [`orders`].
+pub fn orders_with_copies(net: &Network, seed: u64, copies: Option<LinkId>) -> Result<Orders, String> {
     if let Some(obstacle) = obstacle(net) {
         return Err(obstacle);
     }
@@ -99,7 +108,10 @@ pub fn orders(net: &Network, seed: u64) -> Result<Orders, String> {
     if let Some((device, _)) = &datagrams {
         builder.messages.push(qdiscs::release_at_times(device));
     }
-    builder.links(&routes, (&from_client, &from_server, datagrams.as_ref().map(|pair| &pair.1)))?;
+    let built = builder.links(&routes, (&from_client, &from_server, datagrams.as_ref().map(|pair| &pair.1)))?;
+    if let Some((to, (_, from))) = copies.and_then(|link| built.get(&link)).zip(datagrams.as_ref()) {
+        builder.messages.push(netlink::copy(from, &to.entry, Some(addresses(0).1)));
+    }
     builder.addresses(&routes, (&client, &server, datagrams.as_ref().map(|pair| &pair.0)));
     let ends = |number: usize| {
         let (client, server) = addresses(of_flow[number]);
@@ -183,7 +195,7 @@ impl Builder<'_> {
         &mut self,
         routes: &BTreeMap<Route, usize>,
         (from_client, from_server, from_datagrams): (&Device, &Device, Option<&Device>),
-    ) -> Result<(), String> {
+    ) -> Result<BTreeMap<LinkId, Built>, String> {
         let net = self.net;
         let firsts: Vec<LinkId> =
             routes.keys().flat_map(|route| [route.forward, route.back].map(|route| net.routes[route][0])).collect();
@@ -230,7 +242,7 @@ impl Builder<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(built)
     }
 
     /// Builds a link. `is_first`: packets enter the network here.

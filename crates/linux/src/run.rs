@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use forebay_sim::network::Network;
 use forebay_sim::outcome::Outcome;
 
-use crate::machine::{self, Cost, Fault};
+use crate::machine::{self, Cost, Fault, SILENT_CPU_S, Start};
 use crate::measure::Measure;
 use crate::network;
 use crate::place::Kernel;
@@ -39,7 +39,8 @@ pub fn run(
     let cores = sys::cores();
     let core = cores.get(worker % cores.len().max(1)).copied();
     let mut measure = Measure::new(net);
-    let cost = machine::run(kernel, &orders, (seed, core), stop, |record| measure.take(&record))?;
+    let start = Start { seed, core, silent_cpu_s: SILENT_CPU_S };
+    let cost = machine::run(kernel, &orders, start, stop, |record| measure.take(&record))?;
     let (faults, stacks) = (measure.faults().to_vec(), measure.stacks().to_vec());
     Ok(Finished { outcome: measure.finish(), cost, faults, stacks })
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * A qdisc for a User Mode Linux kernel, in four roles:
- *   0  a discipline of Forebay holds the packets (crates/qdisc/src/exports.rs);
+ *   0  a discipline of Forebay holds the packets (crates/qdisc/src/sys/exports.rs);
  *   1  a qdisc of Linux holds them, as a child of this one;
  *   2  packets enter the network: they get a number; a child holds them;
  *   3  packets leave the network.
@@ -53,7 +53,7 @@ struct forebay_packet {
 	u8 pad;
 };
 
-/* crates/qdisc/src/exports.rs */
+/* crates/qdisc/src/sys/exports.rs */
 void *forebay_new(const struct forebay_order *order, u8 *why, size_t why_len);
 int forebay_retune(void *queue, const struct forebay_order *order, u8 *why, size_t why_len);
 void forebay_end(void *queue);
@@ -62,7 +62,7 @@ void forebay_arrive(void *queue, u64 now, const struct forebay_packet *packet);
 int forebay_dropped(void *queue, int *overflow);
 int forebay_depart(void *queue, u64 now, int *ce);
 void forebay_probes(const void *queue, double *to, size_t count);
-/* crates/qdisc/src/runtime.rs */
+/* crates/qdisc/src/sys/runtime.rs */
 void *forebay_alloc(size_t size, size_t align);
 void forebay_free(void *at);
 void forebay_fail(const char *message, size_t len) __noreturn;

@@ -39,8 +39,18 @@ impl KernelQueue {
     ///
     /// # Errors
     /// The discipline or a parameter is not known, or a value is out of range.
+    ///
+    /// # Panics
+    /// With the discipline `!panic`. With `!loop` it never returns. Both are for tests of what ends a run.
     #[inline(never)]
     pub fn new(order: &Order<'_>) -> Result<Self, String> {
+        match order.spec.split(' ').next() {
+            Some("!panic") => panic!("as requested"),
+            Some("!loop") => loop {
+                core::hint::spin_loop();
+            },
+            _ => {}
+        }
         let spec = Box::new(Spec::parse(order.spec).map_err(|error| error.to_string())?);
         let link = Link { rate: order.rate, limit: order.limit, mean_packet: Bytes(u64::from(order.mean_packet)) };
         Ok(Self { queue: Box::new(spec.queue(link, Rng::stream(order.seed, &format!("link/{}", order.link)))) })
