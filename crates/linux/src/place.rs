@@ -49,6 +49,11 @@ impl Kernel {
         (program.is_file() && agent.is_file()).then_some(Self { program, agent, sources })
     }
 
+    /// The folder that it is in.
+    pub fn folder(&self) -> &Path {
+        self.program.parent().unwrap_or(Path::new("."))
+    }
+
     /// The version of the kernel.
     pub fn version(&self) -> &str {
         self.sources.lines().find_map(|line| line.strip_prefix("version ")).unwrap_or("unknown")

@@ -18,9 +18,9 @@ use crate::{flow, kernel, words};
 
 /// Disciplines that are compared: the words of tc(8), and Forebay's.
 const PAIRS: [(&str, &str); 4] = [
-    ("codel limit 100 ecn", "codel preset=linux ecn=on"),
-    ("codel limit 100 noecn", "codel preset=linux ecn=off"),
-    ("fq_codel limit 100", "fq_codel preset=linux"),
+    ("codel limit 1000 ecn", "codel preset=linux ecn=on"),
+    ("codel limit 1000 noecn", "codel preset=linux ecn=off"),
+    ("fq_codel limit 1000", "fq_codel preset=linux"),
     ("pfifo limit 100", "droptail"),
 ];
 const FLOWS: usize = 8;

@@ -39,7 +39,7 @@ fn connections_fill_the_link_and_packets_are_conserved() {
     let found = run(&kernel, &bulk("droptail", 4, 10), 1).unwrap();
     let link = &found.outcome.links[0];
     assert!(link.utilisation > 0.99, "{}", link.utilisation);
-    assert!(link.dropped_overflow > 0 && link.dropped_early == 0);
+    assert!(link.dropped_overflow > 0 && link.dropped_early == 0, "{} {}", link.dropped_overflow, link.dropped_early);
     let waiting = link.queue_pkts.max as u64;
     let accounted = link.delivered_pkts + link.dropped_overflow;
     assert!(link.offered_pkts.abs_diff(accounted) <= waiting, "{} and {accounted}", link.offered_pkts);

@@ -21,6 +21,7 @@
 #include <net/inet_ecn.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
+#include <net/sock.h>
 #include <os.h>
 
 /* The descriptor of the host, and the number of bytes that are written to it at once. */
@@ -465,6 +466,8 @@ static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	int ret;
 
 	if (f->role == ENTER) {
+		/* It has left its host, which must not wait until the network has sent it. */
+		skb_orphan_partial(skb);
 		skb->mark = ++entered;
 		note(f, ENTERED, now, &seen, len, skb->mark, seen.value);
 	} else {
