@@ -177,11 +177,7 @@ impl Work {
     fn read(from: &mut Reader<'_>) -> Self {
         match from.number() {
             0 => Self::Bulk,
-            1 => Self::Push {
-                files: read_pieces(from),
-                fresh: from.number() != 0,
-                handshake: from.number() != 0,
-            },
+            1 => Self::Push { files: read_pieces(from), fresh: from.number() != 0, handshake: from.number() != 0 },
             2 => Self::Pull {
                 files: read_pieces(from),
                 request: from.number(),

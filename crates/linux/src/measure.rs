@@ -97,8 +97,7 @@ impl<'a> Measure<'a> {
             }
         };
         let flows = net.flows.len();
-        let watched =
-            |flow: &FlowSpec| net.routes[flow.forward].iter().any(|link| net.links[*link].lane.study);
+        let watched = |flow: &FlowSpec| net.routes[flow.forward].iter().any(|link| net.links[*link].lane.study);
         Self {
             net,
             links: net.links.iter().filter(|spec| spec.lane.study).map(link).collect(),
@@ -217,8 +216,7 @@ impl<'a> Measure<'a> {
         let flow = number(1) as usize;
         match words.first().copied().unwrap_or_default() {
             kind @ ("warm" | "last") if flow < self.warm.len() => {
-                let found =
-                    Counters { received: number(2), sent: number(3), again: number(4), timeouts: number(5) };
+                let found = Counters { received: number(2), sent: number(3), again: number(4), timeouts: number(5) };
                 let to = if kind == "warm" { &mut self.warm } else { &mut self.last };
                 to[flow] = found;
             }

@@ -91,13 +91,17 @@ pub fn orders_with_copies(net: &Network, seed: u64, copies: Option<LinkId>) -> R
     }
     let mut builder = Builder { net, seed, messages: Vec::new(), changes: Vec::new(), next: 10 };
     let mut routes: BTreeMap<Route, usize> = BTreeMap::new();
-    let of_flow: Vec<usize> = net.flows.iter().map(|flow| {
-        let datagrams = matches!(flow.traffic, Traffic::Datagrams(_));
-        let ecn = !datagrams && flow.ecn.is_capable();
-        let route = Route { forward: flow.forward, back: flow.back, ecn, datagrams };
-        let count = routes.len();
-        *routes.entry(route).or_insert(count)
-    }).collect();
+    let of_flow: Vec<usize> = net
+        .flows
+        .iter()
+        .map(|flow| {
+            let datagrams = matches!(flow.traffic, Traffic::Datagrams(_));
+            let ecn = !datagrams && flow.ecn.is_capable();
+            let route = Route { forward: flow.forward, back: flow.back, ecn, datagrams };
+            let count = routes.len();
+            *routes.entry(route).or_insert(count)
+        })
+        .collect();
     let any_datagrams = routes.keys().any(|route| route.datagrams);
     let (client, from_client) = builder.end("c", "x", None)?;
     let (from_server, server) = builder.end("y", "s", Some(SERVERS_DESCRIPTOR))?;
@@ -165,7 +169,9 @@ pub fn obstacle(net: &Network) -> Option<String> {
     };
     let studied = net.links.iter().filter(|link| link.lane.study).count();
     let many = (studied > 200).then(|| format!("{studied} links under study; the maximum is 200"));
-    traffic::obstacle(net).or(many).or_else(|| net.links.iter().find_map(|link| of_link(link).or_else(|| of_rate(link))))
+    traffic::obstacle(net)
+        .or(many)
+        .or_else(|| net.links.iter().find_map(|link| of_link(link).or_else(|| of_rate(link))))
 }
 
 impl Builder<'_> {

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 /// The environment variable with the folder of a built kernel.
 pub const FOLDER: &str = "FOREBAY_LINUX";
 /// The command that builds it.
-pub const REMEDY: &str =
-    "cargo xtask linux builds it, in a checkout; on Debian it needs: apt-get install linux-source-6.12 flex bison bc \
+pub const REMEDY: &str = "cargo xtask linux builds it, in a checkout; on Debian it needs: apt-get install linux-source-6.12 flex bison bc \
      xz-utils gcc make";
 /// Name of the folder below the target folder.
 pub const CACHE: &str = "linux";

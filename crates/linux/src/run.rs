@@ -28,13 +28,7 @@ pub struct Finished {
 ///
 /// # Errors
 /// The guest cannot have this network, the kernel or a discipline fails, or the run was stopped.
-pub fn run(
-    kernel: &Kernel,
-    net: &Network,
-    seed: u64,
-    worker: usize,
-    stop: &AtomicBool,
-) -> Result<Finished, Fault> {
+pub fn run(kernel: &Kernel, net: &Network, seed: u64, worker: usize, stop: &AtomicBool) -> Result<Finished, Fault> {
     let orders = network::orders(net, seed).map_err(Fault::Failed)?;
     let cores = sys::cores();
     let core = cores.get(worker % cores.len().max(1)).copied();

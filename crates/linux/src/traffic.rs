@@ -144,13 +144,7 @@ fn pieces(net: &Network, flow: &FlowSpec, files: &Files, mut rng: Rng, stop: u64
 }
 
 /// Times at which a source sends, and the payload of each packet.
-fn times(
-    flow: &FlowSpec,
-    pattern: &Pattern,
-    rng: Rng,
-    stop: u64,
-    payload: impl Fn(u16) -> u64,
-) -> Vec<(u64, u64)> {
+fn times(flow: &FlowSpec, pattern: &Pattern, rng: Rng, stop: u64, payload: impl Fn(u16) -> u64) -> Vec<(u64, u64)> {
     let mut source = Source::new(pattern.clone(), flow.packet, rng);
     source.start(flow.start);
     let mut times = Vec::new();

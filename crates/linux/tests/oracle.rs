@@ -123,11 +123,9 @@ fn oracle_probe() {
         let verdict = |fate: &Fate| fate.departed.map(|(_, marked)| marked);
         let verdicts = both.iter().filter(|(_, (ours, linux))| verdict(ours) != verdict(linux)).count();
         let count = both.iter().filter(differ).count();
-        let [drops, marks] = [
-            |fate: &Fate| fate.departed.is_none(),
-            |fate: &Fate| fate.departed.is_some_and(|(_, marked)| marked),
-        ]
-        .map(|is: fn(&Fate) -> bool| [&ours, &linux].map(|all| all.iter().filter(|fate| is(fate)).count()));
+        let [drops, marks] =
+            [|fate: &Fate| fate.departed.is_none(), |fate: &Fate| fate.departed.is_some_and(|(_, marked)| marked)]
+                .map(|is: fn(&Fate) -> bool| [&ours, &linux].map(|all| all.iter().filter(|fate| is(fate)).count()));
         println!(
             "{} | {}: {count} of {packets} differ ({verdicts} in their verdict), {late} arrived at other times; \
              drops ours {} linux {}; marks ours {} linux {}; first {:?}",

@@ -91,7 +91,7 @@ pub(super) fn arrows(tree: &Tree) -> Vec<String> {
 /// Every crate takes the workspace's lints, unsafe code has one folder, libraries do not print.
 pub(super) fn lints(tree: &Tree) -> Vec<String> {
     let takes = |table: &Table| at(table, &["lints", "workspace"]).and_then(Value::as_bool) == Some(true);
-    let others = manifests(tree).filter(|(path, table)| !["Cargo.toml", "fuzz/Cargo.toml"].contains(path) && !takes(table));
+    let others = manifests(tree).filter(|(path, it)| !["Cargo.toml", "fuzz/Cargo.toml"].contains(path) && !takes(it));
     let mut findings: Vec<String> = others.map(|(path, _)| format!("{path}: no [lints] workspace = true")).collect();
     let is_sys = |path: &str| path.starts_with("crates/") && SYS.iter().any(|place| path.contains(place));
     let elsewhere = tree.rust().filter(|file| !is_sys(&file.path) && file.code.contains("unsafe_code"));

@@ -163,9 +163,7 @@ impl<'a> Stage<'a> {
     pub(super) fn snapshot(&self, when: &str) {
         let line = |(flow, shared): (usize, &Shared)| {
             let ((client, info), (server, _)) = (shared.client.counters(), shared.server.counters());
-            let word = |at: usize| {
-                info.map_or(0, |info| info[at..at + 4].try_into().map_or(0, u32::from_ne_bytes))
-            };
+            let word = |at: usize| info.map_or(0, |info| info[at..at + 4].try_into().map_or(0, u32::from_ne_bytes));
             // srtt and minimum round trip in us, congestion window in packets.
             let state = format!("{} {} {}", word(68), word(148), word(80));
             let Counters { sent, again, timeouts, marks, .. } = client;
@@ -404,9 +402,7 @@ impl<'a> Stage<'a> {
     fn server(&self, flow: usize) -> io::Result<()> {
         match &self.orders.flows[flow].work {
             Work::Push { files, .. } => self.take(flow, files),
-            Work::Pull { files, request, fresh, handshake } => {
-                self.ask(flow, (files, *request), (*fresh, *handshake))
-            }
+            Work::Pull { files, request, fresh, handshake } => self.ask(flow, (files, *request), (*fresh, *handshake)),
             Work::Bulk | Work::Written(_) => self.take(flow, &[]),
             Work::Datagrams(_) => Ok(()),
         }

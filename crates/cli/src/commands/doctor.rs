@@ -16,7 +16,9 @@ pub(crate) fn command(ui: &Ui) -> Result<Exit, Failure> {
     let (links, attach) = (possible(doctor::LINKS), possible(doctor::ATTACH));
     if ui.json() {
         let all: Vec<Value> = findings.iter().map(document).collect();
-        ui.print_json(&json!({ "version": 1, "link": links, "attach": attach, "linux": possible(LINUX), "findings": all }))?;
+        ui.print_json(
+            &json!({ "version": 1, "link": links, "attach": attach, "linux": possible(LINUX), "findings": all }),
+        )?;
     } else {
         ui.print(&text(ui, &findings))?;
     }

@@ -4,7 +4,6 @@ use forebay_lab::commands::host::Host;
 use forebay_lab::commands::{report, run};
 #[cfg(target_os = "linux")]
 use forebay_lab::disk;
-use forebay_lab::{linux as linux_words, load};
 use forebay_lab::plan::Plan;
 use forebay_lab::render::look::Look;
 use forebay_lab::render::summary;
@@ -12,6 +11,7 @@ use forebay_lab::results::summary::Summary;
 #[cfg(target_os = "linux")]
 use forebay_lab::results::timing::Timings;
 use forebay_lab::store::{self, Store};
+use forebay_lab::{linux as linux_words, load};
 
 use crate::args::batch::BatchArgs;
 use crate::args::{On, RunArgs};

@@ -30,12 +30,7 @@ pub(super) const EDITS: &[Edit] = &[
         needed: false,
     },
     // Random numbers of the run: SplitMix64 from a seed.
-    Edit {
-        file: "arch/um/os-Linux/util.c",
-        from: "\treturn getrandom(buf, len, flags);",
-        to: RANDOM,
-        needed: true,
-    },
+    Edit { file: "arch/um/os-Linux/util.c", from: "\treturn getrandom(buf, len, flags);", to: RANDOM, needed: true },
     Edit {
         file: "net/sched/Makefile",
         from: "obj-y\t:= sch_generic.o sch_mq.o",

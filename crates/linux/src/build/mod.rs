@@ -160,10 +160,7 @@ impl Places {
     fn cargo(&self, words: &[&str]) -> Result<(), String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let target: OsString = self.target.clone().into();
-        let words: Vec<OsString> = [cargo]
-            .into_iter()
-            .chain(words.iter().map(OsString::from))
-            .collect();
+        let words: Vec<OsString> = [cargo].into_iter().chain(words.iter().map(OsString::from)).collect();
         let (subcommand, rest) = words[1..].split_first().ok_or("no command")?;
         let own = ["--quiet".into(), "--release".into(), "--target-dir".into(), target];
         let all: Vec<OsString> =
@@ -195,7 +192,9 @@ impl Places {
         let has_musl = Path::new(sysroot.trim()).join("lib/rustlib").join(MUSL).is_dir();
         let target = if has_musl { MUSL } else { GNU };
         let static_code: &[&str] = if has_musl { &[] } else { &["--", "-C", "target-feature=+crt-static"] };
-        self.cargo(&[&["rustc", "-p", "forebay-agent", "--bin", "forebay-agent", "--target", target], static_code].concat())?;
+        self.cargo(
+            &[&["rustc", "-p", "forebay-agent", "--bin", "forebay-agent", "--target", target], static_code].concat(),
+        )?;
         let built = self.target.join(target).join("release/forebay-agent");
         let stripped = self.out.join("agent.new");
         run(&self.out, &[OsString::from("objcopy"), "--strip-all".into(), built.into(), stripped.clone().into()])?;

@@ -165,8 +165,7 @@ pub extern "C" fn forebay_arrive(queue: &mut KernelQueue, now: u64, packet: &Raw
     let arrived = Instant::from_nanos(now);
     let RawPacket { slot, len, flow, pair, class, .. } = *packet;
     let proto = if packet.proto == 0 { Proto::Tcp } else { Proto::Udp };
-    let packet =
-        Packet { arrived, slot, len, flow, pair, class, colour: Colour::In, proto, ecn: ecn(packet.ecn) };
+    let packet = Packet { arrived, slot, len, flow, pair, class, colour: Colour::In, proto, ecn: ecn(packet.ecn) };
     queue.arrive(packet, arrived);
 }
 
