@@ -113,8 +113,11 @@ fn value(word: &str, unit: Unit) -> Result<u32, String> {
     number.and_then(|number: u64| u32::try_from(number).ok()).ok_or_else(|| format!("'{word}' is not a valid value"))
 }
 
+/// Attributes with their values.
+type Attributes = Vec<(u16, u32)>;
+
 /// The attributes of a qdisc in these words.
-fn attributes(words: &str) -> Result<(&'static Kind, Vec<(u16, u32)>), String> {
+fn attributes(words: &str) -> Result<(&'static Kind, Attributes), String> {
     let mut words = words.split_whitespace();
     let name = words.next().unwrap_or_default();
     let known = || format!("no qdisc '{name}'; known: {}", names().join(", "));
