@@ -4,7 +4,7 @@
 //! queue, at the second packets are sent on to the first device of their next link, by their destination. Each pair of
 //! routes has an own pair of addresses.
 //!
-//! - Links under study, and those with losses, a variable rate or another discipline than drop-tail: tbf has the rate,
+//! - Links under study, and those with losses, a variable rate, a small buffer or another discipline than drop-tail: tbf has the rate,
 //!   its child the discipline; a second pair of devices has the delay and the losses (netem).
 //! - All others: netem has rate, delay and a buffer for the packets in the queue and on the wire.
 
@@ -29,6 +29,9 @@ pub(crate) const ZERO: u64 = 2_000_000_000;
 const TIMER_LATE: u64 = 2_000;
 /// Links that are not under study have this number in records.
 pub(crate) const NOT_STUDIED: u32 = 255;
+
+/// A drop-tail buffer of at least this many packets hardly ever overflows: netem alone stands for the link.
+const AMPLE: u32 = 1000;
 
 /// What the name of a discipline begins with that is a qdisc of Linux.
 const LINUX: &str = "linux:";
@@ -268,7 +271,8 @@ impl Builder<'_> {
         let (delay, rate) = (lane.delay.nanos(), (lane.rate.0 / 8).max(1));
         let bytes_on_the_wire = delay as u128 * u128::from(rate) / 1_000_000_000;
         let on_the_wire = (bytes_on_the_wire / 60 + 1000).min(1 << 30) as u32;
-        if !lane.study && loss.is_none() && !varies && lane.is_plain() {
+        let is_ample = packets(lane.limit, link.mean_packet.0) >= AMPLE;
+        if !lane.study && loss.is_none() && !varies && lane.is_plain() && is_ample {
             let limit = packets(lane.limit, link.mean_packet.0).saturating_add(on_the_wire);
             let at = At { device: &entry, parent, handle: handle(2, 0) };
             let fill = |request: &mut Request| netlink::netem(request, delay, rate, limit, None, seed);

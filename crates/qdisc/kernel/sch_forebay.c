@@ -308,7 +308,9 @@ static void note(const struct forebay *f, u8 kind, u64 at, const struct seen *se
 		.id = id, .value = value, .at = at,
 	};
 
-	put(&r, sizeof(r));
+	/* A link that is not under study. */
+	if (f->link != 255)
+		put(&r, sizeof(r));
 }
 
 /* Records the internal variables of the discipline at every sampling time up to now. */
