@@ -78,9 +78,9 @@ impl Settings {
         let fits = |cell: &u32| libm::scalbn(until_largest, -(*cell as i32)) < MOST_CELLS;
         let cell_log = (0..32).find(fits).unwrap_or(31);
         let mut shifts = [LARGEST_SHIFT; CELLS];
-        for (i, shift) in (0..).zip(&mut shifts[..CELLS - 1]) {
+        for (i, shift) in (0_i32..).zip(&mut shifts[..CELLS - 1]) {
             // As in tc, 32 bits with sign, of which the lowest eight are stored.
-            let x = if i == 0 { 0.0 } else { f64::from((i << cell_log) as i32) * per_tick };
+            let x = if i == 0 { 0.0 } else { f64::from(i << cell_log) * per_tick };
             *shift = if x.is_finite() { (x as i32 as u8).min(LARGEST_SHIFT) } else { LARGEST_SHIFT };
         }
         (cell_log, shifts)

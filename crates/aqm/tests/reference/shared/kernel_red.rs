@@ -113,7 +113,7 @@ impl Red {
         self.qavg = if shift > 0 {
             self.qavg >> shift
         } else {
-            let fall = (u128::from(self.qavg) * u128::from(us) >> self.scell_log) as u64;
+            let fall = ((u128::from(self.qavg) * u128::from(us)) >> self.scell_log) as u64;
             if fall < self.qavg / 2 { self.qavg - fall } else { self.qavg / 2 }
         };
     }
