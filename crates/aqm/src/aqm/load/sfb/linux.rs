@@ -201,13 +201,7 @@ impl Linux {
 
     /// `sfb_enqueue`.
     #[inline(never)]
-    pub(super) fn arrival(
-        &mut self,
-        limit: Auto<Depth>,
-        packet: &Packet,
-        level: &Level,
-        cx: &mut Cx,
-    ) -> Verdict {
+    pub(super) fn arrival(&mut self, limit: Auto<Depth>, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         self.arriving = [0; 2];
         let over = matches!(limit, Auto::Given(limit) if limit.is_passed(level, packet));
         if over || !level.fits(packet.len) {
