@@ -12,6 +12,7 @@ use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::aqm::load::sfb::linux::Linux;
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Preset};
 use crate::base::discipline::Aqm;
@@ -23,7 +24,6 @@ use crate::base::tc::{Form, Tc, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
-use crate::aqm::load::sfb::linux::Linux;
 use crate::{choice, params, probes};
 
 choice! {
@@ -316,7 +316,9 @@ impl Design for Sfb {
         if hashes.is_none_or(|hashes| hashes > 1 << 64) {
             return Err("bins to the power of levels at most 2^64".to_string());
         }
-        if params.rules == Rules::Linux && (params.levels as usize, params.bins as usize) != (linux::LEVELS, linux::BINS) {
+        if params.rules == Rules::Linux
+            && (params.levels as usize, params.bins as usize) != (linux::LEVELS, linux::BINS)
+        {
             return Err("levels=8 and bins=16 with rules=linux".to_string());
         }
         Ok(())
