@@ -504,6 +504,7 @@ def readings(
     seeds: int,
     confirm: int,
     output: _Path,
+    budget_s: float | None = None,
     jobs: int | None = None,
     bar: Callable[[float, float], None] | None = None,
 ) -> str:

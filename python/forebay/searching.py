@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import time
 from concurrent.futures import Executor, Future
 from os import PathLike
@@ -42,6 +43,7 @@ def readings(
     readings: int = 2000,
     seeds: int = 1,
     confirm: int = 30,
+    budget_s: float | None = None,
     executor: Executor | None = None,
     output: str | PathLike[str] | None = None,
     jobs: int | None = None,
@@ -55,6 +57,8 @@ def readings(
         seeds: Number of seeds with which each reading is simulated.
         confirm: Number of further seeds with which the best readings are simulated again, in this process; 0: not
             again.
+        budget_s: Time limit of the search and the confirmation, s. No reading is begun after it; with an executor, no
+            generation of readings. Call again to continue.
         executor: Any `concurrent.futures.Executor`, Dask's ``client.get_executor()`` or a `RayExecutor`; default: all
             cores of this process. The results are the same. Workers need the same build of the package.
         output: Output directory; default: ``runs/readings-PAPER``.
@@ -66,23 +70,36 @@ def readings(
 
     Raises:
         ScenarioError: The paper is unknown.
+        ValueError: `budget_s` is negative or not a number.
         RunError: The directory has results of other files, another build or another number of seeds.
     """
+    if budget_s is not None and not budget_s >= 0:
+        raise ValueError(f"budget_s: {budget_s} is not a time in seconds")
+    until = math.inf if budget_s is None else time.monotonic() + budget_s
     where = str(output if output is not None else Path("runs") / f"readings-{paper.lower()}")
     if executor is not None:
         search = _native.Search(paper, seeds)
         with _progress.Bar(search.simulated_s * readings, progress) as bar:
-            _shared(search, paper, readings, seeds, where, executor, bar)
+            _shared(search, paper, readings, seeds, where, executor, bar, until)
+    left = None if budget_s is None else max(0.0, until - time.monotonic())
     with _progress.Bars() as bars:
-        text = _native.readings(paper, readings, seeds, confirm, where, jobs, bars if _progress.shows(progress) else None)
+        shown = bars if _progress.shows(progress) else None
+        text = _native.readings(paper, readings, seeds, confirm, where, left, jobs, shown)
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 def _shared(
-    search: _native.Search, paper: str, readings: int, seeds: int, where: str, executor: Executor, bar: _progress.Bar
+    search: _native.Search,
+    paper: str,
+    readings: int,
+    seeds: int,
+    where: str,
+    executor: Executor,
+    bar: _progress.Bar,
+    until: float,
 ) -> None:
-    """Lets the executor simulate the readings, a generation of the search after the other."""
+    """Lets the executor simulate the readings, one generation of the search after the other, until a monotonic time."""
     unknown, known = search.unknown(readings, where)
 
     def submit(chunk: list[str]) -> Future[tuple[list[str], float]]:
@@ -94,5 +111,5 @@ def _shared(
         known += len(chunk)
         bar(search.simulated_s * known)
 
-    while unknown and distribute(executor, unknown, submit, take):
+    while unknown and time.monotonic() < until and distribute(executor, unknown, submit, take):
         unknown, known = search.unknown(readings, where)

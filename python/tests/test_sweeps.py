@@ -113,6 +113,16 @@ def test_every_executor_finds_the_same_readings(name: str, searched: dict[str, A
         assert log.read_text() == before, "known results are not computed again"
 
 
+def test_budget_ends_the_search_of_readings(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"readings": 2, "confirm": 0, "output": tmp_path / "out"}
+    assert forebay.readings("msvb", budget_s=0, **options)["tried"] == 0
+    for executor in EXECUTORS["threads"]():
+        assert forebay.readings("msvb", budget_s=0, executor=executor, **options)["tried"] == 0
+    for wrong in (-1, float("nan")):
+        with pytest.raises(ValueError, match="budget_s"):
+            forebay.readings("msvb", budget_s=wrong, **options)
+
+
 def test_unknown_paper_is_named(tmp_path: Path) -> None:
     with pytest.raises(forebay.ScenarioError, match="did you mean raqm"):
         forebay.readings("raqn", output=tmp_path / "out")

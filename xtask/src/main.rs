@@ -29,6 +29,7 @@ cargo xtask book           builds the book with mdBook
 cargo xtask release        builds the archive and the wheel; `release twice`: builds both twice and compares
 cargo xtask miri           runs the tests of unsafe code under Miri, which finds undefined behaviour; needs nightly
 cargo xtask bpf            compiles the BPF program of `forebay attach` into the repository
+cargo xtask linux          builds the kernel of `forebay run --on linux` below the target folder: some minutes at first
 cargo xtask notebooks      executes examples/notebooks and writes their outputs into them; check the diff
 cargo xtask bless          rewrites golden traces, schema and quick verdicts; check the diff
 cargo xtask validate-ns2   rewrites docs/validation.md, a comparison with ns-2; `validate-ns2 page`: without running ns-2
@@ -55,10 +56,10 @@ fn main() -> ExitCode {
         ["prose", seed] if let Ok(seed) = seed.parse() => prose::run(seed),
         ["docs"] => docs::run(),
         ["book"] => book::whole::build().map(|index| println!("{}", index.display())),
-        ["release"] => release::run(false),
-        ["release", "twice"] => release::run(true),
+        ["release", twice @ ..] if [&[][..], &["twice"]].contains(&twice) => release::run(!twice.is_empty()),
         ["miri"] => return miri::run(),
         ["bpf"] => bpf::run(),
+        ["linux"] => base::program::shown(base::program::cargo(&["run", "-q", "--bin", "build-linux"])),
         ["notebooks"] => python::notebooks(),
         ["bless"] => bless::run(),
         ["validate-ns2"] => ns2::run(),
@@ -69,8 +70,7 @@ fn main() -> ExitCode {
         ["queues"] => bless::page(&bless::QUEUES),
         ["throughput"] => bless::page(&bless::THROUGHPUT),
         ["fluid"] => bless::page(&bless::FLUID),
-        ["verdicts"] => verdict_page::run(None),
-        ["verdicts", dir] => verdict_page::run(Some(dir)),
+        ["verdicts", dir @ ..] => verdict_page::run(dir.first().copied()),
         ["sim-to-real"] => live::page(),
         ["performance"] => performance::run(),
         [] | ["help" | "-h" | "--help"] => {

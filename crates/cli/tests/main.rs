@@ -12,6 +12,8 @@ mod kernel_link;
 #[cfg(unix)]
 mod kills;
 #[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
 mod offline;
 mod pictures;
 mod reproduce;

@@ -113,7 +113,7 @@
     if (!checks.length) return h("p", { class: "quiet" }, "No checks recorded.");
     const columns = [["outcome", (c) => outcome(c.outcome)], ["quantity", (c) => orDash(c.what)],
       ["measured", (c) => orDash(c.value)], ["interval", (c) => orDash(c.interval)], ["required", (c) => orDash(c.bound)],
-      ["by", (c) => orDash(c.by) + (c.added ? ", added" : "")]];
+      ["by", (c) => orDash(c.by) + (c.added ? ", added" : "") + (c.superseded ? ", superseded" : "")]];
     const row = (c) => h("tr", {}, columns.map(([name, content]) => h("td", { "data-label": name }, content(c))));
     return h("table", { class: "checks stacking" }, headRow(columns.map(([name]) => name)), h("tbody", {}, checks.map(row)));
   }

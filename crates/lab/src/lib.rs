@@ -16,6 +16,7 @@ mod document;
 pub mod estimate;
 pub mod figures;
 pub mod input;
+pub mod linux;
 pub mod load;
 pub mod own;
 pub mod readings;

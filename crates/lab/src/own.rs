@@ -8,6 +8,8 @@ use forebay_aqm::base::own::Own;
 use forebay_aqm::base::params::ParamError;
 use forebay_aqm::{ENTRIES, Spec};
 
+use crate::linux;
+
 static KNOWN: RwLock<Vec<Own>> = RwLock::new(Vec::new());
 
 /// Registers a discipline for scenarios, `--aqm` and comparisons. `false` if the name is taken.
@@ -44,6 +46,9 @@ pub fn entry(name: &str) -> Option<&'static Entry> {
 
 /// Reads a discipline with its parameters, built-in or registered.
 pub fn parse(text: &str) -> Result<Spec, ParamError> {
+    if let Some(linux) = linux::parse(text) {
+        return linux;
+    }
     let words: Vec<&str> = text.split_whitespace().collect();
     let named = |own: &&Own| words.first() == Some(&own.entry().name);
     // Read without the lock: a custom discipline may wait for another lock or look up another discipline.

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use forebay_aqm::ENTRIES;
 use forebay_lab::commands::failure::Failure;
@@ -17,7 +18,7 @@ use forebay_lab::plan;
 use forebay_lab::results::meta::{Origin, Revision};
 use forebay_lab::results::verdicts::Verdicts;
 use forebay_lab::scenario::{Found, InputError};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -207,7 +208,7 @@ pub fn reproduce(
 /// JSON with the claims that hold under each. `bar` receives the progress of the search, then that of the simulations
 /// of the best readings, under which most claims hold, with further seeds.
 #[pyfunction]
-#[pyo3(signature = (paper, readings, seeds, confirm, output, jobs = None, bar = None))]
+#[pyo3(signature = (paper, readings, seeds, confirm, output, budget_s = None, jobs = None, bar = None))]
 #[expect(clippy::too_many_arguments, reason = "each is a named argument in Python")]
 pub fn readings(
     py: Python<'_>,
@@ -216,16 +217,19 @@ pub fn readings(
     seeds: i64,
     confirm: i64,
     output: PathBuf,
+    budget_s: Option<f64>,
     jobs: Option<u16>,
     bar: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
+    let bad = |_| PyValueError::new_err("budget_s is not a time in seconds");
+    let budget = budget_s.map(Duration::try_from_secs_f64).transpose().map_err(bad)?;
     let asked_for = commands::readings::Asked {
         paper,
         output: Some(&output),
         readings: in_range("--readings <N>", readings, 1, 10_000_000)? as usize,
         seeds: in_range("--seeds <N>", seeds, 1, 1000)?,
         confirm: in_range("--confirm <N>", confirm, 0, 10_000)?,
-        budget: None,
+        budget,
         jobs,
     };
     text(&asked(py, bar.as_ref(), |host| commands::readings::readings(&asked_for, host))?.0)

@@ -29,7 +29,7 @@ pub mod world;
 
 pub use engine::{agenda, ring};
 pub use link::{lone, segment};
-pub use measure::{bundles, delays, histogram, meter, outcome, over_time, tracks};
+pub use measure::{bundles, delays, histogram, meter, observed, outcome, over_time, tracks};
 pub use network::{graph, parking_lot};
 pub use traffic::{app, draw, rtp, source};
 pub use wire::{levels, loss, pace, schedule};

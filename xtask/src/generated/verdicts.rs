@@ -37,12 +37,18 @@ pub(crate) fn check(dir: &Path, tally: &mut Tally) {
     }
 }
 
-/// Reproduces one paper, and compares with the recorded verdicts.
+/// Reproduces one paper, compares with the recorded verdicts, and checks that its report is below 3 MB.
 pub(crate) fn check_one(paper: &str, dir: &Path, tally: &mut Tally) {
-    match reproduce(paper, dir) {
-        Ok(found) => compare(paper, &found, tally),
+    let path = expected(paper);
+    let read = |text: String| serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"));
+    let recorded = program::read(&path).and_then(read).map_err(|what| format!("{what}; cargo xtask bless writes it"));
+    match reproduce(paper, dir).and_then(|found| Ok((found, recorded?))) {
+        Ok((found, recorded)) => compare(&recorded, &found, tally),
         Err(what) => tally.fail(what),
     }
+    let bytes = std::fs::metadata(dir.join("report.html")).map_or(u64::MAX, |file| file.len());
+    let size = if bytes < 3_000_000 { Ok(()) } else { Err(format!("{bytes} bytes, above 3 MB")) };
+    tally.check(&format!("{paper}: report.html"), size);
 }
 
 /// Id and verdict of every claim in the output of `reproduce --json`.
@@ -55,17 +61,7 @@ fn parse(document: &str) -> Result<Verdicts, String> {
 }
 
 /// One check per claim: the verdict equals the recorded one.
-fn compare(paper: &str, found: &Verdicts, tally: &mut Tally) {
-    let path = expected(paper);
-    let recorded = program::read(&path)
-        .and_then(|text| serde_json::from_str::<Verdicts>(&text).map_err(|error| format!("{path}: {error}")));
-    match recorded {
-        Err(what) => tally.fail(format!("{what}; cargo xtask bless writes it")),
-        Ok(recorded) => compare_with(&recorded, found, tally),
-    }
-}
-
-fn compare_with(recorded: &Verdicts, found: &Verdicts, tally: &mut Tally) {
+fn compare(recorded: &Verdicts, found: &Verdicts, tally: &mut Tally) {
     for (id, verdict) in found {
         tally.check(
             id,
@@ -115,7 +111,7 @@ mod tests {
             (&known[..1], &known, "1 passed, 1 failed, 0 skipped"),
         ] {
             let mut tally = Tally::default();
-            compare_with(&verdicts(recorded), &verdicts(found), &mut tally);
+            compare(&verdicts(recorded), &verdicts(found), &mut tally);
             assert_eq!(tally.line(), line, "{found:?}");
         }
     }

@@ -3,8 +3,6 @@
 use crate::base::program;
 use crate::base::tally::Tally;
 
-/// Seconds for all targets together.
-const SECS: &str = "60";
 const TARGETS: [&str; 6] = ["scenario", "tc", "params", "traces", "claims", "queue"];
 
 /// One check for each fuzz target.
@@ -15,7 +13,7 @@ pub(crate) fn check(tally: &mut Tally) {
         return tally.fail(why);
     }
     let mut command = program::at_root(program::build_dir().join("debug").join("forebay-fuzz"));
-    command.args(TARGETS).args(["--secs", SECS]);
+    command.args(TARGETS).args(["--secs", "60"]);
     let mut passed = 0;
     let status = program::stream(command, |line| {
         println!("   {line}");

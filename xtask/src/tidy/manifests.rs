@@ -11,7 +11,10 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-theory", &[], 3),
     ("forebay-lab", &["forebay-aqm", "forebay-sim", "forebay-theory", "pages"], usize::MAX),
     ("forebay-live", &["forebay-aqm", "forebay-sim"], 3),
-    ("forebay", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay-live"], usize::MAX),
+    ("forebay-qdisc", &["forebay-aqm"], 0),
+    ("forebay-agent", &[], 1),
+    ("forebay-linux", &["forebay-agent", "forebay-aqm", "forebay-sim"], 2),
+    ("forebay", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay-linux", "forebay-live"], usize::MAX),
     ("forebay-py", &["forebay-aqm", "forebay-sim", "forebay-lab"], usize::MAX),
     ("forebay-wheel", &["forebay", "forebay-py"], 1),
     ("forebay-fuzz", &["forebay-aqm", "forebay-sim", "forebay-lab"], 0),
@@ -25,10 +28,8 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
         usize::MAX,
     ),
 ];
-/// A separate workspace with three lines for each target of cargo-fuzz.
-const FUZZ: &str = "fuzz/Cargo.toml";
-/// The only folder that may have unsafe code.
-const SYS: &str = "crates/live/src/sys/";
+/// The only files and folders that may have unsafe code.
+const SYS: [&str; 3] = ["/src/sys/", "/src/sys.rs", "/src/guest/sys.rs"];
 /// Crates that must not print.
 const LIBRARIES: [&str; 4] = ["aqm", "sim", "theory", "lab"];
 const NO_PRINTING: &str = "#![deny(clippy::print_stdout, clippy::print_stderr)]";
@@ -90,10 +91,11 @@ pub(super) fn arrows(tree: &Tree) -> Vec<String> {
 /// Every crate takes the workspace's lints, unsafe code has one folder, libraries do not print.
 pub(super) fn lints(tree: &Tree) -> Vec<String> {
     let takes = |table: &Table| at(table, &["lints", "workspace"]).and_then(Value::as_bool) == Some(true);
-    let others = manifests(tree).filter(|(path, table)| !["Cargo.toml", FUZZ].contains(path) && !takes(table));
+    let others = manifests(tree).filter(|(path, it)| !["Cargo.toml", "fuzz/Cargo.toml"].contains(path) && !takes(it));
     let mut findings: Vec<String> = others.map(|(path, _)| format!("{path}: no [lints] workspace = true")).collect();
-    let elsewhere = tree.rust().filter(|file| !file.path.starts_with(SYS) && file.code.contains("unsafe_code"));
-    findings.extend(elsewhere.map(|file| format!("{}: unsafe code outside of {SYS}", file.path)));
+    let is_sys = |path: &str| path.starts_with("crates/") && SYS.iter().any(|place| path.contains(place));
+    let elsewhere = tree.rust().filter(|file| !is_sys(&file.path) && file.code.contains("unsafe_code"));
+    findings.extend(elsewhere.map(|file| format!("{}: unsafe code outside of {SYS:?}", file.path)));
     let roots = LIBRARIES.iter().filter_map(|name| tree.get(&format!("crates/{name}/src/lib.rs")));
     let prints = roots.filter(|file| !file.text.lines().any(|line| line == NO_PRINTING));
     findings.extend(prints.map(|file| format!("{}: no {NO_PRINTING}", file.path)));

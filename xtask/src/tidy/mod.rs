@@ -28,7 +28,7 @@ const RULES: &[Rule] = &[
     ("sizes", "no file over 800 lines, in crates/sim over 450; no folder of more than 15 source files", words::sizes),
     ("notes", "no notes of open work in Rust files", words::notes),
     ("places", "no absolute path of a machine", words::places),
-    ("lints", "every crate takes the workspace's lints; unsafe code only in crates/live/src/sys", manifests::lints),
+    ("lints", "every crate takes the workspace's lints; unsafe code only in modules `sys`", manifests::lints),
     ("registry", "every discipline and marker has its golden trace and its reference", registry::files),
     ("mutants", "every discipline and marker has enough deliberate faults, which fit its source", mutants::findings),
     ("docs", "generated tables, pages and the book are up to date", docs::findings),

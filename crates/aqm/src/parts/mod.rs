@@ -7,6 +7,7 @@ pub mod depths;
 pub mod drain_time;
 pub mod dual;
 pub mod flow_queues;
+pub mod kernel_red;
 pub mod pair_table;
 pub mod red_tc;
 pub mod round_robin;

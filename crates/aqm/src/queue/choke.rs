@@ -1,8 +1,11 @@
 //! CHOKe: RED that also compares an arrival with a queued packet selected at random (Pan, Prabhakar, Psounis 2000).
 //!
 //! If both are of the same flow, both are dropped. The more of the buffer a flow holds, the more likely its arrivals
-//! match. This limits unresponsive flows without per-flow state.
+//! match. This limits unresponsive flows without per-flow state. The file `choke/linux.rs` has CHOKe in Linux's integers.
 
+mod linux;
+
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 
@@ -16,7 +19,9 @@ use crate::base::port::{MAIN, Port};
 use crate::base::tc::{Form, Tail, Tc, sets};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Reason, Verdict};
+use crate::parts::kernel_red::{KernelRed, Settings};
 use crate::parts::red_tc;
+use crate::queue::choke::linux::Linux;
 use crate::{choice, params, probes};
 
 choice! {
@@ -24,7 +29,8 @@ choice! {
     pub enum Spread {
         /// A random number per arrival, compared with p_b/(1 - count p_b): the equations of RED.
         Each = "each",
-        /// A random number per gap, compared with count p_b: the algorithm of RED's Fig. 17, Linux.
+        /// A random number per gap, compared with count p_b: the algorithm of RED's Fig. 17. All of CHOKe is then that of
+        /// Linux 6.12 in the kernel's integers, packet by packet.
         Once = "once",
     }
 }
@@ -39,11 +45,12 @@ params! {
         max_th: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "max_th", "tc choke";
         /// Probability at max_th.
         max_p: f64 = 0.02, in 0.0 ..= 1.0, "max_p", "tc choke: probability";
-        /// Weight of a new queue sample in the average; auto: computed from burst as in tc.
+        /// Weight of a new queue sample in the average; auto: computed from burst as in tc. spacing=once rounds it to a
+        /// power of 2.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "tc choke";
         /// Burst size in packets that an automatic w_q accepts; auto: (2 min_th + max_th)/3.
         burst: Auto<u32> = Auto::Auto, in 0.0 ..= 1e6, "burst", "tc choke";
-        /// How the signals are spaced.
+        /// How the signals are spaced; once: as Linux 6.12, in all of CHOKe.
         spacing: Spread = Spread::Each, in 0.0 ..= 1.0, "", "'as in RED': Floyd and Jacobson have both";
     }
 }
@@ -94,6 +101,8 @@ pub struct Choke {
     /// The flows of the queued packets in FIFO order: the queue itself is a linked list without random access.
     flows: VecDeque<u32>,
     matched: u64,
+    /// spacing=once: Linux's CHOKe, which then decides alone.
+    linux: Option<Box<Linux>>,
 }
 
 impl Choke {
@@ -128,6 +137,14 @@ fn thresholds(params: &Params, link: &Link) -> (Depth, f64) {
     (params.min_th.or(unit.with(max / PARTS.1)), max)
 }
 
+/// The given value of a parameter.
+const fn given<T: Copy>(value: Auto<T>) -> Option<T> {
+    match value {
+        Auto::Auto => None,
+        Auto::Given(value) => Some(value),
+    }
+}
+
 impl Design for Choke {
     type Params = Params;
     const ABOUT: About = About {
@@ -140,15 +157,19 @@ impl Design for Choke {
                \u{20}         each: if u < p_b/(1 - count p_b):  mark or drop, count = 0\n\
                \u{20}         once: if count p_b >= r:  mark or drop, count = 0, r = u",
         deviations: &[
-            "random numbers are ours: two are drawn at every arrival, needed or not",
+            "spacing=each: random numbers are ours: two are drawn at every arrival, needed or not",
+            "spacing=once: as Linux 6.12 packet by packet with thresholds in packets, a buffer in packets and tc's \
+             parameters. It draws random numbers of 32 bits where the kernel does, above min_th and in this order: up to \
+             three for a queued packet, each repeated if that needs an unbiased number; then one for RED if no packet \
+             matches and a gap between signals begins",
             "signals above max_th differ from the paper: ECT packets are marked, as in Linux; the paper has no ECN \
              and drops",
             "a match does not change count, as in Linux; the paper does not say",
-            "rounding differs from Linux: avg - min_th is not rounded to whole packets",
-            "idle time differs from Linux: it is exact; Linux uses a table",
-            "the random selection differs from Linux: it is uniform; Linux takes the head after three draws that hit \
-             holes in its array",
-            "automatic thresholds differ from tc: they are not rounded to whole packets",
+            "spacing=each differs from Linux: avg - min_th is not rounded to whole packets, idle time is exact, and every \
+             queued packet is selected with the same probability",
+            "spacing=once differs from Linux: the array of queued packets has no end. Linux loses packets if holes of \
+             dropped packets fill it up",
+            "spacing=each: automatic thresholds differ from tc: they are not rounded to whole packets",
             "burst differs from tc: a burst that tc rejects counts as min_th",
         ],
     };
@@ -198,32 +219,50 @@ impl Design for Choke {
             Depth::Packets(_) => 1.0,
             Depth::Bytes(_) => link.mean_packet.0 as f64,
         };
+        let linux = (spacing == Spread::Once).then(|| {
+            let settings = Settings {
+                min: min_th.value() as u32,
+                max: max_th as u32,
+                packet: packet as u32,
+                max_p,
+                weight: given(w_q),
+                burst: given(burst),
+                mean: link.mean_packet,
+                rate: link.rate,
+            };
+            Box::new(Linux::new(min_th, KernelRed::new(&settings)))
+        });
         let (min, max) = (min_th.value() / packet, max_th / packet);
         let burst = match burst {
             Auto::Auto => (2.0 * min + max) / 3.0,
             Auto::Given(packets) => f64::from(packets),
         };
         let average = Average::new(w_q.or(tc_weight(burst, min)), link.pkts_per_sec());
-        let rule = match spacing {
-            Spread::Each => Rule::Paper,
-            Spread::Once => Rule::Linux,
-        };
-        let spacing = Spacing::new(rule, false, None);
-        Self { red: Red { min_th, max_th, max_p, average, spacing, p: 0.0 }, flows: VecDeque::new(), matched: 0 }
+        let red = Red { min_th, max_th, max_p, average, spacing: Spacing::new(Rule::Paper, false, None), p: 0.0 };
+        Self { red, flows: VecDeque::new(), matched: 0, linux }
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        let fresh = Self::build(params, link).red;
+        let fresh = Self::build(params, link);
+        let linux = match (fresh.linux, &self.linux) {
+            (Some(fresh), Some(before)) => Some(Box::new(fresh.after(before)?)),
+            (None, None) => None,
+            _ => return None,
+        };
+        let fresh = fresh.red;
         let (average, spacing) = (fresh.average.after(&self.red.average), fresh.spacing.after(&self.red.spacing));
         let same = fresh.min_th.is_like(self.red.min_th);
         let red = Red { average, spacing, p: self.red.p, ..fresh };
-        same.then(|| Self { red, flows: self.flows.clone(), matched: self.matched })
+        same.then(|| Self { red, flows: self.flows.clone(), matched: self.matched, linux })
     }
 }
 
 impl Discipline for Choke {
     #[inline]
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
+        if let Some(linux) = &mut self.linux {
+            return linux.enqueue(packet, port, cx);
+        }
         let u = cx.rng.uniform();
         let q = self.red.min_th.measure(&port.level(MAIN));
         let avg = self.red.average.arrival_or_decay(q, cx.now);
@@ -248,6 +287,9 @@ impl Discipline for Choke {
 
     #[inline]
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
+        if let Some(linux) = &mut self.linux {
+            return linux.dequeue(port, cx);
+        }
         self.flows.pop_front();
         port.pop_judged(MAIN, &mut self.red, cx)
     }
@@ -255,11 +297,11 @@ impl Discipline for Choke {
 
 probes! { Choke {
     /// Average queue, in the unit of the thresholds.
-    avg ["packets|bytes"] = |s| s.red.average.value();
+    avg ["packets|bytes"] = |s| s.linux.as_ref().map_or(s.red.average.value(), |linux| linux.red().avg());
     /// Base probability p_b of the latest arrival without a match.
-    p ["1"] probability = |s| s.red.p;
+    p ["1"] probability = |s| s.linux.as_ref().map_or(s.red.p, |linux| linux.p());
     /// Arrivals that were dropped together with a queued packet.
-    matched ["packets"] = |s| s.matched as f64;
+    matched ["packets"] = |s| s.linux.as_ref().map_or(s.matched, |linux| linux.matched()) as f64;
 } }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Order, Preset};
 use crate::base::discipline::Discipline;
 use crate::base::packet::Packet;
-use crate::base::params::Auto;
+use crate::base::params::{Auto, Off};
 use crate::base::port::{ListId, Port};
 use crate::base::units::{Bytes, Link};
 use crate::base::verdict::{Fate, Reason, Verdict};
@@ -31,6 +31,9 @@ params! {
         hash: Hash = Hash::Exact, in 0.0 ..= 1.0, "", "section 3: exact, or hashed as in stochastic fair queueing";
         /// hash=salted: salt of the hash, which decides which flows collide; auto: drawn at the first packet.
         salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "ours";
+        /// Largest number of packets in a queue; an arrival at a queue that holds this many is dropped, which counts as
+        /// an early drop while the buffer has room.
+        limit: Off<u32> = Off::Off, in 1.0 ..= 4294967295.0, "", "Linux sch_drr: the limit of a class's pfifo";
     }
 }
 
@@ -45,6 +48,8 @@ struct Flow {
 pub struct Drr {
     buckets: Buckets,
     quantum: u32,
+    /// Largest number of packets in a queue.
+    limit: u32,
     flows: Vec<Flow>,
     links: Links,
     /// Flows with packets; the first has the turn.
@@ -108,14 +113,23 @@ impl Design for Drr {
              is dropped itself",
             "the quantum differs from ns-2: a flow that an overflow empties during its turn gets a quantum when it is \
              next active; in ns-2 it does not",
+            "preset=linux: as Linux 6.12 packet by packet if each flow is a class of its own, with tc's default queue of 1000 \
+             packets; no random numbers are drawn",
             "preset=ns2 differs from ns-2: it hashes the source-destination pair, not the source address",
         ],
     };
-    const PRESETS: &'static [Preset] = &[Preset {
-        name: "ns2",
-        settings: "ecn=off buckets=10 quantum=250b key=pair hash=ns2 hard_limit=25000b",
-        source: "ns-2.35: buckets_ 10, quantum_ 250, blimit_ 25000, mask_ 0",
-    }];
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "ns2",
+            settings: "ecn=off buckets=10 quantum=250b key=pair hash=ns2 hard_limit=25000b",
+            source: "ns-2.35: buckets_ 10, quantum_ 250, blimit_ 25000, mask_ 0",
+        },
+        Preset {
+            name: "linux",
+            settings: "ecn=off buckets=1024 quantum=1514b key=flow hash=exact limit=1000 hard_limit=1024000p",
+            source: "Linux drr on Ethernet: a class for each flow, quantum an MTU, queues of txqueuelen packets",
+        },
+    ];
     const ORDER: Order = Order::PerFlow;
     const COST: Cost = Cost::Heavy;
 
@@ -128,6 +142,7 @@ impl Design for Drr {
         Self {
             buckets: Buckets::new(params.buckets, params.key, params.hash, params.salt),
             quantum: params.quantum.0 as u32,
+            limit: if let Off::At(packets) = params.limit { packets } else { u32::MAX },
             flows: alloc::vec![Flow::default(); count],
             links: Links::new(count),
             active: Chain::EMPTY,
@@ -138,7 +153,7 @@ impl Design for Drr {
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
         let fresh = Self::build(params, link);
         let (buckets, flows, links) = (fresh.buckets.after(&self.buckets)?, self.flows.clone(), self.links.clone());
-        Some(Self { buckets, flows, links, active: self.active, granted: self.granted, quantum: fresh.quantum })
+        Some(Self { buckets, flows, links, active: self.active, granted: self.granted, ..fresh })
     }
 }
 
@@ -150,6 +165,10 @@ impl Discipline for Drr {
     #[inline]
     fn enqueue(&mut self, packet: Packet, port: &mut Port, cx: &mut Cx) {
         let list = self.buckets.of(&packet, cx.rng);
+        if port.level(list).pkts() >= self.limit {
+            port.admit(list, packet, Verdict::Drop, &mut DropTail, cx);
+            return;
+        }
         self.join(list);
         while !port.fits(packet.len) {
             if !self.relieve(packet, list, port, cx) {
@@ -271,6 +290,14 @@ mod tests {
         offer(&mut queue, &[(1, 100), (2, 100), (3, 101)]);
         assert_eq!(dropped(&mut queue), [2]);
         assert_eq!(flows(&mut queue, 3), [1, 2]);
+    }
+
+    #[test]
+    fn full_queue_of_a_flow_drops_its_arrivals() {
+        let mut queue = queue("limit=2", Limit::Packets(100));
+        offer(&mut queue, &[(1, 100), (1, 100), (1, 100), (2, 100)]);
+        assert_eq!(dropped(&mut queue), [2]);
+        assert_eq!(flows(&mut queue, 4), [1, 1, 2]);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use crate::aqm::backlog::droptail::DropTail;
-use crate::aqm::delay::codel::{self, CE_THRESHOLD, Emptied, InverseSqrt, Rule, State, TIMES};
+use crate::aqm::delay::codel::{self, CE_THRESHOLD, InverseSqrt, Rule, State, TIMES};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Order, Preset};
 use crate::base::discipline::Discipline;
@@ -28,7 +28,7 @@ choice! {
         /// queues.
         Rfc = "rfc8290",
         /// An overflow drops half of the longest queue's bytes and raises CoDel's count; a new queue that becomes empty
-        /// joins the old queues if there are any; a queue emptied by a departure keeps CoDel's `first_above_time`.
+        /// joins the old queues if there are any; CoDel has Linux's clock and integers (codel rules=linux).
         Linux = "linux",
     }
 }
@@ -55,7 +55,7 @@ params! {
         /// How the square root of CoDel's control law is computed.
         inv_sqrt: InverseSqrt = InverseSqrt::Exact, in 0.0 ..= 1.0, "", "RFC 8289 section 5.6; Linux";
         /// Whose rules apply where RFC 8290 and Linux differ.
-        rules: Rules = Rules::Rfc, in 0.0 ..= 1.0, "", "RFC 8290 sections 4.1 and 4.2, RFC 8289 section 5.6; Linux";
+        rules: Rules = Rules::Rfc, in 0.0 ..= 1.0, "", "RFC 8290 sections 4.1 and 4.2; Linux 6.12";
         /// Fields that are hashed.
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "RFC 8290 section 4.1: the 5-tuple";
         /// How a packet's queue is selected.
@@ -139,7 +139,8 @@ impl Design for FqCodel {
             "memory_limit: drops while the buffer has room count as early; one overflow per arrival, as in Linux",
             "ce_threshold differs from Linux: it applies to all packets; Linux's selector for traffic classes is not \
              implemented",
-            "preset=linux differs from Linux: CoDel's clock resolution is 1 ns, not 1.024 us; see codel",
+            "rules=linux: as Linux 6.12 packet by packet if no two flows share a queue and memory_limit is not reached; \
+             no random numbers are drawn with hash=exact",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -182,12 +183,12 @@ impl Design for FqCodel {
 
     fn build(params: &Params, _: &Link) -> Self {
         let Params { target, interval, mtu, inv_sqrt, ce_threshold, .. } = *params;
-        let emptied = if params.rules == Rules::Linux { Emptied::Remembers } else { Emptied::Forgets };
+        let rules = if params.rules == Rules::Linux { codel::Rules::Linux } else { codel::Rules::Rfc };
         let flows = params.flows as usize;
         Self {
             buckets: Buckets::new(params.flows, params.key, params.hash, params.salt),
             flows: FlowQueues::new(flows, params.quantum.0 as i32, params.rules == Rules::Rfc),
-            codel: Rule::new(codel::Params { target, interval, mtu, inv_sqrt, ce_threshold }, emptied),
+            codel: Rule::new(codel::Params { target, interval, mtu, inv_sqrt, ce_threshold, rules }),
             states: alloc::vec![State::default(); flows],
             drop_batch: params.drop_batch,
             memory_limit: match params.memory_limit {
@@ -307,23 +308,6 @@ mod tests {
         let mut queue = queue("", Limit::Packets(2));
         assert_eq!(dropped(&mut queue, &[(1, 100), (2, 100), (3, 101), (3, 100)]), [2, 0].map(OVERFLOW));
         assert_eq!(queue.discipline().flows.lengths(), (3, 0), "it is active nevertheless");
-    }
-
-    #[test]
-    fn linux_keeps_first_above_time_of_emptied_queue() {
-        let ms = |t: u64| Instant::from_nanos(t * 1_000_000);
-        let drops_the_first = |rules: &str| {
-            // Flow 1 has one packet, above target at 10 ms with the others queued, and then none.
-            let mut queue = queue(&alloc::format!("{rules} quantum=1000b"), Limit::Packets(100));
-            dropped(&mut queue, &[(1, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000)]);
-            (0..4).for_each(|_| assert!(queue.depart(ms(10)).is_some()));
-            queue.arrive(Packet { flow: 1, slot: 99, len: 1000, ..Packet::default() }, ms(200));
-            queue.arrive(Packet { flow: 1, slot: 100, len: 1000, ..Packet::default() }, ms(200));
-            (0..2).for_each(|_| assert!(queue.depart(ms(206)).is_some()));
-            queue.port.discarded().iter().any(|(packet, _)| packet.slot == 99)
-        };
-        assert!(!drops_the_first("rules=rfc8290"), "its interval begins at 206 ms");
-        assert!(drops_the_first("rules=linux"), "it began at 10 ms");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use crate::aqm::delay::pie::{self, Burst, CONTROLLER, Latency, PieState, Rule, SWITCHES, Spare};
+use crate::aqm::delay::pie::{self, Burst, CONTROLLER, Controller, Latency, Rule, Rules, SWITCHES, Spare};
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Order, Preset};
 use crate::base::discipline::{Aqm, Discipline};
@@ -38,13 +38,13 @@ params! {
         max_burst: Span = Span::from_millis(150), in 0.0 ..= 1e3, "burst_time", "Linux pie_vars_init";
         /// From this signal probability of a flow on, its ECT packets are dropped instead of marked.
         ecn_cut: f64 = 0.1, in 0.0 ..= 1.0, "ecn_prob", "Linux fq_pie: 10 %";
-        /// No early drop while the flow's backlog is at most this; auto: 2 mtu - 1 byte.
+        /// rules=rfc8033: no early drop while the flow's backlog is at most this; auto: 2 mtu - 1 byte.
         min_backlog: Auto<Depth> = Auto::Auto, in 0.0 ..= 1e9, "2 mtu", "Linux pie_drop_early";
         /// How a flow's queuing delay is estimated.
         latency: Latency = Latency::Timestamp, in 0.0 ..= 1.0, "dq_rate_estimator", "Linux fq_pie";
         /// Scales p by packet length for packets shorter than mtu.
         bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "Linux fq_pie";
-        /// Largest packet; used by min_backlog and bytes.
+        /// Largest packet; used by min_backlog and bytes. rules=linux: no early drop below two of it.
         mtu: Bytes = Bytes(1514), in 1.0 ..= 65536.0, "psched_mtu", "Linux pie_drop_early, on Ethernet";
         /// Fields that are hashed.
         key: Key = Key::Flow, in 0.0 ..= 1.0, "", "Linux skb_get_hash: the 5-tuple";
@@ -52,13 +52,15 @@ params! {
         hash: Hash = Hash::Salted, in 0.0 ..= 1.0, "", "Linux fq_pie_hash";
         /// Salt of the hash; auto: drawn at the first packet.
         salt: Auto<u32> = Auto::Auto, in 0.0 ..= 4294967295.0, "", "Linux skb_get_hash";
+        /// Arithmetic of PIE: floating point with exact times (rfc8033), or Linux's integers (linux).
+        rules: Rules = Rules::Rfc, in 0.0 ..= 1.0, "", "ours; Linux 6.12 sch_fq_pie.c";
     }
 }
 
 /// PIE's state for one flow.
 #[derive(Clone)]
 struct Flow {
-    pie: PieState,
+    pie: Controller,
     /// Whether the flow is in the chain of flows to update.
     stirred: bool,
 }
@@ -77,7 +79,7 @@ pub struct FqPie {
 }
 
 /// Adapter: passes a departure from one flow's queue to its PIE.
-struct Leaving<'a>(&'a Rule, &'a mut PieState);
+struct Leaving<'a>(&'a Rule, &'a mut Controller);
 
 impl Aqm for Leaving<'_> {
     #[inline]
@@ -113,9 +115,10 @@ impl Params {
             derandomise: true,
             cap: true,
             boost: true,
+            rules: self.rules,
             ..pie::Params::default()
         };
-        Rule::new(&linux, link)
+        Rule::of_flow(&linux, link)
     }
 }
 
@@ -147,17 +150,22 @@ impl Design for FqPie {
                every tupdate:  p of each flow",
         deviations: &[
             "memory_limit is not implemented: Linux only counts packets that exceed it, and accepts them",
-            "updates differ from Linux: all flows at once, first after one period; Linux updates 2048 flows at a \
-             time, first after 0.5 s",
+            "updates differ from Linux: all flows at once; Linux updates 2048 flows per jiffy, and its timer rounds \
+             tupdate up to jiffies",
+            "the first update comes after one period, with rules=linux after 0.5 s as in Linux",
             "a flow whose state an update cannot change is not updated",
             "the hash differs from Linux: a SplitMix64 finaliser; it is scaled as in Linux",
-            "PIE is that of pie preset=linux, with the same differences from Linux",
+            "rules=rfc8033 differs from Linux: PIE is in floating point, decays at two delays of 0 even if there is a \
+             backlog, averages times per byte instead of rates, does not count the departure that starts a \
+             measurement, and at p = ecn_cut exactly drops ECT packets",
+            "rules=linux: as Linux 6.12 packet by packet if no two flows share a queue; random numbers as in pie \
+             rules=linux, with hash=exact none for the hash",
         ],
     };
     const PRESETS: &'static [Preset] = &[Preset {
         name: "linux",
         settings: "ecn=off hard_limit=10240p flows=1024 quantum=1514b target=15ms tupdate=15ms alpha=0.125 beta=1.25 \
-                   max_burst=150ms ecn_cut=0.1 latency=timestamp bytes=off mtu=1514b key=flow hash=salted",
+                   max_burst=150ms ecn_cut=0.1 latency=timestamp bytes=off mtu=1514b key=flow hash=salted rules=linux",
         source: "Linux fq_pie on Ethernet: tc's defaults",
     }];
     const TC: Option<Tc> = Some(Tc::new(
@@ -181,14 +189,14 @@ impl Design for FqPie {
     fn build(params: &Params, link: &Link) -> Self {
         let rule = params.rule(link);
         let count = params.flows as usize;
-        let flow = || Flow { pie: PieState::new(&rule), stirred: false };
+        let flow = || Flow { pie: Controller::new(&rule), stirred: false };
         Self {
             buckets: Buckets::new(params.flows, params.key, params.hash, params.salt),
             queues: FlowQueues::new(count, params.quantum.0 as i32, false),
             flows: core::iter::repeat_with(flow).take(count).collect(),
             links: Links::new(count),
             stirred: Chain::EMPTY,
-            due: Instant::ZERO + rule.params.tupdate,
+            due: Instant::ZERO + rule.first_update(),
             latest: ListId(0),
             rule,
         }
@@ -196,12 +204,15 @@ impl Design for FqPie {
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
         let fresh = Self::build(params, link);
+        if params.rules != self.rule.params.rules {
+            return None;
+        }
         let (buckets, queues) = (fresh.buckets.after(&self.buckets)?, fresh.queues.after(&self.queues));
         let (mut flows, links) = (self.flows.clone(), self.links.clone());
         if fresh.rule.params.max_burst != self.rule.params.max_burst {
             // Flows at rest have the full allowance, which has changed.
             let resting = flows.iter_mut().filter(|flow| !flow.stirred);
-            resting.for_each(|flow| flow.pie = PieState::new(&fresh.rule));
+            resting.for_each(|flow| flow.pie = Controller::new(&fresh.rule));
         }
         let Self { stirred, due, latest, .. } = *self;
         Some(Self { buckets, queues, flows, links, stirred, due, latest, rule: fresh.rule })

@@ -145,7 +145,8 @@ pub(crate) struct ExplainArgs {
 
 Finished runs are kept. Repeat the command to resume after an interruption or to add seeds (larger --runs).")]
 pub(crate) struct RunArgs {
-    /// Backend: simulator, or kernel (real TCP, plus a simulation for comparison).
+    /// Backend: simulator, kernel (real TCP of this machine), or linux (a Linux kernel in virtual time). The last two
+    /// also simulate, for comparison.
     #[arg(long, value_enum, default_value_t = On::Simulator, hide_possible_values = true)]
     pub(crate) on: On,
     #[command(flatten)]
@@ -159,6 +160,8 @@ pub(crate) enum On {
     Simulator,
     /// Run on this machine's kernel, and simulate for comparison.
     Kernel,
+    /// Run on a Linux kernel in virtual time, and simulate for comparison.
+    Linux,
 }
 
 /// Arguments of `sweep`.

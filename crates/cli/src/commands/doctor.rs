@@ -1,5 +1,6 @@
 //! `forebay doctor`: what this machine supports, and how to add what is missing.
 
+use forebay_linux::place::{self, Kernel};
 use forebay_live::doctor::{self, Finding};
 use serde_json::{Value, json};
 
@@ -10,16 +11,27 @@ use crate::render::output::Ui;
 
 /// Examines the machine and prints the findings.
 pub(crate) fn command(ui: &Ui) -> Result<Exit, Failure> {
-    let findings = doctor::examine();
+    let findings: Vec<Finding> = doctor::examine().into_iter().chain([linux()]).collect();
     let possible = |serves: &str| findings.iter().filter(|one| one.serves == serves).all(|one| one.found.is_ok());
     let (links, attach) = (possible(doctor::LINKS), possible(doctor::ATTACH));
     if ui.json() {
         let all: Vec<Value> = findings.iter().map(document).collect();
-        ui.print_json(&json!({ "version": 1, "link": links, "attach": attach, "findings": all }))?;
+        ui.print_json(
+            &json!({ "version": 1, "link": links, "attach": attach, "linux": possible(LINUX), "findings": all }),
+        )?;
     } else {
         ui.print(&text(ui, &findings))?;
     }
     Ok(Exit::Done)
+}
+
+/// The command that needs a built kernel.
+const LINUX: &str = "run --on linux";
+
+fn linux() -> Finding {
+    let built = |kernel: Kernel| format!("Linux {} in {}", kernel.version(), kernel.folder().display());
+    let found = place::machine().and_then(|()| Kernel::find()).map(built);
+    Finding { name: "kernel", serves: LINUX, found, remedy: place::REMEDY }
 }
 
 fn document(one: &Finding) -> Value {
@@ -30,7 +42,7 @@ fn document(one: &Finding) -> Value {
 
 fn text(ui: &Ui, findings: &[Finding]) -> String {
     let mut out = String::new();
-    for serves in [doctor::LINKS, doctor::ATTACH] {
+    for serves in [doctor::LINKS, LINUX, doctor::ATTACH] {
         out += &format!("{}\n", ui.tone(Tone::Strong, serves));
         for one in findings.iter().filter(|one| one.serves == serves) {
             match &one.found {

@@ -47,11 +47,18 @@ fn text(ui: &Ui, summary: &ReadingsSummary) -> String {
     let possible = claims.iter().filter(|claim| claim.found > 0).count();
     let best = summary.best.first().map_or(0, |best| best.claims.len());
     let first = claims.iter().filter(|claim| claim.first).count();
-    let mut out = format!(
-        "{paper}: {first} of {} claims hold under the first reading, {best} under the best of {tried} readings, and \
-         {possible} under some reading.\n\n",
-        claims.len()
-    );
+    let all = claims.len();
+    let confirmed = summary.best.iter().map(|best| summary.confirmed_by(best)).max().unwrap_or(0);
+    let answer = match summary.confirmed() {
+        Some(some) => format!("Fresh seeds confirm {some} of {all} claims under some reading, {confirmed} under one"),
+        None => format!("{possible} of {all} claims hold under some of {tried} readings, {best} under the best one"),
+    };
+    let mut out = format!("{paper}: {answer}; {first} hold under the first reading.\n");
+    let never: Vec<&str> = claims.iter().filter(|claim| claim.found == 0).map(|claim| claim.id.as_str()).collect();
+    if !never.is_empty() {
+        out += &ui.look().wrap("", &format!("Under none of {tried} readings: {}.", never.join(", ")));
+    }
+    out.push('\n');
     let heads = ["claim", "first", "holds in", "of readings", "best", "holds if (holds otherwise)"];
     let mut table = Table::new(&heads).units(&["", "", "%", "95 %", "checks", ""]).words(&[1, 5]);
     for claim in claims {
@@ -76,7 +83,7 @@ fn text(ui: &Ui, summary: &ReadingsSummary) -> String {
         out += &ui.look().wrap(&format!("{}. ", number + 1), &described(best));
     }
     for conflict in &summary.conflicts {
-        out += &ui.look().wrap("", &format!("Never together: {}.", conflict.join(", ")));
+        out += &ui.look().wrap("", &format!("Hold together under no reading: {}.", conflict.join(", ")));
     }
     let matter = summary.sensitivity.iter().filter(|it| it.index >= MIN_INDEX).take(MAX_DIMENSIONS);
     let matter: Vec<String> = matter.map(|it| format!("{} {}", it.dimension, significant(it.index, 2))).collect();
@@ -101,6 +108,10 @@ fn described(best: &BestReading) -> String {
         [] => String::new(),
         some => format!("; what the paper prints of {}", some.join(", ")),
     };
+    let differs = match best.differs.as_slice() {
+        [] => String::new(),
+        some => format!(" (the paper prints another value: {})", some.join(", ")),
+    };
     let fresh = confirmed.as_ref().map_or_else(String::new, |confirmed| {
         let of = |verdict: Verdict| -> Vec<&str> {
             confirmed.verdicts.iter().filter(|it| it.verdict == verdict).map(|it| it.id.as_str()).collect()
@@ -113,5 +124,8 @@ fn described(best: &BestReading) -> String {
             list(of(Verdict::Inconclusive))
         )
     });
-    format!("{reading}. Holds: {claims}{directions}; {checks} checks; distance {}.{fresh}", significant(*distance, 2))
+    format!(
+        "{reading}{differs}. Holds: {claims}{directions}; {checks} checks; distance {}.{fresh}",
+        significant(*distance, 2)
+    )
 }

@@ -4,7 +4,6 @@ use forebay_lab::commands::host::Host;
 use forebay_lab::commands::{report, run};
 #[cfg(target_os = "linux")]
 use forebay_lab::disk;
-use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::render::look::Look;
 use forebay_lab::render::summary;
@@ -12,12 +11,15 @@ use forebay_lab::results::summary::Summary;
 #[cfg(target_os = "linux")]
 use forebay_lab::results::timing::Timings;
 use forebay_lab::store::{self, Store};
+use forebay_lab::{linux as linux_words, load};
 
 use crate::args::batch::BatchArgs;
 use crate::args::{On, RunArgs};
 use crate::failure::{Exit, Failure};
 #[cfg(target_os = "linux")]
-use crate::live::kernel;
+use crate::interrupt;
+#[cfg(target_os = "linux")]
+use crate::live::{kernel, linux};
 use crate::render::output::Ui;
 
 /// Runs the scenario and prints a table for each combination of values of the keys that vary (a case).
@@ -26,7 +28,16 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
     match args.on {
         On::Simulator => batch(&args.batch, &plan, ui, summary::by_case),
         On::Kernel => on_kernel(&args.batch, plan, ui),
+        On::Linux => on_linux(&args.batch, plan, ui),
     }
+}
+
+/// Refuses a plan with qdiscs of Linux, which only `--on linux` has.
+fn refuse(plan: &Plan) -> Result<(), Failure> {
+    let of = |job| plan.network(job).links.into_iter().find_map(|link| linux_words::words(&link.lane.discipline));
+    let found = plan.jobs().into_iter().find_map(of);
+    let why = |words| Failure::unavailable(format!("linux:{words} cannot be simulated: run it with --on linux"));
+    found.map_or(Ok(()), |words: String| Err(why(words)))
 }
 
 /// Plans the runs that the arguments describe. An impossible plan is an error; nothing has been written by then.
@@ -39,6 +50,7 @@ pub(crate) fn plan(args: &BatchArgs, vary: &[String], ui: &Ui) -> Result<Plan, F
 /// Runs every contender (compared discipline) on the kernel and in the simulator.
 #[cfg(target_os = "linux")]
 fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
+    refuse(&plan)?;
     let plan = kernel::both(plan, ui.program().build());
     let batch = args.batch();
     kernel::check(&plan)?;
@@ -67,6 +79,32 @@ fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     }
 }
 
+/// Runs every contender (compared discipline) on a Linux kernel in virtual time and in the simulator.
+#[cfg(target_os = "linux")]
+fn on_linux(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
+    let kernel = linux::kernel()?;
+    let plan = linux::both(plan, ui.program().build(), &kernel);
+    let batch = args.batch();
+    linux::check(&plan)?;
+    batch.check_place(&plan)?;
+    let pool = run::pool(batch.jobs)?;
+    let store = ui.host(|host: &Host<'_>| {
+        let finished = || pool.install(|| store::finished(&batch.directory(&plan), &plan));
+        batch.afford(&plan, pool.current_num_threads(), 0.0, finished, host)?;
+        batch.open(&plan, host)
+    })?;
+    linux::runs(&plan, &store, (&kernel, &pool), interrupt::flag(), ui)?;
+    let mut document = ui.host(|host| run::simulate(&plan, &store, &pool, host))?;
+    document.shown = args.shown(document.shown);
+    show(&document, &store, ui, summary::by_case)?;
+    Ok(Exit::Done)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn on_linux(_: &BatchArgs, _: Plan, _: &Ui) -> Result<Exit, Failure> {
+    Err(Failure::unavailable("a Linux kernel in virtual time needs Linux".to_string()))
+}
+
 #[cfg(not(target_os = "linux"))]
 fn on_kernel(_: &BatchArgs, _: Plan, _: &Ui) -> Result<Exit, Failure> {
     Err(Failure::unavailable("real connections in namespaces need Linux".to_string()))
@@ -77,6 +115,7 @@ type Tables = fn(Look, &Summary) -> String;
 
 /// Does the runs of a plan and writes their report. `tables` renders the tables to print.
 pub(crate) fn batch(args: &BatchArgs, plan: &Plan, ui: &Ui, tables: Tables) -> Result<Exit, Failure> {
+    refuse(plan)?;
     let (mut document, store) = ui.host(|host| args.batch().results(plan, host))?;
     document.shown = args.shown(document.shown);
     show(&document, &store, ui, tables)?;

@@ -9,7 +9,6 @@ use std::io::{Read, Seek, Write};
 use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_lab::disk;
-use forebay_lab::lower;
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::record::{self, RunRecord};
 use forebay_lab::report;
@@ -67,7 +66,7 @@ pub(crate) fn real_seconds(plan: &Plan) -> f64 {
 pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     let controls = traffic::controls();
     for job in plan.jobs().iter().filter(|job| is_real(job)) {
-        let net = network(plan, *job);
+        let net = plan.network(*job);
         let coloured = net.flows.iter().find(|flow| flow.marker.is_some());
         let coloured = coloured.map(|flow| format!("{}: edge markers are not supported on the kernel", flow.name));
         if let Some(obstacle) = traffic::obstacle(&net, &controls).or(coloured) {
@@ -75,11 +74,6 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-fn network(plan: &Plan, job: Job) -> Network {
-    let scenario = &plan.cases[job.case].scenario;
-    lower::network(scenario, &scenario.compare[job.contender].spec, job.seed)
 }
 
 /// Largest number of attempts at a run on the kernel. An invalid run is repeated, for example one with packets that the
@@ -166,7 +160,7 @@ fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
 
 /// Does a run on the kernel in this process, which ends afterwards.
 fn run(plan: &Plan, job: Job) -> Result<Message, String> {
-    let net = network(plan, job);
+    let net = plan.network(job);
     let failed = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
     let options = SiteOptions { ecn: traffic::wants_ecn(&net), quiet: true, ..SiteOptions::default() };
     let site = Site::new(options).map_err(|failure| failure.to_string())?;

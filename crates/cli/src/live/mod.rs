@@ -7,4 +7,6 @@ pub(crate) mod journal;
 pub(crate) mod kernel;
 #[cfg(target_os = "linux")]
 pub(crate) mod link;
+#[cfg(target_os = "linux")]
+pub(crate) mod linux;
 pub(crate) mod top;

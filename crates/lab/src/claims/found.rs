@@ -13,6 +13,8 @@ use super::grade::{Checks, ReadingFound, Searched};
 struct Found {
     version: u32,
     tried: usize,
+    #[serde(default)]
+    again: usize,
     best: Vec<Best>,
     claims: Vec<Claim>,
 }
@@ -20,6 +22,8 @@ struct Found {
 #[derive(Deserialize)]
 struct Best {
     settings: BTreeMap<String, String>,
+    #[serde(default)]
+    differs: Vec<String>,
     confirmed: Option<Confirmed>,
 }
 
@@ -69,13 +73,13 @@ pub fn searched(text: &str) -> Result<BTreeMap<String, Searched>, String> {
                     found_with: file.tried,
                     confirmed_with_seeds: confirmed.seeds,
                     share_of_plausible: share,
+                    differs: best.differs.clone(),
                 })
             })
         };
         let holds = first(claim.share, &|own| own.verdict == Verdict::Reproduced);
         let direction = first(claim.share_printed, &|own| own.checks.printed_hold());
-        let again = others().filter(|best| best.confirmed.is_some()).count();
-        (claim.id.clone(), Searched { tried: file.tried, found: claim.found, again, holds, direction })
+        (claim.id.clone(), Searched { tried: file.tried, found: claim.found, again: file.again, holds, direction })
     };
     Ok(file.claims.iter().map(of).collect())
 }

@@ -78,7 +78,7 @@ impl Checks {
     /// Counts these results of checks.
     pub fn of(results: &[CheckResult]) -> Self {
         let mut counts = Self::default();
-        for result in results.iter() {
+        for result in results.iter().filter(|result| !result.superseded) {
             let held = usize::from(result.outcome == Outcome::Holds);
             counts.asked += 1;
             counts.held += held;
@@ -122,6 +122,9 @@ pub struct ReadingFound {
     pub confirmed_with_seeds: u64,
     /// Share of the plausible readings under which the claim holds, 0 to 1, estimated from a random sample of readings.
     pub share_of_plausible: f64,
+    /// The settings whose value differs from what the paper prints, as `packet = 1000`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<String>,
 }
 
 /// What the search of other readings found for a claim.
@@ -199,7 +202,17 @@ pub fn grade(claim: &Claim, results: &[CheckResult], searched: Option<&Searched>
 fn words(reading: &ReadingFound) -> String {
     let settings = reading.settings.iter().map(|(name, value)| format!("{name} = {value}"));
     let settings: Vec<String> = settings.collect();
-    settings.join(", ")
+    let text = settings.join(", ");
+    if reading.differs.is_empty() {
+        return text;
+    }
+    format!("{text}; the paper prints another value of {}", names(&reading.differs))
+}
+
+/// The names of settings, without their values.
+fn names(settings: &[String]) -> String {
+    let names: Vec<&str> = settings.iter().filter_map(|setting| setting.split(" = ").next()).collect();
+    names.join(" and ")
 }
 
 #[cfg(test)]
@@ -233,6 +246,7 @@ mod tests {
             found_with: 2000,
             confirmed_with_seeds: 30,
             share_of_plausible: 0.2,
+            differs: Vec::new(),
         };
         let none = Searched { tried: 2000, found: 0, again: 0, holds: None, direction: None };
         let failed = [result(By::Printed, false)];

@@ -127,6 +127,10 @@ pub struct Check {
     /// the verdict.
     #[serde(default)]
     pub added: bool,
+    /// Whether the check asks for more than the paper says, or for something else. It then counts for the verdict,
+    /// because it was written before the claim's first simulation, and not for the grade.
+    #[serde(default)]
+    pub superseded: bool,
     /// The quantity that is checked, in the syntax of `docs/claims.md`.
     pub quantity: String,
     /// Contender; default the subject of the section.
@@ -250,12 +254,15 @@ pub struct CheckResult {
     /// Whether the check was written only after the claim's first simulation and counts only for the grade.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub added: bool,
+    /// Whether the check asks for more than the paper says and counts only for the verdict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub superseded: bool,
     /// Further remark on the result, such as why there is no value.
     pub note: Option<String>,
-    /// Distance of the mean from the bound if it is outside the bound, relative to the largest of the numbers compared:
-    /// the mean, the bound and, for a difference, the means of both contenders. 0 to 1. Not stored.
+    /// Distance of the mean from the bound, relative to the largest of the numbers compared: the mean, the bound and, for
+    /// a difference, the means of both contenders. Negative outside the bound; -1 to 1. Not stored.
     #[serde(skip)]
-    pub miss: f64,
+    pub margin: f64,
 }
 
 /// The check that decides a verdict. Of the checks that were written before the claim's first simulation it is the
@@ -280,8 +287,9 @@ pub(crate) fn yes_no(what: &str, value: f64, bound: &str, holds: bool) -> CheckR
         outcome,
         by: By::Printed,
         added: false,
+        superseded: false,
         note: None,
-        miss: if holds { 0.0 } else { 1.0 },
+        margin: if holds { 1.0 } else { -1.0 },
     }
 }
 

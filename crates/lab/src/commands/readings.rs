@@ -15,14 +15,11 @@ use crate::disk;
 use crate::disk::lock::WriteLock;
 use crate::input::{Found, InputError};
 use crate::readings::bench::Bench;
+use crate::readings::confirm::{Run, confirm};
 use crate::readings::search::{self, Log, SearchError, Settings};
 use crate::readings::space::Reading;
-use crate::readings::summary::{self, Confirmed, ReadingsSummary};
+use crate::readings::summary::{self, ReadingsSummary};
 use crate::run::plan::engine;
-
-/// First of the seeds with which the best readings (under which most claims hold) are simulated again, to confirm them.
-/// The search uses smaller seeds.
-const FRESH: u64 = 1001;
 
 /// Name of the log file in the output directory. The log has the results of each tried reading.
 const LOG: &str = "readings.jsonl";
@@ -40,7 +37,7 @@ pub struct Asked<'a> {
     pub seeds: u64,
     /// Number of further seeds with which the best readings (under which most claims hold) are simulated again.
     pub confirm: u64,
-    /// Time limit of the search.
+    /// Time limit of the search and its confirmation. No reading is begun after it.
     pub budget: Option<Duration>,
     /// Readings that are simulated at the same time; default one per core.
     pub jobs: Option<u16>,
@@ -80,24 +77,27 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
     let tried = || progress.advance(each_s);
     let found = pool.install(|| search::search(&bench, &settings, &mut log, host.stop, &tried));
     drop(progress);
-    let trials = found.map_err(|error| match error {
-        SearchError::Interrupted => Failure::Interrupted { dir: dir.clone(), done: log.len(), total: asked.readings },
+    let known = log.len();
+    let failure = |error| match error {
+        SearchError::Interrupted => Failure::Interrupted { dir: dir.clone(), done: known, total: asked.readings },
         error => Failure::Run(error.to_string()),
-    })?;
-    let mut summary = summary::summary(&bench, paper.name, asked.seeds, &trials);
+    };
+    let trials = found.map_err(failure)?;
+    let begin = |readings: usize| -> Box<dyn Fn(f64) + Sync + '_> {
+        host.note(&format!("{}: {readings} readings with {} fresh seeds", paper.name, asked.confirm));
+        let progress = (host.progress)(readings as f64 * each_s / asked.seeds as f64 * asked.confirm as f64);
+        Box::new(move |seconds| progress.advance(seconds))
+    };
+    let confirmed = if asked.confirm == 0 {
+        Vec::new()
+    } else {
+        let run = Run { seeds: asked.confirm, stop: host.stop, begin: &begin };
+        pool.install(|| confirm(&bench, &trials, &settings, &mut log, &run)).map_err(failure)?
+    };
+    let mut summary = summary::summary(&bench, paper.name, asked.seeds, &trials, &confirmed);
     summary.files = files;
-    if asked.confirm > 0 {
-        let best = summary::best(&trials);
-        host.note(&format!("{}: the best {} readings with {} fresh seeds", paper.name, best.len(), asked.confirm));
-        let progress = (host.progress)(best.len() as f64 * each_s / asked.seeds as f64 * asked.confirm as f64);
-        for (trial, described) in best.iter().zip(&mut summary.best) {
-            let advance = |seconds: f64| progress.advance(seconds);
-            let verdicts = pool.install(|| bench.confirm(&trial.reading, FRESH, asked.confirm, host.stop, &advance));
-            let Some(verdicts) = verdicts.map_err(Failure::Run)? else {
-                return Err(Failure::Interrupted { dir, done: trials.len(), total: asked.readings });
-            };
-            described.confirmed = Some(Confirmed { seeds: asked.confirm, from: FRESH, verdicts });
-        }
+    if settings.is_late() {
+        host.note(&format!("{}: the budget ended the search; the same command continues it", paper.name));
     }
     let file = lock.dir().join("readings.json");
     disk::write_json(&file, &summary)?;
@@ -158,11 +158,12 @@ impl Shared {
     /// Simulates a reading. Returns the line of the log with its results.
     ///
     /// # Errors
-    /// `reading` is not a reading of this paper.
+    /// `reading` is not a reading of this paper, or makes a scenario invalid.
     pub fn score(&self, reading: &str) -> Result<String, Failure> {
         let bad = || Failure::Run(format!("{}: not a reading: {reading}", self.paper.name));
         let words: BTreeMap<String, String> = serde_json::from_str(reading).map_err(|_| bad())?;
-        Ok(search::scored(&self.bench, &self.bench.space.reading(&words).ok_or_else(bad)?, self.seeds))
+        search::scored(&self.bench, &self.bench.space.reading(&words).ok_or_else(bad)?, self.seeds)
+            .map_err(Failure::Run)
     }
 
     /// Adds lines with results to the log in `dir`.

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::grade::Checks;
-use crate::claims::{Check, CheckResult, Claim, Outcome, Section, Verdict};
+use crate::claims::{By, Check, CheckResult, Claim, Outcome, Section, Verdict};
 use crate::load;
 use crate::readings::space::{AS_IS, Dimension, Reading, Source, Space};
 use crate::reproduce::claim_file::{self, ClaimFile};
@@ -30,14 +30,21 @@ pub struct ClaimScore {
     /// How far the claim is from holding: the mean over its checks of 0 for a check that holds, and 0.5 to 1 for one
     /// that does not, the more the further the measured value is from the bound.
     pub miss: f64,
+    /// Smallest margin of a check ([`CheckResult::margin`]), -1 to 1.
+    pub margin: f64,
+    /// Smallest margin of a check whose bound or comparison the paper prints, -1 to 1; 1 if there is none.
+    pub margin_printed: f64,
 }
 
 impl ClaimScore {
     fn of(results: &[CheckResult]) -> Self {
         let holds = |result: &CheckResult| result.outcome == Outcome::Holds;
-        let miss = |result: &CheckResult| if holds(result) { 0.0 } else { 0.5 + 0.5 * result.miss };
+        let miss = |result: &CheckResult| if holds(result) { 0.0 } else { 0.5 + 0.5 * (-result.margin).max(0.0) };
         let miss = results.iter().map(miss).sum::<f64>() / results.len().max(1) as f64;
-        Self { checks: Checks::of(results), miss }
+        let smallest =
+            |all: &mut dyn Iterator<Item = &CheckResult>| all.map(|result| result.margin).fold(1.0, f64::min);
+        let margin_printed = smallest(&mut results.iter().filter(|result| result.by == By::Printed));
+        Self { checks: Checks::of(results), miss, margin: smallest(&mut results.iter()), margin_printed }
     }
 
     /// Whether every check holds.
@@ -77,7 +84,8 @@ pub struct Bench {
     /// The settings that the paper does not state, with their candidate values.
     pub space: Space,
     /// The paper's claims that have checks of runs. Checks that were written only after the claim's first simulation
-    /// (key `added` of `claims.toml`) count like the others.
+    /// (key `added` of `claims.toml`) count like the others; those that ask for more than the paper says (key
+    /// `superseded`) are left out.
     pub claims: Vec<Claim>,
     experiments: Vec<Experiment>,
     /// Results of runs, by the hash that identifies a run ([`key`]). Readings that differ only in the settings of one
@@ -97,10 +105,12 @@ impl Bench {
     pub fn new(claims: &str, scenarios: &[(&str, &str)], readings: &str) -> Result<Self, String> {
         let space = Space::parse(readings)?;
         let ClaimFile { sections, claims, .. } = claim_file::parse(claims)?;
-        let mut claims: Vec<Claim> = claims.into_iter().filter(|claim| !claim.checks.is_empty()).collect();
+        let mut claims = claims;
         for claim in &mut claims {
+            claim.checks.retain(|check| !check.superseded);
             claim.checks.iter_mut().for_each(|check| check.added = false);
         }
+        claims.retain(|claim| !claim.checks.is_empty());
         let mut experiments: Vec<Experiment> = Vec::new();
         for section in sections {
             let numbers: Vec<usize> = (0..claims.len()).filter(|claim| claims[*claim].section == section.id).collect();
@@ -132,6 +142,13 @@ impl Bench {
         Ok(Self { space, claims, experiments, known: Mutex::default() })
     }
 
+    /// Whether runs can decide the claim with this index: the paper does not contradict it, no data of the paper that it
+    /// needs are lost, and not every discipline would meet it. Other claims do not count when readings are compared.
+    pub fn is_decidable(&self, claim: usize) -> bool {
+        let Claim { contradicted, undecidable, vacuous, .. } = &self.claims[claim];
+        contradicted.is_none() && undecidable.is_none() && vacuous.is_none()
+    }
+
     /// Simulated seconds of all runs of one reading with one seed.
     pub fn simulated_s(&self) -> Result<f64, String> {
         let first = self.space.first();
@@ -160,12 +177,22 @@ impl Bench {
         Ok(hex_hash(text))
     }
 
-    /// Verifies that every scenario is valid under a reading.
+    /// Verifies that every scenario is valid under a reading, and has the runs that the claims' checks use.
     ///
     /// # Errors
-    /// The reading makes a scenario invalid.
+    /// The reading makes a scenario invalid, or a check has no runs.
     pub fn check(&self, reading: &Reading) -> Result<(), String> {
-        self.experiments.iter().try_for_each(|experiment| self.plan(experiment, reading, 1, 1).map(|_| ()))
+        for experiment in &self.experiments {
+            let plan = self.plan(experiment, reading, 1, 1)?;
+            for (section, claims) in self.sections(experiment, reading) {
+                let runs = Runs::new(&plan, &[], true).at(&section.point);
+                let mut checks = claims.iter().flat_map(|claim| &self.claims[*claim].checks);
+                if let Some(check) = checks.find(|check| !runs.has_points_of(check)) {
+                    return Err(format!("{}: no runs for the check '{}'", experiment.name, check.what));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Where scenarios under the first reading differ from the scenario files: the name of the experiment, and the
@@ -307,13 +334,18 @@ impl Bench {
     }
 
     /// The sections that use the experiment's scenario, with the indices of their claims. A reading can change the
-    /// point of a section, the values of the axes at which its claims are decided.
+    /// point of a section, the values of the axes at which its claims are decided. If a dimension sets a key that is an
+    /// axis of the scenario, its value is that of the point.
     fn sections(&self, experiment: &Experiment, reading: &Reading) -> Vec<(Section, Vec<usize>)> {
         let mut sections = experiment.sections.clone();
         for (dimension, at) in self.space.dimensions.iter().zip(&reading.0) {
-            let Some(points) = dimension.point.get(&dimension.values[*at]) else { continue };
+            let value = &dimension.values[*at];
+            let points = dimension.point.get(value);
             for (section, _) in &mut sections {
-                section.point.extend(points.get(&section.id).cloned().unwrap_or_default());
+                section.point.extend(points.and_then(|points| points.get(&section.id)).cloned().unwrap_or_default());
+                for axis in dimension.set.iter().filter(|_| value != AS_IS) {
+                    section.point.entry(axis.clone()).and_modify(|own| own.clone_from(value));
+                }
             }
         }
         sections
@@ -337,7 +369,10 @@ impl Bench {
                 }
                 continue;
             }
-            sets.extend(paths.iter().filter(|it| !it.0.contains('=')).map(|it| format!("{}={value}", it.1)));
+            let is_axis =
+                |path: &String| experiment.sections.iter().any(|(section, _)| section.point.contains_key(path));
+            let keys = paths.iter().map(|it| &it.1).filter(|path| !path.contains('=') && !is_axis(path));
+            sets.extend(keys.map(|path| format!("{path}={value}")));
             parameters.extend(dimension.parameter.iter().map(|parameter| (parameter.as_str(), value)));
         }
         let written = |(_, contender): &(String, String)| {

@@ -23,6 +23,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::bench::{Bench, ClaimScore};
+use super::confirm::Confirmed;
 use super::space::Reading;
 
 /// Fraction of the tried readings that the first step, the Latin hypercube sample, has.
@@ -53,7 +54,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    fn is_late(&self) -> bool {
+    /// Whether the time limit has passed.
+    pub fn is_late(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
     }
 }
@@ -65,24 +67,25 @@ pub struct Trial {
     pub reading: Reading,
     /// Whether the reading belongs to the Latin hypercube sample.
     pub is_sampled: bool,
-    /// Results of the claims in the order of [`Bench::claims`]; empty if a scenario is invalid under the reading.
+    /// Results of the claims in the order of [`Bench::claims`].
     pub scores: Vec<ClaimScore>,
     /// CPU time of the simulations, s.
     pub cpu_s: f64,
+    /// Distance of the results from the claims, 0 to 1: the mean of [`ClaimScore::miss`] over the claims that runs can
+    /// decide ([`Bench::is_decidable`]).
+    pub distance: f64,
+    /// Number of claims that hold, of those that runs can decide.
+    pub held: usize,
 }
 
 impl Trial {
-    /// Distance of the results from the claims, 0 to 1: the mean of [`ClaimScore::miss`] over the claims.
-    pub fn distance(&self) -> f64 {
-        if self.scores.is_empty() {
-            return 1.0;
-        }
-        self.scores.iter().map(|score| score.miss).sum::<f64>() / self.scores.len() as f64
-    }
-
-    /// Number of claims that hold.
-    pub fn held(&self) -> usize {
-        self.scores.iter().filter(|score| score.holds()).count()
+    fn new(bench: &Bench, reading: Reading, is_sampled: bool, scored: Scored) -> Self {
+        let Scored { scores, cpu_s } = scored;
+        let decided = || scores.iter().enumerate().filter(|(claim, _)| bench.is_decidable(*claim)).map(|it| it.1);
+        let miss = decided().map(|score| score.miss).sum::<f64>() / decided().count() as f64;
+        let distance = if miss.is_nan() { 1.0 } else { miss };
+        let held = decided().filter(|score| score.holds()).count();
+        Self { reading, is_sampled, scores, cpu_s, distance, held }
     }
 
     /// Number of checks that hold, over all claims.
@@ -102,7 +105,7 @@ struct Line {
 /// Results of a reading.
 #[derive(Clone)]
 struct Scored {
-    /// Results of the claims in the order of [`Bench::claims`]; empty if a scenario is invalid under the reading.
+    /// Results of the claims in the order of [`Bench::claims`].
     scores: Vec<ClaimScore>,
     /// CPU time of the simulations, s.
     cpu_s: f64,
@@ -112,18 +115,21 @@ impl Line {
     fn read(text: &str, bench: &Bench) -> Option<(Reading, Scored)> {
         let Self { reading, claims, cpu_s } = serde_json::from_str(text).ok()?;
         let scores: Option<Vec<ClaimScore>> = bench.claims.iter().map(|claim| claims.get(&claim.id).copied()).collect();
-        Some((bench.space.reading(&reading)?, Scored { scores: scores.unwrap_or_default(), cpu_s }))
+        Some((bench.space.reading(&reading)?, Scored { scores: scores?, cpu_s }))
     }
 }
 
 /// Simulates a reading with seeds 1 to `seeds`. Returns the line of the log with its results.
-pub fn scored(bench: &Bench, reading: &Reading, seeds: u64) -> String {
-    // An invalid combination of values is a reading under which nothing holds.
-    let (scores, cpu_s) = bench.score(reading, 1, seeds).unwrap_or_default();
+///
+/// # Errors
+/// The reading makes a scenario invalid.
+pub fn scored(bench: &Bench, reading: &Reading, seeds: u64) -> Result<String, String> {
+    let (scores, cpu_s) =
+        bench.score(reading, 1, seeds).map_err(|error| format!("{error}: {}", bench.space.short(reading)))?;
     let words = bench.space.words(reading).map(|(name, value)| (name.to_string(), value.to_string()));
     let claims = bench.claims.iter().zip(scores).map(|(claim, score)| (claim.id.clone(), score));
     let line = Line { reading: words.collect(), claims: claims.collect(), cpu_s };
-    serde_json::to_string(&line).unwrap_or_default()
+    serde_json::to_string(&line).map_err(|error| error.to_string())
 }
 
 /// Why a search ended before all readings were tried.
@@ -138,6 +144,8 @@ pub enum SearchError {
     Interrupted,
     /// These readings have to be simulated first.
     Unknown(Vec<Reading>),
+    /// A reading makes a scenario invalid.
+    Invalid(String),
 }
 
 impl std::fmt::Display for SearchError {
@@ -146,27 +154,36 @@ impl std::fmt::Display for SearchError {
             Self::Log(error) => write!(f, "the log of the search: {error}"),
             Self::Foreign(what) => write!(f, "the log of the search has results of {what}"),
             Self::Interrupted => f.write_str("interrupted"),
+            Self::Invalid(error) => f.write_str(error),
             Self::Unknown(readings) => write!(f, "{} readings have no results", readings.len()),
         }
     }
 }
 
+/// A line of the log file with the verdicts of a reading under other seeds.
+#[derive(Serialize, Deserialize)]
+struct ConfirmedLine {
+    reading: BTreeMap<String, String>,
+    confirmed: Confirmed,
+}
+
 /// The results of earlier searches, and the log file to which further ones are appended.
 pub struct Log {
     known: BTreeMap<Reading, Scored>,
+    confirmed: BTreeMap<(Reading, u64), Confirmed>,
     file: Option<Mutex<File>>,
 }
 
 impl Log {
     /// A log in memory only, without a file.
     pub const fn none() -> Self {
-        Self { known: BTreeMap::new(), file: None }
+        Self { known: BTreeMap::new(), confirmed: BTreeMap::new(), file: None }
     }
 
     /// Opens or creates a log. `about` identifies the program, the files of the paper and the number of seeds; results
     /// are reused only if it is the same. A line that was cut off by a crash is ignored.
     pub fn open(path: &Path, about: &str, bench: &Bench) -> Result<Self, SearchError> {
-        let mut known = BTreeMap::new();
+        let (mut known, mut confirmed) = (BTreeMap::new(), BTreeMap::new());
         let is_new = !path.exists();
         let mut file = OpenOptions::new().create(true).append(true).read(true).open(path).map_err(SearchError::Log)?;
         if is_new {
@@ -178,9 +195,33 @@ impl Log {
             if head["about"] != about {
                 return Err(SearchError::Foreign(format!("{}, not {about}", head["about"])));
             }
-            known.extend(lines.map_while(Result::ok).filter_map(|line| Line::read(&line, bench)));
+            for line in lines.map_while(Result::ok) {
+                if let Some((reading, scored)) = Line::read(&line, bench) {
+                    known.insert(reading, scored);
+                } else if let Ok(ConfirmedLine { reading, confirmed: verdicts }) = serde_json::from_str(&line) {
+                    let reading = bench.space.reading(&reading);
+                    confirmed.extend(reading.map(|reading| ((reading, verdicts.seeds), verdicts)));
+                }
+            }
         }
-        Ok(Self { known, file: Some(Mutex::new(file)) })
+        Ok(Self { known, confirmed, file: Some(Mutex::new(file)) })
+    }
+
+    /// The verdicts of a reading with this number of fresh seeds; `None` if they are not known.
+    pub fn confirmed(&self, reading: &Reading, seeds: u64) -> Option<&Confirmed> {
+        self.confirmed.get(&(reading.clone(), seeds))
+    }
+
+    /// Adds the verdicts of a reading with fresh seeds.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn confirm(&mut self, bench: &Bench, reading: &Reading, confirmed: Confirmed) -> io::Result<()> {
+        let words = bench.space.words(reading).map(|(name, value)| (name.to_string(), value.to_string()));
+        let line = ConfirmedLine { reading: words.collect(), confirmed };
+        self.write(&serde_json::to_string(&line).map_err(io::Error::other)?)?;
+        self.confirmed.insert((reading.clone(), line.confirmed.seeds), line.confirmed);
+        Ok(())
     }
 
     /// Number of readings whose results are known.
@@ -255,7 +296,7 @@ fn run(mut search: Search<'_>) -> Result<Vec<Trial>, SearchError> {
     let sampled = (settings.readings.saturating_sub(1) as f64 * SAMPLE).ceil() as usize;
     search.try_all(vec![bench.space.first()], false)?;
     search.try_all(bench.space.latin(sampled, GROUP, &mut rng), true)?;
-    while search.trials.len() < settings.readings && !settings.is_late() {
+    while search.distinct().len() < settings.readings && !settings.is_late() {
         let children = search.children(&mut rng);
         if children.is_empty() {
             break;
@@ -266,11 +307,16 @@ fn run(mut search: Search<'_>) -> Result<Vec<Trial>, SearchError> {
 }
 
 impl Search<'_> {
+    /// The readings tried so far. The sample can have a reading twice.
+    fn distinct(&self) -> BTreeSet<&Reading> {
+        self.trials.iter().map(|trial| &trial.reading).collect()
+    }
+
     /// The next generation: children of the readings whose results are nearest to the claims so far
-    /// ([`Trial::distance`]). Empty if there are no further readings.
+    /// (field `distance` of [`Trial`]). Empty if there are no further readings.
     fn children(&self, rng: &mut Rng) -> Vec<Reading> {
-        let mut order: Vec<&Trial> = self.trials.iter().filter(|trial| !trial.scores.is_empty()).collect();
-        order.sort_by(|a, b| a.distance().total_cmp(&b.distance()));
+        let mut order: Vec<&Trial> = self.trials.iter().collect();
+        order.sort_by(|a, b| a.distance.total_cmp(&b.distance));
         let space = &self.bench.space;
         let parents = ((self.trials.len() as f64 * PARENTS).ceil() as usize).min(order.len());
         let rate = CHANGES / space.dimensions.len() as f64;
@@ -281,8 +327,8 @@ impl Search<'_> {
             let parent = order[rng.below(parents as u64) as usize];
             space.neighbour(&parent.reading, rate, rng)
         });
-        let known: BTreeSet<&Reading> = self.trials.iter().map(|trial| &trial.reading).collect();
-        let most = GENERATION.min(self.settings.readings - self.trials.len());
+        let known = self.distinct();
+        let most = GENERATION.min(self.settings.readings - known.len());
         let mut children: Vec<Reading> = Vec::new();
         for child in near.chain(drawn) {
             if children.len() == most {
@@ -312,22 +358,26 @@ impl Search<'_> {
             }
             return Err(SearchError::Unknown(new));
         };
-        let failed: Mutex<Option<io::Error>> = Mutex::new(None);
+        let failed: Mutex<Option<SearchError>> = Mutex::new(None);
         let score = |reading: Reading| {
             if stop.load(Ordering::Relaxed) || settings.is_late() {
                 return None;
             }
-            let line = scored(bench, &reading, settings.seeds);
-            if let Err(error) = log.write(&line) {
-                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                return None;
+            let line = scored(bench, &reading, settings.seeds).map_err(SearchError::Invalid);
+            match line.and_then(|line| log.write(&line).map(|()| line).map_err(SearchError::Log)) {
+                Ok(line) => {
+                    tried();
+                    Line::read(&line, bench)
+                }
+                Err(error) => {
+                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    None
+                }
             }
-            tried();
-            Line::read(&line, bench)
         };
         let done: Vec<(Reading, Scored)> = new.into_par_iter().filter_map(score).collect();
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(SearchError::Log(error));
+            return Err(error);
         }
         self.log.known.extend(done);
         if self.stop.load(Ordering::Relaxed) {
@@ -340,8 +390,8 @@ impl Search<'_> {
     /// Adds those of `readings` whose results the log has to the trials.
     fn conclude(&mut self, readings: Vec<Reading>, is_sampled: bool) {
         let known = |reading: Reading| {
-            let Scored { scores, cpu_s } = self.log.known.get(&reading)?.clone();
-            Some(Trial { reading, is_sampled, scores, cpu_s })
+            let scored = self.log.known.get(&reading)?.clone();
+            Some(Trial::new(self.bench, reading, is_sampled, scored))
         };
         self.trials.extend(readings.into_iter().filter_map(known));
     }

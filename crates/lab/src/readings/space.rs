@@ -58,6 +58,9 @@ pub struct Dimension {
     pub weights: Vec<f64>,
     /// The value of the first reading: that of the scenario files.
     pub first: String,
+    /// The values that differ from what the paper prints.
+    #[serde(default)]
+    pub differs: Vec<String>,
     /// Dotted paths of keys in scenarios that take the value. A scenario without the key is left as it is.
     /// `flows.*.KEY` is the key of every group of flows that has it.
     #[serde(default)]
@@ -143,8 +146,8 @@ impl Space {
             } else if set.is_empty() && parameter.is_empty() && window.is_none() && means.is_empty() && point.is_empty()
             {
                 "changes nothing: needs set, parameter, window, means or point"
-            } else if means.keys().chain(point.keys()).any(|value| !values.contains(value)) {
-                "means or point has a value that is not one of the values"
+            } else if means.keys().chain(point.keys()).chain(&dimension.differs).any(|value| !values.contains(value)) {
+                "means, point or differs has a value that is not one of the values"
             } else {
                 continue;
             };
@@ -234,6 +237,13 @@ impl Space {
         };
         let found: Option<Vec<usize>> = self.dimensions.iter().map(of).collect();
         found.filter(|found| found.len() == words.len()).map(Reading)
+    }
+
+    /// The settings whose value differs from what the paper prints, as `packet = 1000`.
+    pub fn differing(&self, reading: &Reading) -> Vec<String> {
+        let pairs = self.dimensions.iter().zip(self.words(reading));
+        let differing = pairs.filter(|(dimension, (_, value))| dimension.differs.iter().any(|it| it == value));
+        differing.map(|(_, (name, value))| format!("{name} = {value}")).collect()
     }
 
     fn changes<'a>(&'a self, reading: &'a Reading) -> impl Iterator<Item = (&'a str, &'a str)> {
@@ -337,6 +347,7 @@ mod tests {
             ("weights = [3, 1]", "weights = [3]", "a weight above 0"),
             ("parameter = [\"raqm.eps\"]", "", "changes nothing"),
             ("\"0.9\", ", "\"0.5\", ", "two different values"),
+            ("first = \"0.9\"", "first = \"0.9\"\ndiffers = [\"0.7\"]", "differs has a value"),
             ("version = 1", "version = 2", "version 2"),
             ("source = \"printed\"", "source = \"guess\"", "unknown variant"),
         ] {

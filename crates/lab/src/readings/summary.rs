@@ -3,15 +3,16 @@
 //! that the paper does not state; the first reading is that of the scenario files. The sampled readings are those of
 //! the search's Latin hypercube sample. Printed checks of a claim are those whose bound or comparison the paper prints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::bench::{Bench, ClaimScore, ClaimVerdict};
+use super::bench::{Bench, ClaimScore};
+use super::confirm::{self, Confirmed};
 use super::search::Trial;
 use super::space::{Reading, Space};
 
-/// Number of readings that are listed as the best. Readings under which further claims hold are added.
+/// Number of readings that are listed as the best. Readings that confirm further claims are added.
 const BEST: usize = 5;
 /// Largest number of conditions in a rule that says when a claim holds. A rule is a branch of a decision tree.
 const DEPTH: usize = 2;
@@ -20,6 +21,8 @@ const LEAF: f64 = 0.02;
 /// Claims exclude each other if there is no reading under which all of them hold, although at least this number of such
 /// readings would be expected if the claims were independent.
 const EXPECTED: f64 = 5.0;
+/// What the paper states of a claim says little if it holds under at least this share of the sample.
+const CERTAIN: f64 = 0.99;
 /// 97.5 % point of the normal distribution.
 const Z: f64 = 1.959_964;
 
@@ -34,7 +37,7 @@ pub struct ReadingsSummary {
     pub files: String,
     /// Number of possible readings.
     pub size: u64,
-    /// Number of readings tried.
+    /// Number of different readings tried.
     pub tried: usize,
     /// Number of readings in the Latin hypercube sample, in which values are as frequent as they are plausible.
     pub sampled: usize,
@@ -42,8 +45,10 @@ pub struct ReadingsSummary {
     pub seeds: u64,
     /// CPU time of the simulations of these readings, s.
     pub cpu_seconds: f64,
-    /// The readings under which most claims hold. With equal numbers of claims, the smaller distance from the bounds of
-    /// the checks comes first.
+    /// Number of readings that were simulated again with fresh seeds.
+    #[serde(default)]
+    pub again: usize,
+    /// The readings under which fresh seeds confirm most claims; without fresh seeds, under which most claims hold.
     pub best: Vec<BestReading>,
     /// How often each claim holds, and under which readings.
     pub claims: Vec<ClaimReadings>,
@@ -55,6 +60,31 @@ pub struct ReadingsSummary {
     pub sensitivity: Vec<Sensitivity>,
 }
 
+impl ReadingsSummary {
+    /// Number of decidable claims that hold under some listed reading with fresh seeds; `None` if no reading was
+    /// simulated again.
+    pub fn confirmed(&self) -> Option<usize> {
+        let holds = |claim: &&ClaimReadings| {
+            claim.decidable
+                && self.best.iter().any(|best| best.confirmed.as_ref().is_some_and(|it| it.holds(&claim.id)))
+        };
+        (self.again > 0).then(|| self.claims.iter().filter(holds).count())
+    }
+
+    /// Number of decidable claims that hold under this reading with fresh seeds.
+    pub fn confirmed_by(&self, best: &BestReading) -> usize {
+        let confirmed = best.confirmed.as_ref();
+        let holds = |claim: &&ClaimReadings| claim.decidable && confirmed.is_some_and(|it| it.holds(&claim.id));
+        self.claims.iter().filter(holds).count()
+    }
+
+    /// Ids of the claims of which what the paper states holds under at least 99 % of the sample.
+    pub fn certain(&self) -> Vec<&str> {
+        let certain = self.claims.iter().filter(|claim| claim.share_printed >= CERTAIN);
+        certain.map(|claim| claim.id.as_str()).collect()
+    }
+}
+
 /// A reading with its results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BestReading {
@@ -62,28 +92,20 @@ pub struct BestReading {
     pub reading: String,
     /// The values that differ from the first reading, by dimension.
     pub settings: BTreeMap<String, String>,
+    /// The settings whose value differs from what the paper prints, as `packet = 1000`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<String>,
     /// Ids of the claims that hold.
     pub claims: Vec<String>,
     /// Ids of the claims of which every printed check holds, but not every check.
     pub directions: Vec<String>,
     /// Number of checks that hold.
     pub checks: usize,
-    /// Distance of the results from the claims, 0 to 1: [`Trial::distance`].
+    /// Distance of the results from the claims, 0 to 1.
     pub distance: f64,
     /// Results with seeds that the search did not use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<Confirmed>,
-}
-
-/// Verdicts of a reading with seeds that the search did not use, with confidence intervals.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Confirmed {
-    /// Number of seeds.
-    pub seeds: u64,
-    /// The first of these seeds.
-    pub from: u64,
-    /// The verdict on each claim.
-    pub verdicts: Vec<ClaimVerdict>,
 }
 
 /// How often a claim holds under the sampled readings, and the conditions under which it holds.
@@ -91,6 +113,9 @@ pub struct Confirmed {
 pub struct ClaimReadings {
     /// Id of the claim.
     pub id: String,
+    /// Whether runs can decide the claim ([`Bench::is_decidable`]).
+    #[serde(default)]
+    pub decidable: bool,
     /// Whether the claim holds under the first reading.
     pub first: bool,
     /// Fraction of the sampled readings under which the claim holds.
@@ -137,51 +162,60 @@ pub struct Sensitivity {
 }
 
 /// The summary of `trials`, the tried readings with their results; `trials` begins with the first reading.
-pub fn summary(bench: &Bench, paper: &str, seeds: u64, trials: &[Trial]) -> ReadingsSummary {
+pub fn summary<'a>(
+    bench: &Bench,
+    paper: &str,
+    seeds: u64,
+    trials: &'a [Trial],
+    confirmed: &[(&'a Trial, Confirmed)],
+) -> ReadingsSummary {
     let sampled: Vec<&Trial> = trials.iter().filter(|trial| trial.is_sampled).collect();
-    let miss = |trial: &Trial| trial.distance();
-    let claims = (0..bench.claims.len()).map(|claim| of_claim(bench, claim, trials, &sampled)).collect();
+    let mut seen = BTreeSet::new();
+    let distinct: Vec<&Trial> = trials.iter().filter(|trial| seen.insert(&trial.reading)).collect();
+    let claims = (0..bench.claims.len()).map(|claim| of_claim(bench, claim, &distinct, &sampled)).collect();
     ReadingsSummary {
         version: 1,
         paper: paper.to_string(),
         files: String::new(),
         size: bench.space.size(),
-        tried: trials.len(),
+        tried: distinct.len(),
         sampled: sampled.len(),
         seeds,
-        cpu_seconds: trials.iter().map(|trial| trial.cpu_s).sum(),
-        best: best(trials).into_iter().map(|trial| described(bench, trial)).collect(),
+        cpu_seconds: distinct.iter().map(|trial| trial.cpu_s).sum(),
+        again: confirmed.len(),
+        best: listed(bench, trials, confirmed),
         claims,
-        conflicts: conflicts(bench, trials),
-        sensitivity: sensitivity(&bench.space, &sampled, miss),
+        conflicts: conflicts(bench, &distinct),
+        sensitivity: sensitivity(&bench.space, &sampled, |trial| trial.distance),
     }
 }
 
-/// The best readings: most claims hold under them, and each has a different set of claims that hold. Further readings
-/// follow, so that the list has, for every claim, a reading under which it holds and one under which its printed checks
-/// hold, if there are such readings.
-pub fn best(trials: &[Trial]) -> Vec<&Trial> {
-    let mut order: Vec<&Trial> = trials.iter().filter(|trial| !trial.scores.is_empty()).collect();
-    order.sort_by(|a, b| b.held().cmp(&a.held()).then(a.distance().total_cmp(&b.distance())));
-    let held = |trial: &Trial| trial.scores.iter().map(ClaimScore::holds).collect::<Vec<bool>>();
-    let mut chosen: Vec<&Trial> = Vec::new();
-    for trial in &order {
-        if chosen.len() < BEST && chosen.iter().all(|known| held(known) != held(trial)) {
-            chosen.push(trial);
-        }
+/// The confirmed readings, those that confirm most claims first. In addition to the first [`BEST`], the list has for every claim
+/// the first reading that confirms it, and the first that confirms every check that the paper prints. Without
+/// confirmed readings: the readings under which most claims hold.
+fn listed<'a>(bench: &Bench, trials: &'a [Trial], confirmed: &[(&'a Trial, Confirmed)]) -> Vec<BestReading> {
+    if confirmed.is_empty() {
+        return confirm::best(bench, trials).into_iter().map(|trial| described(bench, trial, None)).collect();
     }
-    let claims = order.first().map_or(0, |trial| trial.scores.len());
-    for serves in [holds, printed_hold] {
-        for claim in 0..claims {
-            if chosen.iter().all(|trial| !serves(trial, claim)) {
-                chosen.extend(order.iter().find(|trial| serves(trial, claim)));
-            }
-        }
+    let ids =
+        || (0..bench.claims.len()).filter(|claim| bench.is_decidable(*claim)).map(|claim| &bench.claims[claim].id);
+    let count = |it: &Confirmed| ids().filter(|id| it.holds(id)).count();
+    let mut order: Vec<&(&Trial, Confirmed)> = confirmed.iter().collect();
+    let agrees = |trial: &Trial| bench.space.differing(&trial.reading).is_empty();
+    order.sort_by(|(a, a_confirmed), (b, b_confirmed)| {
+        let by_print = agrees(b).cmp(&agrees(a));
+        by_print.then(count(b_confirmed).cmp(&count(a_confirmed))).then(a.distance.total_cmp(&b.distance))
+    });
+    let mut kept: Vec<usize> = (0..order.len().min(BEST)).collect();
+    for serves in [Confirmed::holds, Confirmed::printed_holds] {
+        kept.extend(ids().filter_map(|id| order.iter().position(|(_, confirmed)| serves(confirmed, id))));
     }
-    chosen
+    kept.sort_unstable();
+    kept.dedup();
+    kept.into_iter().map(|at| described(bench, order[at].0, Some(order[at].1.clone()))).collect()
 }
 
-fn described(bench: &Bench, trial: &Trial) -> BestReading {
+fn described(bench: &Bench, trial: &Trial, confirmed: Option<Confirmed>) -> BestReading {
     let which = |serves: &dyn Fn(&ClaimScore) -> bool| {
         let all = bench.claims.iter().zip(&trial.scores).filter(|(_, score)| serves(score));
         all.map(|(claim, _)| claim.id.clone()).collect()
@@ -189,11 +223,12 @@ fn described(bench: &Bench, trial: &Trial) -> BestReading {
     BestReading {
         reading: bench.space.short(&trial.reading),
         settings: bench.space.changed(&trial.reading),
+        differs: bench.space.differing(&trial.reading),
         claims: which(&ClaimScore::holds),
         directions: which(&|score| !score.holds() && score.checks.printed_hold()),
         checks: trial.checks(),
-        distance: trial.distance(),
-        confirmed: None,
+        distance: trial.distance,
+        confirmed,
     }
 }
 
@@ -205,7 +240,7 @@ fn holds(trial: &Trial, claim: usize) -> bool {
     trial.scores.get(claim).is_some_and(ClaimScore::holds)
 }
 
-fn of_claim(bench: &Bench, claim: usize, trials: &[Trial], sampled: &[&Trial]) -> ClaimReadings {
+fn of_claim(bench: &Bench, claim: usize, trials: &[&Trial], sampled: &[&Trial]) -> ClaimReadings {
     let groups: Vec<Vec<f64>> = groups(&bench.space, sampled)
         .map(|group| group.iter().map(|trial| f64::from(u8::from(holds(trial, claim)))).collect())
         .collect();
@@ -217,6 +252,7 @@ fn of_claim(bench: &Bench, claim: usize, trials: &[Trial], sampled: &[&Trial]) -
     };
     ClaimReadings {
         id: bench.claims[claim].id.clone(),
+        decidable: bench.is_decidable(claim),
         first: trials.first().is_some_and(|trial| holds(trial, claim)),
         share: held / sampled.len().max(1) as f64,
         interval: wilson(held / sampled.len().max(1) as f64, independent(&groups)),
@@ -401,7 +437,7 @@ fn omega_squared(dimension: usize, values: &[(&Reading, f64)]) -> f64 {
 /// Sets of two or three claims that exclude each other: each claim holds under some readings, but there is no reading
 /// under which all claims of the set hold, although at least [`EXPECTED`] such readings would be expected if the claims
 /// were independent. A set of three that contains such a pair is left out.
-fn conflicts(bench: &Bench, trials: &[Trial]) -> Vec<Vec<String>> {
+fn conflicts(bench: &Bench, trials: &[&Trial]) -> Vec<Vec<String>> {
     let count =
         |claims: &[usize]| trials.iter().filter(|trial| claims.iter().all(|claim| holds(trial, *claim))).count();
     let n = trials.len() as f64;
@@ -460,9 +496,13 @@ mod tests {
         let score = |held: bool| ClaimScore {
             checks: Checks { held: usize::from(held), asked: 1, ..Checks::default() },
             miss: f64::from(u8::from(!held)),
+            ..ClaimScore::default()
         };
         readings
-            .map(|at| Trial { is_sampled: true, scores: vec![score(holds(&at))], reading: Reading(at), cpu_s: 0.0 })
+            .map(|at| {
+                let scores = vec![score(holds(&at))];
+                Trial { is_sampled: true, scores, reading: Reading(at), cpu_s: 0.0, distance: 0.0, held: 0 }
+            })
             .collect()
     }
 

@@ -298,6 +298,7 @@ fn checks(checks: &[CheckResult]) -> Vec<Check> {
                 By::Ours => "ours",
             },
             added: c.added,
+            superseded: c.superseded,
             value: c.value.map_or_else(|| "none".to_string(), significant),
             interval,
             bound: c.bound.clone(),

@@ -81,6 +81,8 @@ pub(super) struct Check {
     /// Whether the check was written only after the claim's first simulation. It then counts for the claim's grade and
     /// not for its verdict.
     pub(super) added: bool,
+    /// Whether the check asks for more than the paper says. It then counts for the verdict and not for the grade.
+    pub(super) superseded: bool,
     pub(super) value: String,
     pub(super) interval: Option<String>,
     pub(super) bound: String,

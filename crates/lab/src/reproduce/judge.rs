@@ -44,13 +44,13 @@ impl Bound {
         }
     }
 
-    /// How far `value` is outside the range, relative to the largest of the absolute values of `value`, of the ends of
-    /// the range and of `scale`; 0 to 1.
-    fn miss(&self, value: f64, scale: f64) -> f64 {
-        let outside = (self.lo - value).max(value - self.hi).max(0.0);
+    /// Distance of `value` from the nearer end of the range, relative to the largest of the absolute values of `value`,
+    /// of the ends of the range and of `scale`. Negative outside the range; -1 to 1.
+    fn margin(&self, value: f64, scale: f64) -> f64 {
+        let inside = (value - self.lo).min(self.hi - value);
         let ends = [self.lo, self.hi, value, scale].into_iter().filter(|x| x.is_finite()).map(f64::abs);
-        let miss = outside / ends.fold(f64::MIN_POSITIVE, f64::max);
-        if miss.is_finite() { miss.min(1.0) } else { 1.0 }
+        let margin = inside / ends.fold(f64::MIN_POSITIVE, f64::max);
+        if margin.is_nan() { -1.0 } else { margin.clamp(-1.0, 1.0) }
     }
 }
 
@@ -147,8 +147,8 @@ impl<'a> Runs<'a> {
         let differs = |axis: &&(String, String)| self.plan.cases.iter().any(|other| !other.axes.contains(axis));
         let axes = self.plan.cases[case].axes.iter().filter(differs).map(|(k, v)| (k.as_str(), v.as_str()));
         let result = self.result(check, &record::point_name(axes), bound, samples, "no run finished");
-        let miss = result.value.map_or(1.0, |value| bound.miss(value, scale));
-        Ok(CheckResult { miss, ..result })
+        let margin = result.value.map_or(-1.0, |value| bound.margin(value, scale));
+        Ok(CheckResult { margin, ..result })
     }
 
     fn result(&self, check: &Check, at: &str, bound: &Bound, samples: Vec<f64>, if_empty: &str) -> CheckResult {
@@ -174,8 +174,9 @@ impl<'a> Runs<'a> {
             outcome,
             by: check.by,
             added: check.added,
+            superseded: check.superseded,
             note,
-            miss: known(interval.mean).map_or(1.0, |value| bound.miss(value, 0.0)),
+            margin: known(interval.mean).map_or(-1.0, |value| bound.margin(value, 0.0)),
         }
     }
 
@@ -337,9 +338,9 @@ mod tests {
     #[test]
     fn distance_from_bound_is_relative_to_compared_numbers() {
         let within = Check { within: Some([40.0, 60.0]), ..Check::default() }.bound().unwrap();
-        assert_eq!([50.0, 30.0, 120.0].map(|x| within.miss(x, 0.0)), [0.0, 10.0 / 60.0, 0.5]);
+        assert_eq!([50.0, 30.0, 120.0].map(|x| within.margin(x, 0.0)), [10.0 / 60.0, -10.0 / 60.0, -0.5]);
         let less = Check { less_than: Some("pi".into()), ..Check::default() }.bound().unwrap();
-        assert_eq!((less.miss(2.0, 10.0), less.miss(-2.0, 10.0)), (0.2, 0.0), "12 and 10 packets");
+        assert_eq!((less.margin(2.0, 10.0), less.margin(-2.0, 10.0)), (-0.2, 0.2), "12 and 10 packets");
     }
 
     #[test]
@@ -364,8 +365,9 @@ mod tests {
             outcome,
             by: By::Printed,
             added: false,
+            superseded: false,
             note: None,
-            miss: 0.0,
+            margin: 0.0,
         };
         use Outcome::{Fails, Holds, Straddles};
         assert_eq!(verdict(&[result(Holds)]), Verdict::Reproduced);

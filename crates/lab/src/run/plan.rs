@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use forebay_sim::network::BadNetwork;
+use forebay_sim::network::{BadNetwork, Network};
 use forebay_sim::world::{Observer, World};
 use sha2::{Digest, Sha256};
 
@@ -149,12 +149,18 @@ impl Plan {
         ))
     }
 
+    /// The network of a run.
+    pub fn network(&self, job: Job) -> Network {
+        let scenario = &self.cases[job.case].scenario;
+        lower::network(scenario, &scenario.compare[job.contender].spec, job.seed)
+    }
+
     /// Runs one job; `None` if the observer stopped it.
     pub fn run(&self, job: Job, observer: &mut dyn Observer) -> Result<Option<RunRecord>, BadNetwork> {
         let case = &self.cases[job.case];
         let contender = &case.scenario.compare[job.contender];
         let before = thread_cpu_seconds();
-        let net = lower::network(&case.scenario, &contender.spec, job.seed);
+        let net = self.network(job);
         let outcome = World::new(&net, job.seed)?.run(observer);
         let cpu = thread_cpu_seconds() - before;
         Ok(outcome.map(|outcome| record::record(case, contender, job.seed, &net, &outcome, cpu)))

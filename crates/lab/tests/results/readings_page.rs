@@ -19,10 +19,13 @@ fn list(ids: &[String]) -> String {
     if ids.is_empty() { "none".to_string() } else { ids.join(", ") }
 }
 
-fn claim(claim: &ClaimReadings) -> Value {
+fn claim(claim: &ClaimReadings, best: &[BestReading]) -> Value {
+    let confirms = |best: &BestReading| best.confirmed.as_ref().is_some_and(|confirmed| confirmed.holds(&claim.id));
     let ([low, high], [held, asked], rule) = (claim.interval, claim.checks, claim.rule.as_ref());
     json!({
         "id": claim.id,
+        "decidable": claim.decidable,
+        "confirmed": best.iter().position(confirms).map_or("-".to_string(), |at| (at + 1).to_string()),
         "first": if claim.first { "yes" } else { "no" },
         "share": percent(claim.share),
         "low": percent(low),
@@ -49,7 +52,7 @@ fn best(best: &BestReading) -> Value {
             "inconclusive": ids(&|it| it.verdict == Verdict::Inconclusive),
         })
     });
-    json!({ "reading": best.reading, "confirmed": confirmed })
+    json!({ "reading": best.reading, "differs": best.differs.join(", "), "confirmed": confirmed })
 }
 
 /// What the search has found; `None` if it has not been run.
@@ -59,7 +62,7 @@ fn found(paper: &Paper) -> Option<Value> {
     }
     let found: ReadingsSummary = serde_json::from_str(paper.found).unwrap();
     let bench = Bench::new(paper.claims, paper.scenarios, paper.readings).unwrap();
-    assert_eq!(Ok(found.files), bench.fingerprint(), "{}: its files changed after the search", paper.name);
+    assert_eq!(Ok(&found.files), bench.fingerprint().as_ref(), "{}: its files changed after the search", paper.name);
     let matter = found.sensitivity.iter().filter(|it| it.index >= 0.01);
     let matter: Vec<String> = matter.map(|it| format!("{} {}", it.dimension, significant(it.index, 2))).collect();
     Some(json!({
@@ -69,9 +72,13 @@ fn found(paper: &Paper) -> Option<Value> {
         "minutes": significant(found.cpu_seconds / 60.0, 2),
         "sampled": grouped(found.sampled as u64),
         "first": found.claims.iter().filter(|claim| claim.first).count(),
-        "best_claims": found.best.first().map_or(0, |best| best.claims.len()),
-        "possible": found.claims.iter().filter(|claim| claim.found > 0).count(),
-        "claims": found.claims.iter().map(claim).collect::<Vec<_>>(),
+        "again": found.again,
+        "confirmed": found.confirmed(),
+        "most": found.best.iter().map(|best| found.confirmed_by(best)).max(),
+        "decidable": found.claims.iter().filter(|claim| claim.decidable).count(),
+        "undecidable": found.claims.iter().any(|claim| !claim.decidable),
+        "certain": found.certain().join(", "),
+        "claims": found.claims.iter().map(|it| claim(it, &found.best)).collect::<Vec<_>>(),
         "best": found.best.iter().map(best).collect::<Vec<_>>(),
         "sensitivity": list(&matter),
         "conflicts": found.conflicts.iter().map(|conflict| conflict.join(", ")).collect::<Vec<_>>(),
@@ -79,9 +86,10 @@ fn found(paper: &Paper) -> Option<Value> {
 }
 
 fn dimension(dimension: &Dimension) -> Value {
-    let values = dimension.values.iter().map(|value| match *value == dimension.first {
-        true => format!("**{value}**"),
-        false => value.clone(),
+    let values = dimension.values.iter().map(|value| match value {
+        first if *first == dimension.first => format!("**{first}**"),
+        other if dimension.differs.contains(other) => format!("({other})"),
+        plain => plain.clone(),
     });
     json!({
         "name": dimension.name,

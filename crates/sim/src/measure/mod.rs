@@ -4,6 +4,7 @@ pub mod bundles;
 pub mod delays;
 pub mod histogram;
 pub mod meter;
+pub mod observed;
 pub mod outcome;
 pub mod over_time;
 pub mod tracks;

@@ -68,6 +68,16 @@ impl Tracks {
         });
     }
 
+    /// At `at`, a row of the time series, the flow's sender has this congestion window and this number of packets in
+    /// flight. One call for each sender that has started and not stopped.
+    pub fn sender(&mut self, flow: usize, at: Instant, cwnd_pkts: f64, inflight_pkts: u64) {
+        self.note(flow, at, |row| {
+            row.senders += 1;
+            row.cwnd_pkts += cwnd_pkts;
+            row.inflight_pkts += inflight_pkts;
+        });
+    }
+
     /// A data packet of the flow has reached its receiver at `at`, perhaps ahead of the simulation.
     #[cold]
     #[inline(never)]

@@ -7,7 +7,8 @@
 //!
 //! [`Gateway`] follows Fig. 2 of the paper: average, base probability p_b, count and p_a at each arrival, and idle time
 //! once the queue is empty. [`Average`] and [`Curve`] are its equations. [`Spacing`] has the count of the paper, ns-2
-//! or Linux, selected by [`Rule`]. Variants of RED move the curve through [`Steer`].
+//! or Linux, selected by [`Rule`]. Variants of RED move the curve through [`Steer`]. RED itself follows Linux in
+//! integers, [`KernelRed`].
 
 mod auto;
 mod spacing;
@@ -25,6 +26,7 @@ use crate::base::tc::Tc;
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Link};
 use crate::base::verdict::{Fate, Reason, Verdict};
+use crate::parts::kernel_red::{Action, KernelRed};
 use crate::parts::red_tc;
 use crate::{choice, params, probes};
 
@@ -39,7 +41,7 @@ choice! {
         Ns2 = "ns2",
         /// Floyd and Jacobson 1993.
         Paper = "paper",
-        /// The Linux kernel.
+        /// Linux 6.12; `red` in the kernel's integers, packet by packet.
         Linux = "linux",
     }
 }
@@ -58,6 +60,7 @@ params! {
         /// Probability at max_th.
         max_p: f64 = 0.1, in 0.0 ..= 1.0, "max_p", "ns-2.35 1/linterm_; tc probability";
         /// Weight of a new queue sample in the average; auto: from auto_w (ns2), 0.002 (paper), from burst (linux).
+        /// rule=linux rounds it to a power of 2.
         w_q: Auto<f64> = Auto::Auto, in 1e-9 ..= 1.0, "w_q", "ns-2.35 q_weight_";
         /// rule=ns2: averaging time of an automatic w_q.
         auto_w: AutoWeight = AutoWeight::Rtts, in 0.0 ..= 1.0, "", "ns-2.35 q_weight_ = -1, 0, -2";
@@ -131,6 +134,8 @@ pub struct Gateway<S> {
     gentle_p: Option<f64>,
     p_b: f64,
     p: f64,
+    /// Plain RED with rule=linux: the kernel's integers, which then decide alone.
+    kernel: Option<Box<KernelRed>>,
 }
 
 /// State of RED.
@@ -143,12 +148,13 @@ impl<S: Steer> Aqm for Gateway<S> {
     /// Fig. 2, "for each packet arrival".
     #[inline(always)] // A call costs 1 ns per arrival.
     fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        let u = cx.rng.uniform();
         let q = self.unit.measure(level);
         let avg = match self.params.rule {
             Rule::Ns2 => self.average.arrival(q, cx.now),
+            Rule::Linux if self.kernel.is_some() => return self.kernel_arrival(packet, level, cx),
             Rule::Paper | Rule::Linux => self.average.arrival_or_decay(q, cx.now),
         };
+        let u = cx.rng.uniform();
         self.steering.steer(&mut self.curve, avg, cx.now);
         let p_b = self.base_probability(avg);
         self.p_b = p_b.unwrap_or(0.0);
@@ -182,6 +188,9 @@ impl<S: Steer> Aqm for Gateway<S> {
     fn emptied(&mut self, cx: &mut Cx) {
         if self.params.idle {
             self.average.emptied(cx.now);
+            if let Some(kernel) = &mut self.kernel {
+                kernel.emptied(cx);
+            }
         }
     }
 
@@ -213,7 +222,20 @@ impl<S: Steer> Gateway<S> {
             gentle_p: None,
             p_b: 0.0,
             p: 0.0,
+            kernel: None,
             params,
+        }
+    }
+
+    /// `red_enqueue` of Linux.
+    #[inline(never)]
+    fn kernel_arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        let Some(kernel) = &mut self.kernel else { return Verdict::Accept };
+        kernel.average(self.unit.measure(level) as u64, cx.now);
+        match kernel.action(cx.rng) {
+            Action::Pass => Verdict::Accept,
+            Action::Forced if self.params.harddrop => Verdict::Drop,
+            Action::Signal | Action::Forced => self.signal(packet, level),
         }
     }
 
@@ -222,7 +244,12 @@ impl<S: Steer> Gateway<S> {
         self.steering.resume(&before.steering, &mut self.curve, &before.curve);
         let (average, spacing) = (self.average.after(&before.average), self.spacing.after(&before.spacing));
         let Self { gentle_p, p_b, p, .. } = *before;
-        self.unit.is_like(before.unit).then_some(Self { average, spacing, gentle_p, p_b, p, ..self })
+        let kernel = match (self.kernel.take(), &before.kernel) {
+            (Some(kernel), Some(before)) => Some(Box::new(kernel.after(before))),
+            (None, None) => None,
+            _ => return None,
+        };
+        self.unit.is_like(before.unit).then_some(Self { average, spacing, gentle_p, p_b, p, kernel, ..self })
     }
 
     /// Keeps the slope above max_th (`gentle`) constant while max_p moves, as ns-2 does.
@@ -270,8 +297,8 @@ impl<S: Steer> Gateway<S> {
     }
 
     /// The average queue, in the unit of the thresholds.
-    pub const fn average(&self) -> f64 {
-        self.average.value()
+    pub fn average(&self) -> f64 {
+        self.kernel.as_ref().map_or(self.average.value(), |kernel| kernel.avg())
     }
 
     /// The current curve.
@@ -304,8 +331,8 @@ impl<S: Steer> Gateway<S> {
 
     /// Base probability of the latest arrival without the effect of the count; 0 if ns-2's rule does not signal because
     /// the queue is short.
-    pub const fn p(&self) -> f64 {
-        self.p
+    pub fn p(&self) -> f64 {
+        self.kernel.as_ref().map_or(self.p, |kernel| kernel.p())
     }
 
     /// Signal probability of the latest arrival.
@@ -314,8 +341,8 @@ impl<S: Steer> Gateway<S> {
     }
 
     /// Packets since the last signal.
-    pub const fn count(&self) -> f64 {
-        self.spacing.count()
+    pub fn count(&self) -> f64 {
+        self.kernel.as_ref().map_or(self.spacing.count(), |kernel| kernel.count())
     }
 }
 
@@ -510,13 +537,16 @@ impl Design for Red {
             "rule=paper differs from the paper: idle time starts when the link finds the queue empty, after the last \
              transmission",
             "rule=paper differs from the paper: byte mode scales by the mean packet size, not the largest",
-            "rule=linux differs from Linux: floating-point; the kernel's average, thresholds and random numbers are \
-             integers",
-            "rule=linux differs from Linux: an idle average decays by (1-w)^m; the kernel takes m from a table of 256 \
-             steps of powers of 2, which tc fills in its own time unit",
+            "rule=linux: as Linux 6.12 packet by packet with thresholds in bytes, a buffer in bytes and tc's parameters. \
+             It draws one random number of 32 bits where the kernel does: when a gap between signals begins, that is at \
+             the first arrival between the thresholds and after each random signal",
+            "rule=linux: idle time, as in Linux, is read in microseconds from a table that tc computes in ticks of 64 ns",
+            "rule=linux differs from Linux: max_p = 1 is 1 - 2^-32; in tc it becomes 0, and the kernel uses another p",
+            "rule=linux differs from Linux: thresholds may also be in packets",
             "rule=linux differs from tc: adaptive is ared; bandwidth is the link's rate; limit is the link's buffer or \
              hard_limit",
             "rule=linux differs from tc: a burst that tc rejects counts as min_th",
+            "rule=linux in fluid models is in floating point",
         ],
     };
     const PRESETS: &'static [Preset] = &[
@@ -556,7 +586,8 @@ impl Design for Red {
     }
 
     fn build(params: &Params, link: &Link) -> Self {
-        Self::new(params, TARGET_DELAY, Fixed, link)
+        let kernel = (params.rule == Rule::Linux).then(|| Box::new(KernelRed::new(&auto::kernel(params, link))));
+        Self { kernel, ..Self::new(params, TARGET_DELAY, Fixed, link) }
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {

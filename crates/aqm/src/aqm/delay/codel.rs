@@ -5,6 +5,9 @@
 //! until the sender reacts.
 //!
 //! [`Rule::deque`] and [`Rule::dodequeue`] are the listings of RFC 8289 section 5.5, for one queue of possibly several.
+//! The file `codel/linux.rs` has the same listings with Linux's integers.
+
+mod linux;
 
 use crate::aqm::backlog::droptail::DropTail;
 use crate::base::cx::Cx;
@@ -29,6 +32,17 @@ choice! {
     }
 }
 
+choice! {
+    /// Whose numbers are used.
+    pub enum Rules {
+        /// Times in nanoseconds, as RFC 8289 describes it.
+        Rfc = "rfc8289",
+        /// The integers of Linux 6.12, packet by packet: times in steps of 1.024 us, a delay above target for more than
+        /// an interval, inv_sqrt=newton.
+        Linux = "linux",
+    }
+}
+
 params! {
     /// Parameters of CoDel.
     pub struct Params {
@@ -42,6 +56,8 @@ params! {
         inv_sqrt: InverseSqrt = InverseSqrt::Exact, in 0.0 ..= 1.0, "", "RFC 8289 section 5.6; Linux";
         /// Marks ECT packets whose sojourn time exceeds this, independent of the control law and of `ecn`.
         ce_threshold: Off<Span> = Off::Off, in 0.0 ..= 1e3, "ce_threshold", "Linux; RFC 8290 section 5.2.7";
+        /// Whose numbers are used: exact times, or Linux's clock with steps of 1.024 us.
+        rules: Rules = Rules::Rfc, in 0.0 ..= 1.0, "", "RFC 8289 section 5.5; Linux 6.12 net/codel_impl.h";
     }
 }
 
@@ -49,23 +65,13 @@ params! {
 /// the previous drop rate.
 const MEMORY: u64 = 16;
 
-/// Whether a dequeue from an empty queue resets the time since which the delay is above target.
-///
-/// It matters only if other queues share the link: with no other backlog the delay never counts as above target.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Emptied {
-    /// Resets that time: RFC 8289's `dodequeue`.
-    Forgets,
-    /// Keeps that time, unless a drop emptied the queue: Linux's `codel_dequeue`.
-    Remembers,
-}
-
 /// CoDel's parameters, and the state that all its queues share.
 pub struct Rule {
     params: Params,
-    emptied: Emptied,
     max_packet: u32,
     sojourn: Span,
+    /// rules=linux: the sojourn time in steps of Linux's clock.
+    steps_waited: u32,
 }
 
 /// CoDel's state for one queue.
@@ -79,6 +85,8 @@ pub struct State {
     /// 1/sqrt(count) as a fraction of 2^32, for Newton's step.
     reciprocal: u32,
     dropping: bool,
+    /// rules=linux: the times, instead of those above.
+    linux: linux::Times,
 }
 
 /// State of CoDel.
@@ -146,8 +154,8 @@ impl State {
 
 impl Rule {
     /// CoDel with `params`, before the first packet.
-    pub const fn new(params: Params, emptied: Emptied) -> Self {
-        Self { params, emptied, max_packet: 0, sojourn: Span::ZERO }
+    pub const fn new(params: Params) -> Self {
+        Self { params, max_packet: 0, sojourn: Span::ZERO, steps_waited: 0 }
     }
 
     /// The parameters of `self` with the state of `before`.
@@ -189,7 +197,10 @@ impl Rule {
     /// Takes the packet of `list` to send; `None` if there is none.
     #[inline(always)]
     pub fn deque(&mut self, state: &mut State, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
-        let (p, marked) = self.next(state, list, port, cx)?;
+        let (p, marked) = match self.params.rules {
+            Rules::Rfc => self.next(state, list, port, cx)?,
+            Rules::Linux => self.linux_next(state, list, port, cx)?,
+        };
         Some(port.send_taken(p, marked, &mut DropTail, cx))
     }
 
@@ -197,10 +208,6 @@ impl Rule {
     #[inline(always)]
     fn next(&mut self, state: &mut State, list: ListId, port: &mut Port, cx: &mut Cx) -> Option<(Taken, bool)> {
         let now = cx.now;
-        if self.emptied == Emptied::Remembers && port.is_empty(list) {
-            state.dropping = false;
-            return None;
-        }
         let (mut p, mut ok_to_drop) = self.dodequeue(state, list, port, now);
         if state.dropping {
             state.dropping = ok_to_drop;
@@ -266,9 +273,8 @@ impl Design for CoDel {
              only drops",
             "a drop that empties the queue differs from the RFC: it ends the dropping state at once; the RFC's listing \
              ends it at the next dequeue",
-            "preset=linux differs from Linux: the clock resolution is 1 ns, not 1.024 us",
-            "preset=linux differs from Linux: a delay above target for exactly one interval is bad, as in RFC 8289; \
-             Linux compares with >",
+            "rules=linux: as Linux 6.12 packet by packet, with times of the same clock; no random numbers are drawn. An \
+             idle Linux device may send a packet without CoDel; that does not change CoDel's state",
             "ce_threshold differs from Linux: it applies to all packets; Linux's selector for traffic classes is not \
              implemented",
         ],
@@ -281,7 +287,8 @@ impl Design for CoDel {
         },
         Preset {
             name: "linux",
-            settings: "ecn=off hard_limit=1000p target=5ms interval=100ms mtu=1514 inv_sqrt=newton",
+            settings: "ecn=off hard_limit=1000p target=5ms interval=100ms mtu=1514 inv_sqrt=newton \
+                       rules=linux",
             source: "Linux codel on Ethernet: tc's defaults",
         },
     ];
@@ -297,7 +304,7 @@ impl Design for CoDel {
     }
 
     fn build(params: &Params, _: &Link) -> Self {
-        Self { rule: Rule::new(params.clone(), Emptied::Forgets), state: State::default() }
+        Self { rule: Rule::new(params.clone()), state: State::default() }
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
@@ -410,18 +417,21 @@ mod tests {
 
     #[test]
     fn empty_queue_ends_dropping_state_but_keeps_count() {
-        for (emptied, left) in [(Emptied::Forgets, None), (Emptied::Remembers, Some(ms(1)))] {
-            let mut rule = Rule::new(Params::default(), emptied);
-            let mut state = State { first_above: Some(ms(1)), dropping: true, count: 7, ..State::default() };
+        for rules in [Rules::Rfc, Rules::Linux] {
+            let mut rule = Rule::new(Params { rules, ..Params::default() });
+            let linux = linux::Times { first_above: 1, drop_next: 2 };
+            let mut state = State { first_above: Some(ms(1)), dropping: true, count: 7, linux, ..State::default() };
             let mut rng = Rng::stream(1, "codel");
             let sent = rule.deque(&mut state, MAIN, &mut Port::new(LINK, 1, true), &mut Cx::new(ms(9), &mut rng));
-            assert!(sent.is_none() && state.first_above == left && !state.dropping && state.count == 7);
+            assert!(sent.is_none() && !state.dropping && state.count == 7);
+            assert!(state.first_above.is_none() || state.linux.first_above == 0);
         }
     }
 
     #[test]
     fn drop_that_empties_queue_ends_dropping_state() {
-        for (emptied, dropping) in [(Emptied::Forgets, false), (Emptied::Remembers, false), (Emptied::Remembers, true)]
+        for (rules, was_dropping) in
+            [(Rules::Rfc, false), (Rules::Rfc, true), (Rules::Linux, false), (Rules::Linux, true)]
         {
             let mut rng = Rng::stream(1, "codel");
             let (mut port, mut cx) = (Port::new(LINK, 2, true), Cx::new(ms(0), &mut rng));
@@ -430,9 +440,16 @@ mod tests {
                 port.admit(list, packet(), Verdict::Accept, &mut DropTail, &mut cx);
             }
             cx.now = ms(200);
-            let mut state = State { first_above: Some(ms(105)), dropping, drop_next: ms(150), ..State::default() };
-            assert!(Rule::new(Params::default(), emptied).deque(&mut state, MAIN, &mut port, &mut cx).is_none());
-            assert!(port.discarded().len() == 1 && state.first_above.is_none() && !state.dropping);
+            let linux = linux::Times { first_above: 102_539, drop_next: 146_484 }; // 105 and 150 ms
+            let times = State { first_above: Some(ms(105)), drop_next: ms(150), linux, ..State::default() };
+            let mut state = State { dropping: was_dropping, ..times };
+            let mut rule = Rule::new(Params { rules, ..Params::default() });
+            assert!(rule.deque(&mut state, MAIN, &mut port, &mut cx).is_none());
+            assert_eq!((port.discarded().len(), port.pkts()), (1, 2));
+            // The next packet of the list starts a new interval.
+            port.admit(MAIN, packet(), Verdict::Accept, &mut DropTail, &mut cx);
+            cx.now = ms(400);
+            assert!(rule.deque(&mut state, MAIN, &mut port, &mut cx).is_some() && !state.dropping);
         }
     }
 

@@ -2,7 +2,11 @@
 //!
 //! [`PieState`] follows the listing of RFC 8033 Appendix A: at an arrival (enque and drop_early), at a departure
 //! (deque) and every T_UPDATE (calculate_drop_prob). The options of section 5 are switches in it. Variants of Linux and
-//! ns-3 are selected by [`Burst`], [`Spare`], [`Empty`] and [`Decay`].
+//! ns-3 are selected by [`Burst`], [`Spare`], [`Empty`] and [`Decay`]. The file `pie/linux.rs` has PIE in Linux's
+//! integers.
+
+mod controller;
+mod linux;
 
 use crate::base::cx::Cx;
 use crate::base::design::{About, Design, Preset};
@@ -16,6 +20,20 @@ use crate::base::units::{Bytes, Depth, Limit, Link};
 use crate::base::verdict::Verdict;
 use crate::parts::drain_time::DrainTime;
 use crate::{choice, params, probes};
+
+pub use crate::aqm::delay::pie::controller::Controller;
+pub use crate::aqm::delay::pie::linux::{FIRST_UPDATE, Percent};
+
+choice! {
+    /// Whose PIE is followed.
+    pub enum Rules {
+        /// RFC 8033, with the options below.
+        Rfc = "rfc8033",
+        /// Linux 6.12 in its integers, packet by packet. It uses target, tupdate, alpha, beta, max_burst, ecn_cut, latency,
+        /// bytes and mtu.
+        Linux = "linux",
+    }
+}
 
 choice! {
     /// How the queuing delay is estimated.
@@ -130,8 +148,12 @@ params! {
         boost: bool = false, in 0.0 ..= 1.0, "", "Linux";
         /// Scales p by packet length for packets shorter than mtu.
         bytes: bool = false, in 0.0 ..= 1.0, "bytemode", "RFC 8033 Appendix B, optional; Linux";
-        /// bytes=on: packet length from which p is not reduced; auto: the mean packet size.
+        /// bytes=on: packet length from which p is not reduced; auto: the mean packet size. rules=linux: no early drop
+        /// below two of it.
         mtu: Auto<Bytes> = Auto::Auto, in 1.0 ..= 65536.0, "psched_mtu", "ours; RFC 8033 Appendix B: MTU; Linux: the MTU";
+        /// Whose PIE is followed: RFC 8033, with the options above, or Linux's integers. rules=linux uses only target,
+        /// tupdate, alpha, beta, max_burst, ecn_cut, latency, bytes and mtu.
+        rules: Rules = Rules::Rfc, in 0.0 ..= 1.0, "", "RFC 8033; Linux 6.12 sch_pie.c, net/pie.h";
     }
 }
 
@@ -156,6 +178,8 @@ pub struct Rule {
     min_backlog: Depth,
     /// Byte mode: packet length in bytes from which p is not reduced.
     whole: Option<f64>,
+    /// The parameters in Linux's form.
+    linux: linux::Set,
 }
 
 impl Rule {
@@ -167,6 +191,20 @@ impl Rule {
             target: params.target.secs(),
             min_backlog: params.min_backlog.or(Depth::Bytes(2.0 * mean)),
             whole: params.bytes.then_some(params.mtu.or(link.mean_packet).0 as f64),
+            linux: linux::Set::new(params, link, Percent::OfOne),
+        }
+    }
+
+    /// The same for the PIE of a flow: with rules=linux, ecn_cut is rounded as in sch_fq_pie.
+    pub fn of_flow(params: &Params, link: &Link) -> Self {
+        Self { linux: linux::Set::new(params, link, Percent::Hundredths), ..Self::new(params, link) }
+    }
+
+    /// Time from the start to the first update.
+    pub fn first_update(&self) -> Span {
+        match self.params.rules {
+            Rules::Rfc => self.params.tupdate,
+            Rules::Linux => FIRST_UPDATE,
         }
     }
 
@@ -364,22 +402,12 @@ impl PieState {
         let calm = self.p == 0.0 && self.delay == 0.0 && self.delay_old == 0.0 && self.spacing == 0.0;
         calm && self.departed.is_none() && !self.drain.is_known() && self.burst == rule.params.max_burst
     }
-
-    /// Signal probability.
-    pub const fn p(&self) -> f64 {
-        self.p
-    }
-
-    /// The latest delay estimate in seconds.
-    pub const fn delay(&self) -> f64 {
-        self.delay
-    }
 }
 
 /// PIE for a single queue.
 pub struct Pie {
     rule: Rule,
-    state: PieState,
+    state: Controller,
     due: Instant,
 }
 
@@ -429,13 +457,11 @@ impl Design for Pie {
             "alpha and beta differ from section 4.2: they are used as given; section 4.2 recommends scaling both with \
              a smaller target, and alpha/2 with beta + alpha/4 at half of tupdate",
             "not implemented: section 5.2's design for platforms that see arrivals only",
-            "preset=linux differs from Linux: floating-point, not integer arithmetic",
-            "preset=linux differs from Linux: the first update comes after tupdate, not after 0.5 s",
-            "preset=linux differs from Linux: p decays at two delays of 0 even if there is a backlog",
-            "preset=linux differs from Linux: latency=rate averages the measured times per byte; Linux \
-             averages the rates",
-            "preset=linux differs from Linux: a rate measurement does not count the departure that starts it",
-            "preset=linux differs from Linux: at p = ecn_cut exactly ECT packets are dropped, not marked",
+            "rules=linux: as Linux 6.12 packet by packet. It draws one random number of 64 bits where the kernel does: \
+             if the sum of p is at least 0.85 and below 8.5 and no rule spares the packet",
+            "rules=linux differs from Linux: updates are exactly tupdate apart, the first after 0.5 s; the kernel's \
+             timer rounds both up to its jiffies. A host that runs the updates at the kernel's times gets Linux's p",
+            "rules=linux differs from Linux: max_burst and ecn_cut are parameters, in Linux constants of 150 ms and 10 %",
             "preset=ns3 differs from ns-3: no burst state; ns-3 resets the allowance only after 1.5 s without \
              congestion and holds p at 0 meanwhile",
             "preset=ns3 differs from ns-3: byte mode is a parameter; ns-3 takes it from the buffer's unit",
@@ -459,7 +485,7 @@ impl Design for Pie {
             name: "linux",
             settings: "ecn=off hard_limit=1000p target=15ms tupdate=15ms alpha=0.125 beta=1.25 max_burst=150ms \
                        burst=departure spare=latest min_backlog=3027b decay_to=0.984375 derandomise=on cap=on boost=on \
-                       mtu=1514b",
+                       mtu=1514b rules=linux",
             source: "Linux net/sched/sch_pie.c, include/net/pie.h on Ethernet: no early drop below 2 x 1514 bytes",
         },
         Preset {
@@ -476,11 +502,12 @@ impl Design for Pie {
 
     fn build(params: &Params, link: &Link) -> Self {
         let rule = Rule::new(params, link);
-        Self { state: PieState::new(&rule), due: Instant::ZERO + params.tupdate, rule }
+        Self { state: Controller::new(&rule), due: Instant::ZERO + rule.first_update(), rule }
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
-        Some(Self { state: self.state.clone(), due: self.due, ..Self::build(params, link) })
+        let same = params.rules == self.rule.params.rules;
+        same.then(|| Self { state: self.state.clone(), due: self.due, ..Self::build(params, link) })
     }
 }
 
@@ -508,17 +535,17 @@ impl Aqm for Pie {
 
 probes! { Pie {
     /// Signal probability.
-    p ["1"] probability = |s| s.state.p;
+    p ["1"] probability = |s| s.state.p();
     /// Latest estimate of the queuing delay.
-    delay ["s"] = |s| s.state.delay;
+    delay ["s"] = |s| s.state.delay();
     /// Remaining burst allowance.
-    burst ["s"] = |s| s.state.burst.secs();
+    burst ["s"] = |s| s.state.burst();
     /// Probability accumulated since the last drop or mark.
-    spacing ["1"] = |s| s.state.spacing;
+    spacing ["1"] = |s| s.state.spacing();
     /// 1 while PIE is active.
-    awake ["1"] switch = |s| f64::from(u8::from(s.state.active));
+    awake ["1"] switch = |s| f64::from(u8::from(s.state.is_active()));
     /// Measured departure rate; 0 while unknown.
-    rate ["bit/s"] = |s| s.state.drain.rate();
+    rate ["bit/s"] = |s| s.state.rate();
 } }
 
 #[cfg(test)]

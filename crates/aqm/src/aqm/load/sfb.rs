@@ -3,12 +3,16 @@
 //!
 //! A flow is hashed to one bin per level and signalled with the smallest p of its bins. An unresponsive flow raises p
 //! to 1 in all its bins and is then rate-limited by the penalty box. A flow that shares only some of these bins is not
-//! rate-limited.
+//! rate-limited. The file `sfb/linux.rs` has the same rule in Linux's integers.
 
+mod linux;
+
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::aqm::load::sfb::linux::Linux;
 use crate::base::cx::Cx;
 use crate::base::design::{About, Cost, Design, Preset};
 use crate::base::discipline::Aqm;
@@ -20,7 +24,17 @@ use crate::base::tc::{Form, Tc, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
-use crate::{params, probes};
+use crate::{choice, params, probes};
+
+choice! {
+    /// In which numbers SFB computes.
+    pub enum Rules {
+        /// Floating point and exact times.
+        Float = "float",
+        /// The integers of Linux 6.12, packet by packet: p in steps of 1/65,535, times in jiffies.
+        Linux = "linux",
+    }
+}
 
 params! {
     /// Parameters of SFB.
@@ -47,6 +61,10 @@ params! {
         levels: u32 = 8, in 1.0 ..= 16.0, "L", "Linux SFB_LEVELS";
         /// Number of bins per level.
         bins: u32 = 16, in 1.0 ..= 1024.0, "N", "Linux SFB_NUMBUCKETS";
+        /// In which numbers SFB computes; linux needs 8 levels of 16 bins.
+        rules: Rules = Rules::Float, in 0.0 ..= 1.0, "", "ours; Linux 6.12 sch_sfb.c";
+        /// rules=linux: jiffies per second.
+        hz: u32 = 250, in 1.0 ..= 10000.0, "HZ", "Linux: 100, 250 or 1000";
     }
 }
 
@@ -183,6 +201,8 @@ pub struct Sfb {
     waiting: VecDeque<[u64; 2]>,
     p: f64,
     punished: u64,
+    /// rules=linux: Linux's SFB, which then decides alone.
+    linux: Option<Box<Linux>>,
 }
 
 impl Sfb {
@@ -223,6 +243,9 @@ impl Sfb {
 
     /// Largest p and largest packet count of a bin of the active filter.
     fn largest(&self) -> (f64, u32) {
+        if let Some(linux) = &self.linux {
+            return linux.largest();
+        }
         let largest = |(p, packets): (f64, u32), bin: &Bin| (bin.p.max(p), bin.packets.max(packets));
         self.filters[self.active].bins.iter().fold((0.0, 0), largest)
     }
@@ -244,9 +267,14 @@ impl Design for Sfb {
         deviations: &[
             "the rule differs from the paper: it is Linux's; the paper drops at full bins and rate-limits by time (we \
              did not have its text)",
-            "the type of p differs from Linux: floating-point; Linux uses steps of 1/65535",
-            "the hash differs from Linux: levels times the bits of a bin's index may be up to 64; Linux splits 32 bits",
-            "times differ from Linux: 1 ns; Linux uses jiffies",
+            "rules=float differs from Linux: p is in floating point, times in ns; Linux has steps of 1/65,535 and jiffies",
+            "rules=float: the hash differs from Linux: levels times the bits of a bin's index may be up to 64; Linux \
+             splits 32 bits",
+            "rules=linux: as Linux 6.12 packet by packet with a filter of tc that makes the flow's number the class id. \
+             It then hashes this number with SipHash, as Linux does. Without a filter Linux hashes header fields; and \
+             it always does for the bins of the next hash, so rehash=0s avoids the difference",
+            "rules=linux draws random numbers where the kernel does: four of 64 bits for the two hashes at the start, two \
+             at each rehash, and one of 16 bits for an arrival unless the buffer or its bins are full or its p is 1",
             "the penalty box, as in Linux: an attempt without a token restarts its time, so a flow that sends more \
              often than penalty_rate gets nothing after its burst",
             "a rehash, as in Linux: bins keep their p_m when their hash changes",
@@ -256,7 +284,7 @@ impl Design for Sfb {
         Preset {
             name: "linux",
             settings: "rehash=600s db=60s limit=auto max=auto target=auto increment=0.0005 decrement=0.00005 \
-                       penalty_rate=10 penalty_burst=20 levels=8 bins=16",
+                       penalty_rate=10 penalty_burst=20 levels=8 bins=16 rules=linux",
             source: "tc sfb",
         },
         Preset {
@@ -288,6 +316,11 @@ impl Design for Sfb {
         if hashes.is_none_or(|hashes| hashes > 1 << 64) {
             return Err("bins to the power of levels at most 2^64".to_string());
         }
+        if params.rules == Rules::Linux
+            && (params.levels as usize, params.bins as usize) != (linux::LEVELS, linux::BINS)
+        {
+            return Err("levels=8 and bins=16 with rules=linux".to_string());
+        }
         Ok(())
     }
 
@@ -308,19 +341,30 @@ impl Design for Sfb {
             waiting: VecDeque::new(),
             p: 0.0,
             punished: 0,
+            linux: (params.rules == Rules::Linux).then(|| Box::new(Linux::new(params))),
         }
     }
 
     fn retuned(&self, params: &Params, _: &Link) -> Option<Self> {
-        let same = (params.levels, params.bins) == (self.params.levels, self.params.bins);
+        let kept = |params: &Params| (params.levels, params.bins, params.rules, params.hz);
         let (max, target) = bounds(params.max, params.target);
-        same.then(|| Self { params: params.clone(), max, target, ..self.clone() })
+        let linux = self.linux.as_ref().map(|before| Box::new(Linux::new(params).after(before)));
+        (kept(params) == kept(&self.params)).then(|| Self {
+            params: params.clone(),
+            max,
+            target,
+            linux,
+            ..self.clone()
+        })
     }
 }
 
 impl Aqm for Sfb {
     #[inline]
     fn arrival(&mut self, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
+        if let Some(linux) = &mut self.linux {
+            return linux.arrival(self.params.limit, packet, level, cx);
+        }
         let u = cx.rng.uniform();
         (self.arriving, self.learning) = (0, 0);
         let over = match self.params.limit {
@@ -350,6 +394,9 @@ impl Aqm for Sfb {
 
     #[inline]
     fn settled(&mut self, _: &Packet, fate: Fate, _: &mut Cx) {
+        if let Some(linux) = &mut self.linux {
+            return linux.settled(fate);
+        }
         let arrival = if self.active == 0 { [self.arriving, self.learning] } else { [self.learning, self.arriving] };
         let gone = match fate {
             Fate::Queued { .. } => return self.waiting.push_back(arrival),
@@ -365,13 +412,13 @@ impl Aqm for Sfb {
 
 probes! { Sfb {
     /// Signal probability of the latest arrival's flow.
-    p ["1"] probability = |s| s.p;
+    p ["1"] probability = |s| s.linux.as_ref().map_or(s.p, |linux| linux.p());
     /// Largest p of a bin.
     max_p ["1"] probability = |s| s.largest().0;
     /// Largest packet count of a bin.
     max_q ["packets"] = |s| f64::from(s.largest().1);
     /// Arrivals dropped in the penalty box.
-    punished ["packets"] = |s| s.punished as f64;
+    punished ["packets"] = |s| s.linux.as_ref().map_or(s.punished, |linux| linux.punished()) as f64;
 } }
 
 #[cfg(test)]

@@ -244,8 +244,8 @@ impl<F: FnMut(&Sample) -> f64 + Clone + 'static> BareLaw for Fluid<F> {
 
 /// A per-packet AQM: decides about every packet but does not own the queue.
 pub trait Aqm {
-    /// Decides about an offered packet. Called for every arrival, also if the buffer is full. It must draw the same
-    /// number of random numbers each time.
+    /// Decides about an offered packet. Called for every arrival, also if the buffer is full. It draws the same number
+    /// of random numbers each time, except where it follows a kernel packet by packet: there it draws where that does.
     #[inline]
     fn arrival(&mut self, _packet: &Packet, _level: &Level, _cx: &mut Cx) -> Verdict {
         Verdict::Accept

@@ -39,6 +39,12 @@ impl Rng {
         out
     }
 
+    /// 32 random bits: the upper half of the next 64. A kernel's `get_random_u32` for a rule that draws as Linux.
+    #[inline]
+    pub fn bits32(&mut self) -> u32 {
+        (self.bits() >> 32) as u32
+    }
+
     /// Uniform on [0, 1), a multiple of 2^-53.
     #[inline]
     pub fn uniform(&mut self) -> f64 {

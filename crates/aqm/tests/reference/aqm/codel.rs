@@ -3,9 +3,13 @@
 //! Added to the RFC's listing, as in Linux's `codel_dequeue`:
 //! - An ECN-capable packet is marked instead of dropped, and is then sent.
 //! - A packet above ce_threshold is marked.
-//! - With `linux`, the inverse square root is Linux's approximation.
+//! - With `newton`, the inverse square root is Linux's approximation.
+//!
+//! `codel/linux.rs` is the listing of Linux.
 //!
 //! A drop never empties a single queue: more than maxpacket bytes remain.
+
+mod linux;
 
 use std::collections::VecDeque;
 
@@ -20,9 +24,9 @@ pub(crate) struct Settings {
     pub(crate) interval: u64,
     /// None: the largest packet seen.
     pub(crate) mtu: Option<u64>,
-    linux: bool,
-    /// As in Linux's `codel_dequeue`, a queue found empty keeps first_above_time. This matters with several queues.
-    pub(crate) keeps_time: bool,
+    newton: bool,
+    /// Linux's listing, in integers.
+    pub(crate) linux: bool,
     /// Nanoseconds; None: off.
     ce_threshold: Option<u64>,
 }
@@ -44,6 +48,12 @@ pub(crate) struct Vars {
     /// Q0.16.
     rec_inv_sqrt: u16,
     ldelay: u64,
+    /// Linux's first_above_time; None: 0.
+    above_until: Option<u32>,
+    /// Linux's drop_next.
+    next_drop: u32,
+    /// Linux's ldelay.
+    waited: u32,
 }
 
 /// CoDel for a dequeue from one queue.
@@ -60,7 +70,7 @@ pub(crate) struct Codel<'a> {
 
 impl Codel<'_> {
     fn control_law(&self, t: u64, count: u32) -> u64 {
-        if self.set.linux {
+        if self.set.newton {
             let ep_ro = u128::from(self.vars.rec_inv_sqrt) << 16;
             return t + ((u128::from(self.set.interval) * ep_ro) >> 32) as u64;
         }
@@ -166,10 +176,8 @@ impl Codel<'_> {
 
     /// The packet to send, if any, and whether it is marked.
     pub(crate) fn dequeue(&mut self, now: u64, dropped: &mut Vec<u32>) -> Option<(Pkt, bool)> {
-        if self.set.keeps_time && self.q.is_empty() {
-            self.seen.note("a queue found empty keeps its time above", self.vars.first_above_time > 0);
-            self.vars.dropping = false;
-            return None;
+        if self.set.linux {
+            return self.linux_dequeue(now, dropped);
         }
         let r = self.dodequeue(now);
         let (p, marked) = if self.vars.dropping {
@@ -232,14 +240,14 @@ impl Settings {
             target: target * MS,
             interval: interval * MS,
             mtu: dice.odds(0.3).then(|| dice.pick(&[0, 1514, 5000])),
-            linux: dice.odds(0.3),
-            keeps_time: false,
+            newton: dice.odds(0.3),
+            linux: dice.odds(0.4),
             ce_threshold: dice.odds(0.3).then(|| dice.pick(&[0, 1, 3, 8]) * MS),
         };
         let words = format!(
             "target={target}ms interval={interval}ms mtu={} inv_sqrt={} ce_threshold={}",
             set.mtu.map_or("auto".to_string(), |mtu| mtu.to_string()),
-            if set.linux { "newton" } else { "exact" },
+            if set.newton { "newton" } else { "exact" },
             set.ce_threshold.map_or("off".to_string(), |ns| format!("{ns}ns")),
         );
         (set, words)
@@ -249,6 +257,7 @@ impl Settings {
 /// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let (set, words) = Settings::random(dice, trace);
+    let words = format!("{words} rules={}", if set.linux { "linux" } else { "rfc8289" });
     let (buffer, seen, vars, maxpacket) = Default::default();
     (words, Box::new(CoDel { net: trace.net, set, buffer, seen, vars, maxpacket }))
 }

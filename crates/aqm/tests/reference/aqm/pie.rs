@@ -2,7 +2,9 @@
 //!
 //! Difference from the text: deactivation is decided at updates with a known delay. Appendix B decides it at arrivals,
 //! and would never stay active. Added from Linux's sch_pie.c: `linux_burst`, `linux_spare`, `boost`, `bytemode`, and a
-//! delay of 0 after a departure that leaves the queue empty.
+//! delay of 0 after a departure that leaves the queue empty. `pie/linux.rs` is the listing of Linux in integers.
+
+pub(crate) mod linux;
 
 use crate::reference::harness::*;
 use crate::reference::shared::drain_time::DrainTime;

@@ -1,5 +1,6 @@
 //! RED, as in ns-2.35: `enque` with `estimator`, `calculate_p`, `modify_p` and `drop_early`, and its two
-//! adaptations of max_p. The listings of the paper and the kernel are in `red/paper.rs` and `red/linux.rs`.
+//! adaptations of max_p. The listings of the paper and the kernel are in `red/paper.rs` and `red/kernel.rs`; `red/linux.rs` has
+//! the kernel's in floating point, for Adaptive RED.
 //!
 //! Deliberate differences from ns-2:
 //! - One uniform number u is drawn at every arrival, and u < p signals; ns-2 draws it where needed and tests u <= p.
@@ -7,6 +8,7 @@
 //! - Idle time may be ignored.
 //! - max_p may be adapted at other times. It then stays within its bounds, and the gentle slope follows it.
 
+mod kernel;
 mod linux;
 mod paper;
 

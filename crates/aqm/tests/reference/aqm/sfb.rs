@@ -2,6 +2,9 @@
 //!
 //! Deliberate differences from Linux: floating-point probabilities, times in nanoseconds, one uniform number at every
 //! arrival, and the hash of the library (Linux does not prescribe one). Each queued packet carries its two hashes.
+//! `sfb/linux.rs` is the listing in integers.
+
+mod linux;
 
 use std::collections::VecDeque;
 
@@ -290,7 +293,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn sfb_handles_packets_as_linux() {
+fn sfb_handles_packets_as_linux_in_floating_point() {
     let branches = [
         "queuedrop",
         "limit",

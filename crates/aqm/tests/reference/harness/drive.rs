@@ -30,7 +30,7 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    fn new(spec: &'a Spec, net: &Net, listing: Box<dyn Listing>, seed: u64) -> Self {
+    fn new(spec: &'a Spec, net: &Net, mut listing: Box<dyn Listing>, seed: u64) -> Self {
         let limit = match net.limit_in {
             Unit::Pkts => Limit::Packets(net.limit as u32),
             Unit::Bytes => Limit::Bytes(net.limit),
@@ -41,6 +41,7 @@ impl<'a> Pair<'a> {
         let index = |name| all.iter().position(|probe| probe.name == name).expect("a probe of that name");
         let probes = listing.shown().iter().map(|(name, ..)| index(*name)).collect();
         let queue = spec.queue(link, chance.clone());
+        listing.adopt(&chance);
         Self { spec, queue, listing, chance, ce: BTreeSet::new(), probes }
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use forebay_aqm::base::rng::Rng;
+
 /// Nanoseconds in a second.
 pub(crate) const SECOND: f64 = 1e9;
 
@@ -163,6 +165,10 @@ pub(crate) trait Listing {
     fn victims(&mut self) -> Vec<u32> {
         vec![]
     }
+
+    /// Receives the stream of random numbers of the library, before the first packet. For a listing that needs more bits
+    /// of a number than `uniform` has; it must then draw every number itself.
+    fn adopt(&mut self, _stream: &Rng) {}
 
     /// Receives the packet that the library sends next. It only decides between two packets that are equal up to
     /// rounding in the listing.

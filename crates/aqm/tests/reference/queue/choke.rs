@@ -1,8 +1,9 @@
-//! CHOKe as in Linux (`choke_enqueue`, `red_calc_qavg`, `red_mark_probability`) in floating point; optionally with the
-//! equations of RED, as in the CHOKe paper (Pan, Prabhakar, Psounis 2000).
+//! CHOKe with the equations of RED, as in the CHOKe paper (Pan, Prabhakar, Psounis 2000). `choke/linux.rs` is the
+//! listing of Linux.
 //!
-//! Deliberate differences from Linux: no holes, so that every queued packet is drawn with the same probability; no
-//! table of idle times; avg - min_th is not rounded down to packets; two uniform numbers at every arrival.
+//! Two uniform numbers are drawn at every arrival.
+
+mod linux;
 
 use crate::reference::harness::*;
 
@@ -13,16 +14,12 @@ struct Choke {
     qth_max: f64,
     max_p: f64,
     w: f64,
-    /// Linux: one random number for each gap.
-    cached: bool,
     buffer: Buffer,
     victims: Vec<u32>,
     seen: Seen,
     qavg: f64,
     qidlestart: Option<u64>,
     qcount: i64,
-    /// Uniform on 0..1; Linux scales it by (qth_max - qth_min)/max_P.
-    qr: f64,
     p_b: f64,
     matched: u64,
 }
@@ -39,23 +36,10 @@ impl Choke {
         self.qavg *= (1.0 - self.w).powf(m);
     }
 
-    /// `++qcount`, then `red_mark_probability` or the equations of RED.
+    /// `++qcount`, then the equations of RED.
     fn marks(&mut self, u: f64) -> bool {
         self.p_b = self.max_p * (self.qavg - self.qth_min) / (self.qth_max - self.qth_min);
         self.qcount += 1;
-        if self.cached {
-            if self.qcount == 0 {
-                self.seen.note("the first above min_th", true);
-                self.qr = u;
-                return false;
-            }
-            let mark = self.qcount as f64 * self.p_b >= self.qr;
-            if mark {
-                self.qcount = 0;
-                self.qr = u;
-            }
-            return mark;
-        }
         let below = 1.0 - self.qcount as f64 * self.p_b;
         self.seen.note("certain by count", below <= 0.0);
         let p_a = if below > 0.0 { self.p_b / below } else { 1.0 };
@@ -94,8 +78,7 @@ impl Listing for Choke {
             }
             if self.qavg > self.qth_max {
                 self.seen.note("above max_th", true);
-                self.qcount = if self.cached { -1 } else { 0 };
-                self.qr = u;
+                self.qcount = 0;
                 self.p_b = 1.0;
                 outcome = self.drop_or_mark(&pkt);
             } else if self.marks(u) {
@@ -163,7 +146,7 @@ fn thresholds(dice: &mut Dice, net: &Net) -> (String, Unit, f64, f64) {
 
 /// Random settings, as text for the library and as settings of the listing.
 fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
-    let (net, cached) = (trace.net, dice.odds(0.5));
+    let net = trace.net;
     let (thresholds, unit, qth_min, qth_max) = thresholds(dice, &net);
     let packet = if unit == Unit::Pkts { 1.0 } else { net.mean_pktsize as f64 };
     let (min, max) = (qth_min / packet, qth_max / packet);
@@ -177,9 +160,8 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
         }
     };
     let max_p = dice.pick(&[0.02, 0.1, 0.5, 1.0]);
-    let spacing = if cached { "once" } else { "each" };
-    let words = format!("{thresholds} max_p={max_p} w_q={word} spacing={spacing}");
-    let (buffer, victims, seen, qavg, qr, p_b, matched) = Default::default();
+    let words = format!("{thresholds} max_p={max_p} w_q={word} spacing=each");
+    let (buffer, victims, seen, qavg, p_b, matched) = Default::default();
     let choke = Choke {
         net,
         unit,
@@ -187,14 +169,12 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
         qth_max,
         max_p,
         w,
-        cached,
         buffer,
         victims,
         seen,
         qavg,
         qidlestart: Some(0),
         qcount: -1,
-        qr,
         p_b,
         matched,
     };
@@ -202,15 +182,7 @@ fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
 }
 
 #[test]
-fn choke_handles_packets_as_linux_and_its_paper() {
-    let branches = [
-        "idle for packets",
-        "matched",
-        "above max_th",
-        "by chance",
-        "the first above min_th",
-        "certain by count",
-        "overflow",
-    ];
+fn choke_handles_packets_as_its_paper() {
+    let branches = ["idle for packets", "matched", "above max_th", "by chance", "certain by count", "overflow"];
     differ("choke", case, &branches);
 }

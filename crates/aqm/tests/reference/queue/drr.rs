@@ -1,6 +1,9 @@
 //! DRR: ns-2.35's `queue/drr.cc` (enque, deque, getMaxflow, activate, idle), whose rule is section 3 of the paper.
 //!
-//! Left out: `turn` of a flow that an overflow emptied stays 1 in ns-2. Added: a buffer in packets.
+//! Left out: `turn` of a flow that an overflow emptied stays 1 in ns-2. Added: a buffer in packets. `drr/linux.rs` is
+//! the listing of Linux.
+
+mod linux;
 
 use std::collections::VecDeque;
 

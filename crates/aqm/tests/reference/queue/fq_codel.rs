@@ -115,7 +115,7 @@ impl FqCodel {
                     break;
                 }
             }
-            flow.cvars.count += i as u32;
+            flow.cvars.count = flow.cvars.count.wrapping_add(i as u32);
         }
         self.seen.note("several dropped by an overflow", i > 1);
         self.seen.note("as many as an overflow may drop", i == self.drop_batch_size && i > 1);
@@ -213,7 +213,7 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
     let drop_batch_size = dice.pick(&[1, 3, 64]);
     let memory_limit = dice.odds(0.3).then(|| dice.upto(1, 60) * net.mean_pktsize);
     let rfc = dice.odds(0.5);
-    codel.keeps_time = !rfc;
+    codel.linux = !rfc;
     let words = format!(
         "{codel_words} {class_words} quantum={quantum}b drop_batch={drop_batch_size} memory_limit={} rules={}",
         memory_limit.map_or("off".to_string(), |bytes| format!("{bytes}b")),
@@ -254,7 +254,6 @@ fn fq_codel_handles_packets_as_linux_and_rfc8290() {
         "credits of exactly 0",
         "a new flow used up its credits",
         "CoDel drops the last packet of a flow",
-        "a queue found empty keeps its time above",
         "an empty new flow waits with the old ones",
         "an empty new flow leaves",
         "an empty old flow leaves",

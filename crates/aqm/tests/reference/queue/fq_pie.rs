@@ -1,20 +1,56 @@
 //! FQ-PIE: Linux's `sch_fq_pie.c` (enqueue, dequeue, timer), with the PIE of `pie.rs` for each flow, set up as in
-//! Linux.
+//! Linux, or with that of `pie/linux.rs` in integers.
 //!
 //! Every timer updates all flows, in the order of their numbers.
 
 use std::collections::VecDeque;
 
-use crate::reference::aqm::pie::{BRANCHES, Low, Pie, Settings};
+use crate::reference::aqm::pie::{BRANCHES, Low, Pie, Settings, linux};
 use crate::reference::harness::*;
 use crate::reference::queue::fq_codel::Classes;
 
+/// The PIE of a flow.
+enum Vars {
+    Float(Pie),
+    Linux(linux::Pie),
+}
+
+impl Vars {
+    fn listing(&mut self) -> &mut dyn Listing {
+        match self {
+            Self::Float(pie) => pie,
+            Self::Linux(pie) => pie,
+        }
+    }
+
+    fn buffer(&self) -> &Buffer {
+        match self {
+            Self::Float(pie) => &pie.buffer,
+            Self::Linux(pie) => &pie.buffer,
+        }
+    }
+
+    fn seen(&mut self) -> &mut Seen {
+        match self {
+            Self::Float(pie) => &mut pie.seen,
+            Self::Linux(pie) => &mut pie.seen,
+        }
+    }
+
+    fn calculate_probability(&mut self, now: u64) {
+        match self {
+            Self::Float(pie) => pie.calculate_drop_prob(now),
+            Self::Linux(pie) => pie.calculate_probability(),
+        }
+    }
+}
+
 pub(crate) struct FqPie {
     net: Net,
-    set: Settings,
+    t_update: u64,
     classes: Classes,
     quantum: i64,
-    flows: Vec<(Pie, i64)>,
+    flows: Vec<(Vars, i64)>,
     new_flows: VecDeque<usize>,
     old_flows: VecDeque<usize>,
     timer: u64,
@@ -26,7 +62,8 @@ impl FqPie {
     /// Adds the branches that a flow has taken, except those with a count of 0: with `linux_burst` PIE never reaches
     /// "saved by the allowance".
     fn collect(&mut self, idx: usize) {
-        for (what, times) in std::mem::take(&mut self.flows[idx].0.seen.0).into_iter().filter(|(_, times)| *times > 0) {
+        for (what, times) in std::mem::take(&mut self.flows[idx].0.seen().0).into_iter().filter(|(_, times)| *times > 0)
+        {
             *self.seen.0.entry(what).or_default() += times;
         }
     }
@@ -39,13 +76,18 @@ impl Listing for FqPie {
         let idx = self.classes.classify(&pkt, uniform);
         self.latest = idx;
         if self.net.full(self.backlog(), &pkt) {
-            uniform();
             self.seen.note("overlimit", true);
-            self.flows[idx].0.accu_prob_ = 0.0;
+            match &mut self.flows[idx].0 {
+                Vars::Float(pie) => {
+                    uniform();
+                    pie.accu_prob_ = 0.0;
+                }
+                Vars::Linux(pie) => pie.accu_prob = 0,
+            }
             return Outcome::Overflow;
         }
         let (sel_flow, deficit) = &mut self.flows[idx];
-        let outcome = sel_flow.enque(pkt, now, uniform);
+        let outcome = sel_flow.listing().enque(pkt, now, uniform);
         let active = self.new_flows.contains(&idx) || self.old_flows.contains(&idx);
         if matches!(outcome, Outcome::Queued | Outcome::Marked) && !active {
             self.new_flows.push_back(idx);
@@ -68,7 +110,7 @@ impl Listing for FqPie {
                 self.seen.note("a new flow used up its credits", from_new);
                 continue;
             }
-            let Some(skb) = flow.buffer.q.front().copied() else {
+            let Some(skb) = flow.buffer().q.front().copied() else {
                 head.pop_front();
                 let stays = from_new && !self.old_flows.is_empty();
                 if stays {
@@ -79,7 +121,7 @@ impl Listing for FqPie {
                 continue;
             };
             *deficit -= i64::from(skb.size);
-            let departure = flow.deque(now, uniform);
+            let departure = flow.listing().deque(now, uniform);
             self.collect(idx);
             return departure;
         }
@@ -87,14 +129,17 @@ impl Listing for FqPie {
 
     fn timer(&mut self) {
         for idx in 0..self.flows.len() {
-            self.flows[idx].0.calculate_drop_prob(self.timer);
+            self.flows[idx].0.calculate_probability(self.timer);
             self.collect(idx);
         }
-        self.timer += self.set.t_update;
+        self.timer += self.t_update;
     }
 
     fn shown(&self) -> Vec<(&'static str, f64, f64)> {
-        let latest = self.flows[self.latest].0.shown();
+        let latest = match &self.flows[self.latest].0 {
+            Vars::Float(pie) => pie.shown(),
+            Vars::Linux(pie) => pie.shown(),
+        };
         let of = |name| *latest.iter().find(|(shown, ..)| *shown == name).expect("PIE shows it");
         let (new, old) = (self.new_flows.len() as f64, self.old_flows.len() as f64);
         vec![of("p"), of("delay"), ("old", old, 0.0), ("new", new, 0.0)]
@@ -102,7 +147,7 @@ impl Listing for FqPie {
 
     fn backlog(&self) -> (u64, u64) {
         self.flows.iter().fold((0, 0), |(pkts, bytes), (flow, _)| {
-            let (more_pkts, more_bytes) = flow.backlog();
+            let (more_pkts, more_bytes) = flow.buffer().backlog();
             (pkts + more_pkts, bytes + more_bytes)
         })
     }
@@ -137,15 +182,30 @@ fn settings(dice: &mut Dice, trace: &Trace) -> Settings {
     }
 }
 
+/// FQ-PIE with random numbers of flows, and its text.
+fn listing(
+    dice: &mut Dice,
+    net: Net,
+    (first, t_update): (u64, u64),
+    vars: impl Fn() -> Vars,
+) -> (String, Box<dyn Listing>) {
+    let (classes, class_words) = Classes::random(dice, "flows", &[1, 2, 5, 16, 50]);
+    let quantum = dice.pick(&[256, 500, 1000, 1514, 4000]);
+    let flows = (0..classes.flows_cnt).map(|_| (vars(), 0)).collect();
+    let (new_flows, old_flows, seen) = Default::default();
+    let listing = FqPie { net, t_update, classes, quantum, flows, new_flows, old_flows, timer: first, latest: 0, seen };
+    (format!("{class_words} quantum={quantum}b"), Box::new(listing))
+}
+
 /// Random settings, as text for the library and as settings of the listing.
 pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
     let net = trace.net;
     let set = settings(dice, trace);
-    let (classes, class_words) = Classes::random(dice, "flows", &[1, 2, 5, 16, 50]);
-    let quantum = dice.pick(&[256, 500, 1000, 1514, 4000]);
+    let times = (set.t_update, set.t_update);
+    let (own_words, listing) = listing(dice, net, times, || Vars::Float(Pie::new(net, set)));
     let words = format!(
         "target={}ns tupdate={}ns alpha={} beta={} max_burst={}ns ecn_cut={} min_backlog={}b latency={} bytes={} mtu={}b \
-         {class_words} quantum={quantum}b",
+         {own_words}",
         set.qdelay_ref,
         set.t_update,
         set.alpha,
@@ -157,20 +217,30 @@ pub(crate) fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>)
         on(set.bytemode),
         set.mtu.unwrap_or(1514),
     );
-    let flows = (0..classes.flows_cnt).map(|_| (Pie::new(net, set), 0)).collect();
-    let (new_flows, old_flows, seen) = Default::default();
-    let listing =
-        FqPie { net, set, classes, quantum, flows, new_flows, old_flows, timer: set.t_update, latest: 0, seen };
-    (words, Box::new(listing))
+    (words, listing)
+}
+
+fn linux_case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
+    let net = trace.net;
+    let (set, pie_words) = linux::Settings::random(dice, trace, true);
+    let times = (500 * MS, set.tupdate);
+    let (own_words, listing) = listing(dice, net, times, || Vars::Linux(linux::Pie::new(net, set)));
+    (format!("{pie_words} {own_words}"), listing)
+}
+
+const OWN: [&str; 4] = [
+    "overlimit",
+    "a new flow used up its credits",
+    "an empty new flow waits with the old ones",
+    "an empty new flow leaves",
+];
+
+#[test]
+fn fq_pie_handles_packets_as_linux_in_floating_point() {
+    differ("fq_pie", case, &[&OWN[..], &BRANCHES[..]].concat());
 }
 
 #[test]
-fn fq_pie_handles_packets_as_linux() {
-    let branches = [
-        "overlimit",
-        "a new flow used up its credits",
-        "an empty new flow waits with the old ones",
-        "an empty new flow leaves",
-    ];
-    differ("fq_pie", case, &[&branches[..], &BRANCHES[..]].concat());
+fn fq_pie_handles_packets_as_linux_in_integers() {
+    differ("fq_pie", linux_case, &[&OWN[..], &linux::BRANCHES[..]].concat());
 }

@@ -7,6 +7,7 @@ use crate::base::params::Auto;
 use crate::base::time::Span;
 use crate::base::units::{Bytes, Depth, Link};
 use crate::choice;
+use crate::parts::kernel_red::Settings;
 
 choice! {
     /// Averaging time of ns-2's automatic weight.
@@ -112,6 +113,22 @@ pub(super) fn weight(params: &Params, min_th: Depth, max_th: f64, link: &Link) -
             };
             tc_weight(burst, min)
         }
+    }
+}
+
+/// The parameters as whole numbers, for RED in the kernel's integers.
+pub(super) fn kernel(params: &Params, link: &Link) -> Settings {
+    let (min, max) = thresholds(params, TARGET_DELAY, link);
+    let mean = params.mean_packet.or(link.mean_packet);
+    Settings {
+        min: min.value() as u32,
+        max: max as u32,
+        packet: if matches!(min, Depth::Packets(_)) { 1 } else { mean.0 as u32 },
+        max_p: params.max_p,
+        weight: if let Auto::Given(weight) = params.w_q { Some(weight) } else { None },
+        burst: if let Auto::Given(packets) = params.burst { Some(packets) } else { None },
+        mean,
+        rate: link.rate,
     }
 }
 

@@ -1,4 +1,4 @@
-//! RED as in Linux: `red_enqueue` of sch_red.c, `red_action`, `red_calc_qavg` and `red_adaptative_algo` of red.h,
+//! RED as in Linux, in floating point, for Adaptive RED: `red_enqueue` of sch_red.c, `red_action`, `red_calc_qavg` and `red_adaptative_algo` of red.h,
 //! and the conversion of tc's arguments.
 //!
 //! Deliberate differences from the kernel: floating-point numbers instead of scaled integers; an idle average decays by
@@ -239,15 +239,4 @@ pub(crate) fn settings(dice: &mut Dice, net: &Net, adaptive: bool) -> (String, T
         on(tc.nodrop),
     );
     (words, tc)
-}
-
-fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
-    let (words, tc) = settings(dice, &trace.net, false);
-    (words, Box::new(Linux::new(trace.net, tc)))
-}
-
-#[test]
-fn red_handles_packets_as_linux() {
-    let branches = ["idle", "hard", "a gap is drawn", "a gap ends", "full", "queued although not ECT"];
-    differ("red", case, &branches);
 }

@@ -1,0 +1,102 @@
+//! `forebay run --on linux`: runs a scenario's flows as connections of a Linux kernel in virtual time, and simulates the
+//! scenario for comparison.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+
+use forebay_lab::linux;
+use forebay_lab::plan::{self, Job, Plan};
+use forebay_lab::record;
+use forebay_lab::scenario::{Case, Contender};
+use forebay_lab::store::Store;
+use forebay_linux::machine::Fault;
+use forebay_linux::network;
+use forebay_linux::place::{self, Kernel};
+use forebay_linux::run as guest;
+use rayon::ThreadPool;
+use rayon::prelude::*;
+
+use crate::failure::Failure;
+use crate::render::output::Ui;
+
+/// Suffixes of the contenders' labels.
+const ON: [&str; 2] = ["linux", "simulated"];
+
+/// The kernel, or what is missing and what would bring it.
+pub(crate) fn kernel() -> Result<Kernel, Failure> {
+    let missing = |what: String| Failure::unavailable(format!("{what}; {}", place::REMEDY));
+    place::machine().map_err(Failure::unavailable)?;
+    Kernel::find().map_err(missing)
+}
+
+/// The plan of runs in which each contender of `plan` occurs twice, on Linux and in the simulator.
+pub(crate) fn both(plan: Plan, build: &str, kernel: &Kernel) -> Plan {
+    let twice = |contender: &Contender| {
+        // A qdisc of Linux cannot be simulated.
+        let count = if linux::words(&contender.spec).is_some() { 1 } else { ON.len() };
+        let on = |on: &&str| Contender { label: format!("{} ({on})", contender.label), ..contender.clone() };
+        ON[..count].iter().map(on).collect::<Vec<_>>()
+    };
+    let cases = plan.cases.into_iter().map(|mut case: Case| {
+        case.scenario.compare = case.scenario.compare.iter().flat_map(twice).collect();
+        case
+    });
+    let seeds = plan.seeds.clone();
+    let plan = Plan::new(cases.collect(), seeds[0], seeds.len() as u64);
+    plan.with_revision(&format!("linux.{build}.{}", plan::hex_hash(&kernel.sources)))
+}
+
+/// Whether a run of a plan is on Linux, not in the simulator.
+fn is_real(plan: &Plan, job: &Job) -> bool {
+    let contender = &plan.cases[job.case].scenario.compare[job.contender];
+    contender.label.ends_with("(linux)")
+}
+
+fn jobs(plan: &Plan) -> Vec<Job> {
+    plan.jobs().into_iter().filter(|job| is_real(plan, job)).collect()
+}
+
+/// Refuses a plan that the guest cannot run, such as one with RTP video.
+pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
+    let found = jobs(plan).into_iter().find_map(|job| network::obstacle(&plan.network(job)));
+    found.map_or(Ok(()), |what| Err(Failure::unavailable(format!("not possible on Linux: {what}"))))
+}
+
+/// Does the runs on Linux that are not stored yet, several at a time.
+pub(crate) fn runs(
+    plan: &Plan,
+    store: &Store,
+    (kernel, pool): (&Kernel, &ThreadPool),
+    stop: &AtomicBool,
+    ui: &Ui,
+) -> Result<(), Failure> {
+    let jobs = jobs(plan);
+    let (total, begun) = (jobs.len(), Mutex::new(0));
+    let one = |job: Job| -> Result<(), Failure> {
+        let case = &plan.cases[job.case];
+        let contender = &case.scenario.compare[job.contender];
+        let label = record::label(contender, case);
+        {
+            let mut number = begun.lock().unwrap_or_else(PoisonError::into_inner);
+            *number += 1;
+            if store.load(plan, job).is_some() {
+                return Ok(());
+            }
+            ui.note(&format!("{number} of {total}: {label}, seed {}", job.seed));
+        }
+        let net = plan.network(job);
+        let worker = rayon::current_thread_index().unwrap_or(0);
+        let found = guest::run(kernel, &net, job.seed, worker, stop);
+        let found = found.map_err(|fault| match fault {
+            Fault::Stopped => Failure::run("interrupted".to_string()),
+            Fault::Failed(why) => Failure::run(format!("{label}, seed {}: {why}", job.seed)),
+        })?;
+        for fault in &found.faults {
+            ui.note(&format!("  {label}, seed {}: {fault}", job.seed));
+        }
+        let record = record::record(case, contender, job.seed, &net, &found.outcome, found.cost.cpu_seconds);
+        Ok(store.save(plan, job, &record)?)
+    };
+    pool.install(|| jobs.into_iter().par_bridge().map(one).collect::<Result<Vec<()>, Failure>>()).map(drop)
+}

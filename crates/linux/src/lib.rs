@@ -1,0 +1,25 @@
+//! Real Linux TCP in virtual time: runs a network of the simulator in a User Mode Linux kernel whose clock advances only
+//! when it is idle. The same network and seed give the same packets, on an idle and on a loaded machine.
+//!
+//! - [`build`]: builds the kernel with Forebay's disciplines as qdiscs.
+//! - [`place`]: finds the built kernel.
+//! - [`network`], `qdiscs`, `tc`, `traffic`: a network as orders for the guest agent (package `forebay-agent`).
+//! - `initramfs`, [`machine`]: starts the kernel with its orders.
+//! - [`records`], [`measure`]: what it writes, and the results of a run from it.
+
+#![cfg(target_os = "linux")]
+
+pub mod build;
+mod initramfs;
+pub mod machine;
+pub mod measure;
+mod netlink;
+pub mod network;
+pub mod place;
+mod qdiscs;
+pub mod records;
+mod round_trips;
+pub mod run;
+mod sys;
+pub mod tc;
+mod traffic;

@@ -1,0 +1,220 @@
+//! A run of the kernel: starts it, reads its records, and ends it in every case.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use forebay_agent::Orders;
+
+use crate::initramfs;
+use crate::place::Kernel;
+use crate::records::{Parser, Record};
+use crate::sys;
+
+/// Memory of a guest. It is taken from the host only as the guest uses it.
+const MEMORY: &str = "mem=256M";
+/// CPU seconds in which the guest may write nothing; it writes at least every 64 KiB of records, and at its end.
+pub const SILENT_CPU_S: f64 = 120.0;
+/// The kernel's messages that are kept, bytes.
+const CONSOLE: usize = 64 << 10;
+
+/// Why a run has no results.
+#[derive(Debug)]
+pub enum Fault {
+    /// Stopped on request.
+    Stopped,
+    /// The guest or the kernel reported this.
+    Failed(String),
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stopped => f.write_str("stopped"),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(format!("cannot run the kernel: {error}"))
+    }
+}
+
+/// A folder for one run, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("forebay-linux-{}-{number}", std::process::id()));
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The kernel's process with its children.
+struct Guest(Child);
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        sys::kill_group(self.0.id());
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// CPU seconds of the kernel and its programs.
+    pub cpu_seconds: f64,
+    /// Seconds by the clock on the wall.
+    pub wall_seconds: f64,
+}
+
+/// How the kernel is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Seed of the kernel's random numbers.
+    pub seed: u64,
+    /// The core on which it runs; `None`: any.
+    pub core: Option<usize>,
+    /// CPU seconds after which a guest that writes nothing is ended; [`SILENT_CPU_S`] suits every run.
+    pub silent_cpu_s: f64,
+}
+
+/// Runs `orders` in the kernel. Calls `each` for every record in order. `stop` ends the run soon after it is set.
+///
+/// # Errors
+/// The kernel cannot be started, its agent or a discipline reports a fault, it writes nothing for a long time, or the
+/// run was stopped.
+pub fn run(
+    kernel: &Kernel,
+    orders: &Orders,
+    start: Start,
+    stop: &AtomicBool,
+    mut each: impl FnMut(Record),
+) -> Result<Cost, Fault> {
+    let begun = Instant::now();
+    let folder = Folder::new()?;
+    let archive = initramfs::archive(&fs::read(&kernel.agent)?, &orders.to_bytes());
+    fs::write(folder.0.join("guest.cpio"), archive)?;
+    let (mut records, theirs) = io::pipe()?;
+    let console = fs::File::create(folder.0.join("console"))?;
+    let mut command = Command::new(&kernel.program);
+    // Constant, because the kernel mixes its arguments into its random numbers.
+    command
+        .args([MEMORY, "initrd=guest.cpio", "time-travel=inf-cpu", "time-travel-start=1000000000"])
+        .args(["con=null", "con0=fd:0,fd:1", "uml_dir=./", "umid=guest", "panic=1"])
+        .env_clear()
+        .env("FOREBAY_SEED", format!("{:016x}", start.seed))
+        .env("HOME", "/")
+        .current_dir(&folder.0)
+        .stdin(Stdio::null())
+        .stdout(console.try_clone()?)
+        .stderr(console);
+    let theirs = theirs.into();
+    sys::prepare(&mut command, &theirs, start.core);
+    let guest = Guest(command.spawn()?);
+    drop(theirs);
+    let mut state = State { silent_cpu_s: start.silent_cpu_s, ..State::default() };
+    let read = watch(&guest, &mut records, stop, &mut state, &mut each);
+    let cpu_seconds = sys::child_seconds(guest.0.id()).max(state.cpu);
+    drop(guest);
+    read?;
+    if let Some(fault) = state.fault {
+        return Err(Fault::Failed(fault));
+    }
+    if !state.ended {
+        return Err(Fault::Failed(format!("the kernel ended early{}", last_words(&folder.0))));
+    }
+    Ok(Cost { cpu_seconds, wall_seconds: begun.elapsed().as_secs_f64() })
+}
+
+#[derive(Default)]
+struct State {
+    parser: Parser,
+    fault: Option<String>,
+    ended: bool,
+    /// CPU seconds at the last look.
+    cpu: f64,
+    silent_cpu_s: f64,
+}
+
+impl State {
+    fn take(&mut self, part: &[u8], each: &mut impl FnMut(Record)) -> Result<(), Fault> {
+        let Self { parser, fault, ended, .. } = self;
+        let mut take = |record: Record| {
+            if let Record::Text(text) = &record {
+                if let Some(why) = text.strip_prefix("fault ") {
+                    fault.get_or_insert(why.trim_end().to_string());
+                }
+                *ended |= text.starts_with("end");
+            }
+            each(record);
+        };
+        parser.read(part, &mut take).map_err(Fault::Failed)
+    }
+}
+
+/// Reads records until the guest reports its end or a fault.
+fn watch(
+    guest: &Guest,
+    records: &mut io::PipeReader,
+    stop: &AtomicBool,
+    state: &mut State,
+    each: &mut impl FnMut(Record),
+) -> Result<(), Fault> {
+    let mut buffer = vec![0; 256 << 10];
+    let mut quiet_since = 0.0;
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Fault::Stopped);
+        }
+        match sys::read_within(records, &mut buffer, 100)? {
+            Some(0) => return Ok(()),
+            Some(len) => {
+                state.take(&buffer[..len], each)?;
+                if state.ended || state.fault.is_some() {
+                    state.cpu = sys::child_seconds(guest.0.id());
+                    return Ok(());
+                }
+                quiet_since = -1.0;
+            }
+            None => {
+                state.cpu = sys::child_seconds(guest.0.id());
+                if quiet_since < 0.0 {
+                    quiet_since = state.cpu;
+                }
+                if state.cpu - quiet_since > state.silent_cpu_s {
+                    let seconds = state.silent_cpu_s;
+                    let why = "CPU seconds: an endless loop in a discipline?";
+                    return Err(Fault::Failed(format!("the guest has written nothing for {seconds} {why}")));
+                }
+            }
+        }
+    }
+}
+
+/// The end of the kernel's messages, for a message about its end.
+fn last_words(folder: &Path) -> String {
+    let bytes = fs::read(folder.join("console")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(CONSOLE)..]).into_owned();
+    let is_cause = |line: &&str| ["anic", "rror", "errno", "failed", "BUG"].iter().any(|word| line.contains(word));
+    let cause = text.lines().find(is_cause).or_else(|| text.lines().rev().find(|line| !line.trim().is_empty()));
+    cause.map_or_else(String::new, |line| format!(": {}", line.trim()))
+}

@@ -1,0 +1,301 @@
+//! Writes messages of rtnetlink(7), tc(8)'s part of it included, as bytes. The guest agent sends them.
+
+use forebay_agent::Message;
+
+const ACKNOWLEDGED: u16 = 1 | 4;
+const CREATE: u16 = 0x400 | 0x200;
+const NEW_LINK: u16 = 16;
+const NEW_ADDRESS: u16 = 20;
+const NEW_ROUTE: u16 = 24;
+const NEW_QDISC: u16 = 36;
+const NEW_FILTER: u16 = 44;
+/// Flag of an attribute that contains attributes.
+const NESTED: u16 = 0x8000;
+/// `TCA_OPTIONS`.
+const OPTIONS: u16 = 2;
+
+/// Parent of the first qdisc of a device.
+pub(crate) const ROOT: u32 = 0xffff_ffff;
+/// Parent of the qdisc for arriving packets; its handle is [`INGRESS_HANDLE`].
+const INGRESS: u32 = 0xffff_fff1;
+const INGRESS_HANDLE: u32 = 0xffff_0000;
+
+/// A handle or class, as tc(8) writes it: `major:minor`.
+pub(crate) const fn handle(major: u16, minor: u16) -> u32 {
+    (major as u32) << 16 | minor as u32
+}
+
+/// A message under construction.
+pub(crate) struct Request(Vec<u8>);
+
+impl Request {
+    fn new(kind: u16, flags: u16, fixed: &[u8]) -> Self {
+        let mut bytes = vec![0; 16];
+        bytes[4..6].copy_from_slice(&kind.to_le_bytes());
+        bytes[6..8].copy_from_slice(&(flags | ACKNOWLEDGED).to_le_bytes());
+        bytes.extend(fixed);
+        Self(bytes)
+    }
+
+    fn pad(&mut self) {
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+    }
+
+    /// Appends an attribute.
+    pub(crate) fn put(&mut self, kind: u16, value: &[u8]) {
+        self.nest(kind, |inner| inner.0.extend(value));
+    }
+
+    /// Appends an attribute whose value `fill` writes.
+    pub(crate) fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
+        self.pad();
+        let at = self.0.len();
+        self.0.extend([0, 0]);
+        self.0.extend(kind.to_le_bytes());
+        fill(self);
+        let len = (self.0.len() - at) as u16;
+        self.0[at..at + 2].copy_from_slice(&len.to_le_bytes());
+    }
+
+    /// Appends bytes.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+    }
+
+    fn end(mut self, namespace: u64, purpose: String) -> Message {
+        self.pad();
+        let len = self.0.len() as u32;
+        self.0[..4].copy_from_slice(&len.to_le_bytes());
+        Message { namespace, purpose, bytes: self.0 }
+    }
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn name(text: &str) -> Vec<u8> {
+    [text.as_bytes(), &[0]].concat()
+}
+
+/// The address of every device: a packet is for the device at which it arrives, without address resolution.
+const HARDWARE: [u8; 6] = [2, 0, 0, 0, 0, 1];
+
+/// A device: its namespace, its index and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Device {
+    /// Its namespace.
+    pub(crate) namespace: u64,
+    /// Its index, which is unique in all namespaces.
+    pub(crate) index: u32,
+    /// Its name.
+    pub(crate) name: String,
+}
+
+/// Flags of a device: switched on, without ARP.
+const UP: u32 = 1;
+const WITHOUT_ARP: u32 = 0x80;
+
+fn device_info(device: &Device, flags: u32) -> Vec<u8> {
+    words(&[0, device.index, flags, flags])
+}
+
+/// Creates two connected devices and switches them on. The first is in the namespace of the clients. `servers`: the
+/// descriptor of the namespace of the second, if that is another.
+pub(crate) fn pair(first: &Device, second: &Device, servers: Option<u32>) -> [Message; 2] {
+    let about = |to: &mut Request, device: &Device| {
+        to.put(3, &name(&device.name));
+        to.put(1, &HARDWARE);
+    };
+    // A device can be switched on when its peer exists: the first at once, the second afterwards.
+    let mut request = Request::new(NEW_LINK, CREATE, &device_info(first, UP | WITHOUT_ARP));
+    about(&mut request, first);
+    request.nest(18, |request| {
+        request.put(1, b"veth");
+        request.nest(2, |request| {
+            request.nest(1, |request| {
+                request.raw(&device_info(second, WITHOUT_ARP));
+                about(request, second);
+                if let Some(descriptor) = servers {
+                    request.put(28, &words(&[descriptor]));
+                }
+            });
+        });
+    });
+    let create = request.end(first.namespace, format!("create the devices {} and {}", first.name, second.name));
+    let on = Request::new(NEW_LINK, 0, &device_info(second, UP));
+    [create, on.end(second.namespace, format!("switch {} on", second.name))]
+}
+
+/// Gives a device an IPv4 address.
+pub(crate) fn address(device: &Device, ip: u32) -> Message {
+    let mut fixed = vec![2, 32, 0, 0];
+    fixed.extend(device.index.to_le_bytes());
+    let mut request = Request::new(NEW_ADDRESS, CREATE, &fixed);
+    request.put(2, &ip.to_be_bytes());
+    request.put(1, &ip.to_be_bytes());
+    request.end(device.namespace, format!("give {} an address", device.name))
+}
+
+/// Sends packets for `ip`/`prefix` through a device. `ecn`: connections to it ask for ECN. Routes with a lower
+/// `priority` are preferred.
+pub(crate) fn route(device: &Device, (ip, prefix): (u32, u8), priority: u32, ecn: bool) -> Message {
+    // IPv4, main table, protocol "boot", scope "link", unicast.
+    let mut fixed = vec![2, prefix, 0, 0, 254, 3, 253, 1];
+    fixed.extend([0; 4]);
+    let mut request = Request::new(NEW_ROUTE, 0x400, &fixed);
+    request.put(1, &ip.to_be_bytes());
+    request.put(4, &words(&[device.index]));
+    request.put(6, &words(&[priority]));
+    if ecn {
+        request.nest(8 | NESTED, |request| request.put(12, &words(&[1])));
+    }
+    request.end(device.namespace, format!("add a route through {}", device.name))
+}
+
+/// A qdisc: where it is, and its kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At<'a> {
+    /// The device.
+    pub(crate) device: &'a Device,
+    /// [`ROOT`], or a class of the parent.
+    pub(crate) parent: u32,
+    /// Its own handle.
+    pub(crate) handle: u32,
+}
+
+fn traffic_control(kind: u16, flags: u16, (device, handle, parent, info): (&Device, u32, u32, u32)) -> Request {
+    Request::new(kind, flags, &words(&[0, device.index, handle, parent, info]))
+}
+
+/// Adds a qdisc with options that `fill` writes.
+pub(crate) fn qdisc(at: At<'_>, kind: &str, fill: impl FnOnce(&mut Request)) -> Message {
+    one_qdisc(at, kind, CREATE, fill)
+}
+
+/// Changes the options of a qdisc.
+pub(crate) fn change(at: At<'_>, kind: &str, fill: impl FnOnce(&mut Request)) -> Message {
+    one_qdisc(at, kind, 0, fill)
+}
+
+fn one_qdisc(at: At<'_>, kind: &str, flags: u16, fill: impl FnOnce(&mut Request)) -> Message {
+    let mut request = traffic_control(NEW_QDISC, flags, (at.device, at.handle, at.parent, 0));
+    request.put(1, &name(kind));
+    request.nest(OPTIONS | NESTED, fill);
+    request.end(at.device.namespace, format!("set up the qdisc {kind} of {}", at.device.name))
+}
+
+/// Lets filters see the packets that arrive at a device.
+pub(crate) fn ingress(device: &Device) -> Message {
+    let mut request = traffic_control(NEW_QDISC, CREATE, (device, INGRESS_HANDLE, INGRESS, 0));
+    request.put(1, &name("ingress"));
+    request.end(device.namespace, format!("read packets that arrive at {}", device.name))
+}
+
+/// Sends packets that arrive at `from` on through `to`: all, or those for the IPv4 address `only`.
+pub(crate) fn redirect(from: &Device, to: &Device, only: Option<u32>) -> Message {
+    // Priority 2, action "stolen", "egress redirect".
+    pass(from, to, only, [2, 4, 1])
+}
+
+/// Sends copies of packets that arrive at `from` through `to`, before [`redirect`].
+pub(crate) fn copy(from: &Device, to: &Device, only: Option<u32>) -> Message {
+    // Priority 1, action "continue", "egress mirror".
+    pass(from, to, only, [1, u32::MAX, 2])
+}
+
+fn pass(from: &Device, to: &Device, only: Option<u32>, [priority, action, how]: [u32; 3]) -> Message {
+    const ALL_PROTOCOLS: u16 = 3;
+    const IPV4: u16 = 0x800;
+    let (kind, protocol) = if only.is_some() { ("flower", IPV4) } else { ("matchall", ALL_PROTOCOLS) };
+    let info = priority << 16 | u32::from(protocol.to_be());
+    let mut request = traffic_control(NEW_FILTER, CREATE & !0x200, (from, 0, INGRESS_HANDLE, info));
+    request.put(1, &name(kind));
+    request.nest(OPTIONS | NESTED, |request| {
+        if let Some(ip) = only {
+            request.put(8, &IPV4.to_be_bytes());
+            request.put(12, &ip.to_be_bytes());
+            request.put(13, &[0xff; 4]);
+        }
+        let actions = if only.is_some() { 3 } else { 2 };
+        request.nest(actions | NESTED, |request| {
+            request.nest(1 | NESTED, |request| {
+                request.put(1, b"mirred\0");
+                request.nest(OPTIONS | NESTED, |request| {
+                    // Index, capabilities, action, two counters, how, device.
+                    request.put(2, &words(&[0, 0, action, 0, 0, how, to.index]));
+                });
+            });
+        });
+    });
+    request.end(from.namespace, format!("send packets from {} to {}", from.name, to.name))
+}
+
+/// Options of tbf: rate in bytes/s, bucket in bytes.
+pub(crate) fn tbf(request: &mut Request, rate: u64, bucket: u32) {
+    // struct tc_tbf_qopt: rate and peak rate (linklayer "ethernet" in the second byte), limit, buffer, mtu.
+    let mut parameters = vec![0, 1, 0, 0, 0, 0, 0, 0];
+    parameters.extend(u32::try_from(rate).unwrap_or(u32::MAX).to_le_bytes());
+    parameters.extend([0; 12]);
+    parameters.extend(words(&[1 << 20, 0, 0]));
+    request.put(1, &parameters);
+    request.put(6, &words(&[bucket]));
+    if u32::try_from(rate).is_err() {
+        request.put(4, &rate.to_le_bytes());
+    }
+}
+
+/// Losses of netem, as parts of 2^32.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Loss {
+    /// Independent.
+    Plain(u32),
+    /// Good to bad, bad to good, kept in the bad state, lost in the good state.
+    GilbertElliott([u32; 4]),
+}
+
+/// Options of netem: delay in ns, rate in bytes/s (0: none), limit in packets, losses, seed.
+pub(crate) fn netem(request: &mut Request, delay: u64, rate: u64, limit: u32, loss: Option<Loss>, seed: u64) {
+    let plain = if let Some(Loss::Plain(share)) = loss { share } else { 0 };
+    // struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter.
+    request.raw(&words(&[0, limit, plain, 0, 0, 0]));
+    request.put(10, &delay.to_le_bytes());
+    if rate > 0 {
+        request.put(6, &words(&[u32::try_from(rate).unwrap_or(u32::MAX), 0, 0, 0]));
+        if u32::try_from(rate).is_err() {
+            request.put(8, &rate.to_le_bytes());
+        }
+    }
+    if let Some(Loss::GilbertElliott(shares)) = loss {
+        request.nest(5 | NESTED, |request| request.put(2, &words(&shares)));
+    }
+    request.put(14, &seed.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_nested_attributes_include_their_headers() {
+        let mut request = Request::new(NEW_QDISC, 0, &[]);
+        request.nest(OPTIONS, |request| {
+            request.put(1, &[1, 2, 3]);
+            request.put(2, &[4]);
+        });
+        let message = request.end(0, String::new());
+        // Header 16, outer 4, first 4 + 3 + padding 1, second 4 + 1 + padding 3.
+        assert_eq!(message.bytes.len(), 36);
+        assert_eq!((message.bytes[0], message.bytes[16], message.bytes[20], message.bytes[28]), (36, 17, 7, 5));
+    }
+
+    #[test]
+    fn rates_beyond_32_bits_have_their_own_attribute() {
+        let len = |rate| {
+            let mut request = Request::new(NEW_QDISC, 0, &[]);
+            tbf(&mut request, rate, 1500);
+            request.0.len()
+        };
+        assert_eq!(len(1 << 33) - len(1 << 20), 12);
+    }
+}

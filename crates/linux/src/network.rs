@@ -1,0 +1,380 @@
+//! A network of the simulator as orders for a guest: namespaces, devices, qdiscs, addresses and filters.
+//!
+//! Clients, links and routers are in one namespace, servers in another. A link is a pair of devices: the first has the
+//! queue, at the second packets are sent on to the first device of their next link, by their destination. Each pair of
+//! routes has an own pair of addresses.
+//!
+//! - Links under study, and those with losses, a variable rate, a small buffer or another discipline than drop-tail: tbf has the rate,
+//!   its child the discipline; a second pair of devices has the delay and the losses (netem).
+//! - All others: netem has rate, delay and a buffer for the packets in the queue and on the wire.
+
+use std::collections::BTreeMap;
+
+use forebay_agent::orders::{CLIENTS, SERVERS, SERVERS_DESCRIPTOR};
+use forebay_agent::{Message, Orders};
+use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::units::{Limit, Rate};
+use forebay_sim::loss::LossModel;
+use forebay_sim::network::{LinkId, LinkSpec, Network, Traffic};
+use forebay_sim::schedule::Schedule;
+
+use crate::netlink::{self, At, Device, Loss, ROOT, Request, handle};
+use crate::qdiscs::{self, Queue};
+use crate::tc;
+use crate::traffic::{self, Ends, PORTS};
+
+/// Time on the guest's clock at which runs start, ns. The set-up ends before.
+pub(crate) const ZERO: u64 = 2_000_000_000;
+/// A timer of the guest expires up to this much late, ns: what a link can send in this time is added to its bucket.
+const TIMER_LATE: u64 = 2_000;
+/// Links that are not under study have this number in records.
+pub(crate) const NOT_STUDIED: u32 = 255;
+
+/// A drop-tail buffer of at least this many packets hardly ever overflows: netem alone stands for the link.
+const AMPLE: u32 = 1000;
+
+/// What the name of a discipline begins with that is a qdisc of Linux.
+const LINUX: &str = "linux:";
+
+/// The qdisc of Linux at a link with its parameters, in the words of tc(8); `None` if the discipline is Forebay's.
+pub(crate) fn linux_qdisc(link: &LinkSpec) -> Option<String> {
+    let canonical = link.lane.discipline.canonical();
+    // Without parameters that all disciplines of Forebay have (`ecn=on`).
+    let in_tc = |words: &str| words.split_whitespace().filter(|word| !word.contains('=')).collect::<Vec<_>>().join(" ");
+    canonical.strip_prefix(LINUX).map(in_tc)
+}
+
+/// Addresses of the ends of a pair of routes.
+fn addresses(pair: usize) -> (u32, u32) {
+    let low = pair as u32 + 1;
+    (0x0a01_0000 | low, 0x0a02_0000 | low)
+}
+
+/// What distinguishes pairs of addresses.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Route {
+    forward: usize,
+    back: usize,
+    ecn: bool,
+    datagrams: bool,
+}
+
+/// Devices and messages so far.
+struct Builder<'a> {
+    net: &'a Network,
+    seed: u64,
+    messages: Vec<Message>,
+    changes: Vec<(u64, Message)>,
+    next: u32,
+}
+
+/// A link that was built: where packets enter it, and where they leave it.
+#[derive(Clone, Debug)]
+struct Built {
+    entry: Device,
+    exit: Device,
+}
+
+/// The orders of a run of `net`.
+///
+/// # Errors
+/// The guest cannot have this network: the text says why.
+pub fn orders(net: &Network, seed: u64) -> Result<Orders, String> {
+    orders_with_copies(net, seed, None)
+}
+
+/// As [`orders`]. With `copies`, the link with this index gets a copy of every datagram of the first pair of routes at
+/// the time at which it enters the network.
+///
+/// # Errors
+/// As for [`orders`].
+pub fn orders_with_copies(net: &Network, seed: u64, copies: Option<LinkId>) -> Result<Orders, String> {
+    if let Some(obstacle) = obstacle(net) {
+        return Err(obstacle);
+    }
+    let mut builder = Builder { net, seed, messages: Vec::new(), changes: Vec::new(), next: 10 };
+    let mut routes: BTreeMap<Route, usize> = BTreeMap::new();
+    let of_flow: Vec<usize> = net
+        .flows
+        .iter()
+        .map(|flow| {
+            let datagrams = matches!(flow.traffic, Traffic::Datagrams(_));
+            let ecn = !datagrams && flow.ecn.is_capable();
+            let route = Route { forward: flow.forward, back: flow.back, ecn, datagrams };
+            let count = routes.len();
+            *routes.entry(route).or_insert(count)
+        })
+        .collect();
+    let any_datagrams = routes.keys().any(|route| route.datagrams);
+    let (client, from_client) = builder.end("c", "x", None)?;
+    let (from_server, server) = builder.end("y", "s", Some(SERVERS_DESCRIPTOR))?;
+    let datagrams = if any_datagrams { Some(builder.end("u", "v", None)?) } else { None };
+    for device in [&from_client, &from_server] {
+        builder.messages.push(qdiscs::edge(device, ROOT, handle(1, 0), false, PORTS, net.flows.len()));
+    }
+    if let Some((device, _)) = &datagrams {
+        builder.messages.push(qdiscs::release_at_times(device));
+    }
+    let built = builder.links(&routes, (&from_client, &from_server, datagrams.as_ref().map(|pair| &pair.1)))?;
+    if let Some((to, (_, from))) = copies.and_then(|link| built.get(&link)).zip(datagrams.as_ref()) {
+        builder.messages.push(netlink::copy(from, &to.entry, Some(addresses(0).1)));
+    }
+    builder.addresses(&routes, (&client, &server, datagrams.as_ref().map(|pair| &pair.0)));
+    let ends = |number: usize| {
+        let (client, server) = addresses(of_flow[number]);
+        let is_datagrams = matches!(net.flows[number].traffic, Traffic::Datagrams(_));
+        Ends { client, server, device: if is_datagrams { "u0".into() } else { String::new() } }
+    };
+    let tracked: std::collections::BTreeSet<u64> = net.tracks.iter().flatten().map(|flow| *flow as u64).collect();
+    builder.changes.sort_by_key(|change| change.0);
+    Ok(Orders {
+        zero: ZERO,
+        warm: net.warmup.nanos(),
+        end: net.duration.nanos(),
+        sample: net.sample.nanos(),
+        tracked: tracked.into_iter().collect(),
+        settings: settings(),
+        setup: builder.messages,
+        plain: vec![(CLIENTS, client.name.clone()), (SERVERS, server.name.clone())],
+        changes: builder.changes,
+        flows: (0..net.flows.len()).map(|number| traffic::flow(net, number, seed, ends(number))).collect(),
+    })
+}
+
+/// Settings of the guest's kernel. Its computer is infinitely fast: many packets can wait for a device at one time.
+fn settings() -> Vec<(u64, String, String)> {
+    let all = [
+        ("net/ipv4/tcp_wmem", "4096 262144 16777216"),
+        ("net/ipv4/tcp_rmem", "4096 262144 16777216"),
+        ("net/ipv4/tcp_no_metrics_save", "1"),
+    ];
+    let both = |(path, content): (&str, &str)| {
+        [CLIENTS, SERVERS].map(|namespace| (namespace, format!("/proc/sys/{path}"), content.to_string()))
+    };
+    let mut settings: Vec<_> = all.into_iter().flat_map(both).collect();
+    for (path, content) in [("net/core/netdev_max_backlog", "1000000"), ("net/ipv4/tcp_mem", "100000 150000 200000")] {
+        settings.push((CLIENTS, format!("/proc/sys/{path}"), content.to_string()));
+    }
+    settings
+}
+
+/// Why the guest cannot have this network; `None` if it can.
+pub fn obstacle(net: &Network) -> Option<String> {
+    let of_link = |link: &LinkSpec| match linux_qdisc(link).map(|words| tc::check(&words)) {
+        Some(Err(why)) => Some(format!("{}: {why}", link.name)),
+        _ => None,
+    };
+    let of_rate = |link: &LinkSpec| match (&link.lane.conditions.schedule, &link.lane.conditions.levels) {
+        (Some(schedule), _) if matches!(**schedule, Schedule::Trace(_)) => {
+            Some(format!("{}: traces of delivery times are not supported", link.name))
+        }
+        _ => None,
+    };
+    let studied = net.links.iter().filter(|link| link.lane.study).count();
+    let many = (studied > 200).then(|| format!("{studied} links under study; the maximum is 200"));
+    traffic::obstacle(net)
+        .or(many)
+        .or_else(|| net.links.iter().find_map(|link| of_link(link).or_else(|| of_rate(link))))
+}
+
+impl Builder<'_> {
+    fn device(&mut self, name: String, namespace: u64) -> Device {
+        self.next += 1;
+        Device { namespace, index: self.next, name }
+    }
+
+    /// Creates a pair of devices at the edge of the network.
+    fn end(&mut self, first: &str, second: &str, servers: Option<u32>) -> Result<(Device, Device), String> {
+        let namespace = if servers.is_some() { SERVERS } else { CLIENTS };
+        let pair = (self.device(format!("{first}0"), CLIENTS), self.device(format!("{second}0"), namespace));
+        self.messages.extend(netlink::pair(&pair.0, &pair.1, servers));
+        Ok(pair)
+    }
+
+    /// Creates a pair of devices inside of the network.
+    fn inner(&mut self, name: &str) -> (Device, Device) {
+        let pair = (self.device(format!("a{name}"), CLIENTS), self.device(format!("b{name}"), CLIENTS));
+        self.messages.extend(netlink::pair(&pair.0, &pair.1, None));
+        self.messages.push(netlink::ingress(&pair.1));
+        pair
+    }
+
+    /// Builds the links of all routes, and sends packets from each to the next.
+    fn links(
+        &mut self,
+        routes: &BTreeMap<Route, usize>,
+        (from_client, from_server, from_datagrams): (&Device, &Device, Option<&Device>),
+    ) -> Result<BTreeMap<LinkId, Built>, String> {
+        let net = self.net;
+        let firsts: Vec<LinkId> =
+            routes.keys().flat_map(|route| [route.forward, route.back].map(|route| net.routes[route][0])).collect();
+        let mut built: BTreeMap<LinkId, Built> = BTreeMap::new();
+        let mut study = 0;
+        for (id, link) in net.links.iter().enumerate() {
+            let number = if link.lane.study { study } else { NOT_STUDIED };
+            study += u32::from(link.lane.study);
+            let used = |route: &Route| [route.forward, route.back].iter().any(|route| net.routes[*route].contains(&id));
+            if routes.keys().any(used) || link.lane.study {
+                built.insert(id, self.link(id, link, number, firsts.contains(&id))?);
+            }
+        }
+        // For each device at which packets arrive: the next device by destination.
+        let mut next: BTreeMap<u32, (Device, BTreeMap<u32, Device>)> = BTreeMap::new();
+        let mut send = |from: &Device, ip: u32, to: &Device| {
+            let entry = next.entry(from.index).or_insert_with(|| (from.clone(), BTreeMap::new()));
+            entry.1.insert(ip, to.clone());
+        };
+        for (route, pair) in routes {
+            let (client, server) = addresses(*pair);
+            let start = if route.datagrams { from_datagrams.unwrap_or(from_client) } else { from_client };
+            for (ip, links, start, end) in [
+                (server, &net.routes[route.forward], start, from_server),
+                (client, &net.routes[route.back], from_server, from_client),
+            ] {
+                let mut from = start;
+                for link in links {
+                    send(from, ip, &built[link].entry);
+                    from = &built[link].exit;
+                }
+                send(from, ip, end);
+            }
+        }
+        for start in [Some(from_client), Some(from_server), from_datagrams].into_iter().flatten() {
+            self.messages.push(netlink::ingress(start));
+        }
+        for (from, to) in next.into_values() {
+            let first = to.values().next().cloned();
+            match first.filter(|first| to.values().all(|device| device == first)) {
+                Some(only) => self.messages.push(netlink::redirect(&from, &only, None)),
+                None => {
+                    self.messages.extend(to.iter().map(|(ip, device)| netlink::redirect(&from, device, Some(*ip))));
+                }
+            }
+        }
+        Ok(built)
+    }
+
+    /// Builds a link. `is_first`: packets enter the network here.
+    fn link(&mut self, id: LinkId, link: &LinkSpec, number: u32, is_first: bool) -> Result<Built, String> {
+        let lane = &link.lane;
+        let (entry, exit) = self.inner(&id.to_string());
+        let mut parent = ROOT;
+        if is_first {
+            let flows = self.net.flows.len();
+            self.messages.push(qdiscs::edge(&entry, ROOT, handle(1, 0), true, PORTS, flows));
+            parent = handle(1, 1);
+        }
+        let conditions = &lane.conditions;
+        let varies = conditions.schedule.is_some() || conditions.levels.is_some();
+        let loss = conditions.loss.map(loss);
+        let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(id as u64);
+        let (delay, rate) = (lane.delay.nanos(), (lane.rate.0 / 8).max(1));
+        let bytes_on_the_wire = delay as u128 * u128::from(rate) / 1_000_000_000;
+        let on_the_wire = (bytes_on_the_wire / 60 + 1000).min(1 << 30) as u32;
+        let is_ample = packets(lane.limit, link.mean_packet.0) >= AMPLE;
+        if !lane.study && loss.is_none() && !varies && lane.is_plain() && is_ample {
+            let limit = packets(lane.limit, link.mean_packet.0).saturating_add(on_the_wire);
+            let at = At { device: &entry, parent, handle: handle(2, 0) };
+            let fill = |request: &mut Request| netlink::netem(request, delay, rate, limit, None, seed);
+            self.messages.push(netlink::qdisc(at, "netem", fill));
+            return Ok(Built { entry, exit });
+        }
+        let at = At { device: &entry, parent, handle: handle(2, 0) };
+        self.rates(link, at)?;
+        let queue = Queue {
+            link,
+            number,
+            seed: self.seed,
+            start: ZERO,
+            sample: self.net.sample.nanos(),
+            flows: &self.net.flows,
+            ports: PORTS,
+        };
+        self.messages.extend(qdiscs::queue(&queue, &entry, handle(2, 1))?);
+        if delay == 0 && loss.is_none() {
+            return Ok(Built { entry, exit });
+        }
+        let (wire, end) = self.inner(&format!("{id}w"));
+        let at = At { device: &wire, parent: ROOT, handle: handle(1, 0) };
+        let fill = |request: &mut Request| netlink::netem(request, delay, 0, on_the_wire, loss, seed);
+        self.messages.push(netlink::qdisc(at, "netem", fill));
+        self.messages.push(netlink::redirect(&exit, &wire, None));
+        Ok(Built { entry, exit: end })
+    }
+
+    /// The rate of a link, and its changes.
+    fn rates(&mut self, link: &LinkSpec, at: At<'_>) -> Result<(), String> {
+        let frame = self.net.flows.iter().map(|flow| flow.packet).max().unwrap_or(1514).max(100);
+        let set = |rate: Rate| {
+            let bytes = (rate.0 / 8).max(1);
+            // The bucket holds one packet, and what a late timer lets through.
+            let late = u128::from(bytes) * u128::from(TIMER_LATE) / 1_000_000_000;
+            let bucket = u32::from(frame) + late as u32 + 1;
+            move |request: &mut Request| netlink::tbf(request, bytes, bucket)
+        };
+        let conditions = &link.lane.conditions;
+        let steps = match (&conditions.schedule, &conditions.levels) {
+            (Some(schedule), _) => Some(schedule.as_ref().clone()),
+            (None, Some(levels)) => {
+                let rng = forebay_aqm::base::rng::Rng::stream(self.seed, &format!("rate/{}", link.name));
+                Some(levels.draw(rng, Instant::ZERO + self.net.duration))
+            }
+            (None, None) => None,
+        };
+        let steps = match steps {
+            Some(Schedule::Steps(steps)) => steps,
+            Some(Schedule::Trace(_)) => return Err(format!("{}: a trace of delivery times", link.name)),
+            None => vec![(Instant::ZERO, link.lane.rate)],
+        };
+        for (from, rate) in steps {
+            if from == Instant::ZERO {
+                self.messages.push(netlink::qdisc(at, "tbf", set(rate)));
+            } else {
+                self.changes.push((from.nanos(), netlink::change(at, "tbf", set(rate))));
+            }
+        }
+        Ok(())
+    }
+
+    fn addresses(
+        &mut self,
+        routes: &BTreeMap<Route, usize>,
+        (client, server, datagrams): (&Device, &Device, Option<&Device>),
+    ) {
+        const PREFIX: u8 = 16;
+        self.messages.push(netlink::route(client, (0x0a02_0000, PREFIX), 10, false));
+        self.messages.push(netlink::route(server, (0x0a01_0000, PREFIX), 10, false));
+        if let Some(device) = datagrams {
+            self.messages.push(netlink::route(device, (0x0a02_0000, PREFIX), 20, false));
+        }
+        for (route, pair) in routes {
+            let (client_ip, server_ip) = addresses(*pair);
+            let own = if route.datagrams { datagrams.unwrap_or(client) } else { client };
+            self.messages.push(netlink::address(own, client_ip));
+            self.messages.push(netlink::address(server, server_ip));
+            if route.ecn {
+                self.messages.push(netlink::route(client, (server_ip, 32), 5, true));
+                self.messages.push(netlink::route(server, (client_ip, 32), 5, true));
+            }
+        }
+    }
+}
+
+/// A buffer in packets.
+pub(crate) fn packets(limit: Limit, mean_packet: u64) -> u32 {
+    match limit {
+        Limit::Packets(count) => count,
+        Limit::Bytes(bytes) => u32::try_from(bytes / mean_packet.max(1)).unwrap_or(u32::MAX).max(1),
+    }
+}
+
+/// Losses as netem takes them.
+fn loss(model: LossModel) -> Loss {
+    let share = |probability: f64| (probability * f64::from(u32::MAX)).round() as u32;
+    match model {
+        LossModel::Bernoulli(probability) => Loss::Plain(share(probability)),
+        LossModel::GilbertElliott { p, r, bad, good } => {
+            Loss::GilbertElliott([share(p), share(r), share(1.0 - bad), share(good)])
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Where the built kernel is, and what is missing if it is not there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The environment variable with the folder of a built kernel.
+pub const FOLDER: &str = "FOREBAY_LINUX";
+/// The command that builds it.
+pub const REMEDY: &str = "cargo xtask linux builds it, in a checkout; on Debian it needs: apt-get install linux-source-6.12 flex bison bc \
+     xz-utils gcc make";
+/// Name of the folder below the target folder.
+pub const CACHE: &str = "linux";
+
+/// A built kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The kernel, a program.
+    pub program: PathBuf,
+    /// The agent, its first process.
+    pub agent: PathBuf,
+    /// What it was built from: a line for each part, with its checksum.
+    pub sources: String,
+}
+
+impl Kernel {
+    /// The kernel in the folder that [`FOLDER`] names, else in the target folder of this program.
+    ///
+    /// # Errors
+    /// There is none: the text says where it was looked for.
+    pub fn find() -> Result<Self, String> {
+        let named = std::env::var_os(FOLDER).map(PathBuf::from);
+        let program = std::env::current_exe().unwrap_or_default();
+        let own = program.ancestors().skip(1).take(4).map(|folder| folder.join(CACHE));
+        let mut places = named.map_or_else(|| own.collect(), |named| vec![named]).into_iter();
+        let first = places.clone().next();
+        places.find_map(|folder| Self::at(&folder)).ok_or_else(|| match first {
+            Some(first) if std::env::var_os(FOLDER).is_some() => {
+                format!("no kernel in {}, which {FOLDER} names", first.display())
+            }
+            _ => "the kernel of run --on linux is not built".to_string(),
+        })
+    }
+
+    /// The kernel in this folder, if it is complete.
+    pub fn at(folder: &Path) -> Option<Self> {
+        let sources = fs::read_to_string(folder.join("built.txt")).ok()?;
+        let (program, agent) = (folder.join("kernel"), folder.join("agent"));
+        (program.is_file() && agent.is_file()).then_some(Self { program, agent, sources })
+    }
+
+    /// The folder that it is in.
+    pub fn folder(&self) -> &Path {
+        self.program.parent().unwrap_or(Path::new("."))
+    }
+
+    /// The version of the kernel.
+    pub fn version(&self) -> &str {
+        self.sources.lines().find_map(|line| line.strip_prefix("version ")).unwrap_or("unknown")
+    }
+}
+
+/// What a run needs of this machine besides the kernel.
+///
+/// # Errors
+/// The system is not Linux on x86-64.
+pub fn machine() -> Result<(), String> {
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        Ok(())
+    } else {
+        Err(format!("it needs Linux on x86-64, this is {} on {}", std::env::consts::OS, std::env::consts::ARCH))
+    }
+}

@@ -1,0 +1,130 @@
+//! The qdisc of Forebay in its roles, and qdiscs of Linux with tc(8)'s parameters.
+
+use forebay_agent::Message;
+use forebay_aqm::base::units::Limit;
+use forebay_sim::network::{FlowSpec, LinkSpec};
+
+use crate::netlink::{self, At, Device, ROOT, Request, handle};
+use crate::network::{linux_qdisc, packets};
+use crate::tc;
+
+/// Roles, and numbers of options, as in `crates/qdisc/kernel/sch_forebay.c`.
+const DISCIPLINE: u32 = 0;
+const CHILD: u32 = 1;
+const ENTER: u32 = 2;
+const EXIT: u32 = 3;
+const ROLE: u16 = 1;
+const LINK: u16 = 2;
+const SPEC: u16 = 3;
+const NAME: u16 = 4;
+const SEED: u16 = 5;
+const RATE: u16 = 6;
+const LIMIT: u16 = 7;
+const IN_BYTES: u16 = 8;
+const MEAN: u16 = 9;
+const START: u16 = 10;
+const SAMPLE: u16 = 11;
+const PROBES: u16 = 12;
+const FIRST_PORT: u16 = 13;
+const PAIRS: u16 = 14;
+const CLASSES: u16 = 15;
+
+/// Largest number of internal variables that are recorded.
+const MOST_PROBES: usize = 32;
+
+fn word(request: &mut Request, kind: u16, value: u32) {
+    request.put(kind, &value.to_le_bytes());
+}
+
+fn long(request: &mut Request, kind: u16, value: u64) {
+    request.put(kind, &value.to_le_bytes());
+}
+
+/// The edge of the network at a device: packets enter it (before a child), or leave it.
+pub(crate) fn edge(device: &Device, parent: u32, own: u32, enter: bool, ports: u16, flows: usize) -> Message {
+    netlink::qdisc(At { device, parent, handle: own }, "forebay", |request| {
+        word(request, ROLE, if enter { ENTER } else { EXIT });
+        word(request, LINK, 254);
+        long(request, START, crate::network::ZERO);
+        word(request, FIRST_PORT, u32::from(ports));
+        request.put(PAIRS, &vec![0; 4 * flows]);
+        request.put(CLASSES, &vec![0; flows]);
+    })
+}
+
+/// Releases each datagram at the time that its sender gave.
+pub(crate) fn release_at_times(device: &Device) -> Message {
+    // fq: limit, limit of a flow, quantum, first quantum, timer slack, horizon in us.
+    let options = [(1, 1 << 20), (2, 1 << 20), (3, 1 << 20), (4, 1 << 20), (13, 0), (14, 1_000_000_000)];
+    netlink::qdisc(At { device, parent: ROOT, handle: handle(1, 0) }, "fq", |request| {
+        options.into_iter().for_each(|(kind, value): (u16, u32)| word(request, kind, value));
+    })
+}
+
+/// The queue of a link.
+pub(crate) struct Queue<'a> {
+    /// The link.
+    pub(crate) link: &'a LinkSpec,
+    /// Its number in records.
+    pub(crate) number: u32,
+    /// Seed of the run.
+    pub(crate) seed: u64,
+    /// Time at which the run starts, ns on the guest's clock.
+    pub(crate) start: u64,
+    /// Time between samples of internal variables, ns.
+    pub(crate) sample: u64,
+    /// The flows of the network.
+    pub(crate) flows: &'a [FlowSpec],
+    /// Port of the first flow.
+    pub(crate) ports: u16,
+}
+
+/// The qdiscs of a queue under a class `parent` of a device.
+pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32) -> Result<Vec<Message>, String> {
+    let Queue { link, number, seed, start, sample, flows, ports } = queue;
+    let at = At { device, parent, handle: handle(3, 0) };
+    let lane = &link.lane;
+    let pairs: Vec<u8> = flows.iter().flat_map(|flow| flow.pair.to_le_bytes()).collect();
+    let classes: Vec<u8> = flows.iter().map(|flow| flow.class).collect();
+    let common = |request: &mut Request, role: u32| {
+        word(request, ROLE, role);
+        word(request, LINK, *number);
+        long(request, START, *start);
+        word(request, FIRST_PORT, u32::from(*ports));
+        request.put(PAIRS, &pairs);
+        request.put(CLASSES, &classes);
+    };
+    match linux_qdisc(link) {
+        Some(words) => {
+            let limit = packets(lane.limit, link.mean_packet.0);
+            let own = netlink::qdisc(at, "forebay", |request| {
+                common(request, CHILD);
+                long(request, LIMIT, u64::from(limit));
+            });
+            let child = At { device, parent: handle(3, 1), handle: handle(4, 0) };
+            Ok(vec![own, tc::qdisc(child, &words, limit, lane.rate.0 / 8)?])
+        }
+        None => {
+            let probes = lane.discipline.entry().probes.len().min(MOST_PROBES) as u32;
+            let (limit, in_bytes) = match lane.limit {
+                Limit::Packets(count) => (u64::from(count), 0),
+                Limit::Bytes(bytes) => (bytes, 1),
+            };
+            let own = netlink::qdisc(at, "forebay", |request| {
+                common(request, DISCIPLINE);
+                request.put(SPEC, lane.discipline.canonical().as_bytes());
+                request.put(NAME, link.name.as_bytes());
+                long(request, SEED, *seed);
+                long(request, RATE, lane.rate.0);
+                long(request, LIMIT, limit);
+                word(request, IN_BYTES, in_bytes);
+                word(request, MEAN, link.mean_packet.0 as u32);
+                if lane.study {
+                    long(request, SAMPLE, *sample);
+                    word(request, PROBES, probes);
+                }
+            });
+            Ok(vec![own])
+        }
+    }
+}

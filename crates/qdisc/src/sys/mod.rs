@@ -1,0 +1,5 @@
+//! The interface to C: all unsafe code.
+
+pub mod exports;
+#[cfg(feature = "kernel")]
+mod runtime;
