@@ -248,7 +248,7 @@ pub(crate) fn tbf(request: &mut Request, rate: u64, bucket: u32) {
 /// Losses of netem, as parts of 2^32.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Loss {
-    /// Independent.
+    /// Each packet is lost with this probability, independently of the others.
     Plain(u32),
     /// Good to bad, bad to good, kept in the bad state, lost in the good state.
     GilbertElliott([u32; 4]),

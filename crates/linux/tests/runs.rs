@@ -68,7 +68,7 @@ fn construction_of_disciplines_fills_a_default_stack() {
     assert_eq!(stacks.len(), ENTRIES.len() + 2);
     let most = stacks.iter().map(|(used, _)| *used).max().unwrap();
     println!("the construction of a discipline takes up to {most} bytes of a kernel stack");
-    // Less than 4 KiB of it are free for the kernel itself.
+    // A default stack would leave less than 4 KiB for the kernel itself.
     assert!(most > DEFAULT - (4 << 10), "{most}: is the larger stack still needed?");
     assert!(stacks.iter().all(|(used, before)| used + RESERVE < *before), "{stacks:?}");
 }

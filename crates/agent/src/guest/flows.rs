@@ -52,7 +52,7 @@ impl Counters {
 struct End {
     /// Descriptor of the open connection; -1: none.
     open: AtomicI32,
-    /// Counters of closed connections.
+    /// Sums of the counters of all connections that were closed.
     closed: Mutex<Counters>,
     /// The socket that listens; -1: none.
     listener: AtomicI32,
@@ -149,7 +149,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Stops a flow: its connection ends at once.
+    /// Stops a flow and closes its connection at once.
     pub(super) fn stop(&self, flow: usize) {
         let shared = &self.shared[flow];
         shared.stopped.store(true, Ordering::Relaxed);

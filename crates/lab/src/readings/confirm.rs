@@ -142,7 +142,7 @@ pub fn confirm<'a>(
     Ok(done)
 }
 
-/// Confirms those of `readings` that are not in `done`, and adds them to it.
+/// Simulates with fresh seeds those of `readings` that are not in `done`, and adds each with its verdicts to `done`.
 fn round<'a>(
     bench: &Bench,
     readings: Vec<&'a Trial>,
