@@ -110,6 +110,9 @@ pub struct Orders {
     pub plain: Vec<(u64, String)>,
     /// Messages during the run, in order of time.
     pub changes: Vec<(u64, Message)>,
+    /// Qdiscs whose dropped packets are reported at the end of the warm-up and of the run: a number for each, and the
+    /// request for its counters.
+    pub counted: Vec<(u64, Message)>,
     /// The flows.
     pub flows: Vec<Flow>,
 }
@@ -240,10 +243,12 @@ impl Orders {
             to.number(*namespace);
             to.bytes(name.as_bytes());
         });
-        to.list(&self.changes, |to, (at, message)| {
-            to.number(*at);
-            write_message(to, message);
-        });
+        for numbered in [&self.changes, &self.counted] {
+            to.list(numbered, |to, (number, message)| {
+                to.number(*number);
+                write_message(to, message);
+            });
+        }
         to.list(&self.flows, |to, flow| flow.write(to));
         to.0
     }
@@ -261,6 +266,7 @@ impl Orders {
             setup: from.list(read_message),
             plain: from.list(|from| (from.number(), from.text())),
             changes: from.list(|from| (from.number(), read_message(from))),
+            counted: from.list(|from| (from.number(), read_message(from))),
             flows: from.list(Flow::read),
         };
         from.is_whole().then_some(orders)
@@ -307,7 +313,8 @@ mod tests {
             settings: vec![(0, "/proc/x".into(), "1".into())],
             setup: vec![message.clone()],
             plain: vec![(1, "s0".into())],
-            changes: vec![(7, message)],
+            changes: vec![(7, message.clone())],
+            counted: vec![(0, message)],
             flows: works.map(flow).to_vec(),
         }
     }

@@ -14,7 +14,7 @@ const LONG: [&str; 11] =
     ["run", "short.toml", "--set", "duration=1000s", "--runs", "6", "--jobs", "1", "-o", "out", "--quiet"];
 /// As many runs, as a sweep.
 const SWEEP: [&str; 13] = sweep("duration=1000s", "3", "1");
-const TOTAL: usize = 12;
+pub(crate) const TOTAL: usize = 12;
 
 /// Under nohup the program ignores signals: these tests restore their default handling.
 fn with_hangup(command: Command) -> Command {
@@ -59,8 +59,8 @@ fn ctrl_c_keeps_finished_runs_for_a_rerun() {
     goes_on(&Place::new("ctrl-c-sweep"), &SWEEP);
 }
 
-/// Interrupts a batch and repeats the command: finished runs stay, the others are added.
-fn goes_on(place: &Place, words: &[&str]) {
+/// Interrupts a batch of [`TOTAL`] runs into `out`, and repeats the command: finished runs stay, the others are added.
+pub(crate) fn goes_on(place: &Place, words: &[&str]) {
     let out = place.dir.join("out");
     let ended = interrupted(place, "INT", words);
     assert_eq!(ended.code, Some(130), "{ended:?}");

@@ -32,7 +32,7 @@ fn runs(out: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// The final content of a directory, without times of the machine.
-fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
     let mut summary: Value = serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
     for run in summary["runs"].as_array_mut().unwrap() {
         run.as_object_mut().unwrap().remove("cpu_seconds").unwrap();

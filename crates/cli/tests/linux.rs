@@ -1,8 +1,15 @@
 //! `forebay run --on linux`: a Linux kernel in virtual time. Without the built kernel the tests are skipped.
 
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
 use forebay_linux::place::{Kernel, REMEDY};
 
-use crate::common::Place;
+use crate::common::{Ended, Place};
+use crate::interrupt::goes_on;
+use crate::kills::results;
 use crate::skips::skip;
 
 const SCENARIO: &str = r#"
@@ -57,20 +64,122 @@ fn linux_and_simulator_are_in_one_table() {
     }
 }
 
+/// Five runs on an idle machine, five with all cores busy, in other folders and with other environment variables.
 #[test]
-fn repeated_command_gives_the_same_bytes() {
+fn ten_repetitions_give_the_same_bytes() {
     if !is_built() {
         return;
     }
-    let place = Place::new("bytes");
-    place.write("four.toml", SCENARIO);
-    let read = |out: &str, jobs: &str| {
-        place.run(&["run", "four.toml", "--on", "linux", "--runs", "2", "--jobs", jobs, "-o", out]);
-        let series = std::fs::read(place.dir.join(out).join("series.parquet")).unwrap();
-        let flows = std::fs::read(place.dir.join(out).join("flows.parquet")).unwrap();
-        (series, flows)
+    let repetition = |number: usize| {
+        let place = Place::new(&format!("{number}{}", "-folder".repeat(number)));
+        place.write("four.toml", SCENARIO);
+        let words = ["run", "four.toml", "--on", "linux", "--runs", "2", "-o", "out"];
+        let mut command = place.command(&words);
+        command.env("UNRELATED", "x".repeat(700 * number));
+        Ended::new(command.output().unwrap()).good();
+        let out = place.dir.join("out");
+        let mut files = results(&out);
+        for name in ["meta.json", "completions.parquet", "traffic.parquet"] {
+            files.push((name.into(), std::fs::read(out.join(name)).unwrap()));
+        }
+        files
     };
-    assert!(read("one", "1") == read("two", "2"));
+    let first = repetition(0);
+    let meta = String::from_utf8(first.iter().find(|(name, _)| name == "meta.json").unwrap().1.clone()).unwrap();
+    assert!(meta.contains("\"version "), "{meta}");
+    let over = AtomicBool::new(false);
+    let is_same = |number: usize| {
+        for ((name, bytes), (_, expected)) in repetition(number).iter().zip(&first) {
+            assert!(bytes == expected, "{name} of repetition {number} differs");
+        }
+    };
+    (1..5).for_each(is_same);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let found = std::panic::catch_unwind(|| (5..10).for_each(is_same));
+        over.store(true, Ordering::Relaxed);
+        found.unwrap();
+    });
+}
+
+/// Twelve runs, as `interrupt` expects: four seeds on Linux, in the simulator, and with a qdisc of Linux.
+fn long(seed: &str) -> Vec<&str> {
+    let words = ["run", "four.toml", "--on", "linux", "--set", "duration=100s", "--runs", "4", "--jobs", "2"];
+    [&words[..], &["--seed", seed, "-o", "out", "--quiet"]].concat()
+}
+
+/// Number of guests that run with one of the four seeds from `first` on.
+fn guests(first: u64) -> usize {
+    let seeds: Vec<String> = (first..first + 4).map(|seed| format!("FOREBAY_SEED={seed:016x}")).collect();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let environments = processes.filter_map(|one| std::fs::read(one.path().join("environ")).ok());
+    let is_ours = |words: &Vec<u8>| seeds.iter().any(|seed| words.windows(seed.len()).any(|at| at == seed.as_bytes()));
+    environments.filter(is_ours).count()
+}
+
+#[test]
+fn ctrl_c_keeps_finished_runs_on_linux() {
+    if !is_built() {
+        return;
+    }
+    let place = Place::new("ctrl-c");
+    place.write("four.toml", SCENARIO);
+    goes_on(&place, &long("41000"));
+    assert_eq!(guests(41_000), 0);
+}
+
+#[test]
+fn killed_program_leaves_no_guest() {
+    if !is_built() {
+        return;
+    }
+    let place = Place::new("killed");
+    place.write("four.toml", SCENARIO);
+    let mut child = place.command(&long("42000")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let within_10_s = |is_true: &dyn Fn() -> bool| {
+        (0..1000).any(|_| {
+            sleep(Duration::from_millis(10));
+            is_true()
+        })
+    };
+    assert!(within_10_s(&|| guests(42_000) > 0), "no guest began");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(within_10_s(&|| guests(42_000) == 0), "a guest runs on");
+    place.run(&long("42000")).good();
+}
+
+#[test]
+fn full_disk_keeps_finished_runs_on_linux() {
+    if !is_built() {
+        return;
+    }
+    let place = Place::new("full");
+    place.write("four.toml", SCENARIO);
+    let words = long("43000").join(" ");
+    let program = env!("CARGO_BIN_EXE_forebay");
+    let script = format!(
+        "mkdir out && mount -t tmpfs -o size=200k none out || exit 77
+        '{program}' {words} >/dev/null; echo code $?; ls out/runs | grep -c 'json$'
+        mount -o remount,size=64m out; '{program}' {words} >/dev/null; echo code $?"
+    );
+    let unshare = Command::new("unshare").args(["-rm", "sh", "-c", &script]).current_dir(&place.dir).output();
+    let Some(out) = unshare.ok().filter(|out| out.status.code() != Some(77) && !out.stdout.is_empty()) else {
+        return skip("no user namespaces to mount a small disk in");
+    };
+    let ended = Ended::new(out);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    let [first, kept, second] = lines.as_slice() else { panic!("{ended:?}") };
+    assert_eq!((*first, *second), ("code 1", "code 0"), "{ended:?}");
+    assert!((1..12).contains(&kept.parse::<usize>().unwrap()), "{ended:?}");
+    assert!(ended.stderr.contains("No space left on device"), "{ended:?}");
+    assert_eq!(guests(43_000), 0);
 }
 
 #[test]

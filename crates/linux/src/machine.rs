@@ -1,10 +1,9 @@
 //! A run of the kernel: starts it, reads its records, and ends it in every case.
 
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Seek, Write};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use forebay_agent::Orders;
@@ -16,6 +15,8 @@ use crate::sys;
 
 /// Memory of a guest. It is taken from the host only as the guest uses it.
 const MEMORY: &str = "mem=256M";
+/// The kernel cannot create a file with its process number in this folder. It continues without the file.
+const NO_FOLDER: &str = "uml_dir=/proc/";
 /// CPU seconds in which the guest may write nothing; it writes at least every 64 KiB of records, and at its end.
 pub const SILENT_CPU_S: f64 = 120.0;
 /// The kernel's messages that are kept, bytes.
@@ -44,25 +45,6 @@ impl std::error::Error for Fault {}
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
         Self::Failed(format!("cannot run the kernel: {error}"))
-    }
-}
-
-/// A folder for one run, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> io::Result<Self> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("forebay-linux-{}-{number}", std::process::id()));
-        fs::create_dir(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -110,29 +92,29 @@ pub fn run(
     mut each: impl FnMut(Record),
 ) -> Result<Cost, Fault> {
     let begun = Instant::now();
-    let folder = Folder::new()?;
-    let archive = initramfs::archive(&fs::read(&kernel.agent)?, &orders.to_bytes());
-    fs::write(folder.0.join("guest.cpio"), archive)?;
+    // Files in memory: nothing is left on a disk, whatever ends this process.
+    let mut archive = sys::memory_file(c"archive")?;
+    archive.write_all(&initramfs::archive(&fs::read(&kernel.agent)?, &orders.to_bytes()))?;
+    let mut console = sys::memory_file(c"console")?;
     let (mut records, theirs) = io::pipe()?;
-    let console = fs::File::create(folder.0.join("console"))?;
     let mut command = Command::new(&kernel.program);
     // Constant, because the kernel mixes its arguments into its random numbers.
     command
-        .args([MEMORY, "initrd=guest.cpio", "time-travel=inf-cpu", "time-travel-start=1000000000"])
-        .args(["con=null", "con0=fd:0,fd:1", "uml_dir=./", "umid=guest", "panic=1"])
+        .args([MEMORY, sys::ARCHIVE_PATH, "time-travel=inf-cpu", "time-travel-start=1000000000"])
+        .args(["con=null", "con0=fd:0,fd:1", NO_FOLDER, "umid=guest", "panic=1"])
         .env_clear()
         .env("FOREBAY_SEED", format!("{:016x}", start.seed))
         .env("HOME", "/")
-        .current_dir(&folder.0)
+        .current_dir("/")
         .stdin(Stdio::null())
         .stdout(console.try_clone()?)
-        .stderr(console);
+        .stderr(console.try_clone()?);
     let theirs = theirs.into();
-    sys::prepare(&mut command, &theirs, start.core);
+    sys::prepare(&mut command, &theirs, &archive, start.core);
     let guest = Guest(command.spawn()?);
-    drop(theirs);
-    let mut state = State { silent_cpu_s: start.silent_cpu_s, ..State::default() };
-    let read = watch(&guest, &mut records, stop, &mut state, &mut each);
+    drop((theirs, archive));
+    let mut state = State::default();
+    let read = watch(&guest, &mut records, (start, stop), &mut state, &mut each);
     let cpu_seconds = sys::child_seconds(guest.0.id()).max(state.cpu);
     drop(guest);
     read?;
@@ -140,7 +122,7 @@ pub fn run(
         return Err(Fault::Failed(fault));
     }
     if !state.ended {
-        return Err(Fault::Failed(format!("the kernel ended early{}", last_words(&folder.0))));
+        return Err(Fault::Failed(format!("the kernel ended early{}", last_words(&mut console))));
     }
     Ok(Cost { cpu_seconds, wall_seconds: begun.elapsed().as_secs_f64() })
 }
@@ -152,7 +134,6 @@ struct State {
     ended: bool,
     /// CPU seconds at the last look.
     cpu: f64,
-    silent_cpu_s: f64,
 }
 
 impl State {
@@ -175,7 +156,7 @@ impl State {
 fn watch(
     guest: &Guest,
     records: &mut io::PipeReader,
-    stop: &AtomicBool,
+    (start, stop): (Start, &AtomicBool),
     state: &mut State,
     each: &mut impl FnMut(Record),
 ) -> Result<(), Fault> {
@@ -200,8 +181,8 @@ fn watch(
                 if quiet_since < 0.0 {
                     quiet_since = state.cpu;
                 }
-                if state.cpu - quiet_since > state.silent_cpu_s {
-                    let seconds = state.silent_cpu_s;
+                if state.cpu - quiet_since > start.silent_cpu_s {
+                    let seconds = start.silent_cpu_s;
                     let why = "CPU seconds: an endless loop in a discipline?";
                     return Err(Fault::Failed(format!("the guest has written nothing for {seconds} {why}")));
                 }
@@ -211,10 +192,14 @@ fn watch(
 }
 
 /// The end of the kernel's messages, for a message about its end.
-fn last_words(folder: &Path) -> String {
-    let bytes = fs::read(folder.join("console")).unwrap_or_default();
+fn last_words(console: &mut fs::File) -> String {
+    let mut bytes = Vec::new();
+    // Without them the message is only shorter.
+    let _ = console.rewind().and_then(|()| console.read_to_end(&mut bytes));
     let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(CONSOLE)..]).into_owned();
-    let is_cause = |line: &&str| ["anic", "rror", "errno", "failed", "BUG"].iter().any(|word| line.contains(word));
-    let cause = text.lines().find(is_cause).or_else(|| text.lines().rev().find(|line| !line.trim().is_empty()));
+    let lines = || text.lines().filter(|line| !line.trim().is_empty() && !line.contains("umid"));
+    let is_cause =
+        |line: &&str| ["panic - ", "error", "Error", "errno", "failed", "BUG"].iter().any(|word| line.contains(word));
+    let cause = lines().find(is_cause).or_else(|| lines().last());
     cause.map_or_else(String::new, |line| format!(": {}", line.trim()))
 }

@@ -37,6 +37,8 @@ struct Link<'a> {
     unknown: u32,
     /// Bits whose transmission began in the measurement window.
     bits: u64,
+    /// Packets lost on the wire until the end of the warm-up, and of the run.
+    lost: [u64; 2],
 }
 
 /// Counters of a flow, as the agent reports them.
@@ -51,9 +53,13 @@ struct Counters {
 /// Packets of a flow that have left the network.
 #[derive(Clone, Copy, Debug, Default)]
 struct Carried {
+    /// In the complete run.
     packets: u64,
+    /// In the measurement window.
     bytes: u64,
+    /// In the measurement window.
     payload: u64,
+    /// Packets that entered the network in the complete run.
     entered: u64,
 }
 
@@ -94,6 +100,7 @@ impl<'a> Measure<'a> {
                 first: 0,
                 unknown: 0,
                 bits: 0,
+                lost: [0; 2],
             }
         };
         let flows = net.flows.len();
@@ -198,9 +205,9 @@ impl<'a> Measure<'a> {
         if self.tracks.has(flow) {
             self.tracks.arrived(flow, at, event.len, delay);
         }
+        let carried = &mut self.carried[flow];
+        carried.packets += 1;
         if counts {
-            let carried = &mut self.carried[flow];
-            carried.packets += 1;
             carried.bytes += u64::from(event.len);
             carried.payload += u64::from(event.len).saturating_sub(u64::from(BEFORE_DATAGRAM));
             if self.watched[flow] {
@@ -219,6 +226,11 @@ impl<'a> Measure<'a> {
                 let found = Counters { received: number(2), sent: number(3), again: number(4), timeouts: number(5) };
                 let to = if kind == "warm" { &mut self.warm } else { &mut self.last };
                 to[flow] = found;
+            }
+            kind @ ("lost-warm" | "lost-last") => {
+                if let Some(link) = self.links.get_mut(flow) {
+                    link.lost[usize::from(kind == "lost-last")] = number(2);
+                }
             }
             "file" => self.file(flow, number(2), number(3)),
             "track" => {
@@ -388,6 +400,7 @@ impl Link<'_> {
         let from = Instant::ZERO + net.warmup;
         let capacity = conditions.schedule.as_ref().map(|schedule| schedule.bits(from, end));
         let utilisation = capacity.map(|capacity| self.bits as f64 / capacity.max(1.0));
-        self.observed.finish(&self.spec.name, end, utilisation)
+        let found = self.observed.finish(&self.spec.name, end, utilisation);
+        forebay_sim::outcome::LinkOutcome { lost_pkts: self.lost[1] - self.lost[0].min(self.lost[1]), ..found }
     }
 }

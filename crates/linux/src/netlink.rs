@@ -8,6 +8,7 @@ const NEW_LINK: u16 = 16;
 const NEW_ADDRESS: u16 = 20;
 const NEW_ROUTE: u16 = 24;
 const NEW_QDISC: u16 = 36;
+const GET_QDISC: u16 = 38;
 const NEW_FILTER: u16 = 44;
 /// Flag of an attribute that contains attributes.
 const NESTED: u16 = 0x8000;
@@ -183,6 +184,19 @@ fn one_qdisc(at: At<'_>, kind: &str, flags: u16, fill: impl FnOnce(&mut Request)
     request.put(1, &name(kind));
     request.nest(OPTIONS | NESTED, fill);
     request.end(at.device.namespace, format!("set up the qdisc {kind} of {}", at.device.name))
+}
+
+/// Asks for the counters of a qdisc. The answer is the qdisc, without an acknowledgement.
+pub(crate) fn counters(at: At<'_>) -> Message {
+    let mut request = traffic_control(GET_QDISC, 0, (at.device, at.handle, at.parent, 0));
+    // A request, whose answer the sender gets ("echo").
+    request.0[6..8].copy_from_slice(&9u16.to_le_bytes());
+    request.end(at.device.namespace, format!("read the counters of a qdisc of {}", at.device.name))
+}
+
+/// Wakes the qdiscs of a device: those that wait for a time calculate it again. `at` is a qdisc of Forebay.
+pub(crate) fn wake(at: At<'_>) -> Message {
+    change(at, "forebay", |_| ())
 }
 
 /// Lets filters see the packets that arrive at a device.

@@ -65,6 +65,7 @@ struct Builder<'a> {
     seed: u64,
     messages: Vec<Message>,
     changes: Vec<(u64, Message)>,
+    counted: Vec<(u64, Message)>,
     next: u32,
 }
 
@@ -92,7 +93,7 @@ pub fn orders_with_copies(net: &Network, seed: u64, copies: Option<LinkId>) -> R
     if let Some(obstacle) = obstacle(net) {
         return Err(obstacle);
     }
-    let mut builder = Builder { net, seed, messages: Vec::new(), changes: Vec::new(), next: 10 };
+    let mut builder = Builder { net, seed, messages: Vec::new(), changes: Vec::new(), counted: Vec::new(), next: 10 };
     let mut routes: BTreeMap<Route, usize> = BTreeMap::new();
     let of_flow: Vec<usize> = net
         .flows
@@ -137,6 +138,7 @@ pub fn orders_with_copies(net: &Network, seed: u64, copies: Option<LinkId>) -> R
         setup: builder.messages,
         plain: vec![(CLIENTS, client.name.clone()), (SERVERS, server.name.clone())],
         changes: builder.changes,
+        counted: builder.counted,
         flows: (0..net.flows.len()).map(|number| traffic::flow(net, number, seed, ends(number))).collect(),
     })
 }
@@ -298,6 +300,9 @@ impl Builder<'_> {
         let at = At { device: &wire, parent: ROOT, handle: handle(1, 0) };
         let fill = |request: &mut Request| netlink::netem(request, delay, 0, on_the_wire, loss, seed);
         self.messages.push(netlink::qdisc(at, "netem", fill));
+        if loss.is_some() && lane.study {
+            self.counted.push((u64::from(number), netlink::counters(at)));
+        }
         self.messages.push(netlink::redirect(&exit, &wire, None));
         Ok(Built { entry, exit: end })
     }
@@ -331,6 +336,8 @@ impl Builder<'_> {
                 self.messages.push(netlink::qdisc(at, "tbf", set(rate)));
             } else {
                 self.changes.push((from.nanos(), netlink::change(at, "tbf", set(rate))));
+                let child = At { parent: handle(2, 1), handle: handle(3, 0), ..at };
+                self.changes.push((from.nanos(), netlink::wake(child)));
             }
         }
         Ok(())

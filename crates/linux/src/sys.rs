@@ -2,34 +2,52 @@
 
 #![expect(unsafe_code, reason = "system calls; each block states why it is sound")]
 
+use std::ffi::CStr;
+use std::fs::File;
 use std::io::{self, Error, PipeReader, Read};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// The descriptor to which the guest writes its records.
 const OUT: i32 = 100;
+/// The descriptor from which the kernel reads its initial file system, and the kernel's argument for it.
+const ARCHIVE: i32 = 101;
+pub(crate) const ARCHIVE_PATH: &str = "initrd=/proc/self/fd/101";
 
 fn check(result: i32) -> io::Result<i32> {
     if result < 0 { Err(Error::last_os_error()) } else { Ok(result) }
 }
 
+/// An empty file in memory.
+pub(crate) fn memory_file(name: &CStr) -> io::Result<File> {
+    // SAFETY: the name ends with a zero; the descriptor is new and has no other owner.
+    unsafe { check(libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC)).map(|new| File::from_raw_fd(new)) }
+}
+
 /// Lets the process of `command` begin without address-space randomisation, on one core, in its own process group, with
-/// `out` as the descriptor for records. It is killed when the thread that starts it ends.
-pub(crate) fn prepare(command: &mut Command, out: &OwnedFd, core: Option<usize>) {
-    let out = out.as_raw_fd();
+/// `out` as the descriptor for records, and `archive` as that of its file system. It is killed when the thread that
+/// starts it ends.
+pub(crate) fn prepare(command: &mut Command, out: &OwnedFd, archive: &File, core: Option<usize>) {
+    let (out, archive) = (out.as_raw_fd(), archive.as_raw_fd());
+    let parent = std::process::id() as i32;
     command.process_group(0);
     // SAFETY: the closure makes system calls only, and allocates nothing.
     unsafe {
         command.pre_exec(move || {
             check(libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong))?;
             check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            if libc::getppid() != parent {
+                // The parent ended before the call.
+                return Err(Error::from_raw_os_error(libc::ESRCH));
+            }
             if let Some(core) = core {
                 let mut set: libc::cpu_set_t = std::mem::zeroed();
                 libc::CPU_SET(core, &mut set);
                 // A hint: without it a run is only slower.
                 libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
             }
+            check(libc::dup2(archive, ARCHIVE))?;
             check(libc::dup2(out, OUT)).map(drop)
         });
     }

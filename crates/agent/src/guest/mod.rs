@@ -14,6 +14,10 @@ use sys::Descriptor;
 
 /// Where reports go; each write is one record for the host.
 const REPORT: &str = "/proc/forebay";
+/// Nanoseconds per second.
+const NANOS: u64 = 1_000_000_000;
+/// A run that goes on for this long after its end is ended with a fault: something waits for ever. Nanoseconds.
+const PATIENCE: u64 = 10 * NANOS;
 /// Longest record, bytes.
 const MOST: usize = 4000;
 /// Bytes of messages that are sent in one system call, at most.
@@ -62,6 +66,17 @@ fn play(report: &Report) -> Result<(), String> {
     let failed = |what: &'static str| move |error: io::Error| format!("cannot {what}: {error}");
     let bytes = fs::read("/orders").map_err(failed("read the orders"))?;
     let orders = Orders::from_bytes(&bytes).ok_or("the orders are damaged")?;
+    let deadline = orders.zero + orders.end + PATIENCE;
+    std::thread::Builder::new()
+        .stack_size(64 << 10)
+        .spawn(move || {
+            sys::sleep_until(deadline);
+            if let Ok(mut file) = fs::OpenOptions::new().write(true).open(REPORT) {
+                let _ = file.write_all(format!("fault the run goes on {} s after its end", PATIENCE / NANOS).as_bytes());
+            }
+            sys::halt()
+        })
+        .map_err(failed("start a thread"))?;
     let spaces = Spaces::new().map_err(failed("create a network namespace"))?;
     for (namespace, path, content) in &orders.settings {
         let write = || fs::write(path, content);
@@ -83,7 +98,7 @@ fn play(report: &Report) -> Result<(), String> {
     }
     std::thread::scope(|scope| {
         flows::start(&stage, scope).map_err(failed("start a thread"))?;
-        let done = during(&orders, &sockets, &stage);
+        let done = during(&orders, &sockets, &stage, report);
         report.line(&done.as_ref().map_or_else(|fault| format!("fault {fault}"), |()| "end".to_string()));
         // Threads may wait in the kernel for ever.
         sys::halt()
@@ -91,7 +106,7 @@ fn play(report: &Report) -> Result<(), String> {
 }
 
 /// What happens at prescribed times.
-fn during(orders: &Orders, sockets: &[Descriptor; 2], stage: &Stage<'_>) -> Result<(), String> {
+fn during(orders: &Orders, sockets: &[Descriptor; 2], stage: &Stage<'_>, report: &Report) -> Result<(), String> {
     let mut changes = orders.changes.iter().peekable();
     let mut stops: Vec<(u64, usize)> = orders.flows.iter().enumerate().map(|(at, flow)| (flow.stop, at)).collect();
     stops.retain(|(stop, _)| *stop < orders.end);
@@ -105,7 +120,7 @@ fn during(orders: &Orders, sockets: &[Descriptor; 2], stage: &Stage<'_>) -> Resu
         sys::sleep_until(orders.zero + next);
         if next >= orders.end {
             stage.snapshot("last");
-            return Ok(());
+            return count(orders, sockets, report, "lost-last");
         }
         while let Some((_, message)) = changes.next_if(|change| change.0 <= next) {
             send(sockets, [message].into_iter())?;
@@ -116,12 +131,48 @@ fn during(orders: &Orders, sockets: &[Descriptor; 2], stage: &Stage<'_>) -> Resu
         if warm.is_some_and(|at| at <= next) {
             warm = None;
             stage.snapshot("warm");
+            count(orders, sockets, report, "lost-warm")?;
         }
         if sample.is_some_and(|at| at <= next) {
             sampled += orders.sample;
             stage.track(next);
         }
     }
+}
+
+/// Reports how many packets the counted qdiscs have dropped: a line with `word`, the number of the qdisc, and that of
+/// the packets.
+fn count(orders: &Orders, sockets: &[Descriptor; 2], report: &Report, word: &str) -> Result<(), String> {
+    for (number, message) in &orders.counted {
+        let failed = |error: io::Error| format!("cannot {}: {error}", message.purpose);
+        let socket = sockets[usize::from(message.namespace == SERVERS)];
+        sys::send(socket, &message.bytes).map_err(failed)?;
+        let mut answer = vec![0; 16 << 10];
+        let got = sys::receive(socket, &mut answer).map_err(failed)?;
+        let dropped = dropped(&answer[..got]).ok_or_else(|| format!("cannot {}", message.purpose))?;
+        report.line(&format!("{word} {number} {dropped}"));
+    }
+    Ok(())
+}
+
+/// Dropped packets in an answer that describes a qdisc.
+fn dropped(answer: &[u8]) -> Option<u32> {
+    // Headers of netlink and of traffic control, TCA_STATS2 and in it TCA_STATS_QUEUE; the third word counts drops.
+    let counters = attribute(attribute(answer.get(16 + 20..)?, 7)?, 3)?;
+    Some(u32::from_ne_bytes(counters.get(8..12)?.try_into().ok()?))
+}
+
+/// The value of the first attribute of a kind.
+fn attribute(mut list: &[u8], kind: u16) -> Option<&[u8]> {
+    const NESTED: u16 = 0x8000;
+    while let Some(head) = list.first_chunk::<4>() {
+        let [len, found] = [[head[0], head[1]], [head[2], head[3]]].map(u16::from_ne_bytes);
+        if found & !NESTED == kind {
+            return list.get(4..usize::from(len));
+        }
+        list = list.get(usize::from(len.max(4)).next_multiple_of(4)..)?;
+    }
+    None
 }
 
 /// The two network namespaces.

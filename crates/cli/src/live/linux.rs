@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay_lab::linux;
 use forebay_lab::plan::{self, Job, Plan};
@@ -44,7 +44,8 @@ pub(crate) fn both(plan: Plan, build: &str, kernel: &Kernel) -> Plan {
     });
     let seeds = plan.seeds.clone();
     let plan = Plan::new(cases.collect(), seeds[0], seeds.len() as u64);
-    plan.with_revision(&format!("linux.{build}.{}", plan::hex_hash(&kernel.sources)))
+    let parts = kernel.sources.lines().map(str::to_string).collect();
+    plan.with_revision(&format!("linux.{build}.{}", plan::hex_hash(&kernel.sources))).with_guest(parts)
 }
 
 /// Whether a run of a plan is on Linux, not in the simulator.
@@ -63,7 +64,8 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     found.map_or(Ok(()), |what| Err(Failure::unavailable(format!("not possible on Linux: {what}"))))
 }
 
-/// Does the runs on Linux that are not stored yet, several at a time.
+/// Does the runs on Linux that are not stored yet, several at a time. Returns early, without an error, once `stop` is
+/// set.
 pub(crate) fn runs(
     plan: &Plan,
     store: &Store,
@@ -77,6 +79,9 @@ pub(crate) fn runs(
         let case = &plan.cases[job.case];
         let contender = &case.scenario.compare[job.contender];
         let label = record::label(contender, case);
+        if stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         {
             let mut number = begun.lock().unwrap_or_else(PoisonError::into_inner);
             *number += 1;
@@ -87,11 +92,11 @@ pub(crate) fn runs(
         }
         let net = plan.network(job);
         let worker = rayon::current_thread_index().unwrap_or(0);
-        let found = guest::run(kernel, &net, job.seed, worker, stop);
-        let found = found.map_err(|fault| match fault {
-            Fault::Stopped => Failure::run("interrupted".to_string()),
-            Fault::Failed(why) => Failure::run(format!("{label}, seed {}: {why}", job.seed)),
-        })?;
+        let found = match guest::run(kernel, &net, job.seed, worker, stop) {
+            Ok(found) => found,
+            Err(Fault::Stopped) => return Ok(()),
+            Err(Fault::Failed(why)) => return Err(Failure::run(format!("{label}, seed {}: {why}", job.seed))),
+        };
         for fault in &found.faults {
             ui.note(&format!("  {label}, seed {}: {fault}", job.seed));
         }

@@ -233,6 +233,8 @@ fn facts(about: &About<'_>, real: Option<&Real>) -> Vec<(String, String)> {
         }
     }
     fact("Authors of the paper", about.authors.map(str::to_string));
+    let guest = about.provenance.facts.guest.as_deref().and_then(|parts| parts.first());
+    fact("Guest kernel", guest.map(|version| format!("Linux, {version}, in virtual time")));
     fact("Version", about.provenance.origin.revision().map(str::to_string));
     fact("Machine", about.provenance.machine.cpu.clone());
     facts

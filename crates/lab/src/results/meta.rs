@@ -91,6 +91,9 @@ pub struct Facts {
     /// Figures of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "scenario_figures")]
     pub figures: Vec<Figure>,
+    /// What the guest kernel of the runs on Linux was built from: its version, and a checksum for each part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<Vec<String>>,
 }
 
 /// How results were made.

@@ -24,6 +24,8 @@ pub struct Plan {
     pub seeds: Vec<u64>,
     /// Build of the program, if known; results of another build are not reused.
     pub revision: String,
+    /// What the guest kernel of the runs on Linux was built from; `None` without such runs.
+    pub guest: Option<Vec<String>>,
 }
 
 /// One of the runs that a command asked for.
@@ -40,12 +42,18 @@ pub struct Job {
 impl Plan {
     /// A plan with `runs` seeds, starting at `first`.
     pub fn new(cases: Vec<Case>, first: u64, runs: u64) -> Self {
-        Self { cases, seeds: (first..first.saturating_add(runs)).collect(), revision: String::new() }
+        Self { cases, seeds: (first..first.saturating_add(runs)).collect(), revision: String::new(), guest: None }
     }
 
     /// Sets the build of the program.
     pub fn with_revision(mut self, revision: &str) -> Self {
         self.revision = revision.to_string();
+        self
+    }
+
+    /// Sets what the guest kernel was built from: its version, and a checksum for each part.
+    pub fn with_guest(mut self, parts: Vec<String>) -> Self {
+        self.guest = Some(parts);
         self
     }
 
@@ -124,6 +132,7 @@ impl Plan {
             jitter_us: Some(scenario.topology.jitter().nanos() as f64 / 1e3),
             series: Some(scenario.report.series.clone()),
             figures: scenario.figures.clone(),
+            guest: self.guest.clone(),
         }
     }
 

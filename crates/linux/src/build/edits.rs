@@ -29,6 +29,13 @@ pub(super) const EDITS: &[Edit] = &[
         to: "\t\tmemset(regs.gp, 0, sizeof(regs.gp)), regs.syscall = -1, regs.is_user = 0;",
         needed: false,
     },
+    // The kernel tests the host's ptrace with a stopped child, which would remain if the kernel were killed then.
+    Edit {
+        file: "arch/um/os-Linux/start_up.c",
+        from: "\tif (change_sig(SIGWINCH, 0) < 0 ||\n\t    ptrace(PTRACE_TRACEME",
+        to: "\tos_set_pdeathsig();\n\tif (change_sig(SIGWINCH, 0) < 0 ||\n\t    ptrace(PTRACE_TRACEME",
+        needed: false,
+    },
     // Random numbers of the run: SplitMix64 from a seed.
     Edit { file: "arch/um/os-Linux/util.c", from: "\treturn getrandom(buf, len, flags);", to: RANDOM, needed: true },
     Edit {
