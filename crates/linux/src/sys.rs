@@ -7,6 +7,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+pub(crate) mod memory;
+pub(crate) mod socket;
+
 /// The descriptor to which the guest writes its records.
 const OUT: i32 = 100;
 

@@ -4,6 +4,7 @@
 
 mod faults;
 mod oracle;
+mod outside;
 mod runs;
 #[path = "../../cli/tests/skips/mod.rs"]
 mod skips;
