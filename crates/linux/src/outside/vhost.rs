@@ -24,6 +24,8 @@ const VALID: [u8; HEADER] = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
 const MOST: usize = 2048;
 /// Header of a message: kind, flags, length of what follows. Flags: version, "an answer", "wants an answer".
 const MESSAGE: usize = 12;
+/// Longest content of a message, bytes: the parts of the guest's memory.
+const MOST_CONTENT: usize = 8 + 8 * 32;
 const VERSION: u32 = 1;
 const ANSWER: u32 = 1 << 2;
 const WANTS_ANSWER: u32 = 1 << 3;
@@ -59,30 +61,28 @@ impl Message {
     /// Reads a message; `None`: the guest has closed the socket.
     fn read(from: BorrowedFd<'_>) -> Result<Option<Self>, String> {
         let failed = |error: std::io::Error| format!("cannot read from a device of the guest: {error}");
-        let mut bytes = [0; 512];
-        // The guest sends nothing more before the answer: one message at most is there.
-        let (mut got, descriptors) = match socket::receive(from, &mut bytes) {
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return Ok(None),
-            received => received.map_err(failed)?,
-        };
-        if got == 0 {
-            return Ok(None);
-        }
+        let (mut bytes, mut got, mut whole) = ([0; MESSAGE + MOST_CONTENT], 0, MESSAGE);
+        let mut descriptors = Vec::new();
         let word = |bytes: &[u8], at: usize| bytes[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
-        loop {
-            let whole = if got < MESSAGE { MESSAGE } else { MESSAGE + word(&bytes, 8) as usize };
-            if whole > bytes.len() || got > whole {
-                return Err("a device of the guest sent a damaged message".to_string());
+        while got < whole {
+            let (more, came) = match socket::receive(from, &mut bytes[got..whole]) {
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return Ok(None),
+                received => received.map_err(failed)?,
+            };
+            if more == 0 {
+                return Ok(None);
             }
-            if got == whole {
-                let content = bytes[MESSAGE..whole].to_vec();
-                return Ok(Some(Self { kind: word(&bytes, 0), flags: word(&bytes, 4), content, descriptors }));
-            }
-            match socket::receive(from, &mut bytes[got..whole]).map_err(failed)?.0 {
-                0 => return Ok(None),
-                more => got += more,
+            got += more;
+            descriptors.extend(came);
+            if got == MESSAGE {
+                whole = MESSAGE + word(&bytes, 8) as usize;
+                if whole > bytes.len() {
+                    return Err("a device of the guest sent a message that is too long".to_string());
+                }
             }
         }
+        let content = bytes[MESSAGE..whole].to_vec();
+        Ok(Some(Self { kind: word(&bytes, 0), flags: word(&bytes, 4), content, descriptors }))
     }
 
     fn long(&self, at: usize) -> Result<u64, String> {
@@ -299,8 +299,13 @@ mod tests {
             guest.write_all(&request(kind, 0, content)).unwrap();
             assert!(device.read().is_err(), "{kind}");
         }
-        guest.write_all(&[0; 40]).unwrap();
-        assert!(device.read().is_err(), "more than a message");
+        guest.write_all(&request(kind::SET_OWNER, 0, &[0; 4096])).unwrap();
+        assert!(device.read().is_err(), "too long");
+        let (ours, mut guest) = UnixStream::pair().unwrap();
+        let mut device = Device::new(ours);
+        // The first request needs no answer: the second may already be there.
+        guest.write_all(&[request(kind::SET_OWNER, 0, &[]), request(kind::GET_FEATURES, 0, &[])].concat()).unwrap();
+        assert!(matches!([device.read(), device.read()], [Ok(Done::SetUp), Ok(Done::SetUp)]));
         drop(guest);
         assert!(matches!(device.read(), Ok(Done::Closed)));
     }
