@@ -74,8 +74,10 @@ pub(crate) fn check(plan: &Plan, links: Links) -> Result<(), Failure> {
         Links::Inside => network::obstacle(&plan.network(job)),
         Links::Outside => outside::obstacle(&plan.network(job)),
     };
-    let found = jobs(plan).into_iter().find_map(obstacle);
-    found.map_or(Ok(()), |what| Err(Failure::unavailable(format!("not possible on Linux: {what}"))))
+    let Some((what, job)) = jobs(plan).into_iter().find_map(|job| Some((obstacle(job)?, job))) else { return Ok(()) };
+    let is_possible = links == Links::Inside && outside::obstacle(&plan.network(job)).is_none();
+    let hint = if is_possible { "; possible with --link outside" } else { "" };
+    Err(Failure::unavailable(format!("not possible on Linux: {what}{hint}")))
 }
 
 /// Does the runs on Linux that are not stored yet, several at a time.
