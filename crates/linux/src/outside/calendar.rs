@@ -3,6 +3,7 @@
 //! time until which the guest may run freely, and the time at which it wants to run again.
 
 use std::fs::File;
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
@@ -134,16 +135,16 @@ impl Calendar {
         self.is_waiting = false;
         self.runs += 1;
         self.number = self.number.wrapping_add(1);
-        socket::send(self.stream.as_fd(), &message(kind::RUN, self.number, now), &[]).map_err(failed)
+        (&self.stream).write_all(&message(kind::RUN, self.number, now)).map_err(failed)
     }
 
     /// Reads a message; `None`: the guest has ended.
     fn message(&self) -> Result<Option<(u32, u32, u64)>, String> {
         let (mut bytes, mut got) = ([0; MESSAGE], 0);
         while got < MESSAGE {
-            match socket::receive(self.stream.as_fd(), &mut bytes[got..]) {
-                Ok((0, _)) => return Ok(None),
-                Ok((more, _)) => got += more,
+            match (&self.stream).read(&mut bytes[got..]) {
+                Ok(0) => return Ok(None),
+                Ok(more) => got += more,
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return Ok(None),
                 Err(error) => return Err(failed(error)),
             }
@@ -164,7 +165,7 @@ impl Calendar {
             kind::WAIT => self.is_waiting = true,
             kind::TIME_OF_DAY => {
                 let answer = message(kind::ANSWER, number, 0);
-                socket::send(self.stream.as_fd(), &answer, &[]).map_err(failed)?;
+                (&self.stream).write_all(&answer).map_err(failed)?;
             }
             other => return Err(format!("the guest sent the unexpected message {other} to the calendar")),
         }
@@ -189,7 +190,6 @@ fn message(kind: u32, number: u32, time: u64) -> [u8; MESSAGE] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
 
     #[test]
     fn guest_waits_wants_and_runs() {

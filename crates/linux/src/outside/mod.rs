@@ -298,9 +298,7 @@ impl Joint<'_> {
                 return Err(Fault::Stopped);
             }
             let Some(device) = &self.devices[number] else { return Ok(Goes::On) };
-            let requests = device.requests().into_iter().collect::<Vec<_>>();
-            if socket::wait(&requests, LOOK)? != 0 {
-                let answered = device.called().map_err(Fault::Failed)?;
+            if let Some(answered) = device.called().map_err(Fault::Failed)? {
                 return Ok(if answered { Goes::On } else { Goes::Over });
             }
             if self.look()? == Goes::Over {

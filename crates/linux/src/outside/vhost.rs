@@ -1,8 +1,10 @@
 //! A network device of the guest, whose other side is this process: the protocol vhost-user, as far as the driver
 //! virtio_uml uses it. The guest sends one request at a time and waits for its answer.
 
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use super::ring::{Memory, Region, Ring};
 use crate::sys::memory::Shared;
@@ -30,6 +32,13 @@ const VERSION: u32 = 1;
 const ANSWER: u32 = 1 << 2;
 const WANTS_ANSWER: u32 = 1 << 3;
 const PAGE: u64 = 4096;
+
+/// How long to wait for an answer to a call before looking at the guest.
+const ANSWERED_WITHIN: Duration = Duration::from_millis(100);
+
+fn failed(error: io::Error) -> String {
+    format!("cannot read from a device of the guest: {error}")
+}
 
 /// Kinds of messages of the guest.
 mod kind {
@@ -60,13 +69,12 @@ struct Message {
 impl Message {
     /// Reads a message; `None`: the guest has closed the socket.
     fn read(from: BorrowedFd<'_>) -> Result<Option<Self>, String> {
-        let failed = |error: std::io::Error| format!("cannot read from a device of the guest: {error}");
         let (mut bytes, mut got, mut whole) = ([0; MESSAGE + MOST_CONTENT], 0, MESSAGE);
         let mut descriptors = Vec::new();
         let word = |bytes: &[u8], at: usize| bytes[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
         while got < whole {
             let (more, came) = match socket::receive(from, &mut bytes[got..whole]) {
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
                 received => received.map_err(failed)?,
             };
             if more == 0 {
@@ -83,6 +91,22 @@ impl Message {
         }
         let content = bytes[MESSAGE..whole].to_vec();
         Ok(Some(Self { kind: word(&bytes, 0), flags: word(&bytes, 4), content, descriptors }))
+    }
+
+    /// Reads a message with eight bytes of content and without descriptors, as kicks and answers are; `None`: the guest
+    /// has closed the socket. With a timeout of the socket also the error `WouldBlock`.
+    fn read_short(mut from: &UnixStream) -> io::Result<Option<Self>> {
+        let mut bytes = [0; MESSAGE + 8];
+        match from.read(&mut bytes) {
+            Ok(0) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+            Ok(got) if got == bytes.len() => {}
+            Ok(got) => from.read_exact(&mut bytes[got..])?,
+            Err(error) => return Err(error),
+        }
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let content = bytes[MESSAGE..].to_vec();
+        Ok(Some(Self { kind: word(0), flags: word(4), content, descriptors: Vec::new() }))
     }
 
     fn long(&self, at: usize) -> Result<u64, String> {
@@ -110,7 +134,7 @@ pub(super) enum Done {
 pub(super) struct Device {
     stream: UnixStream,
     /// Socket for requests to the guest.
-    requests: Option<OwnedFd>,
+    requests: Option<UnixStream>,
     memory: Memory,
     queues: [Ring; 2],
     /// The buffer of a received frame.
@@ -124,10 +148,6 @@ impl Device {
     pub(super) fn new(stream: UnixStream) -> Self {
         let (memory, queues) = (Memory::default(), [Ring::default(), Ring::default()]);
         Self { stream, requests: None, memory, queues, frame: Vec::new(), owes_call: false }
-    }
-
-    pub(super) fn requests(&self) -> Option<BorrowedFd<'_>> {
-        self.requests.as_ref().map(AsFd::as_fd)
     }
 
     fn reply(&self, kind: u32, value: u64) -> Result<(), String> {
@@ -145,7 +165,13 @@ impl Device {
 
     /// Reads a request and follows it.
     pub(super) fn read(&mut self) -> Result<Done, String> {
-        let Some(message) = Message::read(self.stream.as_fd())? else { return Ok(Done::Closed) };
+        // Switching on the queue is the last step of the set-up.
+        let message = if self.queues[FROM_GUEST].is_on {
+            Message::read_short(&self.stream).map_err(failed)?
+        } else {
+            Message::read(self.stream.as_fd())?
+        };
+        let Some(message) = message else { return Ok(Done::Closed) };
         match message.kind {
             kind::GET_FEATURES => return self.reply(message.kind, FEATURES).map(|()| Done::SetUp),
             kind::GET_EXTENSIONS => return self.reply(message.kind, EXTENSIONS).map(|()| Done::SetUp),
@@ -172,7 +198,12 @@ impl Device {
                 let (queue, on) = message.pair()?;
                 self.queue(queue)?.is_on = on != 0;
             }
-            kind::SET_REQUESTS => self.requests = message.descriptors.into_iter().next(),
+            kind::SET_REQUESTS => {
+                self.requests = message.descriptors.into_iter().next().map(UnixStream::from);
+                if let Some(requests) = &self.requests {
+                    requests.set_read_timeout(Some(ANSWERED_WITHIN)).map_err(failed)?;
+                }
+            }
             other => return Err(format!("the guest's device sent the unknown request {other}")),
         }
         if message.flags & WANTS_ANSWER != 0 {
@@ -222,16 +253,23 @@ impl Device {
     }
 
     fn call_for(&self, queue: usize) -> Result<bool, String> {
-        let Some(requests) = self.requests() else { return Ok(false) };
-        send(requests, kind::CALL, WANTS_ANSWER, queue as u64).map(|()| true)
+        let Some(requests) = &self.requests else { return Ok(false) };
+        send(requests.as_fd(), kind::CALL, WANTS_ANSWER, queue as u64).map(|()| true)
     }
 
-    /// Reads the guest's answer to a call. Returns false if it has closed the socket.
-    pub(super) fn called(&self) -> Result<bool, String> {
-        let Some(requests) = self.requests() else { return Ok(true) };
-        let Some(answer) = Message::read(requests)? else { return Ok(false) };
+    /// Reads the guest's answer to a call. `None`: it did not come within [`ANSWERED_WITHIN`]. Returns false if the guest
+    /// has closed the socket.
+    pub(super) fn called(&self) -> Result<Option<bool>, String> {
+        let Some(requests) = &self.requests else { return Ok(Some(true)) };
+        let answer = match Message::read_short(requests) {
+            Err(error) if [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted].contains(&error.kind()) => {
+                return Ok(None);
+            }
+            answer => answer.map_err(failed)?,
+        };
+        let Some(answer) = answer else { return Ok(Some(false)) };
         match (answer.kind, answer.long(0)?) {
-            (kind::CALL, 0) => Ok(true),
+            (kind::CALL, 0) => Ok(Some(true)),
             (other, value) => Err(format!("the guest answered a call with {value} to {other}")),
         }
     }
@@ -275,7 +313,7 @@ fn map(message: &Message) -> Result<Memory, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Write};
+    use std::io::Write;
 
     fn request(kind: u32, flags: u32, content: &[u8]) -> Vec<u8> {
         let head = [kind, flags | VERSION, content.len() as u32];
