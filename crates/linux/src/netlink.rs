@@ -134,7 +134,8 @@ pub(crate) fn switch_on(device: &Device, servers: Option<u32>) -> [Message; 2] {
     let mut request = Request::new(NEW_LINK, 0, &device_info(device, WITHOUT_ARP));
     request.put(3, &name(&device.name));
     request.put(1, &HARDWARE);
-    let named = request.end(device.namespace, format!("set up the device {}", device.name));
+    let named = request
+        .end(device.namespace, format!("set up the device {} (a kernel of an earlier version lacks it)", device.name));
     let mut request = Request::new(NEW_LINK, 0, &device_info(device, UP));
     let on = format!("switch {} on", device.name);
     if let Some(descriptor) = servers {

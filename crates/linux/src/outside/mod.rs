@@ -85,10 +85,9 @@ fn joined(kernel: &Kernel, net: &Network, start: Start, stop: &AtomicBool) -> Re
     let mut joint = Joint { machine, wire, doors, calendar: None, devices, stop, watch: Watch::default() };
     let watched = joint.run();
     let Joint { machine, wire, .. } = joint;
-    let faults = wire.faults();
-    let outcome = wire.finish();
     let cost = machine.end(watched, thread_seconds() - before)?;
-    Ok(Finished { outcome, cost, faults, stacks: Vec::new() })
+    let faults = wire.faults();
+    Ok(Finished { outcome: wire.finish(), cost, faults, stacks: Vec::new() })
 }
 
 fn door(folder: &Path, name: &str) -> Result<UnixListener, Fault> {

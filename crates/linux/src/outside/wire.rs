@@ -133,3 +133,41 @@ impl<'a> Wire<'a> {
 
 /// The longest time after the end of the run at which the guest must have ended, ns.
 pub(super) const GRACE: Span = Span::from_millis(60_000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A TCP segment between these ports with sequence number 1000, acknowledgement 2000, and some payload.
+    fn segment(ports: [u16; 2], ecn: u8, flags: u8, payload: usize) -> Vec<u8> {
+        let len = (40 + payload) as u16;
+        let mut frame = vec![0; 14 + usize::from(len)];
+        frame[12..16].copy_from_slice(&[8, 0, 0x45, ecn]);
+        frame[16..18].copy_from_slice(&len.to_be_bytes());
+        frame[23] = 6;
+        frame[34..36].copy_from_slice(&ports[0].to_be_bytes());
+        frame[36..38].copy_from_slice(&ports[1].to_be_bytes());
+        frame[38..42].copy_from_slice(&1000u32.to_be_bytes());
+        frame[42..46].copy_from_slice(&2000u32.to_be_bytes());
+        frame[46..48].copy_from_slice(&[0x50, flags]);
+        frame
+    }
+
+    #[test]
+    fn port_of_either_end_tells_the_flow() {
+        let of = |ports| flow(&segment(ports, 0, 0x10, 0), 3);
+        assert_eq!([of([40_000, PORTS + 2]), of([PORTS, 40_000])], [Some(2), Some(0)]);
+        assert_eq!([of([40_000, PORTS + 3]), of([PORTS - 1, 9]), flow(&[0; 60], 3)], [None; 3]);
+    }
+
+    #[test]
+    fn events_have_what_a_guest_would_record() {
+        let at = Instant::from_nanos(7);
+        let data = event(Kind::Entered, &segment([40_000, PORTS], 2, 0x10, 100), Some(0), true, at);
+        assert_eq!((data.flags, data.value, data.ecn, data.len), (FORWARD | TCP | PAYLOAD, 1100, 2, 154));
+        let ack = event(Kind::Left, &segment([PORTS, 40_000], 0, 0x10, 0), Some(0), false, at);
+        assert_eq!((ack.flags, ack.value, ack.at), (TCP, 2000, 7));
+        let syn = event(Kind::Entered, &segment([40_000, PORTS], 0, 0x02, 0), None, true, at);
+        assert_eq!((syn.flags, syn.value, syn.flow), (FORWARD | TCP | SYN, 0, u16::MAX));
+    }
+}
