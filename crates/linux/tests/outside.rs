@@ -129,8 +129,8 @@ fn shape(found: &Outcome) -> (Vec<f64>, Vec<(&'static str, usize)>, [usize; 6]) 
 /// - mean queue 10 %: it is the sum of the windows minus what is on the way, of which the longer round trip takes up to
 ///   one or two packets; with reverse traffic that of a run varies by 6 %, so there are more of these runs;
 /// - mean round-trip time 8 %: mostly queue, and up to 1.3 ms of at least 22 ms more;
-/// - drops and marks 20 %: some 150 to 300 in both runs together; independent ones would vary by 6 to 8 %, the
-///   difference of two by up to 11 %.
+/// - drops and marks 20 %: at least 130 in all runs of a scenario; independent ones would vary by up to 9 %, the
+///   difference of two by up to 12 %.
 fn compare(name: &str, net: &Network, seeds: u64) {
     let Some(kernel) = kernel() else { return };
     let (mut inside, mut outside) = (Sums::default(), Sums::default());
