@@ -106,7 +106,7 @@ pub struct Orders {
     pub settings: Vec<(u64, String, String)>,
     /// Messages that set up the network.
     pub setup: Vec<Message>,
-    /// Devices whose segmentation offload is switched off: namespace, name.
+    /// Devices that get and pass on single packets, without offloads: namespace, name.
     pub plain: Vec<(u64, String)>,
     /// Messages during the run, in order of time.
     pub changes: Vec<(u64, Message)>,

@@ -182,6 +182,66 @@ fn full_disk_keeps_finished_runs_on_linux() {
     assert_eq!(guests(43_000), 0);
 }
 
+/// The scenario without a qdisc of Linux.
+fn without_qdisc() -> String {
+    SCENARIO.replace(r#", "linux:codel ecn"]"#, "]")
+}
+
+#[test]
+fn links_outside_give_the_same_bytes_and_columns() {
+    if !is_built() {
+        return;
+    }
+    let place = Place::new("outside");
+    place.write("four.toml", &without_qdisc());
+    let run = |out: &str, jobs: &str| {
+        let words = ["run", "four.toml", "--on", "linux", "--link", "outside", "--runs", "2", "--jobs", jobs];
+        let document = place.run(&[&words[..], &["--json", "-o", out]].concat()).json();
+        (document, std::fs::read(place.dir.join(out).join("series.parquet")).unwrap())
+    };
+    let ((document, series), (_, again)) = (run("one", "1"), run("two", "2"));
+    assert!(series == again);
+    let inside = place.run(&["run", "four.toml", "--on", "linux", "--runs", "2", "--json", "-o", "in"]).json();
+    let keys = |document: &serde_json::Value| -> Vec<Vec<String>> {
+        let runs = document["runs"].as_array().unwrap().iter();
+        runs.map(|run| run.as_object().unwrap().keys().cloned().collect()).collect()
+    };
+    assert_eq!(keys(&document), keys(&inside), "the same metrics");
+    for run in document["runs"].as_array().unwrap() {
+        assert!(run["utilisation"].as_f64().unwrap() > 0.7, "{run}");
+        assert!(run["mark_ratio"].as_f64().unwrap() > 0.0, "{run}");
+    }
+    assert_eq!(document["runs"][0]["label"], "codel (linux, link outside)");
+}
+
+/// A mobile network: a trace of delivery times, losses, and a rate that changes.
+#[test]
+fn mobile_example_needs_links_outside() {
+    if !is_built() {
+        return;
+    }
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mobile.toml");
+    let place = Place::new("mobile");
+    let short = ["run", example, "--set", "duration=8s", "--on", "linux", "--runs", "1", "--json"];
+    let refused = place.run(&short);
+    assert_eq!(refused.code, Some(4));
+    assert!(refused.stdout.contains("traces") && refused.stdout.contains("--link outside"), "{refused:?}");
+    let document = place.run(&[&short[..], &["--link", "outside"]].concat()).json();
+    let [real, simulated] = [0, 1].map(|run| document["runs"][run]["utilisation"].as_f64().unwrap());
+    assert!(real > 0.8 && (real - simulated).abs() < 0.2, "{real} {simulated}");
+}
+
+#[test]
+fn place_of_links_needs_a_run_on_linux() {
+    let place = Place::new("place");
+    place.write("four.toml", &without_qdisc());
+    for words in [&["--link", "outside"][..], &["--on", "kernel", "--link", "inside"]] {
+        let ended = place.run(&[&["run", "four.toml"], words].concat());
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains("--on linux"), "{ended:?}");
+    }
+}
+
 #[test]
 fn qdiscs_of_linux_cannot_be_simulated() {
     let place = Place::new("refused");

@@ -6,6 +6,7 @@
 //! - [`network`], `qdiscs`, `tc`, `traffic`: a network as orders for the guest agent (package `forebay-agent`).
 //! - `initramfs`, [`machine`]: starts the kernel with its orders.
 //! - [`records`], [`measure`]: what it writes, and the results of a run from it.
+//! - [`outside`]: runs in which the links are those of the simulator, outside of the kernel.
 
 #![cfg(target_os = "linux")]
 
@@ -15,6 +16,7 @@ pub mod machine;
 pub mod measure;
 mod netlink;
 pub mod network;
+pub mod outside;
 pub mod place;
 mod qdiscs;
 pub mod records;

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -79,6 +81,9 @@ pub struct Start {
     pub silent_cpu_s: f64,
 }
 
+/// Arguments of a kernel that has its own time: it advances when the kernel is idle.
+const ALONE: [&str; 1] = ["time-travel=inf-cpu"];
+
 /// Runs `orders` in the kernel. Calls `each` for every record in order. `stop` ends the run soon after it is set.
 ///
 /// # Errors
@@ -91,55 +96,103 @@ pub fn run(
     stop: &AtomicBool,
     mut each: impl FnMut(Record),
 ) -> Result<Cost, Fault> {
-    let begun = Instant::now();
-    // Files in memory: nothing is left on a disk, whatever ends this process.
-    let mut archive = sys::memory_file(c"archive")?;
-    archive.write_all(&initramfs::archive(&fs::read(&kernel.agent)?, &orders.to_bytes()))?;
-    let mut console = sys::memory_file(c"console")?;
-    let (mut records, theirs) = io::pipe()?;
-    let mut command = Command::new(&kernel.program);
-    // Constant, because the kernel mixes its arguments into its random numbers.
-    command
-        .args([MEMORY, sys::ARCHIVE_PATH, "time-travel=inf-cpu", "time-travel-start=1000000000"])
-        .args(["con=null", "con0=fd:0,fd:1", NO_FOLDER, "umid=guest", "panic=1"])
-        .env_clear()
-        .env("FOREBAY_SEED", format!("{:016x}", start.seed))
-        .env("HOME", "/")
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(console.try_clone()?)
-        .stderr(console.try_clone()?);
-    let theirs = theirs.into();
-    sys::prepare(&mut command, &theirs, &archive, start.core);
-    let guest = Guest(command.spawn()?);
-    drop((theirs, archive));
-    let mut state = State::default();
-    let read = watch(&guest, &mut records, (start, stop), &mut state, &mut each);
-    let cpu_seconds = sys::child_seconds(guest.0.id()).max(state.cpu);
-    drop(guest);
-    read?;
-    if let Some(fault) = state.fault {
-        return Err(Fault::Failed(fault));
-    }
-    if !state.ended {
-        return Err(Fault::Failed(format!("the kernel ended early{}", last_words(&mut console))));
-    }
-    Ok(Cost { cpu_seconds, wall_seconds: begun.elapsed().as_secs_f64() })
+    let mut machine = Machine::start(kernel, orders, start, Path::new("/"), &ALONE)?;
+    let watched = machine.watch(stop, &mut each);
+    machine.end(watched, 0.0)
 }
 
-#[derive(Default)]
-struct State {
+/// A kernel that runs.
+pub(crate) struct Machine {
+    guest: Guest,
+    records: io::PipeReader,
+    console: fs::File,
+    begun: Instant,
     parser: Parser,
     fault: Option<String>,
     ended: bool,
     /// CPU seconds at the last look.
     cpu: f64,
+    silent_cpu_s: f64,
+    buffer: Vec<u8>,
 }
 
-impl State {
-    fn take(&mut self, part: &[u8], each: &mut impl FnMut(Record)) -> Result<(), Fault> {
-        let Self { parser, fault, ended, .. } = self;
-        let mut take = |record: Record| {
+impl Machine {
+    /// Starts the kernel in `folder`. `arguments`: those that say who has its time, and its devices.
+    pub(crate) fn start(
+        kernel: &Kernel,
+        orders: &Orders,
+        start: Start,
+        folder: &Path,
+        arguments: &[&str],
+    ) -> Result<Self, Fault> {
+        let begun = Instant::now();
+        // Files in memory: nothing is left on a disk, whatever ends this process.
+        let mut archive = sys::memory_file(c"archive")?;
+        archive.write_all(&initramfs::archive(&fs::read(&kernel.agent)?, &orders.to_bytes()))?;
+        let console = sys::memory_file(c"console")?;
+        let (records, theirs) = io::pipe()?;
+        let mut command = Command::new(&kernel.program);
+        // Constant, because the kernel mixes its arguments into its random numbers.
+        command
+            .args([MEMORY, sys::ARCHIVE_PATH])
+            .args(arguments)
+            .args(["time-travel-start=1000000000", "con=null", "con0=fd:0,fd:1", NO_FOLDER, "umid=guest", "panic=1"])
+            .env_clear()
+            .env("FOREBAY_SEED", format!("{:016x}", start.seed))
+            .env("HOME", "/")
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(console.try_clone()?)
+            .stderr(console.try_clone()?);
+        let theirs = theirs.into();
+        sys::prepare(&mut command, &theirs, &archive, start.core);
+        let guest = Guest(command.spawn()?);
+        Ok(Self {
+            guest,
+            records,
+            console,
+            begun,
+            parser: Parser::default(),
+            fault: None,
+            ended: false,
+            cpu: 0.0,
+            silent_cpu_s: start.silent_cpu_s,
+            buffer: vec![0; 256 << 10],
+        })
+    }
+
+    /// The descriptor of the records.
+    pub(crate) fn records(&self) -> BorrowedFd<'_> {
+        self.records.as_fd()
+    }
+
+    /// CPU seconds of the kernel and its programs so far.
+    pub(crate) fn cpu_seconds(&mut self) -> f64 {
+        self.cpu = sys::child_seconds(self.guest.0.id()).max(self.cpu);
+        self.cpu
+    }
+
+    /// CPU seconds in which the guest may do nothing that is seen.
+    pub(crate) const fn silent_cpu_s(&self) -> f64 {
+        self.silent_cpu_s
+    }
+
+    /// Has the kernel's process ended?
+    pub(crate) fn has_ended(&mut self) -> bool {
+        matches!(self.guest.0.try_wait(), Ok(Some(_)))
+    }
+
+    /// Has the agent reported its end, or a fault?
+    pub(crate) const fn is_over(&self) -> bool {
+        self.ended || self.fault.is_some()
+    }
+
+    /// Reads records that come within this time. Returns their number of bytes: 0 if the guest has ended, `None` if
+    /// nothing came.
+    pub(crate) fn read(&mut self, milliseconds: i32, each: &mut impl FnMut(Record)) -> Result<Option<usize>, Fault> {
+        let got = sys::read_within(&mut self.records, &mut self.buffer, milliseconds)?;
+        let Self { parser, fault, ended, buffer, .. } = self;
+        let take = |record: Record| {
             if let Record::Text(text) = &record {
                 if let Some(why) = text.strip_prefix("fault ") {
                     fault.get_or_insert(why.trim_end().to_string());
@@ -148,45 +201,49 @@ impl State {
             }
             each(record);
         };
-        parser.read(part, &mut take).map_err(Fault::Failed)
-    }
-}
-
-/// Reads records until the guest reports its end or a fault.
-fn watch(
-    guest: &Guest,
-    records: &mut io::PipeReader,
-    (start, stop): (Start, &AtomicBool),
-    state: &mut State,
-    each: &mut impl FnMut(Record),
-) -> Result<(), Fault> {
-    let mut buffer = vec![0; 256 << 10];
-    let mut quiet_since = 0.0;
-    loop {
-        if stop.load(Ordering::Relaxed) {
-            return Err(Fault::Stopped);
+        parser.read(&buffer[..got.unwrap_or(0)], take).map_err(Fault::Failed)?;
+        if self.is_over() {
+            self.cpu_seconds();
         }
-        match sys::read_within(records, &mut buffer, 100)? {
-            Some(0) => return Ok(()),
-            Some(len) => {
-                state.take(&buffer[..len], each)?;
-                if state.ended || state.fault.is_some() {
-                    state.cpu = sys::child_seconds(guest.0.id());
-                    return Ok(());
-                }
-                quiet_since = -1.0;
+        Ok(got)
+    }
+
+    /// Reads records until the guest reports its end or a fault.
+    fn watch(&mut self, stop: &AtomicBool, each: &mut impl FnMut(Record)) -> Result<(), Fault> {
+        let mut quiet_since = 0.0;
+        while !self.is_over() {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Fault::Stopped);
             }
-            None => {
-                state.cpu = sys::child_seconds(guest.0.id());
-                if quiet_since < 0.0 {
-                    quiet_since = state.cpu;
-                }
-                if state.cpu - quiet_since > start.silent_cpu_s {
-                    let seconds = start.silent_cpu_s;
-                    let why = "CPU seconds: an endless loop in a discipline?";
-                    return Err(Fault::Failed(format!("the guest has written nothing for {seconds} {why}")));
+            match self.read(100, each)? {
+                Some(0) => return Ok(()),
+                Some(_) => quiet_since = -1.0,
+                None => {
+                    let cpu = self.cpu_seconds();
+                    if quiet_since < 0.0 {
+                        quiet_since = cpu;
+                    }
+                    if cpu - quiet_since > self.silent_cpu_s {
+                        let seconds = self.silent_cpu_s;
+                        let why = "CPU seconds: an endless loop in a discipline?";
+                        return Err(Fault::Failed(format!("the guest has written nothing for {seconds} {why}")));
+                    }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Ends the kernel. `watched`: how watching it ended; `more`: CPU seconds that the run took besides the kernel's.
+    pub(crate) fn end(mut self, watched: Result<(), Fault>, more: f64) -> Result<Cost, Fault> {
+        let cpu_seconds = self.cpu_seconds() + more;
+        let Self { guest, mut console, begun, fault, ended, .. } = self;
+        drop(guest);
+        watched?;
+        match fault {
+            Some(fault) => Err(Fault::Failed(fault)),
+            None if !ended => Err(Fault::Failed(format!("the kernel ended early{}", last_words(&mut console)))),
+            None => Ok(Cost { cpu_seconds, wall_seconds: begun.elapsed().as_secs_f64() }),
         }
     }
 }

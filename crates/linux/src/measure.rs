@@ -8,7 +8,7 @@ use forebay_sim::delays::Delays;
 use forebay_sim::meter::Loss;
 use forebay_sim::network::{FlowSpec, LinkSpec, Network, Traffic};
 use forebay_sim::observed::{ObservedLink, Schedule};
-use forebay_sim::outcome::{Completion, FlowOutcome, Outcome};
+use forebay_sim::outcome::{Completion, FlowOutcome, LinkOutcome, Outcome};
 use forebay_sim::tcp::sender::SenderCounts;
 use forebay_sim::tracks::Tracks;
 
@@ -141,15 +141,39 @@ impl<'a> Measure<'a> {
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    /// Takes an event at the edge of the network that was not recorded by the guest. `came`: when a packet that leaves
+    /// had entered.
+    pub(crate) fn at_the_edge(&mut self, event: &Event, came: Instant) {
+        self.count(event);
+        match event.kind {
+            Kind::Entered => self.enter(event),
+            _ => self.leave(event, came),
+        }
+    }
+
+    /// Counts an event, and includes it in the fingerprint.
+    fn count(&mut self, event: &Event) {
         self.events += 1;
         let words = [u64::from(event.kind as u8), u64::from(event.link), u64::from(event.id), event.at];
         for word in words.into_iter().chain([u64::from(event.value), u64::from(event.ecn)]) {
             self.fingerprint = (self.fingerprint ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
         }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.count(event);
         match event.kind {
-            Kind::Entered => self.enter(event),
-            Kind::Left => self.leave(event),
+            Kind::Entered => {
+                if event.id as usize >= self.entered.len() {
+                    self.entered.resize(event.id as usize + 1, 0);
+                }
+                self.entered[event.id as usize] = event.at;
+                self.enter(event);
+            }
+            Kind::Left => {
+                let came = self.entered.get(event.id as usize).copied().unwrap_or(event.at);
+                self.leave(event, Instant::from_nanos(came));
+            }
             _ => {
                 let bundle = self.net.flows.get(usize::from(event.flow)).map_or(0, |flow| flow.bundle);
                 let warm = self.net.warmup.nanos();
@@ -161,10 +185,6 @@ impl<'a> Measure<'a> {
     }
 
     fn enter(&mut self, event: &Event) {
-        if event.id as usize >= self.entered.len() {
-            self.entered.resize(event.id as usize + 1, 0);
-        }
-        self.entered[event.id as usize] = event.at;
         let flow = usize::from(event.flow);
         if flow >= self.carried.len() {
             return;
@@ -177,7 +197,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    fn leave(&mut self, event: &Event) {
+    fn leave(&mut self, event: &Event, came: Instant) {
         let flow = usize::from(event.flow);
         if flow >= self.carried.len() {
             return;
@@ -200,8 +220,7 @@ impl<'a> Measure<'a> {
         if event.flags & PAYLOAD == 0 {
             return;
         }
-        let came = self.entered.get(event.id as usize).copied().unwrap_or(event.at);
-        let delay = Span::from_nanos(event.at.saturating_sub(came));
+        let delay = at.since(came);
         if self.tracks.has(flow) {
             self.tracks.arrived(flow, at, event.len, delay);
         }
@@ -266,14 +285,20 @@ impl<'a> Measure<'a> {
     }
 
     /// The results.
-    pub fn finish(self) -> Outcome {
+    pub fn finish(mut self) -> Outcome {
+        let end = Instant::ZERO + self.net.duration;
+        let links = std::mem::take(&mut self.links);
+        let links = links.into_iter().map(|link| link.finish(self.net, end)).collect();
+        self.finish_with(links)
+    }
+
+    /// The results with these of the links under study.
+    pub(crate) fn finish_with(self, links: Vec<LinkOutcome>) -> Outcome {
         let net = self.net;
-        let end = Instant::ZERO + net.duration;
         let bundles: Bundles = net.bundles();
         let flows = (0..net.flows.len()).map(|flow| self.flow(flow)).collect();
         let mut completions = self.completions;
         completions.sort_by_key(|file| (file.at, file.flow));
-        let links: Vec<_> = self.links.into_iter().map(|link| link.finish(net, end)).collect();
         let rows = links.first().map_or(0, |link| link.series.time_s.len());
         Outcome {
             flows,
@@ -388,7 +413,7 @@ impl Link<'_> {
         }
     }
 
-    fn finish(mut self, net: &Network, end: Instant) -> forebay_sim::outcome::LinkOutcome {
+    fn finish(mut self, net: &Network, end: Instant) -> LinkOutcome {
         // The oldest ones: nothing tells which they are.
         for _ in 0..self.unknown {
             let oldest = self.waiting.iter().position(Option::is_some).map(|at| self.first.wrapping_add(at as u32));

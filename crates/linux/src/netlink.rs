@@ -128,6 +128,23 @@ pub(crate) fn pair(first: &Device, second: &Device, servers: Option<u32>) -> [Me
     [create, on.end(second.namespace, format!("switch {} on", second.name))]
 }
 
+/// Switches on a device that the kernel has by itself. Fails if the device with this index has another name. `servers`:
+/// the descriptor of the namespace to which the device is moved.
+pub(crate) fn switch_on(device: &Device, servers: Option<u32>) -> [Message; 2] {
+    // An existing name of another device is refused.
+    let mut request = Request::new(NEW_LINK, 0, &device_info(device, WITHOUT_ARP));
+    request.put(3, &name(&device.name));
+    request.put(1, &HARDWARE);
+    let named = request
+        .end(device.namespace, format!("set up the device {} (a kernel of an earlier version lacks it)", device.name));
+    let mut request = Request::new(NEW_LINK, 0, &device_info(device, UP));
+    let on = format!("switch {} on", device.name);
+    if let Some(descriptor) = servers {
+        request.put(28, &words(&[descriptor]));
+    }
+    [named, request.end(device.namespace, on)]
+}
+
 /// Gives a device an IPv4 address.
 pub(crate) fn address(device: &Device, ip: u32) -> Message {
     let mut fixed = vec![2, 32, 0, 0];

@@ -15,7 +15,7 @@ use forebay_agent::{Message, Orders};
 use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_sim::loss::LossModel;
-use forebay_sim::network::{LinkId, LinkSpec, Network, Traffic};
+use forebay_sim::network::{FlowSpec, LinkId, LinkSpec, Network, Traffic};
 use forebay_sim::schedule::Schedule;
 
 use crate::netlink::{self, At, Device, Loss, ROOT, Request, handle};
@@ -45,7 +45,7 @@ pub(crate) fn linux_qdisc(link: &LinkSpec) -> Option<String> {
 }
 
 /// Addresses of the ends of a pair of routes.
-fn addresses(pair: usize) -> (u32, u32) {
+const fn addresses(pair: usize) -> (u32, u32) {
     let low = pair as u32 + 1;
     (0x0a01_0000 | low, 0x0a02_0000 | low)
 }
@@ -57,6 +57,85 @@ struct Route {
     back: usize,
     ecn: bool,
     datagrams: bool,
+}
+
+/// The pairs of routes of a network, each with an own pair of addresses.
+pub(crate) struct Addressed {
+    routes: BTreeMap<Route, usize>,
+    /// For each flow the number of its pair.
+    of_flow: Vec<usize>,
+}
+
+/// The devices at the ends of a network: of the clients, of the servers, and of the clients' datagrams.
+type Devices<'a> = (&'a Device, &'a Device, Option<&'a Device>);
+
+impl Addressed {
+    /// The pairs of routes that flows of `net` use.
+    pub(crate) fn new(net: &Network) -> Self {
+        let mut routes: BTreeMap<Route, usize> = BTreeMap::new();
+        let number = |flow: &FlowSpec| {
+            let datagrams = matches!(flow.traffic, Traffic::Datagrams(_));
+            let ecn = !datagrams && flow.ecn.is_capable();
+            let route = Route { forward: flow.forward, back: flow.back, ecn, datagrams };
+            let count = routes.len();
+            *routes.entry(route).or_insert(count)
+        };
+        let of_flow = net.flows.iter().map(number).collect();
+        Self { routes, of_flow }
+    }
+
+    /// Gives the devices their addresses and routes.
+    pub(crate) fn messages(&self, (client, server, datagrams): Devices<'_>) -> Vec<Message> {
+        const PREFIX: u8 = 16;
+        let mut messages = vec![
+            netlink::route(client, (0x0a02_0000, PREFIX), 10, false),
+            netlink::route(server, (0x0a01_0000, PREFIX), 10, false),
+        ];
+        if let Some(device) = datagrams {
+            messages.push(netlink::route(device, (0x0a02_0000, PREFIX), 20, false));
+        }
+        for (route, pair) in &self.routes {
+            let (client_ip, server_ip) = addresses(*pair);
+            let own = if route.datagrams { datagrams.unwrap_or(client) } else { client };
+            messages.push(netlink::address(own, client_ip));
+            messages.push(netlink::address(server, server_ip));
+            if route.ecn {
+                messages.push(netlink::route(client, (server_ip, 32), 5, true));
+                messages.push(netlink::route(server, (client_ip, 32), 5, true));
+            }
+        }
+        messages
+    }
+}
+
+/// The orders of a run whose devices are set up by `setup`. `plain`: devices whose offloads are switched off.
+/// `datagrams`: name of the device of datagrams.
+pub(crate) fn common_orders(
+    net: &Network,
+    seed: u64,
+    (addressed, datagrams): (&Addressed, &str),
+    setup: Vec<Message>,
+    plain: Vec<(u64, String)>,
+) -> Orders {
+    let ends = |number: usize| {
+        let (client, server) = addresses(addressed.of_flow[number]);
+        let is_datagrams = matches!(net.flows[number].traffic, Traffic::Datagrams(_));
+        Ends { client, server, device: if is_datagrams { datagrams.to_string() } else { String::new() } }
+    };
+    let tracked: std::collections::BTreeSet<u64> = net.tracks.iter().flatten().map(|flow| *flow as u64).collect();
+    Orders {
+        zero: ZERO,
+        warm: net.warmup.nanos(),
+        end: net.duration.nanos(),
+        sample: net.sample.nanos(),
+        tracked: tracked.into_iter().collect(),
+        settings: settings(),
+        setup,
+        plain,
+        changes: Vec::new(),
+        counted: Vec::new(),
+        flows: (0..net.flows.len()).map(|number| traffic::flow(net, number, seed, ends(number))).collect(),
+    }
 }
 
 /// Devices and messages so far.
@@ -94,18 +173,8 @@ pub fn orders_with_copies(net: &Network, seed: u64, copies: Option<LinkId>) -> R
         return Err(obstacle);
     }
     let mut builder = Builder { net, seed, messages: Vec::new(), changes: Vec::new(), counted: Vec::new(), next: 10 };
-    let mut routes: BTreeMap<Route, usize> = BTreeMap::new();
-    let of_flow: Vec<usize> = net
-        .flows
-        .iter()
-        .map(|flow| {
-            let datagrams = matches!(flow.traffic, Traffic::Datagrams(_));
-            let ecn = !datagrams && flow.ecn.is_capable();
-            let route = Route { forward: flow.forward, back: flow.back, ecn, datagrams };
-            let count = routes.len();
-            *routes.entry(route).or_insert(count)
-        })
-        .collect();
+    let addressed = Addressed::new(net);
+    let routes = &addressed.routes;
     let any_datagrams = routes.keys().any(|route| route.datagrams);
     let (client, from_client) = builder.end("c", "x", None)?;
     let (from_server, server) = builder.end("y", "s", Some(SERVERS_DESCRIPTOR))?;
@@ -116,31 +185,15 @@ pub fn orders_with_copies(net: &Network, seed: u64, copies: Option<LinkId>) -> R
     if let Some((device, _)) = &datagrams {
         builder.messages.push(qdiscs::release_at_times(device));
     }
-    let built = builder.links(&routes, (&from_client, &from_server, datagrams.as_ref().map(|pair| &pair.1)))?;
+    let built = builder.links(routes, (&from_client, &from_server, datagrams.as_ref().map(|pair| &pair.1)))?;
     if let Some((to, (_, from))) = copies.and_then(|link| built.get(&link)).zip(datagrams.as_ref()) {
         builder.messages.push(netlink::copy(from, &to.entry, Some(addresses(0).1)));
     }
-    builder.addresses(&routes, (&client, &server, datagrams.as_ref().map(|pair| &pair.0)));
-    let ends = |number: usize| {
-        let (client, server) = addresses(of_flow[number]);
-        let is_datagrams = matches!(net.flows[number].traffic, Traffic::Datagrams(_));
-        Ends { client, server, device: if is_datagrams { "u0".into() } else { String::new() } }
-    };
-    let tracked: std::collections::BTreeSet<u64> = net.tracks.iter().flatten().map(|flow| *flow as u64).collect();
+    builder.messages.extend(addressed.messages((&client, &server, datagrams.as_ref().map(|pair| &pair.0))));
     builder.changes.sort_by_key(|change| change.0);
-    Ok(Orders {
-        zero: ZERO,
-        warm: net.warmup.nanos(),
-        end: net.duration.nanos(),
-        sample: net.sample.nanos(),
-        tracked: tracked.into_iter().collect(),
-        settings: settings(),
-        setup: builder.messages,
-        plain: vec![(CLIENTS, client.name.clone()), (SERVERS, server.name.clone())],
-        changes: builder.changes,
-        counted: builder.counted,
-        flows: (0..net.flows.len()).map(|number| traffic::flow(net, number, seed, ends(number))).collect(),
-    })
+    let plain = vec![(CLIENTS, client.name.clone()), (SERVERS, server.name.clone())];
+    let orders = common_orders(net, seed, (&addressed, "u0"), builder.messages, plain);
+    Ok(Orders { changes: builder.changes, counted: builder.counted, ..orders })
 }
 
 /// Settings of the guest's kernel. Its computer is infinitely fast: many packets can wait for a device at one time.
@@ -341,29 +394,6 @@ impl Builder<'_> {
             }
         }
         Ok(())
-    }
-
-    fn addresses(
-        &mut self,
-        routes: &BTreeMap<Route, usize>,
-        (client, server, datagrams): (&Device, &Device, Option<&Device>),
-    ) {
-        const PREFIX: u8 = 16;
-        self.messages.push(netlink::route(client, (0x0a02_0000, PREFIX), 10, false));
-        self.messages.push(netlink::route(server, (0x0a01_0000, PREFIX), 10, false));
-        if let Some(device) = datagrams {
-            self.messages.push(netlink::route(device, (0x0a02_0000, PREFIX), 20, false));
-        }
-        for (route, pair) in routes {
-            let (client_ip, server_ip) = addresses(*pair);
-            let own = if route.datagrams { datagrams.unwrap_or(client) } else { client };
-            self.messages.push(netlink::address(own, client_ip));
-            self.messages.push(netlink::address(server, server_ip));
-            if route.ecn {
-                self.messages.push(netlink::route(client, (server_ip, 32), 5, true));
-                self.messages.push(netlink::route(server, (client_ip, 32), 5, true));
-            }
-        }
     }
 }
 

@@ -9,6 +9,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+pub(crate) mod memory;
+pub(crate) mod socket;
+
 /// The descriptor to which the guest writes its records.
 const OUT: i32 = 100;
 /// The descriptor from which the kernel reads its initial file system, and the kernel's argument for it.

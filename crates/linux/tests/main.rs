@@ -5,6 +5,7 @@
 mod conditions;
 mod faults;
 mod oracle;
+mod outside;
 mod runs;
 #[path = "../../cli/tests/skips/mod.rs"]
 mod skips;

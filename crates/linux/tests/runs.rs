@@ -3,9 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay_aqm::ENTRIES;
+use forebay_aqm::base::time::Span;
+use forebay_aqm::base::units::{Limit, Rate};
 use forebay_sim::app::{Files, Work};
 use forebay_sim::draw::Draw;
-use forebay_sim::network::{Network, Traffic};
+use forebay_sim::network::{Lane, Network, Traffic};
 use forebay_sim::source::Pattern;
 use forebay_sim::tcp::TcpOptions;
 
@@ -87,7 +89,7 @@ fn every_kind_of_traffic_reaches_its_receiver() {
         };
         Traffic::Application(TcpOptions::default(), Work::Files(files))
     };
-    let cbr = || Traffic::Datagrams(Pattern::Constant { every: forebay_aqm::base::time::Span::from_millis(20) });
+    let cbr = || Traffic::Datagrams(Pattern::Constant { every: Span::from_millis(20) });
     let flows = vec![
         flow("push/0", files(None, false)),
         flow("push/1", files(None, true)),
@@ -109,4 +111,24 @@ fn every_kind_of_traffic_reaches_its_receiver() {
     assert!((495..=500).contains(&packets), "{packets} datagrams in 10 s");
     let in_window = found.outcome.flows[4].goodput_bytes / (1500 - 42);
     assert!((470..=475).contains(&in_window), "{in_window} datagrams in 9.5 s");
+}
+
+/// A link is the first one of a route and the second one of another.
+#[test]
+fn packets_enter_a_network_of_several_links_once() {
+    let Some(kernel) = kernel() else { return };
+    let mut net = network("droptail", 5);
+    let far = Lane::plain(Rate(100_000_000), Span::from_millis(30), Limit::Packets(10_000)).link("far", 1500);
+    net.links.push(far);
+    net.routes.push(vec![2, 0]);
+    let cbr = || Traffic::Datagrams(Pattern::Constant { every: Span::from_millis(20) });
+    net.flows = vec![flow("near/0", cbr()), flow("far/0", cbr())];
+    net.flows[1].forward = 2;
+    (net.flows[1].bundle, net.flows[1].class) = (1, 1);
+    let found = run(&kernel, &net, 1).unwrap().outcome;
+    let sent = [0, 1].map(|flow: usize| found.flows[flow].sender.sent);
+    assert!(sent.iter().all(|sent| (249..=250).contains(sent)), "{sent:?} datagrams in 5 s");
+    let delays = [0, 1].map(|class: usize| found.classes[class].owd_s.as_ref().unwrap().mean);
+    // 30 ms, and 0.12 ms of transmission.
+    assert!((0.0300..0.0305).contains(&(delays[1] - delays[0])), "{delays:?}");
 }

@@ -377,6 +377,12 @@ impl Fabric {
         self.ready[end].iter().take(most).map(|(_, frame)| self.frames.buffers[*frame as usize].as_slice())
     }
 
+    /// The first frame that is due at an end, when it arrived at the fabric, and when it became due.
+    pub fn first_ready(&self, end: usize) -> Option<(&[u8], [Instant; 2])> {
+        let (at, frame) = self.ready[end].front()?;
+        Some((&self.frames.buffers[*frame as usize], [self.frames.notes[*frame as usize].came, *at]))
+    }
+
     /// Records that the first `count` due frames were sent at time `now`.
     pub fn sent(&mut self, end: usize, count: usize, now: Instant) {
         let count = count.min(self.ready[end].len());

@@ -467,7 +467,9 @@ static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	struct sk_buff *gone = NULL, *at, *next;
 	int ret;
 
-	if (f->role == ENTER) {
+	if (f->role == ENTER && skb->mark) {
+		/* It comes from another link: it is in the network already. */
+	} else if (f->role == ENTER) {
 		/* It has left its host, which must not wait until the network has sent it. */
 		skb_orphan_partial(skb);
 		skb->mark = ++entered;

@@ -13,7 +13,7 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-live", &["forebay-aqm", "forebay-sim"], 3),
     ("forebay-qdisc", &["forebay-aqm"], 0),
     ("forebay-agent", &[], 1),
-    ("forebay-linux", &["forebay-agent", "forebay-aqm", "forebay-sim"], 2),
+    ("forebay-linux", &["forebay-agent", "forebay-aqm", "forebay-live", "forebay-sim"], 2),
     ("forebay", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay-linux", "forebay-live"], usize::MAX),
     ("forebay-py", &["forebay-aqm", "forebay-sim", "forebay-lab"], usize::MAX),
     ("forebay-wheel", &["forebay", "forebay-py"], 1),

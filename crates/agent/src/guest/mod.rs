@@ -87,7 +87,7 @@ fn play(report: &Report) -> Result<(), String> {
     let sockets = [clients?, servers?];
     send(&sockets, orders.setup.iter())?;
     for (namespace, device) in &orders.plain {
-        let off = || sys::any_socket().and_then(|any| sys::no_segmentation_offload(any, device));
+        let off = || sys::any_socket().and_then(|any| sys::no_offloads(any, device));
         spaces.within(*namespace, off).map_err(|error| format!("cannot switch off offloads of {device}: {error}"))?;
     }
     let stage = Stage::new(&orders, report).map_err(failed("make a file in memory"))?;

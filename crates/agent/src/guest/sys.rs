@@ -238,9 +238,11 @@ pub(super) fn tcp_info(fd: Descriptor) -> io::Result<[u8; 248]> {
     check(done.into()).map(|_| info)
 }
 
-/// Switches off the segmentation of TCP packets by a device: they are segmented before it.
-pub(super) fn no_segmentation_offload(fd: Descriptor, device: &str) -> io::Result<()> {
+/// Switches off what a device does with several packets at once: the segmentation of TCP packets, which happens before
+/// the device then, and joining received ones. A device may lack either.
+pub(super) fn no_offloads(fd: Descriptor, device: &str) -> io::Result<()> {
     const SET_TSO: u32 = 0x1f;
+    const SET_GRO: u32 = 0x2c;
     #[repr(C)]
     struct Value {
         command: u32,
@@ -252,12 +254,18 @@ pub(super) fn no_segmentation_offload(fd: Descriptor, device: &str) -> io::Resul
         value: *mut Value,
         rest: [u8; 16],
     }
-    let mut value = Value { command: SET_TSO, data: 0 };
-    let mut request = Request { name: [0; 16], value: &raw mut value, rest: [0; 16] };
-    let most = device.len().min(15);
-    request.name[..most].copy_from_slice(&device.as_bytes()[..most]);
-    // SAFETY: the request and its value are valid until the call returns.
-    check(unsafe { libc::ioctl(fd, libc::SIOCETHTOOL as _, &raw mut request) }.into()).map(drop)
+    for command in [SET_TSO, SET_GRO] {
+        let mut value = Value { command, data: 0 };
+        let mut request = Request { name: [0; 16], value: &raw mut value, rest: [0; 16] };
+        let most = device.len().min(15);
+        request.name[..most].copy_from_slice(&device.as_bytes()[..most]);
+        // SAFETY: the request and its value are valid until the call returns.
+        match check(unsafe { libc::ioctl(fd, libc::SIOCETHTOOL as _, &raw mut request) }.into()) {
+            Err(error) if error.raw_os_error() != Some(libc::EOPNOTSUPP) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A socket for requests about devices.

@@ -142,6 +142,7 @@ pub(crate) struct ExplainArgs {
   forebay run case1.toml --seed 7 --runs 1 --json | \\
       jq '.runs[0].queue_pkts.mean'
   forebay run examples/real.toml --on kernel --runs 1
+  forebay run examples/mobile.toml --on linux --link outside
 
 Finished runs are kept. Repeat the command to resume after an interruption or to add seeds (larger --runs).")]
 pub(crate) struct RunArgs {
@@ -149,8 +150,22 @@ pub(crate) struct RunArgs {
     /// also simulate, for comparison.
     #[arg(long, value_enum, default_value_t = On::Simulator, hide_possible_values = true)]
     pub(crate) on: On,
+    /// With --on linux, where the links are: inside the kernel (as qdiscs), or outside (the simulator's links, of which
+    /// every kind is possible, at ten times the CPU time). Default: inside.
+    #[arg(long, value_enum, hide_possible_values = true)]
+    pub(crate) link: Option<Links>,
     #[command(flatten)]
     pub(crate) batch: BatchArgs,
+}
+
+/// Where the links of a run on a Linux kernel in virtual time are.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Links {
+    /// In the kernel: qdiscs.
+    #[default]
+    Inside,
+    /// Outside of the kernel: the simulator's.
+    Outside,
 }
 
 /// Where runs take place.

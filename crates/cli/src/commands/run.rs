@@ -10,11 +10,12 @@ use forebay_lab::render::summary;
 use forebay_lab::results::summary::Summary;
 #[cfg(target_os = "linux")]
 use forebay_lab::results::timing::Timings;
+use forebay_lab::scenario::{Found, InputError};
 use forebay_lab::store::{self, Store};
 use forebay_lab::{linux as linux_words, load};
 
 use crate::args::batch::BatchArgs;
-use crate::args::{On, RunArgs};
+use crate::args::{Links, On, RunArgs};
 use crate::failure::{Exit, Failure};
 #[cfg(target_os = "linux")]
 use crate::interrupt;
@@ -24,11 +25,15 @@ use crate::render::output::Ui;
 
 /// Runs the scenario and prints a table for each combination of values of the keys that vary (a case).
 pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
+    if args.link.is_some() && args.on != On::Linux {
+        let accepts = "--on linux: other runs have no choice";
+        return Err(InputError::new("--link", "", Found::text("--link without --on linux"), accepts).into());
+    }
     let plan = plan(&args.batch, &[], ui)?;
     match args.on {
         On::Simulator => batch(&args.batch, &plan, ui, summary::by_case),
         On::Kernel => on_kernel(&args.batch, plan, ui),
-        On::Linux => on_linux(&args.batch, plan, ui),
+        On::Linux => on_linux(&args.batch, args.link.unwrap_or_default(), plan, ui),
     }
 }
 
@@ -81,11 +86,11 @@ fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
 
 /// Runs every contender (compared discipline) on a Linux kernel in virtual time and in the simulator.
 #[cfg(target_os = "linux")]
-fn on_linux(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
+fn on_linux(args: &BatchArgs, links: Links, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     let kernel = linux::kernel()?;
-    let plan = linux::both(plan, ui.program().build(), &kernel);
+    let plan = linux::both(plan, ui.program().build(), (&kernel, links));
     let batch = args.batch();
-    linux::check(&plan)?;
+    linux::check(&plan, links)?;
     batch.check_place(&plan)?;
     let pool = run::pool(batch.jobs)?;
     let store = ui.host(|host: &Host<'_>| {
@@ -93,7 +98,7 @@ fn on_linux(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
         batch.afford(&plan, pool.current_num_threads(), 0.0, finished, host)?;
         batch.open(&plan, host)
     })?;
-    linux::runs(&plan, &store, (&kernel, &pool), interrupt::flag(), ui)?;
+    linux::runs(&plan, &store, (&kernel, links, &pool), interrupt::flag(), ui)?;
     let mut document = ui.host(|host| run::simulate(&plan, &store, &pool, host))?;
     document.shown = args.shown(document.shown);
     show(&document, &store, ui, summary::by_case)?;
@@ -101,7 +106,7 @@ fn on_linux(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn on_linux(_: &BatchArgs, _: Plan, _: &Ui) -> Result<Exit, Failure> {
+fn on_linux(_: &BatchArgs, _: Links, _: Plan, _: &Ui) -> Result<Exit, Failure> {
     Err(Failure::unavailable("a Linux kernel in virtual time needs Linux".to_string()))
 }
 

@@ -12,16 +12,26 @@ use forebay_lab::scenario::{Case, Contender};
 use forebay_lab::store::Store;
 use forebay_linux::machine::Fault;
 use forebay_linux::network;
+use forebay_linux::outside;
 use forebay_linux::place::{self, Kernel};
 use forebay_linux::run as guest;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
+use crate::args::Links;
 use crate::failure::Failure;
 use crate::render::output::Ui;
 
-/// Suffixes of the contenders' labels.
-const ON: [&str; 2] = ["linux", "simulated"];
+/// Suffix of the labels of simulated contenders.
+const SIMULATED: &str = "simulated";
+
+/// Suffix of the labels of contenders on Linux.
+const fn suffix(links: Links) -> &'static str {
+    match links {
+        Links::Inside => "linux",
+        Links::Outside => "linux, link outside",
+    }
+}
 
 /// The kernel, or what is missing and what would bring it.
 pub(crate) fn kernel() -> Result<Kernel, Failure> {
@@ -31,12 +41,13 @@ pub(crate) fn kernel() -> Result<Kernel, Failure> {
 }
 
 /// The plan of runs in which each contender of `plan` occurs twice, on Linux and in the simulator.
-pub(crate) fn both(plan: Plan, build: &str, kernel: &Kernel) -> Plan {
+pub(crate) fn both(plan: Plan, build: &str, (kernel, links): (&Kernel, Links)) -> Plan {
+    let suffixes = [suffix(links), SIMULATED];
     let twice = |contender: &Contender| {
         // A qdisc of Linux cannot be simulated.
-        let count = if linux::words(&contender.spec).is_some() { 1 } else { ON.len() };
+        let count = if linux::words(&contender.spec).is_some() { 1 } else { suffixes.len() };
         let on = |on: &&str| Contender { label: format!("{} ({on})", contender.label), ..contender.clone() };
-        ON[..count].iter().map(on).collect::<Vec<_>>()
+        suffixes[..count].iter().map(on).collect::<Vec<_>>()
     };
     let cases = plan.cases.into_iter().map(|mut case: Case| {
         case.scenario.compare = case.scenario.compare.iter().flat_map(twice).collect();
@@ -51,7 +62,7 @@ pub(crate) fn both(plan: Plan, build: &str, kernel: &Kernel) -> Plan {
 /// Whether a run of a plan is on Linux, not in the simulator.
 fn is_real(plan: &Plan, job: &Job) -> bool {
     let contender = &plan.cases[job.case].scenario.compare[job.contender];
-    contender.label.ends_with("(linux)")
+    !contender.label.ends_with(&format!("({SIMULATED})"))
 }
 
 fn jobs(plan: &Plan) -> Vec<Job> {
@@ -59,9 +70,15 @@ fn jobs(plan: &Plan) -> Vec<Job> {
 }
 
 /// Refuses a plan that the guest cannot run, such as one with RTP video.
-pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
-    let found = jobs(plan).into_iter().find_map(|job| network::obstacle(&plan.network(job)));
-    found.map_or(Ok(()), |what| Err(Failure::unavailable(format!("not possible on Linux: {what}"))))
+pub(crate) fn check(plan: &Plan, links: Links) -> Result<(), Failure> {
+    let obstacle = |job| match links {
+        Links::Inside => network::obstacle(&plan.network(job)),
+        Links::Outside => outside::obstacle(&plan.network(job)),
+    };
+    let Some((what, job)) = jobs(plan).into_iter().find_map(|job| Some((obstacle(job)?, job))) else { return Ok(()) };
+    let is_possible = links == Links::Inside && outside::obstacle(&plan.network(job)).is_none();
+    let hint = if is_possible { "; possible with --link outside" } else { "" };
+    Err(Failure::unavailable(format!("not possible on Linux: {what}{hint}")))
 }
 
 /// Does the runs on Linux that are not stored yet, several at a time. Returns early, without an error, once `stop` is
@@ -69,7 +86,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
 pub(crate) fn runs(
     plan: &Plan,
     store: &Store,
-    (kernel, pool): (&Kernel, &ThreadPool),
+    (kernel, links, pool): (&Kernel, Links, &ThreadPool),
     stop: &AtomicBool,
     ui: &Ui,
 ) -> Result<(), Failure> {
@@ -92,7 +109,11 @@ pub(crate) fn runs(
         }
         let net = plan.network(job);
         let worker = rayon::current_thread_index().unwrap_or(0);
-        let found = match guest::run(kernel, &net, job.seed, worker, stop) {
+        let found = match links {
+            Links::Inside => guest::run(kernel, &net, job.seed, worker, stop),
+            Links::Outside => outside::run(kernel, &net, job.seed, worker, stop),
+        };
+        let found = match found {
             Ok(found) => found,
             Err(Fault::Stopped) => return Ok(()),
             Err(Fault::Failed(why)) => return Err(Failure::run(format!("{label}, seed {}: {why}", job.seed))),
