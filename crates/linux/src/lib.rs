@@ -5,6 +5,7 @@
 //! - [`place`]: finds the built kernel.
 //! - [`network`], `qdiscs`, `tc`, `traffic`: a network as orders for the guest agent (package `forebay-agent`).
 //! - `initramfs`, [`machine`]: starts the kernel with its orders.
+//! - [`oracle`]: qdiscs of Linux and disciplines of Forebay with the same packets.
 //! - [`records`], [`measure`]: what it writes, and the results of a run from it.
 
 #![cfg(target_os = "linux")]
@@ -15,6 +16,7 @@ pub mod machine;
 pub mod measure;
 mod netlink;
 pub mod network;
+pub mod oracle;
 pub mod place;
 mod qdiscs;
 pub mod records;

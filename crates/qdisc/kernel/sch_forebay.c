@@ -10,6 +10,7 @@
  */
 #include <linux/module.h>
 #include <linux/proc_fs.h>
+#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/skbuff.h>
@@ -63,6 +64,9 @@ void forebay_arrive(void *queue, u64 now, const struct forebay_packet *packet);
 int forebay_dropped(void *queue, int *overflow);
 int forebay_depart(void *queue, u64 now, int *ce);
 void forebay_probes(const void *queue, double *to, size_t count);
+void *forebay_stream(const struct forebay_order *order);
+u64 forebay_draw(void *stream);
+void forebay_stream_end(void *stream);
 /* crates/qdisc/src/sys/runtime.rs */
 void *forebay_alloc(size_t size, size_t align);
 void forebay_free(void *at);
@@ -89,7 +93,8 @@ struct record {
 /* Options of the qdisc. */
 enum {
 	OPT_ROLE = 1, OPT_LINK, OPT_SPEC, OPT_NAME, OPT_SEED, OPT_RATE, OPT_LIMIT, OPT_IN_BYTES, OPT_MEAN, OPT_START,
-	OPT_SAMPLE, OPT_PROBES, OPT_PORTS, OPT_PAIRS, OPT_CLASSES, OPT_MAX = OPT_CLASSES,
+	OPT_SAMPLE, OPT_PROBES, OPT_PORTS, OPT_PAIRS, OPT_CLASSES,
+	OPT_DRAWS, OPT_MAX = OPT_DRAWS,
 };
 
 static const struct nla_policy policy[OPT_MAX + 1] = {
@@ -108,6 +113,7 @@ static const struct nla_policy policy[OPT_MAX + 1] = {
 	[OPT_PORTS] = { .type = NLA_U32 },
 	[OPT_PAIRS] = { .type = NLA_BINARY },
 	[OPT_CLASSES] = { .type = NLA_BINARY },
+	[OPT_DRAWS] = { .type = NLA_U32 },
 };
 
 struct waiting {
@@ -120,6 +126,8 @@ struct forebay {
 	struct list_head all;
 	struct Qdisc *child;
 	void *queue;
+	/* The random numbers of a child, if they are those of a discipline. */
+	void *stream;
 	struct waiting *slots;
 	u32 slots_len, first_free, held, next_id;
 	u32 role, link, probes;
@@ -202,6 +210,38 @@ void _Unwind_Resume(void)
 void rust_eh_personality(void)
 {
 	fail("unwinding");
+}
+
+/* The stream of the qdisc that is being created or called; NULL: the kernel's random numbers. */
+static void *drawing;
+
+/* crates/linux/src/build/edits.rs lets qdiscs call these instead of the kernel's functions. */
+u64 forebay_random_u64(void)
+{
+	u64 bits;
+
+	if (drawing)
+		return forebay_draw(drawing);
+	get_random_bytes(&bits, sizeof(bits));
+	return bits;
+}
+
+u32 forebay_random_u32(void)
+{
+	return drawing ? forebay_draw(drawing) >> 32 : get_random_u32();
+}
+
+/* As get_random_u32_below: the first product whose lower half is not in the remainder of 2^32. */
+u32 forebay_random_below(u32 count)
+{
+	u64 product;
+
+	if (!drawing)
+		return get_random_u32_below(count);
+	do
+		product = (u64)count * forebay_random_u32();
+	while ((u32)product < count && (u32)product < -count % count);
+	return product >> 32;
 }
 
 /* Bytes of the present kernel stack below this frame. The thread's description is at its end. */
@@ -476,7 +516,9 @@ static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 		ID_OF(skb) = f->next_id++;
 		note(f, ARRIVED, now, &seen, len, ID_OF(skb), before + 1);
 	}
+	drawing = f->stream;
 	ret = qdisc_enqueue(skb, f->child, &gone);
+	drawing = NULL;
 	for (at = gone; at; at = next) {
 		next = at->next;
 		if (f->role == CHILD)
@@ -499,9 +541,12 @@ static struct sk_buff *dequeue_child(struct Qdisc *sch)
 	struct forebay *f = qdisc_priv(sch);
 	u32 before = f->child->q.qlen, after;
 	u64 now = time_of(f);
-	struct sk_buff *skb = f->child->ops->dequeue(f->child);
 	struct seen seen = { .flow = 0xffff };
+	struct sk_buff *skb;
 
+	drawing = f->stream;
+	skb = f->child->ops->dequeue(f->child);
+	drawing = NULL;
 	after = f->child->q.qlen;
 	if (f->role == CHILD && before - after != (skb ? 1 : 0))
 		note(f, LOST, now, &seen, 0, before - after - (skb ? 1 : 0), after);
@@ -562,7 +607,7 @@ static u64 number(struct nlattr **tb, int at, u64 otherwise)
 static struct forebay_order order_of(struct nlattr **tb)
 {
 	return (struct forebay_order){
-		.spec = nla_data(tb[OPT_SPEC]), .spec_len = nla_len(tb[OPT_SPEC]),
+		.spec = tb[OPT_SPEC] ? nla_data(tb[OPT_SPEC]) : NULL, .spec_len = tb[OPT_SPEC] ? nla_len(tb[OPT_SPEC]) : 0,
 		.link = nla_data(tb[OPT_NAME]), .link_len = nla_len(tb[OPT_NAME]),
 		.seed = number(tb, OPT_SEED, 1), .rate = number(tb, OPT_RATE, 1),
 		.limit = number(tb, OPT_LIMIT, 1000), .limit_in_bytes = word(tb, OPT_IN_BYTES, 0),
@@ -639,6 +684,12 @@ static int forebay_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 		if (!f->child)
 			return -ENOMEM;
 		qdisc_hash_add(f->child, true);
+		if (tb[OPT_DRAWS] && tb[OPT_NAME]) {
+			order = order_of(tb);
+			f->stream = forebay_stream(&order);
+			/* Up to its graft, for what the new child draws in its construction. */
+			drawing = f->stream;
+		}
 	} else {
 		if (!tb[OPT_SPEC] || !tb[OPT_NAME])
 			return -EINVAL;
@@ -679,6 +730,10 @@ static void forebay_destroy(struct Qdisc *sch)
 		qdisc_put(f->child);
 	if (f->queue)
 		forebay_end(f->queue);
+	if (drawing == f->stream)
+		drawing = NULL;
+	if (f->stream)
+		forebay_stream_end(f->stream);
 	kfree(f->slots);
 	kfree(f->pairs);
 	kfree(f->classes);
@@ -694,6 +749,7 @@ static int forebay_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new
 {
 	struct forebay *f = qdisc_priv(sch);
 
+	drawing = NULL;
 	*old = qdisc_replace(sch, new ? new : &noop_qdisc, &f->child);
 	return 0;
 }
