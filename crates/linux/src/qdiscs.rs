@@ -29,6 +29,7 @@ const FIRST_PORT: u16 = 13;
 const PAIRS: u16 = 14;
 const CLASSES: u16 = 15;
 const DRAWS: u16 = 16;
+const QUEUES: u16 = 17;
 
 /// Largest number of internal variables that are recorded.
 const MOST_PROBES: usize = 32;
@@ -62,15 +63,17 @@ pub(crate) fn release_at_times(device: &Device) -> Message {
     })
 }
 
-/// How a filter gives the packets of a flow their class.
+/// How the packets of a flow get their class or queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Classes {
-    /// The number of the flow, from 0.
+    /// A filter: the number of the flow, from 0.
     FromZero,
-    /// The number of the flow, from 1.
+    /// A filter: the number of the flow, from 1.
     FromOne,
     /// As `FromOne`; each is a class of DRR.
     Drr,
+    /// The hash of the packet: that of the queue with the number of the flow, among this number of queues.
+    Hash(u32),
 }
 
 /// A link with a qdisc of Linux that is compared with a discipline of Forebay at another link.
@@ -82,7 +85,7 @@ pub struct Twin {
     pub words: String,
     /// Name of the discipline's link, if the qdisc draws the same random numbers; `None`: it draws the kernel's.
     pub draws_of: Option<String>,
-    /// The filter; `None`: there is no filter.
+    /// Classes or queues of flows; `None`: those of the qdisc itself.
     pub classes: Option<Classes>,
     /// Time on the guest's clock at which the run starts, ns. At least 2 s.
     pub zero: u64,
@@ -93,6 +96,9 @@ const QUANTUM: u32 = 1514;
 
 /// The filter of a qdisc, and its classes.
 fn classify(qdisc: At<'_>, classes: Classes, ports: u16, flows: usize) -> Vec<Message> {
+    if let Classes::Hash(_) = classes {
+        return Vec::new();
+    }
     let mut all = vec![netlink::class_by_port(qdisc, ports, u32::from(classes != Classes::FromZero))];
     if classes == Classes::Drr {
         let one = |flow| netlink::class(qdisc, flow, "drr", |request| word(request, 1, QUANTUM));
@@ -146,6 +152,9 @@ pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32) -> Result<V
                     request.put(NAME, draws_of.as_bytes());
                     long(request, SEED, *seed);
                     word(request, DRAWS, 1);
+                }
+                if let Some(Classes::Hash(queues)) = twin.and_then(|twin| twin.classes) {
+                    word(request, QUEUES, queues);
                 }
             });
             let child = At { device, parent: handle(3, 1), handle: handle(4, 0) };

@@ -94,7 +94,7 @@ struct record {
 enum {
 	OPT_ROLE = 1, OPT_LINK, OPT_SPEC, OPT_NAME, OPT_SEED, OPT_RATE, OPT_LIMIT, OPT_IN_BYTES, OPT_MEAN, OPT_START,
 	OPT_SAMPLE, OPT_PROBES, OPT_PORTS, OPT_PAIRS, OPT_CLASSES,
-	OPT_DRAWS, OPT_MAX = OPT_DRAWS,
+	OPT_DRAWS, OPT_QUEUES, OPT_MAX = OPT_QUEUES,
 };
 
 static const struct nla_policy policy[OPT_MAX + 1] = {
@@ -114,6 +114,7 @@ static const struct nla_policy policy[OPT_MAX + 1] = {
 	[OPT_PAIRS] = { .type = NLA_BINARY },
 	[OPT_CLASSES] = { .type = NLA_BINARY },
 	[OPT_DRAWS] = { .type = NLA_U32 },
+	[OPT_QUEUES] = { .type = NLA_U32 },
 };
 
 struct waiting {
@@ -130,6 +131,8 @@ struct forebay {
 	void *stream;
 	struct waiting *slots;
 	u32 slots_len, first_free, held, next_id;
+	/* The number of queues of a child whose packets get the hash of the queue with the number of their flow; or 0. */
+	u32 queues;
 	u32 role, link, probes;
 	u64 limit, start, sample, next_sample;
 	/* The first port, and for each flow its source-destination pair and its class. */
@@ -507,6 +510,11 @@ static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	struct sk_buff *gone = NULL, *at, *next;
 	int ret;
 
+	/* A copy of a datagram shares its header with the original, and a mark would change both. */
+	if (f->role == CHILD && seen.proto && skb_cloned(skb) && pskb_expand_head(skb, 0, 0, GFP_ATOMIC))
+		fail("no memory for a copy");
+	if (f->queues)
+		__skb_set_sw_hash(skb, DIV_ROUND_UP_ULL((u64)(seen.flow % f->queues) << 32, f->queues), true);
 	if (f->role == ENTER) {
 		/* It has left its host, which must not wait until the network has sent it. */
 		skb_orphan_partial(skb);
@@ -669,6 +677,7 @@ static int forebay_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	f->start = number(tb, OPT_START, 0);
 	f->limit = number(tb, OPT_LIMIT, 1000);
 	f->ports = word(tb, OPT_PORTS, 10000);
+	f->queues = word(tb, OPT_QUEUES, 0);
 	f->first_free = NONE;
 	if (tb[OPT_PAIRS] && tb[OPT_CLASSES]) {
 		f->flows = nla_len(tb[OPT_CLASSES]);

@@ -29,6 +29,13 @@ pub(super) const EDITS: &[Edit] = &[
         to: "\t\tmemset(regs.gp, 0, sizeof(regs.gp)), regs.syscall = -1, regs.is_user = 0;",
         needed: false,
     },
+    // In virtual time every timer would be 1 ns late, and the 256th a step of the clock.
+    Edit {
+        file: "arch/um/kernel/time.c",
+        from: "\tdelta += 1;",
+        to: "\tif (!delta || time_travel_mode == TT_MODE_OFF)\n\t\tdelta += 1;",
+        needed: false,
+    },
     // Random numbers of the run: SplitMix64 from a seed.
     Edit { file: "arch/um/os-Linux/util.c", from: "\treturn getrandom(buf, len, flags);", to: RANDOM, needed: true },
     // Random numbers of qdiscs: those of a discipline if a comparison asks for them, else the kernel's.

@@ -11,7 +11,7 @@ pub struct Pair {
     pub linux: &'static str,
     /// The discipline.
     pub ours: &'static str,
-    /// The filter of the qdisc.
+    /// Classes or queues of the flows in the qdisc; `None`: those of the qdisc itself.
     pub classes: Option<Classes>,
     /// Start of the run on the guest's clock, ns. CoDel's clock has steps of 1024 ns: for CoDel, the start is a
     /// multiple of them. PIE's timer runs every 16 ms; for PIE, it runs 500 ms after the start.
@@ -23,7 +23,7 @@ pub struct Pair {
 /// Start of most runs.
 const ZERO: u64 = 2_000_000_000;
 /// Start of runs with PIE.
-const ZERO_OF_PIE: u64 = 2_012_000_000;
+const ZERO_OF_PIE: u64 = 2_004_000_000;
 
 const fn pair(name: &'static str, linux: &'static str, ours: &'static str) -> Pair {
     Pair { name, linux, ours, classes: None, zero: ZERO, same_random: true }
@@ -51,7 +51,7 @@ pub const PAIRS: [Pair; 12] = [
         )
     },
     Pair {
-        classes: Some(Classes::FromOne),
+        classes: Some(Classes::Hash(1024)),
         zero: ZERO_OF_PIE,
         ..pair(
             "fq_pie",
