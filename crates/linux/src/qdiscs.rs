@@ -43,7 +43,13 @@ fn long(request: &mut Request, kind: u16, value: u64) {
 }
 
 /// The edge of the network at a device: packets enter it (before a child), or leave it.
-pub(crate) fn edge(device: &Device, (parent, own): (u32, u32), enter: bool, (ports, flows): (u16, usize), start: u64) -> Message {
+pub(crate) fn edge(
+    device: &Device,
+    (parent, own): (u32, u32),
+    enter: bool,
+    (ports, flows): (u16, usize),
+    start: u64,
+) -> Message {
     netlink::qdisc(At { device, parent, handle: own }, "forebay", |request| {
         word(request, ROLE, if enter { ENTER } else { EXIT });
         word(request, LINK, 254);
@@ -70,7 +76,7 @@ pub enum Classes {
     FromZero,
     /// A filter: the number of the flow, from 1.
     FromOne,
-    /// As `FromOne`; each is a class of DRR.
+    /// As `FromOne`; each is a class of DRR with a quantum of 1514 bytes and a pfifo of 20 packets.
     Drr,
     /// The hash of the packet: that of the queue with the number of the flow, among this number of queues.
     Hash(u32),
@@ -91,8 +97,9 @@ pub struct Twin {
     pub zero: u64,
 }
 
-/// DRR's quantum: an Ethernet frame.
+/// DRR's quantum, an Ethernet frame, and the buffer of a class in packets.
 const QUANTUM: u32 = 1514;
+const CLASS_LIMIT: u32 = 20;
 
 /// The filter of a qdisc, and its classes.
 fn classify(qdisc: At<'_>, classes: Classes, ports: u16, flows: usize) -> Vec<Message> {
@@ -101,8 +108,12 @@ fn classify(qdisc: At<'_>, classes: Classes, ports: u16, flows: usize) -> Vec<Me
     }
     let mut all = vec![netlink::class_by_port(qdisc, ports, u32::from(classes != Classes::FromZero))];
     if classes == Classes::Drr {
-        let one = |flow| netlink::class(qdisc, flow, "drr", |request| word(request, 1, QUANTUM));
-        all.extend((1..=flows as u16).map(one));
+        for flow in 1..=flows as u16 {
+            all.push(netlink::class(qdisc, flow, "drr", |request| word(request, 1, QUANTUM)));
+            let parent = qdisc.handle | u32::from(flow);
+            let fifo = At { device: qdisc.device, parent, handle: handle(16 + flow, 0) };
+            all.push(netlink::qdisc(fifo, "pfifo", |request| request.raw(&CLASS_LIMIT.to_le_bytes())));
+        }
     }
     all
 }

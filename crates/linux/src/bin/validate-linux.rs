@@ -18,7 +18,8 @@ fn run() -> Result<bool, String> {
     if words.len() % 2 == 1 || words.iter().step_by(2).any(|word| !["--packets", "--only"].contains(&word.as_str())) {
         return Err("usage: cargo xtask validate-linux [--packets N] [--only NAME]".into());
     }
-    let packets = value("--packets").map_or(Ok(1_000_000), |text| text.parse().map_err(|_| "--packets needs a number"))?;
+    let packets =
+        value("--packets").map_or(Ok(1_000_000), |text| text.parse().map_err(|_| "--packets needs a number"))?;
     let only = value("--only").map(String::as_str);
     let kernel = Kernel::find().map_err(|missing| format!("{missing}; {REMEDY}"))?;
     let mut rows = Vec::new();

@@ -21,9 +21,8 @@ pub const SOURCE: &str = "FOREBAY_LINUX_SOURCE";
 const PACKAGES: [&str; 2] = ["/usr/src/linux-source-6.12.tar.xz", "/usr/src/linux-source-6.12.tar.bz2"];
 const FRAGMENT: &str = include_str!("../../kernel/fragment.config");
 /// Functions of the discipline crate that the qdisc calls.
-const EXPORTS: [&str; 11] = [
-    "new", "retune", "end", "advance", "arrive", "dropped", "depart", "probes", "stream", "draw", "stream_end",
-];
+const EXPORTS: [&str; 11] =
+    ["new", "retune", "end", "advance", "arrive", "dropped", "depart", "probes", "stream", "draw", "stream_end"];
 const MUSL: &str = "x86_64-unknown-linux-musl";
 const GNU: &str = "x86_64-unknown-linux-gnu";
 

@@ -19,8 +19,8 @@ pub const GRAIN: u64 = 80;
 const STEP: u64 = GRAIN * BYTE;
 /// Time of the first possible arrival, ns.
 const OFFSET: u64 = 5632;
-/// Time without arrivals at the start, ns.
-const START: f64 = 1e8;
+/// Time without arrivals at the start, ns. The first update of PIE comes before it.
+const START: f64 = 6e8;
 /// Packets between changes of the load.
 const PERIOD: usize = 1000;
 /// Long and short frames, bytes.

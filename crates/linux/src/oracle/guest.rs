@@ -43,11 +43,8 @@ fn at_link(events: &[Event], link: u8) -> Vec<Fate> {
 
 /// Two lines with the same rate, and a way back.
 fn twins(spec: &Spec, arrivals: &Arrivals) -> Network {
-    let lane = |discipline: Spec, study| Lane {
-        discipline,
-        study,
-        ..Lane::plain(Rate(RATE), Span::ZERO, link().limit)
-    };
+    let lane =
+        |discipline: Spec, study| Lane { discipline, study, ..Lane::plain(Rate(RATE), Span::ZERO, link().limit) };
     let plain = || Spec::parse("droptail").unwrap_or_else(|_| spec.clone());
     let mean = link().mean_packet.0 as u16;
     let back = Lane { study: false, ..Lane::plain(Rate(RATE), Span::ZERO, Limit::Packets(1000)) };

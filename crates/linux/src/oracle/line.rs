@@ -3,12 +3,12 @@
 //! tbf takes the next packet from the discipline as soon as the previous one has left, and sends it when the bucket has
 //! enough tokens.
 
+use forebay_aqm::AnyDiscipline;
 use forebay_aqm::Spec;
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::{Ecn, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
-use forebay_aqm::AnyDiscipline;
 
 use super::arrivals::{Arrivals, BYTE};
 use super::{BUCKET, Fate, OURS, link};

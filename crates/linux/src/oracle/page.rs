@@ -135,8 +135,8 @@ fn cells(of: &Differences) -> String {
     format!("{} | {} | {} ns", of.verdicts, of.times, of.largest)
 }
 
-const HEAD: &str = include_str!("page-head.md");
-const MIDDLE: &str = include_str!("page-middle.md");
+const HEAD: &str = include_str!("page-head.txt");
+const MIDDLE: &str = include_str!("page-middle.txt");
 
 /// The page.
 pub fn page(version: &str, rows: &[(Pair, Row)], contrasts: &[(Contrast, Row)]) -> String {

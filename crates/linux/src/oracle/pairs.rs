@@ -29,19 +29,43 @@ const fn pair(name: &'static str, linux: &'static str, ours: &'static str) -> Pa
     Pair { name, linux, ours, classes: None, zero: ZERO, same_random: true }
 }
 
+const FQ_CODEL: Pair = Pair {
+    classes: Some(Classes::FromOne),
+    ..pair("fq_codel", "fq_codel limit 200", "fq_codel preset=linux hard_limit=200p hash=exact")
+};
+const PIE: Pair = Pair {
+    zero: ZERO_OF_PIE,
+    ..pair("pie", "pie limit 200 ecn", "pie preset=linux hard_limit=200p ecn=on tupdate=16ms")
+};
+const FQ_PIE: Pair = Pair {
+    classes: Some(Classes::Hash(1024)),
+    zero: ZERO_OF_PIE,
+    ..pair("fq_pie", "fq_pie limit 200 ecn", "fq_pie preset=linux hard_limit=200p ecn=on hash=exact tupdate=16ms")
+};
+const RED_WORDS: &str =
+    "red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit probability 0.05 ecn";
+const RED: Pair = pair("red", RED_WORDS, RED_WORDS);
+const NODROP_WORDS: &str = "red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit probability 0.05 ecn \
+                            harddrop nodrop";
+const CHOKE_WORDS: &str = "choke limit 200 min 15 max 45 avpkt 1000 burst 25 bandwidth 10Mbit probability 0.05 ecn";
+const SFB: Pair = Pair {
+    classes: Some(Classes::FromZero),
+    ..pair("sfb", "sfb limit 200 rehash 0ms db 0ms", "sfb preset=linux hard_limit=200p rehash=0s db=0s hz=1000")
+};
+const SFB_FAST: Pair = Pair {
+    name: "sfb-fast",
+    linux: "sfb limit 200 rehash 0ms db 0ms increment 0.01 decrement 0.001",
+    ours: "sfb preset=linux hard_limit=200p rehash=0s db=0s hz=1000 increment=0.01 decrement=0.001",
+    ..SFB
+};
+
 /// All pairs.
-pub const PAIRS: [Pair; 12] = [
+pub const PAIRS: [Pair; 13] = [
     pair("pfifo", "pfifo limit 100", "droptail hard_limit=100p"),
     pair("codel", "codel limit 200", "codel preset=linux hard_limit=200p"),
     pair("codel-ecn", "codel limit 200 ecn", "codel preset=linux hard_limit=200p ecn=on"),
-    Pair {
-        classes: Some(Classes::FromOne),
-        ..pair("fq_codel", "fq_codel limit 200", "fq_codel preset=linux hard_limit=200p hash=exact")
-    },
-    Pair {
-        zero: ZERO_OF_PIE,
-        ..pair("pie", "pie limit 200 ecn", "pie preset=linux hard_limit=200p ecn=on tupdate=16ms")
-    },
+    FQ_CODEL,
+    PIE,
     Pair {
         zero: ZERO_OF_PIE,
         ..pair(
@@ -50,44 +74,19 @@ pub const PAIRS: [Pair; 12] = [
             "pie preset=linux hard_limit=200p bytes=on latency=rate tupdate=16ms",
         )
     },
-    Pair {
-        classes: Some(Classes::Hash(1024)),
-        zero: ZERO_OF_PIE,
-        ..pair(
-            "fq_pie",
-            "fq_pie limit 200 ecn",
-            "fq_pie preset=linux hard_limit=200p ecn=on hash=exact tupdate=16ms",
-        )
-    },
-    pair(
-        "red",
-        "red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit probability 0.05 ecn",
-        "red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit probability 0.05 ecn",
-    ),
-    pair(
-        "choke",
-        "choke limit 200 min 15 max 45 avpkt 1000 burst 25 bandwidth 10Mbit probability 0.05 ecn",
-        "choke limit 200 min 15 max 45 avpkt 1000 burst 25 bandwidth 10Mbit probability 0.05 ecn",
-    ),
-    Pair {
-        classes: Some(Classes::FromZero),
-        ..pair("sfb", "sfb limit 200 rehash 0ms db 0ms", "sfb preset=linux hard_limit=200p rehash=0s db=0s hz=1000")
-    },
-    Pair {
-        classes: Some(Classes::FromZero),
-        ..pair(
-            "sfb-fast",
-            "sfb limit 200 rehash 0ms db 0ms increment 0.01 decrement 0.001",
-            "sfb preset=linux hard_limit=200p rehash=0s db=0s hz=1000 increment=0.01 decrement=0.001",
-        )
-    },
-    Pair { classes: Some(Classes::Drr), ..pair("drr", "drr", "drr preset=linux") },
+    FQ_PIE,
+    RED,
+    pair("red-nodrop", NODROP_WORDS, NODROP_WORDS),
+    pair("choke", CHOKE_WORDS, CHOKE_WORDS),
+    SFB,
+    SFB_FAST,
+    Pair { classes: Some(Classes::Drr), ..pair("drr", "drr", "drr preset=linux limit=20") },
 ];
 
-/// A pair of [`PAIRS`] with one condition of the comparison changed: the difference that this condition prevents.
+/// A pair with one condition of the comparison changed: the difference that this condition prevents.
 #[derive(Clone, Copy, Debug)]
 pub struct Contrast {
-    /// The condition, and what the kernel does.
+    /// The condition, what the kernel does without it, and the change.
     pub about: &'static str,
     /// The pair with the changed condition.
     pub pair: Pair,
@@ -96,33 +95,35 @@ pub struct Contrast {
 /// One for each condition.
 pub const CONTRASTS: [Contrast; 6] = [
     Contrast {
-        about: "PIE's update is every 16 ms in ours. Linux has 15 ms, but its timer waits for whole ticks of 1 ms after \
-                the next tick. Here ours has 15 ms",
-        pair: Pair { ours: "pie preset=linux hard_limit=200p ecn=on", ..PAIRS[4] },
+        about: "PIE updates p every 16 ms in both. Linux has tupdate 15 ms, but its timer expires a tick of 1 ms \
+                later. Here ours has 15 ms",
+        pair: Pair { ours: "pie preset=linux hard_limit=200p ecn=on", ..PIE },
     },
     Contrast {
-        about: "The runs with PIE start so that both update at the same time. Here the start is 4 ms earlier",
-        pair: Pair { zero: ZERO, ..PAIRS[4] },
+        about: "PIE updates p at the same times in both. Here ours updates 4 ms earlier",
+        pair: Pair { zero: ZERO, ..PIE },
     },
     Contrast {
-        about: "CoDel's clock has steps of 1024 ns, and the runs start at a multiple of them. Here the start is 512 ns \
-                later",
-        pair: Pair { zero: ZERO + 512, ..PAIRS[1] },
+        about: "A filter gives each flow its own queue in fq_codel. Here Linux hashes addresses and ports with a random \
+                key: some flows share a queue",
+        pair: Pair { classes: None, ..FQ_CODEL },
     },
     Contrast {
-        about: "A filter gives each flow its own queue in both. Here Linux hashes addresses and ports with a random key; \
-                flows that share a queue differ",
-        pair: Pair { classes: None, ..PAIRS[3] },
+        about: "The hash of a packet gives each flow its own queue in fq_pie, to which Linux 6.12 cannot attach a filter. \
+                Here Linux hashes",
+        pair: Pair { classes: None, ..FQ_PIE },
     },
     Contrast {
         about: "Both draw the same random numbers. Here Linux draws its own",
-        pair: Pair { same_random: false, ..PAIRS[7] },
+        pair: Pair { same_random: false, ..RED },
     },
     Contrast {
-        about: "A jiffy of SFB is 1 ms in both. Here ours has 4 ms",
+        about: "SFB never changes its hash. Here it does every 2 s. In the second before, Linux selects the bins of the \
+                next hash by addresses and ports, ours by the number of the flow",
         pair: Pair {
-            ours: "sfb preset=linux hard_limit=200p rehash=0s db=0s hz=250 increment=0.01 decrement=0.001",
-            ..PAIRS[10]
+            linux: "sfb limit 200 rehash 2s db 1s increment 0.01 decrement 0.001",
+            ours: "sfb preset=linux hard_limit=200p rehash=2s db=1s hz=1000 increment=0.01 decrement=0.001",
+            ..SFB_FAST
         },
     },
 ];

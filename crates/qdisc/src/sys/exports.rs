@@ -208,8 +208,7 @@ pub unsafe extern "C" fn forebay_probes(queue: &KernelQueue, to: *mut f64, count
 pub unsafe extern "C" fn forebay_stream(order: &RawOrder) -> *mut Rng {
     // SAFETY: promised by the caller.
     let named = unsafe { slice::from_raw_parts(order.link, order.link_len) };
-    core::str::from_utf8(named)
-        .map_or(core::ptr::null_mut(), |link| Box::into_raw(Box::new(stream(order.seed, link))))
+    core::str::from_utf8(named).map_or(core::ptr::null_mut(), |link| Box::into_raw(Box::new(stream(order.seed, link))))
 }
 
 /// The next 64 random bits of a stream.
