@@ -11,6 +11,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
+use base::program::{cargo, shown};
 use base::stages::STAGES;
 use generated::{bless, book, bpf, docs, performance, verdict_page};
 use test::{live, miri, python};
@@ -34,6 +35,7 @@ cargo xtask notebooks      executes examples/notebooks and writes their outputs 
 cargo xtask bless          rewrites golden traces, schema and quick verdicts; check the diff
 cargo xtask validate-ns2   rewrites docs/validation.md, a comparison with ns-2; `validate-ns2 page`: without running ns-2
 cargo xtask validate-ns3   rewrites docs/validation-ns3.md, a comparison of PIE, CoDel and FQ-CoDel with ns-3
+cargo xtask validate-linux rewrites docs/validation-linux.md, a comparison with Linux; `--only codel`: prints it
 cargo xtask ns2 PAPER      runs a paper's experiments in ns-2 too, with the disciplines it has; `--seeds N`: default 5
 cargo xtask queues         rewrites docs/queues.md, a comparison with queueing theory
 cargo xtask throughput     rewrites docs/throughput.md, a comparison with the square-root law and PFTK
@@ -45,6 +47,7 @@ cargo xtask performance    rewrites docs/performance.md, the CPU time per packet
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let linux = |words: &[&str]| shown(cargo(&[&["run", "-qpforebay-linux", "--bin"], words].concat()));
     let outcome = match words.as_slice() {
         ["test"] | ["ci"] => return test::run(|_| true),
         ["test", "--fast"] => return test::fast(),
@@ -59,7 +62,8 @@ fn main() -> ExitCode {
         ["release", twice @ ..] if [&[][..], &["twice"]].contains(&twice) => release::run(!twice.is_empty()),
         ["miri"] => return miri::run(),
         ["bpf"] => bpf::run(),
-        ["linux"] => base::program::shown(base::program::cargo(&["run", "-q", "--bin", "build-linux"])),
+        ["linux"] => linux(&["build-linux"]),
+        ["validate-linux", words @ ..] => linux(&[&["validate-linux", "--"], words].concat()),
         ["notebooks"] => python::notebooks(),
         ["bless"] => bless::run(),
         ["validate-ns2"] => ns2::run(),

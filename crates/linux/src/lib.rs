@@ -5,6 +5,7 @@
 //! - [`place`]: finds the built kernel.
 //! - [`network`], `qdiscs`, `tc`, `traffic`: a network as orders for the guest agent (package `forebay-agent`).
 //! - `initramfs`, [`machine`]: starts the kernel with its orders.
+//! - [`oracle`]: qdiscs of Linux and disciplines of Forebay with the same packets.
 //! - [`records`], [`measure`]: what it writes, and the results of a run from it.
 //! - [`outside`]: runs in which the links are those of the simulator, outside of the kernel.
 
@@ -16,6 +17,7 @@ pub mod machine;
 pub mod measure;
 mod netlink;
 pub mod network;
+pub mod oracle;
 pub mod outside;
 pub mod place;
 mod qdiscs;

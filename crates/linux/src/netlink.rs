@@ -9,6 +9,7 @@ const NEW_ADDRESS: u16 = 20;
 const NEW_ROUTE: u16 = 24;
 const NEW_QDISC: u16 = 36;
 const GET_QDISC: u16 = 38;
+const NEW_CLASS: u16 = 40;
 const NEW_FILTER: u16 = 44;
 /// Flag of an attribute that contains attributes.
 const NESTED: u16 = 0x8000;
@@ -260,6 +261,33 @@ fn pass(from: &Device, to: &Device, only: Option<u32>, [priority, action, how]: 
         });
     });
     request.end(from.namespace, format!("send packets from {} to {}", from.name, to.name))
+}
+
+/// Adds a class to a qdisc, with options that `fill` writes.
+pub(crate) fn class(qdisc: At<'_>, minor: u16, kind: &str, fill: impl FnOnce(&mut Request)) -> Message {
+    let own = qdisc.handle | u32::from(minor);
+    let mut request = traffic_control(NEW_CLASS, CREATE, (qdisc.device, own, qdisc.handle, 0));
+    request.put(1, &name(kind));
+    request.nest(OPTIONS | NESTED, fill);
+    request.end(qdisc.device.namespace, format!("add a class to {kind} of {}", qdisc.device.name))
+}
+
+/// The class of a packet in a qdisc is its destination port less `port`, plus `first` (0 or 1).
+pub(crate) fn class_by_port(qdisc: At<'_>, port: u16, first: u32) -> Message {
+    const ALL_PROTOCOLS: u16 = 3;
+    const DESTINATION_PORT: u32 = 1 << 4;
+    const MAP: u32 = 0;
+    let info = 1 << 16 | u32::from(ALL_PROTOCOLS.to_be());
+    let mut request = traffic_control(NEW_FILTER, CREATE & !0x200, (qdisc.device, 1, qdisc.handle, info));
+    request.put(1, b"flow\0");
+    request.nest(OPTIONS | NESTED, |request| {
+        request.put(1, &words(&[DESTINATION_PORT]));
+        request.put(2, &words(&[MAP]));
+        // The kernel adds the smallest class, which cannot be 0.
+        request.put(3, &words(&[qdisc.handle | 1]));
+        request.put(5, &words(&[first.wrapping_sub(1).wrapping_sub(u32::from(port))]));
+    });
+    request.end(qdisc.device.namespace, format!("classify packets by port at {}", qdisc.device.name))
 }
 
 /// Options of tbf: rate in bytes/s, bucket in bytes.

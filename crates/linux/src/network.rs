@@ -19,7 +19,7 @@ use forebay_sim::network::{FlowSpec, LinkId, LinkSpec, Network, Traffic};
 use forebay_sim::schedule::Schedule;
 
 use crate::netlink::{self, At, Device, Loss, ROOT, Request, handle};
-use crate::qdiscs::{self, Queue};
+use crate::qdiscs::{self, Queue, Twin};
 use crate::tc;
 use crate::traffic::{self, Ends, PORTS};
 
@@ -142,6 +142,8 @@ pub(crate) fn common_orders(
 struct Builder<'a> {
     net: &'a Network,
     seed: u64,
+    zero: u64,
+    twin: Option<&'a Twin>,
     messages: Vec<Message>,
     changes: Vec<(u64, Message)>,
     counted: Vec<(u64, Message)>,
@@ -160,19 +162,24 @@ struct Built {
 /// # Errors
 /// The guest cannot have this network: the text says why.
 pub fn orders(net: &Network, seed: u64) -> Result<Orders, String> {
-    orders_with_copies(net, seed, None)
+    orders_with(net, seed, None)
 }
 
-/// As [`orders`]. With `copies`, the link with this index gets a copy of every datagram of the first pair of routes at
-/// the time at which it enters the network.
+/// As [`orders`], with a link that is compared with another. It gets a copy of every datagram of the first pair of
+/// routes at the time at which the datagram enters the network.
 ///
 /// # Errors
 /// As for [`orders`].
-pub fn orders_with_copies(net: &Network, seed: u64, copies: Option<LinkId>) -> Result<Orders, String> {
+pub fn orders_of_twins(net: &Network, seed: u64, twin: &Twin) -> Result<Orders, String> {
+    orders_with(net, seed, Some(twin))
+}
+
+fn orders_with(net: &Network, seed: u64, twin: Option<&Twin>) -> Result<Orders, String> {
+    let zero = twin.map_or(ZERO, |twin| twin.zero);
     if let Some(obstacle) = obstacle(net) {
         return Err(obstacle);
     }
-    let mut builder = Builder { net, seed, messages: Vec::new(), changes: Vec::new(), counted: Vec::new(), next: 10 };
+    let mut builder = Builder { net, seed, zero, twin, messages: Vec::new(), changes: Vec::new(), counted: Vec::new(), next: 10 };
     let addressed = Addressed::new(net);
     let routes = &addressed.routes;
     let any_datagrams = routes.keys().any(|route| route.datagrams);
@@ -180,20 +187,20 @@ pub fn orders_with_copies(net: &Network, seed: u64, copies: Option<LinkId>) -> R
     let (from_server, server) = builder.end("y", "s", Some(SERVERS_DESCRIPTOR))?;
     let datagrams = if any_datagrams { Some(builder.end("u", "v", None)?) } else { None };
     for device in [&from_client, &from_server] {
-        builder.messages.push(qdiscs::edge(device, ROOT, handle(1, 0), false, PORTS, net.flows.len()));
+        builder.messages.push(qdiscs::edge(device, (ROOT, handle(1, 0)), false, (PORTS, net.flows.len()), zero));
     }
     if let Some((device, _)) = &datagrams {
         builder.messages.push(qdiscs::release_at_times(device));
     }
     let built = builder.links(routes, (&from_client, &from_server, datagrams.as_ref().map(|pair| &pair.1)))?;
-    if let Some((to, (_, from))) = copies.and_then(|link| built.get(&link)).zip(datagrams.as_ref()) {
+    if let Some((to, (_, from))) = twin.and_then(|twin| built.get(&twin.link)).zip(datagrams.as_ref()) {
         builder.messages.push(netlink::copy(from, &to.entry, Some(addresses(0).1)));
     }
     builder.messages.extend(addressed.messages((&client, &server, datagrams.as_ref().map(|pair| &pair.0))));
     builder.changes.sort_by_key(|change| change.0);
     let plain = vec![(CLIENTS, client.name.clone()), (SERVERS, server.name.clone())];
     let orders = common_orders(net, seed, (&addressed, "u0"), builder.messages, plain);
-    Ok(Orders { changes: builder.changes, counted: builder.counted, ..orders })
+    Ok(Orders { zero, changes: builder.changes, counted: builder.counted, ..orders })
 }
 
 /// Settings of the guest's kernel. Its computer is infinitely fast: many packets can wait for a device at one time.
@@ -316,7 +323,7 @@ impl Builder<'_> {
         let mut parent = ROOT;
         if is_first {
             let flows = self.net.flows.len();
-            self.messages.push(qdiscs::edge(&entry, ROOT, handle(1, 0), true, PORTS, flows));
+            self.messages.push(qdiscs::edge(&entry, (ROOT, handle(1, 0)), true, (PORTS, flows), self.zero));
             parent = handle(1, 1);
         }
         let conditions = &lane.conditions;
@@ -340,10 +347,11 @@ impl Builder<'_> {
             link,
             number,
             seed: self.seed,
-            start: ZERO,
+            start: self.zero,
             sample: self.net.sample.nanos(),
             flows: &self.net.flows,
             ports: PORTS,
+            twin: self.twin.filter(|twin| twin.link == id),
         };
         self.messages.extend(qdiscs::queue(&queue, &entry, handle(2, 1))?);
         if delay == 0 && loss.is_none() {

@@ -8,11 +8,13 @@ pub const FOLDER: &str = "FOREBAY_LINUX";
 /// The command that builds it.
 pub const REMEDY: &str = "cargo xtask linux builds it, in a checkout; on Debian it needs: apt-get install linux-source-6.12 flex bison bc \
      xz-utils gcc make";
+/// What the line of `built.txt` begins with that has the checksum of the sources in the checkout.
+pub(crate) const SOURCES: &str = "checkout ";
 /// Name of the folder below the target folder.
 pub const CACHE: &str = "linux";
 
 /// A built kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kernel {
     /// The kernel, a program.
     pub program: PathBuf,
@@ -26,8 +28,25 @@ impl Kernel {
     /// The kernel in the folder that [`FOLDER`] names, else in the target folder of this program.
     ///
     /// # Errors
-    /// There is none: the text says where it was looked for.
+    /// There is none: the text says where it was looked for. Or it was built from other sources than those of the
+    /// checkout that this program was built in; without a checkout this is not known.
     pub fn find() -> Result<Self, String> {
+        let found = Self::any()?;
+        let root = crate::build::sources::checkout();
+        match root.and_then(|root| crate::build::sources::identity(&root).ok()) {
+            Some(sources) if !found.is_of(&sources) => {
+                Err("the kernel of run --on linux was built from an older state of this checkout".to_string())
+            }
+            _ => Ok(found),
+        }
+    }
+
+    /// Whether it was built from the sources with this checksum.
+    fn is_of(&self, sources: &str) -> bool {
+        self.sources.lines().any(|line| line.strip_prefix(SOURCES) == Some(sources))
+    }
+
+    fn any() -> Result<Self, String> {
         let named = std::env::var_os(FOLDER).map(PathBuf::from);
         let program = std::env::current_exe().unwrap_or_default();
         let own = program.ancestors().skip(1).take(4).map(|folder| folder.join(CACHE));
@@ -68,5 +87,18 @@ pub fn machine() -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("it needs Linux on x86-64, this is {} on {}", std::env::consts::OS, std::env::consts::ARCH))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_of_other_sources_is_recognised() {
+        let kernel = |sources: &str| Kernel { sources: sources.into(), ..Kernel::default() };
+        assert!(kernel("version 6.12\ncheckout abc\n").is_of("abc"));
+        assert!(!kernel("version 6.12\ncheckout abcd\n").is_of("abc"));
+        assert!(!kernel("version 6.12\n").is_of("abc"), "built before the line existed");
     }
 }

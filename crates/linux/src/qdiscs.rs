@@ -28,6 +28,8 @@ const PROBES: u16 = 12;
 const FIRST_PORT: u16 = 13;
 const PAIRS: u16 = 14;
 const CLASSES: u16 = 15;
+const DRAWS: u16 = 16;
+const QUEUES: u16 = 17;
 
 /// Largest number of internal variables that are recorded.
 const MOST_PROBES: usize = 32;
@@ -41,11 +43,17 @@ fn long(request: &mut Request, kind: u16, value: u64) {
 }
 
 /// The edge of the network at a device: packets enter it (before a child), or leave it.
-pub(crate) fn edge(device: &Device, parent: u32, own: u32, enter: bool, ports: u16, flows: usize) -> Message {
+pub(crate) fn edge(
+    device: &Device,
+    (parent, own): (u32, u32),
+    enter: bool,
+    (ports, flows): (u16, usize),
+    start: u64,
+) -> Message {
     netlink::qdisc(At { device, parent, handle: own }, "forebay", |request| {
         word(request, ROLE, if enter { ENTER } else { EXIT });
         word(request, LINK, 254);
-        long(request, START, crate::network::ZERO);
+        long(request, START, start);
         word(request, FIRST_PORT, u32::from(ports));
         request.put(PAIRS, &vec![0; 4 * flows]);
         request.put(CLASSES, &vec![0; flows]);
@@ -59,6 +67,55 @@ pub(crate) fn release_at_times(device: &Device) -> Message {
     netlink::qdisc(At { device, parent: ROOT, handle: handle(1, 0) }, "fq", |request| {
         options.into_iter().for_each(|(kind, value): (u16, u32)| word(request, kind, value));
     })
+}
+
+/// How the packets of a flow get their class or queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Classes {
+    /// A filter: the number of the flow, from 0.
+    FromZero,
+    /// A filter: the number of the flow, from 1.
+    FromOne,
+    /// As `FromOne`; each is a class of DRR with a quantum of 1514 bytes and a pfifo of 20 packets.
+    Drr,
+    /// The hash of the packet: that of the queue with the number of the flow, among this number of queues.
+    Hash(u32),
+}
+
+/// A link with a qdisc of Linux that is compared with a discipline of Forebay at another link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Twin {
+    /// The link. It gets a copy of every datagram of the first pair of routes.
+    pub link: forebay_sim::network::LinkId,
+    /// The qdisc, in the words of tc(8).
+    pub words: String,
+    /// Name of the discipline's link, if the qdisc draws the same random numbers; `None`: it draws the kernel's.
+    pub draws_of: Option<String>,
+    /// Classes or queues of flows; `None`: those of the qdisc itself.
+    pub classes: Option<Classes>,
+    /// Time on the guest's clock at which the run starts, ns. At least 2 s.
+    pub zero: u64,
+}
+
+/// DRR's quantum, an Ethernet frame, and the buffer of a class in packets.
+const QUANTUM: u32 = 1514;
+const CLASS_LIMIT: u32 = 20;
+
+/// The filter of a qdisc, and its classes.
+fn classify(qdisc: At<'_>, classes: Classes, ports: u16, flows: usize) -> Vec<Message> {
+    if let Classes::Hash(_) = classes {
+        return Vec::new();
+    }
+    let mut all = vec![netlink::class_by_port(qdisc, ports, u32::from(classes != Classes::FromZero))];
+    if classes == Classes::Drr {
+        for flow in 1..=flows as u16 {
+            all.push(netlink::class(qdisc, flow, "drr", |request| word(request, 1, QUANTUM)));
+            let parent = qdisc.handle | u32::from(flow);
+            let fifo = At { device: qdisc.device, parent, handle: handle(16 + flow, 0) };
+            all.push(netlink::qdisc(fifo, "pfifo", |request| request.raw(&CLASS_LIMIT.to_le_bytes())));
+        }
+    }
+    all
 }
 
 /// The queue of a link.
@@ -77,11 +134,13 @@ pub(crate) struct Queue<'a> {
     pub(crate) flows: &'a [FlowSpec],
     /// Port of the first flow.
     pub(crate) ports: u16,
+    /// The qdisc of Linux that is compared with a discipline here.
+    pub(crate) twin: Option<&'a Twin>,
 }
 
 /// The qdiscs of a queue under a class `parent` of a device.
 pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32) -> Result<Vec<Message>, String> {
-    let Queue { link, number, seed, start, sample, flows, ports } = queue;
+    let Queue { link, number, seed, start, sample, flows, ports, twin } = queue;
     let at = At { device, parent, handle: handle(3, 0) };
     let lane = &link.lane;
     let pairs: Vec<u8> = flows.iter().flat_map(|flow| flow.pair.to_le_bytes()).collect();
@@ -94,15 +153,27 @@ pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32) -> Result<V
         request.put(PAIRS, &pairs);
         request.put(CLASSES, &classes);
     };
-    match linux_qdisc(link) {
+    match twin.map(|twin| twin.words.clone()).or_else(|| linux_qdisc(link)) {
         Some(words) => {
             let limit = packets(lane.limit, link.mean_packet.0);
             let own = netlink::qdisc(at, "forebay", |request| {
                 common(request, CHILD);
                 long(request, LIMIT, u64::from(limit));
+                if let Some(draws_of) = twin.and_then(|twin| twin.draws_of.as_ref()) {
+                    request.put(NAME, draws_of.as_bytes());
+                    long(request, SEED, *seed);
+                    word(request, DRAWS, 1);
+                }
+                if let Some(Classes::Hash(queues)) = twin.and_then(|twin| twin.classes) {
+                    word(request, QUEUES, queues);
+                }
             });
             let child = At { device, parent: handle(3, 1), handle: handle(4, 0) };
-            Ok(vec![own, tc::qdisc(child, &words, limit, lane.rate.0 / 8)?])
+            let mut all = vec![own, tc::qdisc(child, &words, limit)?];
+            if let Some(classes) = twin.and_then(|twin| twin.classes) {
+                all.extend(classify(child, classes, *ports, flows.len()));
+            }
+            Ok(all)
         }
         None => {
             let probes = lane.discipline.entry().probes.len().min(MOST_PROBES) as u32;

@@ -10,6 +10,7 @@
  */
 #include <linux/module.h>
 #include <linux/proc_fs.h>
+#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/skbuff.h>
@@ -63,6 +64,9 @@ void forebay_arrive(void *queue, u64 now, const struct forebay_packet *packet);
 int forebay_dropped(void *queue, int *overflow);
 int forebay_depart(void *queue, u64 now, int *ce);
 void forebay_probes(const void *queue, double *to, size_t count);
+void *forebay_stream(const struct forebay_order *order);
+u64 forebay_draw(void *stream);
+void forebay_stream_end(void *stream);
 /* crates/qdisc/src/sys/runtime.rs */
 void *forebay_alloc(size_t size, size_t align);
 void forebay_free(void *at);
@@ -89,7 +93,8 @@ struct record {
 /* Options of the qdisc. */
 enum {
 	OPT_ROLE = 1, OPT_LINK, OPT_SPEC, OPT_NAME, OPT_SEED, OPT_RATE, OPT_LIMIT, OPT_IN_BYTES, OPT_MEAN, OPT_START,
-	OPT_SAMPLE, OPT_PROBES, OPT_PORTS, OPT_PAIRS, OPT_CLASSES, OPT_MAX = OPT_CLASSES,
+	OPT_SAMPLE, OPT_PROBES, OPT_PORTS, OPT_PAIRS, OPT_CLASSES,
+	OPT_DRAWS, OPT_QUEUES, OPT_MAX = OPT_QUEUES,
 };
 
 static const struct nla_policy policy[OPT_MAX + 1] = {
@@ -108,6 +113,8 @@ static const struct nla_policy policy[OPT_MAX + 1] = {
 	[OPT_PORTS] = { .type = NLA_U32 },
 	[OPT_PAIRS] = { .type = NLA_BINARY },
 	[OPT_CLASSES] = { .type = NLA_BINARY },
+	[OPT_DRAWS] = { .type = NLA_U32 },
+	[OPT_QUEUES] = { .type = NLA_U32 },
 };
 
 struct waiting {
@@ -120,8 +127,12 @@ struct forebay {
 	struct list_head all;
 	struct Qdisc *child;
 	void *queue;
+	/* The random numbers of a child, if they are those of a discipline. */
+	void *stream;
 	struct waiting *slots;
 	u32 slots_len, first_free, held, next_id;
+	/* The number of queues of a child whose packets get the hash of the queue with the number of their flow; or 0. */
+	u32 queues;
 	u32 role, link, probes;
 	u64 limit, start, sample, next_sample;
 	/* The first port, and for each flow its source-destination pair and its class. */
@@ -202,6 +213,38 @@ void _Unwind_Resume(void)
 void rust_eh_personality(void)
 {
 	fail("unwinding");
+}
+
+/* The stream of the qdisc that is being created or called; NULL: the kernel's random numbers. */
+static void *drawing;
+
+/* crates/linux/src/build/edits.rs lets qdiscs call these instead of the kernel's functions. */
+u64 forebay_random_u64(void)
+{
+	u64 bits;
+
+	if (drawing)
+		return forebay_draw(drawing);
+	get_random_bytes(&bits, sizeof(bits));
+	return bits;
+}
+
+u32 forebay_random_u32(void)
+{
+	return drawing ? forebay_draw(drawing) >> 32 : get_random_u32();
+}
+
+/* As get_random_u32_below: the first product whose lower half is not in the remainder of 2^32. */
+u32 forebay_random_below(u32 count)
+{
+	u64 product;
+
+	if (!drawing)
+		return get_random_u32_below(count);
+	do
+		product = (u64)count * forebay_random_u32();
+	while ((u32)product < count && (u32)product < -count % count);
+	return product >> 32;
 }
 
 /* Bytes of the present kernel stack below this frame. The thread's description is at its end. */
@@ -467,6 +510,11 @@ static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	struct sk_buff *gone = NULL, *at, *next;
 	int ret;
 
+	/* A copy of a datagram shares its header with the original, and a mark would change both. */
+	if (f->role == CHILD && seen.proto && skb_cloned(skb) && pskb_expand_head(skb, 0, 0, GFP_ATOMIC))
+		fail("no memory for a copy");
+	if (f->queues)
+		__skb_set_sw_hash(skb, DIV_ROUND_UP_ULL((u64)(seen.flow % f->queues) << 32, f->queues), true);
 	if (f->role == ENTER && skb->mark) {
 		/* It comes from another link: it is in the network already. */
 	} else if (f->role == ENTER) {
@@ -478,7 +526,9 @@ static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 		ID_OF(skb) = f->next_id++;
 		note(f, ARRIVED, now, &seen, len, ID_OF(skb), before + 1);
 	}
+	drawing = f->stream;
 	ret = qdisc_enqueue(skb, f->child, &gone);
+	drawing = NULL;
 	for (at = gone; at; at = next) {
 		next = at->next;
 		if (f->role == CHILD)
@@ -501,9 +551,12 @@ static struct sk_buff *dequeue_child(struct Qdisc *sch)
 	struct forebay *f = qdisc_priv(sch);
 	u32 before = f->child->q.qlen, after;
 	u64 now = time_of(f);
-	struct sk_buff *skb = f->child->ops->dequeue(f->child);
 	struct seen seen = { .flow = 0xffff };
+	struct sk_buff *skb;
 
+	drawing = f->stream;
+	skb = f->child->ops->dequeue(f->child);
+	drawing = NULL;
 	after = f->child->q.qlen;
 	if (f->role == CHILD && before - after != (skb ? 1 : 0))
 		note(f, LOST, now, &seen, 0, before - after - (skb ? 1 : 0), after);
@@ -564,7 +617,7 @@ static u64 number(struct nlattr **tb, int at, u64 otherwise)
 static struct forebay_order order_of(struct nlattr **tb)
 {
 	return (struct forebay_order){
-		.spec = nla_data(tb[OPT_SPEC]), .spec_len = nla_len(tb[OPT_SPEC]),
+		.spec = tb[OPT_SPEC] ? nla_data(tb[OPT_SPEC]) : NULL, .spec_len = tb[OPT_SPEC] ? nla_len(tb[OPT_SPEC]) : 0,
 		.link = nla_data(tb[OPT_NAME]), .link_len = nla_len(tb[OPT_NAME]),
 		.seed = number(tb, OPT_SEED, 1), .rate = number(tb, OPT_RATE, 1),
 		.limit = number(tb, OPT_LIMIT, 1000), .limit_in_bytes = word(tb, OPT_IN_BYTES, 0),
@@ -631,6 +684,7 @@ static int forebay_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	f->start = number(tb, OPT_START, 0);
 	f->limit = number(tb, OPT_LIMIT, 1000);
 	f->ports = word(tb, OPT_PORTS, 10000);
+	f->queues = word(tb, OPT_QUEUES, 0);
 	f->first_free = NONE;
 	if (tb[OPT_PAIRS] && tb[OPT_CLASSES]) {
 		f->flows = nla_len(tb[OPT_CLASSES]);
@@ -646,6 +700,12 @@ static int forebay_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 		if (!f->child)
 			return -ENOMEM;
 		qdisc_hash_add(f->child, true);
+		if (tb[OPT_DRAWS] && tb[OPT_NAME]) {
+			order = order_of(tb);
+			f->stream = forebay_stream(&order);
+			/* Up to its graft, for what the new child draws in its construction. */
+			drawing = f->stream;
+		}
 	} else {
 		if (!tb[OPT_SPEC] || !tb[OPT_NAME])
 			return -EINVAL;
@@ -686,6 +746,10 @@ static void forebay_destroy(struct Qdisc *sch)
 		qdisc_put(f->child);
 	if (f->queue)
 		forebay_end(f->queue);
+	if (drawing == f->stream)
+		drawing = NULL;
+	if (f->stream)
+		forebay_stream_end(f->stream);
 	kfree(f->slots);
 	kfree(f->pairs);
 	kfree(f->classes);
@@ -701,6 +765,7 @@ static int forebay_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new
 {
 	struct forebay *f = qdisc_priv(sch);
 
+	drawing = NULL;
 	*old = qdisc_replace(sch, new ? new : &noop_qdisc, &f->child);
 	return 0;
 }

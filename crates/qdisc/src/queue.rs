@@ -34,6 +34,11 @@ pub struct Order<'a> {
     pub mean_packet: u32,
 }
 
+/// The random numbers of a discipline on this link, as in a simulation with the same seed.
+pub fn stream(seed: u64, link: &str) -> Rng {
+    Rng::stream(seed, &format!("link/{link}"))
+}
+
 impl KernelQueue {
     /// Builds the queue with the random stream that it has in a simulation with the same seed.
     ///
@@ -53,7 +58,7 @@ impl KernelQueue {
         }
         let spec = Box::new(Spec::parse(order.spec).map_err(|error| error.to_string())?);
         let link = Link { rate: order.rate, limit: order.limit, mean_packet: Bytes(u64::from(order.mean_packet)) };
-        Ok(Self { queue: Box::new(spec.queue(link, Rng::stream(order.seed, &format!("link/{}", order.link)))) })
+        Ok(Self { queue: Box::new(spec.queue(link, stream(order.seed, order.link))) })
     }
 
     /// Changes the parameters of the discipline, and the rate and buffer that it knows. Returns whether this is

@@ -36,8 +36,53 @@ pub(super) const EDITS: &[Edit] = &[
         to: "\tos_set_pdeathsig();\n\tif (change_sig(SIGWINCH, 0) < 0 ||\n\t    ptrace(PTRACE_TRACEME",
         needed: false,
     },
+    // In virtual time every timer would be 1 ns late, and the 256th a step of the clock.
+    Edit {
+        file: "arch/um/kernel/time.c",
+        from: "\tdelta += 1;",
+        to: "\tif (!delta || time_travel_mode == TT_MODE_OFF)\n\t\tdelta += 1;",
+        needed: false,
+    },
     // Random numbers of the run: SplitMix64 from a seed.
     Edit { file: "arch/um/os-Linux/util.c", from: "\treturn getrandom(buf, len, flags);", to: RANDOM, needed: true },
+    // Random numbers of qdiscs: those of a discipline if a comparison asks for them, else the kernel's.
+    Edit {
+        file: "include/net/red.h",
+        from: "\treturn reciprocal_divide(get_random_u32(), p->max_P_reciprocal);",
+        to: "\tu32 forebay_random_u32(void);\n\n\treturn reciprocal_divide(forebay_random_u32(), p->max_P_reciprocal);",
+        needed: false,
+    },
+    Edit {
+        file: "net/sched/sch_choke.c",
+        from: "\tint retrys = 3;",
+        to: "\tint retrys = 3;\n\tu32 forebay_random_below(u32 count);",
+        needed: false,
+    },
+    Edit {
+        file: "net/sched/sch_choke.c",
+        from: "get_random_u32_below(choke_len(q))",
+        to: "forebay_random_below(choke_len(q))",
+        needed: false,
+    },
+    Edit {
+        file: "net/sched/sch_pie.c",
+        from: "\tget_random_bytes(&rnd, 8);",
+        to: "\t{\n\t\tu64 forebay_random_u64(void);\n\n\t\trnd = forebay_random_u64();\n\t}",
+        needed: false,
+    },
+    Edit {
+        file: "net/sched/sch_sfb.c",
+        from: "\tget_random_bytes(&q->bins[slot].perturbation,\n\t\t\t sizeof(q->bins[slot].perturbation));",
+        to: "\tu64 forebay_random_u64(void);\n\n\tq->bins[slot].perturbation.key[0] = forebay_random_u64();\n\
+             \tq->bins[slot].perturbation.key[1] = forebay_random_u64();",
+        needed: false,
+    },
+    Edit {
+        file: "net/sched/sch_sfb.c",
+        from: "\tr = get_random_u16() & SFB_MAX_PROB;",
+        to: "\t{\n\t\tu32 forebay_random_u32(void);\n\n\t\tr = forebay_random_u32() >> 16;\n\t}",
+        needed: false,
+    },
     Edit {
         file: "net/sched/Makefile",
         from: "obj-y\t:= sch_generic.o sch_mq.o",

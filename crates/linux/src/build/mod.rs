@@ -5,6 +5,7 @@
 //! A file next to the kernel has the checksums of everything that it was built from.
 
 mod edits;
+pub mod sources;
 mod tools;
 
 use std::ffi::OsString;
@@ -20,7 +21,8 @@ pub const SOURCE: &str = "FOREBAY_LINUX_SOURCE";
 const PACKAGES: [&str; 2] = ["/usr/src/linux-source-6.12.tar.xz", "/usr/src/linux-source-6.12.tar.bz2"];
 const FRAGMENT: &str = include_str!("../../kernel/fragment.config");
 /// Functions of the discipline crate that the qdisc calls.
-const EXPORTS: [&str; 8] = ["new", "retune", "end", "advance", "arrive", "dropped", "depart", "probes"];
+const EXPORTS: [&str; 11] =
+    ["new", "retune", "end", "advance", "arrive", "dropped", "depart", "probes", "stream", "draw", "stream_end"];
 const MUSL: &str = "x86_64-unknown-linux-musl";
 const GNU: &str = "x86_64-unknown-linux-gnu";
 
@@ -63,6 +65,8 @@ pub fn build(root: &Path, target: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, 
     let out = target.join(crate::place::CACHE);
     let places = Places { root: root.to_path_buf(), target: target.to_path_buf(), out };
     make_folder(&places.out)?;
+    // Before it is built: a change meanwhile makes the kernel older than the sources.
+    let sources = sources::identity(root).map_err(|error| format!("cannot read the sources: {error}"))?;
     let (tree, identity) = places.tree(&source, say)?;
     let discipline = places.discipline(say)?;
     let shim = read(&places.root.join("crates/qdisc/kernel/sch_forebay.c"))?;
@@ -75,6 +79,7 @@ pub fn build(root: &Path, target: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, 
     let parts = [
         format!("version {}", version.trim()),
         identity,
+        format!("{}{sources}", crate::place::SOURCES),
         format!("qdisc {}", checksum(&shim)),
         format!("disciplines {}", checksum(&discipline)),
         format!("agent {}", checksum(&agent)),

@@ -8,11 +8,12 @@ use core::ffi::c_int;
 use core::slice;
 
 use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
+use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_aqm::base::verdict::Reason;
 
-use crate::queue::{KernelQueue, Order};
+use crate::queue::{KernelQueue, Order, stream};
 
 /// The description of a queue, as C passes it.
 #[repr(C)]
@@ -196,4 +197,32 @@ pub unsafe extern "C" fn forebay_probes(queue: &KernelQueue, to: *mut f64, count
     // SAFETY: promised by the caller.
     let room = unsafe { slice::from_raw_parts_mut(to, count) };
     room.iter_mut().enumerate().for_each(|(index, value)| *value = queue.probe(index));
+}
+
+/// The stream of random numbers that a discipline with this order has: for another implementation of it. Returns a null
+/// pointer if the name of the link is not UTF-8.
+///
+/// # Safety
+/// As for [`forebay_new`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_stream(order: &RawOrder) -> *mut Rng {
+    // SAFETY: promised by the caller.
+    let named = unsafe { slice::from_raw_parts(order.link, order.link_len) };
+    core::str::from_utf8(named).map_or(core::ptr::null_mut(), |link| Box::into_raw(Box::new(stream(order.seed, link))))
+}
+
+/// The next 64 random bits of a stream.
+#[unsafe(no_mangle)]
+pub extern "C" fn forebay_draw(stream: &mut Rng) -> u64 {
+    stream.bits()
+}
+
+/// Frees a stream.
+///
+/// # Safety
+/// `stream` must be from [`forebay_stream`], and must not be used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn forebay_stream_end(stream: *mut Rng) {
+    // SAFETY: promised by the caller.
+    drop(unsafe { Box::from_raw(stream) });
 }

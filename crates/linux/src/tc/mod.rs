@@ -1,5 +1,7 @@
 //! Qdiscs of Linux with parameters in the words of tc(8): `fq_codel limit 1000 target 5ms noecn`.
 
+mod structs;
+
 use forebay_agent::Message;
 use forebay_aqm::base::text;
 
@@ -14,6 +16,14 @@ enum Unit {
     Time,
     /// A length in bytes.
     Length,
+    /// A time in milliseconds.
+    Millis,
+    /// A rate; the kernel takes bytes per second.
+    Rate,
+    /// A probability as a part of 2^32.
+    Share32,
+    /// A probability as a part of 65,535.
+    Share16,
     /// No value: the word alone sets 1, or 0 after `no`.
     Switch,
 }
@@ -21,17 +31,32 @@ enum Unit {
 /// A parameter: its word, its attribute, and its unit.
 type Parameter = (&'static str, u16, Unit);
 
-/// A qdisc whose options are attributes of 32 bits. The parameter `limit` has the link's buffer if it is not given.
+/// How a qdisc takes its options.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// Attributes of 32 bits.
+    Attributes,
+    /// The options of a FIFO: its limit alone.
+    Limit,
+    /// The structures of RED, CHOKe or SFB: the parameters' attributes are numbers of [`structs`].
+    Struct(fn(&structs::Given) -> Result<structs::Options, String>),
+    /// No options; its classes have them.
+    Classes,
+}
+
+/// A qdisc. The parameter `limit` has the link's buffer if it is not given.
 struct Kind {
     name: &'static str,
+    form: Form,
     parameters: &'static [Parameter],
 }
 
-use Unit::{Length, Number, Switch, Time};
+use Unit::{Length, Millis, Number, Rate, Share16, Share32, Switch, Time};
 
 const KINDS: &[Kind] = &[
     Kind {
         name: "codel",
+        form: Form::Attributes,
         parameters: &[
             ("target", 1, Time),
             ("limit", 2, Number),
@@ -42,6 +67,7 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "fq_codel",
+        form: Form::Attributes,
         parameters: &[
             ("target", 1, Time),
             ("limit", 2, Number),
@@ -56,6 +82,7 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "pie",
+        form: Form::Attributes,
         parameters: &[
             ("target", 1, Time),
             ("limit", 2, Number),
@@ -69,6 +96,7 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "fq_pie",
+        form: Form::Attributes,
         parameters: &[
             ("limit", 1, Number),
             ("flows", 2, Number),
@@ -86,6 +114,7 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "fq",
+        form: Form::Attributes,
         parameters: &[
             ("limit", 1, Number),
             ("flow_limit", 2, Number),
@@ -93,20 +122,75 @@ const KINDS: &[Kind] = &[
             ("initial_quantum", 4, Number),
         ],
     },
-    Kind { name: "cake", parameters: &[("rtt", 7, Time), ("memlimit", 10, Length)] },
-    Kind { name: "pfifo", parameters: &[("limit", 0, Number)] },
-    Kind { name: "bfifo", parameters: &[("limit", 0, Length)] },
+    Kind { name: "cake", form: Form::Attributes, parameters: &[("rtt", 7, Time), ("memlimit", 10, Length)] },
+    Kind { name: "pfifo", form: Form::Limit, parameters: &[("limit", 0, Number)] },
+    Kind { name: "bfifo", form: Form::Limit, parameters: &[("limit", 0, Length)] },
+    Kind {
+        name: "red",
+        form: Form::Struct(structs::red),
+        parameters: &[
+            ("limit", structs::LIMIT, Length),
+            ("min", structs::MIN, Length),
+            ("max", structs::MAX, Length),
+            ("avpkt", structs::AVPKT, Length),
+            ("burst", structs::BURST, Number),
+            ("probability", structs::PROBABILITY, Share32),
+            ("bandwidth", structs::BANDWIDTH, Rate),
+            ("ecn", structs::ECN, Switch),
+            ("harddrop", structs::HARDDROP, Switch),
+            ("nodrop", structs::NODROP, Switch),
+        ],
+    },
+    Kind {
+        name: "choke",
+        form: Form::Struct(structs::choke),
+        parameters: &[
+            ("limit", structs::LIMIT, Number),
+            ("min", structs::MIN, Number),
+            ("max", structs::MAX, Number),
+            ("avpkt", structs::AVPKT, Length),
+            ("burst", structs::BURST, Number),
+            ("probability", structs::PROBABILITY, Share32),
+            ("bandwidth", structs::BANDWIDTH, Rate),
+            ("ecn", structs::ECN, Switch),
+        ],
+    },
+    Kind {
+        name: "sfb",
+        form: Form::Struct(structs::sfb),
+        parameters: &[
+            ("rehash", structs::REHASH, Millis),
+            ("db", structs::DB, Millis),
+            ("limit", structs::LIMIT, Number),
+            ("max", structs::MAX, Number),
+            ("target", structs::TARGET, Number),
+            ("increment", structs::INCREMENT, Share16),
+            ("decrement", structs::DECREMENT, Share16),
+            ("penalty_rate", structs::PENALTY_RATE, Number),
+            ("penalty_burst", structs::PENALTY_BURST, Number),
+        ],
+    },
+    Kind { name: "drr", form: Form::Classes, parameters: &[] },
 ];
 
-/// The names of the qdiscs.
+/// The names of the qdiscs that need no classes.
 pub fn names() -> Vec<&'static str> {
-    KINDS.iter().map(|kind| kind.name).collect()
+    KINDS.iter().filter(|kind| !matches!(kind.form, Form::Classes)).map(|kind| kind.name).collect()
+}
+
+/// A probability below 1.
+fn share(word: &str) -> Option<f64> {
+    word.parse().ok().filter(|share| (0.0..1.0).contains(share))
 }
 
 /// The value of a parameter, as the kernel takes it.
 fn value(word: &str, unit: Unit) -> Result<u32, String> {
     let number = match unit {
         Unit::Time => text::span(word).map(|span| span.nanos() / 1000).ok(),
+        Unit::Millis => text::span(word).map(|span| span.nanos() / 1_000_000).ok(),
+        Unit::Rate => text::rate(word).map(|rate| rate.0 / 8).ok(),
+        Unit::Share32 => share(word).map(|share| (share * 4_294_967_296.0) as u64),
+        Unit::Share16 => share(word).map(|share| (share * 65_535.0 + 0.5).floor() as u64),
         Unit::Length => text::bytes(word).map(|bytes| bytes.0).ok(),
         Unit::Number | Unit::Switch => word.trim_end_matches('p').parse().ok(),
     };
@@ -147,11 +231,16 @@ fn attributes(words: &str) -> Result<(&'static Kind, Attributes), String> {
 /// # Errors
 /// The qdisc or a parameter is not known, or a value is not valid.
 pub fn check(words: &str) -> Result<(), String> {
-    attributes(words).map(drop)
+    let (kind, found) = attributes(words)?;
+    match kind.form {
+        Form::Struct(options) => options(&found.into_iter().collect()).map(drop),
+        Form::Classes => Err(format!("{} needs classes; only cargo xtask validate-linux makes them", kind.name)),
+        Form::Attributes | Form::Limit => Ok(()),
+    }
 }
 
-/// A qdisc in these words on a link with a buffer of `limit` packets and a rate in bytes/s.
-pub(crate) fn qdisc(at: At<'_>, words: &str, limit: u32, _rate: u64) -> Result<Message, String> {
+/// A qdisc in these words on a link with a buffer of `limit` packets.
+pub(crate) fn qdisc(at: At<'_>, words: &str, limit: u32) -> Result<Message, String> {
     let (kind, mut found) = attributes(words)?;
     let own = kind.parameters.iter().find(|parameter| parameter.0 == "limit");
     if let Some((_, attribute, unit)) = own
@@ -160,13 +249,15 @@ pub(crate) fn qdisc(at: At<'_>, words: &str, limit: u32, _rate: u64) -> Result<M
         let limit = if *unit == Unit::Length { limit.saturating_mul(1514) } else { limit };
         found.push((*attribute, limit));
     }
+    let options = match kind.form {
+        Form::Attributes => found.iter().map(|(attribute, value)| (*attribute, value.to_le_bytes().to_vec())).collect(),
+        Form::Struct(options) => options(&found.iter().copied().collect())?,
+        Form::Limit | Form::Classes => Vec::new(),
+    };
     Ok(netlink::qdisc(at, kind.name, |request: &mut Request| {
-        for (attribute, value) in &found {
-            match attribute {
-                // The options of a FIFO are its limit alone.
-                0 => request.raw(&value.to_le_bytes()),
-                _ => request.put(*attribute, &value.to_le_bytes()),
-            }
+        options.iter().for_each(|(attribute, value)| request.put(*attribute, value));
+        if let (Form::Limit, Some((_, limit))) = (kind.form, found.last()) {
+            request.raw(&limit.to_le_bytes());
         }
     }))
 }
