@@ -257,6 +257,6 @@ fn last_words(console: &mut fs::File) -> String {
     let lines = || text.lines().filter(|line| !line.trim().is_empty() && !line.contains("umid"));
     let is_cause =
         |line: &&str| ["panic - ", "error", "Error", "errno", "failed", "BUG"].iter().any(|word| line.contains(word));
-    let cause = lines().find(is_cause).or_else(|| lines().last());
+    let cause = lines().find(is_cause).or_else(|| lines().next_back());
     cause.map_or_else(String::new, |line| format!(": {}", line.trim()))
 }

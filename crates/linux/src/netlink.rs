@@ -1,5 +1,7 @@
 //! Writes messages of rtnetlink(7), tc(8)'s part of it included, as bytes. The guest agent sends them.
 
+use std::collections::BTreeMap;
+
 use forebay_agent::Message;
 
 const ACKNOWLEDGED: u16 = 1 | 4;
@@ -217,50 +219,21 @@ pub(crate) fn wake(at: At<'_>) -> Message {
     change(at, "forebay", |_| ())
 }
 
-/// Lets filters see the packets that arrive at a device.
-pub(crate) fn ingress(device: &Device) -> Message {
-    let mut request = traffic_control(NEW_QDISC, CREATE, (device, INGRESS_HANDLE, INGRESS, 0));
-    request.put(1, &name("ingress"));
-    request.end(device.namespace, format!("read packets that arrive at {}", device.name))
-}
-
-/// Sends packets that arrive at `from` on through `to`: all, or those for the IPv4 address `only`.
-pub(crate) fn redirect(from: &Device, to: &Device, only: Option<u32>) -> Message {
-    // Priority 2, action "stolen", "egress redirect".
-    pass(from, to, only, [2, 4, 1])
-}
-
-/// Sends copies of packets that arrive at `from` through `to`, before [`redirect`].
-pub(crate) fn copy(from: &Device, to: &Device, only: Option<u32>) -> Message {
-    // Priority 1, action "continue", "egress mirror".
-    pass(from, to, only, [1, u32::MAX, 2])
-}
-
-fn pass(from: &Device, to: &Device, only: Option<u32>, [priority, action, how]: [u32; 3]) -> Message {
-    const ALL_PROTOCOLS: u16 = 3;
-    const IPV4: u16 = 0x800;
-    let (kind, protocol) = if only.is_some() { ("flower", IPV4) } else { ("matchall", ALL_PROTOCOLS) };
-    let info = priority << 16 | u32::from(protocol.to_be());
-    let mut request = traffic_control(NEW_FILTER, CREATE & !0x200, (from, 0, INGRESS_HANDLE, info));
-    request.put(1, &name(kind));
-    request.nest(OPTIONS | NESTED, |request| {
-        if let Some(ip) = only {
-            request.put(8, &IPV4.to_be_bytes());
-            request.put(12, &ip.to_be_bytes());
-            request.put(13, &[0xff; 4]);
+/// Sends packets that arrive at `from` on through other devices by their IPv4 destination. All packets go to the same
+/// device if there is only one. `copies`: a device that gets a copy of each, before.
+pub(crate) fn forward(from: &Device, to: &BTreeMap<u32, Device>, copies: Option<&Device>) -> Message {
+    let at = At { device: from, parent: INGRESS, handle: INGRESS_HANDLE };
+    let first = to.values().next().map_or(0, |device| device.index);
+    let is_one = to.values().all(|device| device.index == first);
+    let pairs: Vec<u32> = to.iter().flat_map(|(ip, device)| [*ip, device.index]).collect();
+    qdisc(at, "forebay_route", |request| {
+        if is_one {
+            request.put(1, &words(&[first]))
+        } else {
+            request.put(2, &words(&pairs))
         }
-        let actions = if only.is_some() { 3 } else { 2 };
-        request.nest(actions | NESTED, |request| {
-            request.nest(1 | NESTED, |request| {
-                request.put(1, b"mirred\0");
-                request.nest(OPTIONS | NESTED, |request| {
-                    // Index, capabilities, action, two counters, how, device.
-                    request.put(2, &words(&[0, 0, action, 0, 0, how, to.index]));
-                });
-            });
-        });
-    });
-    request.end(from.namespace, format!("send packets from {} to {}", from.name, to.name))
+        copies.into_iter().for_each(|device| request.put(3, &words(&[device.index])));
+    })
 }
 
 /// Adds a class to a qdisc, with options that `fill` writes.

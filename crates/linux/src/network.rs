@@ -4,18 +4,19 @@
 //! queue, at the second packets are sent on to the first device of their next link, by their destination. Each pair of
 //! routes has an own pair of addresses.
 //!
-//! - Links under study, and those with losses, a variable rate, a small buffer or another discipline than drop-tail: tbf has the rate,
-//!   its child the discipline; a second pair of devices has the delay and the losses (netem).
-//! - All others: netem has rate, delay and a buffer for the packets in the queue and on the wire.
+//! - Links under study, and those with losses, a variable rate, a small buffer or another discipline than drop-tail: tbf
+//!   has the rate, its child the discipline; a second pair of devices has the delay and the losses (netem).
+//! - All others: netem has rate, delay and a buffer for the packets in the queue and on the wire. One that follows a
+//!   delay, and to which no other packets go, shares its netem.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_agent::orders::{CLIENTS, SERVERS, SERVERS_DESCRIPTOR};
 use forebay_agent::{Message, Orders};
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_sim::loss::LossModel;
-use forebay_sim::network::{FlowSpec, LinkId, LinkSpec, Network, Traffic};
+use forebay_sim::network::{FlowSpec, Lane, LinkId, LinkSpec, Network, Traffic};
 use forebay_sim::schedule::Schedule;
 
 use crate::netlink::{self, At, Device, Loss, ROOT, Request, handle};
@@ -179,7 +180,8 @@ fn orders_with(net: &Network, seed: u64, twin: Option<&Twin>) -> Result<Orders, 
     if let Some(obstacle) = obstacle(net) {
         return Err(obstacle);
     }
-    let mut builder = Builder { net, seed, zero, twin, messages: Vec::new(), changes: Vec::new(), counted: Vec::new(), next: 10 };
+    let mut builder =
+        Builder { net, seed, zero, twin, messages: Vec::new(), changes: Vec::new(), counted: Vec::new(), next: 10 };
     let addressed = Addressed::new(net);
     let routes = &addressed.routes;
     let any_datagrams = routes.keys().any(|route| route.datagrams);
@@ -192,10 +194,7 @@ fn orders_with(net: &Network, seed: u64, twin: Option<&Twin>) -> Result<Orders, 
     if let Some((device, _)) = &datagrams {
         builder.messages.push(qdiscs::release_at_times(device));
     }
-    let built = builder.links(routes, (&from_client, &from_server, datagrams.as_ref().map(|pair| &pair.1)))?;
-    if let Some((to, (_, from))) = twin.and_then(|twin| built.get(&twin.link)).zip(datagrams.as_ref()) {
-        builder.messages.push(netlink::copy(from, &to.entry, Some(addresses(0).1)));
-    }
+    builder.links(routes, (&from_client, &from_server, datagrams.as_ref().map(|pair| &pair.1)))?;
     builder.messages.extend(addressed.messages((&client, &server, datagrams.as_ref().map(|pair| &pair.0))));
     builder.changes.sort_by_key(|change| change.0);
     let plain = vec![(CLIENTS, client.name.clone()), (SERVERS, server.name.clone())];
@@ -257,7 +256,6 @@ impl Builder<'_> {
     fn inner(&mut self, name: &str) -> (Device, Device) {
         let pair = (self.device(format!("a{name}"), CLIENTS), self.device(format!("b{name}"), CLIENTS));
         self.messages.extend(netlink::pair(&pair.0, &pair.1, None));
-        self.messages.push(netlink::ingress(&pair.1));
         pair
     }
 
@@ -266,18 +264,20 @@ impl Builder<'_> {
         &mut self,
         routes: &BTreeMap<Route, usize>,
         (from_client, from_server, from_datagrams): (&Device, &Device, Option<&Device>),
-    ) -> Result<BTreeMap<LinkId, Built>, String> {
+    ) -> Result<(), String> {
         let net = self.net;
-        let firsts: Vec<LinkId> =
-            routes.keys().flat_map(|route| [route.forward, route.back].map(|route| net.routes[route][0])).collect();
+        let paths: Vec<&[LinkId]> =
+            routes.keys().flat_map(|route| [route.forward, route.back].map(|route| &*net.routes[route])).collect();
+        let firsts: Vec<LinkId> = paths.iter().map(|path| path[0]).collect();
+        let joined = joined(net, &paths);
         let mut built: BTreeMap<LinkId, Built> = BTreeMap::new();
         let mut study = 0;
         for (id, link) in net.links.iter().enumerate() {
             let number = if link.lane.study { study } else { NOT_STUDIED };
             study += u32::from(link.lane.study);
-            let used = |route: &Route| [route.forward, route.back].iter().any(|route| net.routes[*route].contains(&id));
-            if routes.keys().any(used) || link.lane.study {
-                built.insert(id, self.link(id, link, number, firsts.contains(&id))?);
+            let is_used = paths.iter().any(|path| path.contains(&id)) || link.lane.study;
+            if is_used && !joined.values().any(|next| *next == id) {
+                built.insert(id, self.link((id, link), number, firsts.contains(&id), joined.get(&id).copied())?);
             }
         }
         // For each device at which packets arrive: the next device by destination.
@@ -294,30 +294,31 @@ impl Builder<'_> {
                 (client, &net.routes[route.back], from_server, from_client),
             ] {
                 let mut from = start;
-                for link in links {
-                    send(from, ip, &built[link].entry);
-                    from = &built[link].exit;
+                for link in links.iter().filter_map(|link| built.get(link)) {
+                    send(from, ip, &link.entry);
+                    from = &link.exit;
                 }
                 send(from, ip, end);
             }
         }
-        for start in [Some(from_client), Some(from_server), from_datagrams].into_iter().flatten() {
-            self.messages.push(netlink::ingress(start));
-        }
+        let twin = self.twin.and_then(|twin| built.get(&twin.link)).map(|link| link.entry.clone());
         for (from, to) in next.into_values() {
-            let first = to.values().next().cloned();
-            match first.filter(|first| to.values().all(|device| device == first)) {
-                Some(only) => self.messages.push(netlink::redirect(&from, &only, None)),
-                None => {
-                    self.messages.extend(to.iter().map(|(ip, device)| netlink::redirect(&from, device, Some(*ip))));
-                }
-            }
+            // A link that is compared with another gets copies of datagrams.
+            let copies = twin.as_ref().filter(|_| from_datagrams == Some(&from));
+            self.messages.push(netlink::forward(&from, &to, copies));
         }
-        Ok(built)
+        Ok(())
     }
 
-    /// Builds a link. `is_first`: packets enter the network here.
-    fn link(&mut self, id: LinkId, link: &LinkSpec, number: u32, is_first: bool) -> Result<Built, String> {
+    /// Builds a link. `is_first`: packets enter the network here. `joined`: the next link, if one netem stands for it
+    /// and for the delay of this one.
+    fn link(
+        &mut self,
+        (id, link): (LinkId, &LinkSpec),
+        number: u32,
+        is_first: bool,
+        joined: Option<LinkId>,
+    ) -> Result<Built, String> {
         let lane = &link.lane;
         let (entry, exit) = self.inner(&id.to_string());
         let mut parent = ROOT;
@@ -326,18 +327,12 @@ impl Builder<'_> {
             self.messages.push(qdiscs::edge(&entry, (ROOT, handle(1, 0)), true, (PORTS, flows), self.zero));
             parent = handle(1, 1);
         }
-        let conditions = &lane.conditions;
-        let varies = conditions.schedule.is_some() || conditions.levels.is_some();
-        let loss = conditions.loss.map(loss);
+        let loss = lane.conditions.loss.map(loss);
         let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(id as u64);
-        let (delay, rate) = (lane.delay.nanos(), (lane.rate.0 / 8).max(1));
-        let bytes_on_the_wire = delay as u128 * u128::from(rate) / 1_000_000_000;
-        let on_the_wire = (bytes_on_the_wire / 60 + 1000).min(1 << 30) as u32;
-        let is_ample = packets(lane.limit, link.mean_packet.0) >= AMPLE;
-        if !lane.study && loss.is_none() && !varies && lane.is_plain() && is_ample {
-            let limit = packets(lane.limit, link.mean_packet.0).saturating_add(on_the_wire);
+        let delay = lane.delay.nanos();
+        if is_netem_alone(link) {
             let at = At { device: &entry, parent, handle: handle(2, 0) };
-            let fill = |request: &mut Request| netlink::netem(request, delay, rate, limit, None, seed);
+            let fill = |request: &mut Request| netlink::netem(request, delay, rate(lane), buffer(link), None, seed);
             self.messages.push(netlink::qdisc(at, "netem", fill));
             return Ok(Built { entry, exit });
         }
@@ -359,12 +354,17 @@ impl Builder<'_> {
         }
         let (wire, end) = self.inner(&format!("{id}w"));
         let at = At { device: &wire, parent: ROOT, handle: handle(1, 0) };
-        let fill = |request: &mut Request| netlink::netem(request, delay, 0, on_the_wire, loss, seed);
+        // A constant delay before the transmission or after it gives the same times.
+        let next = joined.map(|next| &self.net.links[next]);
+        let delay = delay + next.map_or(0, |next| next.lane.delay.nanos());
+        let limit = on_the_wire(lane).saturating_add(next.map_or(0, buffer));
+        let rate = next.map_or(0, |next| rate(&next.lane));
+        let fill = |request: &mut Request| netlink::netem(request, delay, rate, limit, loss, seed);
         self.messages.push(netlink::qdisc(at, "netem", fill));
         if loss.is_some() && lane.study {
             self.counted.push((u64::from(number), netlink::counters(at)));
         }
-        self.messages.push(netlink::redirect(&exit, &wire, None));
+        self.messages.push(netlink::forward(&exit, &BTreeMap::from([(0, wire)]), None));
         Ok(Built { entry, exit: end })
     }
 
@@ -403,6 +403,54 @@ impl Builder<'_> {
         }
         Ok(())
     }
+}
+
+/// Is a link netem alone?
+fn is_netem_alone(link: &LinkSpec) -> bool {
+    let (lane, conditions) = (&link.lane, &link.lane.conditions);
+    let is_constant = conditions.loss.is_none() && conditions.schedule.is_none() && conditions.levels.is_none();
+    !lane.study && is_constant && lane.is_plain() && packets(lane.limit, link.mean_packet.0) >= AMPLE
+}
+
+/// Bytes per second.
+fn rate(lane: &Lane) -> u64 {
+    (lane.rate.0 / 8).max(1)
+}
+
+/// Largest number of packets on the wire.
+fn on_the_wire(lane: &Lane) -> u32 {
+    let bytes = u128::from(lane.delay.nanos()) * u128::from(rate(lane)) / 1_000_000_000;
+    (bytes / 60 + 1000).min(1 << 30) as u32
+}
+
+/// Packets in the queue and on the wire of a link that is netem alone.
+fn buffer(link: &LinkSpec) -> u32 {
+    packets(link.lane.limit, link.mean_packet.0).saturating_add(on_the_wire(&link.lane))
+}
+
+/// For a link with a delay: the next link, if all packets go there, no others do, and it is netem alone.
+fn joined(net: &Network, paths: &[&[LinkId]]) -> BTreeMap<LinkId, LinkId> {
+    let mut neighbours: [BTreeMap<LinkId, BTreeSet<Option<LinkId>>>; 2] = Default::default();
+    for path in paths {
+        for (at, link) in path.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|at| path.get(at));
+            for (map, neighbour) in neighbours.iter_mut().zip([before, path.get(at + 1)]) {
+                map.entry(*link).or_default().insert(neighbour.copied());
+            }
+        }
+    }
+    let [before, after] = neighbours;
+    let only = |map: &BTreeMap<LinkId, BTreeSet<Option<LinkId>>>, link: &LinkId| match map.get(link) {
+        Some(all) if all.len() == 1 => all.iter().copied().next().flatten(),
+        _ => None,
+    };
+    let next = |link: &LinkId| {
+        let next = only(&after, link)?;
+        let has_wire = !is_netem_alone(&net.links[*link]) && net.links[*link].lane.delay > Span::ZERO;
+        let is_joined = has_wire && only(&before, &next) == Some(*link) && is_netem_alone(&net.links[next]);
+        is_joined.then_some((*link, next))
+    };
+    after.keys().filter_map(next).collect()
 }
 
 /// A buffer in packets.

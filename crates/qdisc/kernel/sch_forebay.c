@@ -510,9 +510,6 @@ static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	struct sk_buff *gone = NULL, *at, *next;
 	int ret;
 
-	/* A copy of a datagram shares its header with the original, and a mark would change both. */
-	if (f->role == CHILD && seen.proto && skb_cloned(skb) && pskb_expand_head(skb, 0, 0, GFP_ATOMIC))
-		fail("no memory for a copy");
 	if (f->queues)
 		__skb_set_sw_hash(skb, DIV_ROUND_UP_ULL((u64)(seen.flow % f->queues) << 32, f->queues), true);
 	if (f->role == ENTER && skb->mark) {

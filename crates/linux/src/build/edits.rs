@@ -86,7 +86,7 @@ pub(super) const EDITS: &[Edit] = &[
     Edit {
         file: "net/sched/Makefile",
         from: "obj-y\t:= sch_generic.o sch_mq.o",
-        to: "obj-y\t:= sch_generic.o sch_mq.o sch_forebay.o forebay_discipline.o",
+        to: "obj-y\t:= sch_generic.o sch_mq.o sch_forebay.o sch_forebay_route.o forebay_discipline.o",
         needed: true,
     },
 ];

@@ -71,6 +71,8 @@ pub fn build(root: &Path, target: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, 
     let discipline = places.discipline(say)?;
     let shim = read(&places.root.join("crates/qdisc/kernel/sch_forebay.c"))?;
     write_changed(&tree.join("net/sched/sch_forebay.c"), &shim)?;
+    let route = read(&places.root.join("crates/qdisc/kernel/sch_forebay_route.c"))?;
+    write_changed(&tree.join("net/sched/sch_forebay_route.c"), &route)?;
     write_changed(&tree.join("net/sched/forebay_discipline.o_shipped"), &discipline)?;
     say("building the kernel; the first time this takes some minutes");
     make(&tree, &["linux"])?;
@@ -80,7 +82,7 @@ pub fn build(root: &Path, target: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, 
         format!("version {}", version.trim()),
         identity,
         format!("{}{sources}", crate::place::SOURCES),
-        format!("qdisc {}", checksum(&shim)),
+        format!("qdisc {}", checksum(&[shim, route].concat())),
         format!("disciplines {}", checksum(&discipline)),
         format!("agent {}", checksum(&agent)),
         format!("compiler {}", run(&tree, &["gcc", "--version"])?.lines().next().unwrap_or_default()),
