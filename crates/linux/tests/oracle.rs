@@ -5,7 +5,7 @@ use std::path::Path;
 
 use forebay_aqm::Spec;
 use forebay_linux::oracle::arrivals::{Arrivals, Pattern};
-use forebay_linux::oracle::pairs::{PAIRS, Pair};
+use forebay_linux::oracle::pairs::{CONTRASTS, PAIRS, Pair};
 use forebay_linux::oracle::{compare, line, page};
 
 use crate::kernel;
@@ -54,10 +54,10 @@ fn recorded_packets_include_drops_and_marks() {
     for pair in PAIRS {
         let of_pair = || recorded.iter().filter(|recorded| recorded.name == pair.name);
         assert!(of_pair().map(|one| one.drops).sum::<usize>() >= 100, "{}", pair.name);
-        // All patterns but one have no CE at arrival.
+        // Only one pattern has CE at arrival.
         let marks = of_pair().filter(|one| one.marks > 0).count();
-        let plain = ["pfifo", "codel", "pie-rate", "drr"].contains(&pair.name);
-        assert_eq!(marks, if plain { 1 } else { Pattern::ALL.len() }, "{}", pair.name);
+        let never_marks = ["pfifo", "codel", "pie-rate", "drr"].contains(&pair.name);
+        assert!(if never_marks { marks == 1 } else { marks > 1 }, "{}", pair.name);
     }
 }
 
@@ -73,8 +73,7 @@ fn linux_still_does_what_was_recorded() {
 }
 
 #[test]
-fn a_condition_matters_if_it_is_broken() {
-    use forebay_linux::oracle::pairs::CONTRASTS;
+fn each_condition_of_the_comparison_matters() {
     let Some(kernel) = kernel() else { return };
     for contrast in CONTRASTS {
         let row = page::contrast(&kernel, &contrast).unwrap();

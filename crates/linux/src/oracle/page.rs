@@ -13,7 +13,7 @@ pub const PAGE: &str = "docs/validation-linux.md";
 /// The recorded digests, below the checkout.
 pub const DIGESTS: &str = "crates/linux/tests/data/oracle.txt";
 /// Packets of each pattern for which digests are recorded.
-pub const RECORDED: usize = 4000;
+pub const RECORDED: usize = 10_000;
 /// Seed of the recorded digests, and of the first run of each pattern.
 pub const SEED: u64 = 1;
 /// Most packets in a run.

@@ -25,6 +25,9 @@ const ZERO: u64 = 2_000_000_000;
 /// Start of runs with PIE.
 const ZERO_OF_PIE: u64 = 2_004_000_000;
 
+/// Start of a run during which CoDel's clock of 32 bits returns to 0, at 4398.046511104 s.
+const ZERO_OF_WRAP: u64 = 4_396_000_000_000;
+
 const fn pair(name: &'static str, linux: &'static str, ours: &'static str) -> Pair {
     Pair { name, linux, ours, classes: None, zero: ZERO, same_random: true }
 }
@@ -45,8 +48,8 @@ const FQ_PIE: Pair = Pair {
 const RED_WORDS: &str =
     "red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit probability 0.05 ecn";
 const RED: Pair = pair("red", RED_WORDS, RED_WORDS);
-const NODROP_WORDS: &str = "red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit probability 0.05 ecn \
-                            harddrop nodrop";
+const NODROP_WORDS: &str = "red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit probability 0.05 \
+                            ecn harddrop nodrop";
 const CHOKE_WORDS: &str = "choke limit 200 min 15 max 45 avpkt 1000 burst 25 bandwidth 10Mbit probability 0.05 ecn";
 const SFB: Pair = Pair {
     classes: Some(Classes::FromZero),
@@ -54,16 +57,22 @@ const SFB: Pair = Pair {
 };
 const SFB_FAST: Pair = Pair {
     name: "sfb-fast",
-    linux: "sfb limit 200 rehash 0ms db 0ms increment 0.01 decrement 0.001",
-    ours: "sfb preset=linux hard_limit=200p rehash=0s db=0s hz=1000 increment=0.01 decrement=0.001",
+    linux: "sfb limit 200 rehash 0ms db 0ms increment 0.05 decrement 0.0005 target 5 max 20 \
+            penalty_rate 50 penalty_burst 5",
+    ours: "sfb preset=linux hard_limit=200p rehash=0s db=0s hz=1000 increment=0.05 decrement=0.0005 target=5 max=20 \
+           penalty_rate=50 penalty_burst=5",
     ..SFB
 };
 
 /// All pairs.
-pub const PAIRS: [Pair; 13] = [
+pub const PAIRS: [Pair; 14] = [
     pair("pfifo", "pfifo limit 100", "droptail hard_limit=100p"),
     pair("codel", "codel limit 200", "codel preset=linux hard_limit=200p"),
     pair("codel-ecn", "codel limit 200 ecn", "codel preset=linux hard_limit=200p ecn=on"),
+    Pair {
+        zero: ZERO_OF_WRAP,
+        ..pair("codel-wrap", "codel limit 200 ecn", "codel preset=linux hard_limit=200p ecn=on")
+    },
     FQ_CODEL,
     PIE,
     Pair {
@@ -93,7 +102,7 @@ pub struct Contrast {
 }
 
 /// One for each condition.
-pub const CONTRASTS: [Contrast; 6] = [
+pub const CONTRASTS: [Contrast; 7] = [
     Contrast {
         about: "PIE updates p every 16 ms in both. Linux has tupdate 15 ms, but its timer expires a tick of 1 ms \
                 later. Here ours has 15 ms",
@@ -104,13 +113,13 @@ pub const CONTRASTS: [Contrast; 6] = [
         pair: Pair { zero: ZERO, ..PIE },
     },
     Contrast {
-        about: "A filter gives each flow its own queue in fq_codel. Here Linux hashes addresses and ports with a random \
-                key: some flows share a queue",
+        about: "A filter gives each flow its own queue in fq_codel. Here Linux hashes addresses and ports with a \
+                random key: some flows share a queue",
         pair: Pair { classes: None, ..FQ_CODEL },
     },
     Contrast {
-        about: "The hash of a packet gives each flow its own queue in fq_pie, to which Linux 6.12 cannot attach a filter. \
-                Here Linux hashes",
+        about: "The hash of a packet gives each flow its own queue in fq_pie, to which Linux 6.12 cannot attach a \
+                filter. Here Linux hashes",
         pair: Pair { classes: None, ..FQ_PIE },
     },
     Contrast {
@@ -118,11 +127,21 @@ pub const CONTRASTS: [Contrast; 6] = [
         pair: Pair { same_random: false, ..RED },
     },
     Contrast {
-        about: "SFB never changes its hash. Here it does every 2 s. In the second before, Linux selects the bins of the \
-                next hash by addresses and ports, ours by the number of the flow",
+        about: "A jiffy of SFB, the unit of its times, is 1 ms in both. Here that of ours is 4 ms",
         pair: Pair {
-            linux: "sfb limit 200 rehash 2s db 1s increment 0.01 decrement 0.001",
-            ours: "sfb preset=linux hard_limit=200p rehash=2s db=1s hz=1000 increment=0.01 decrement=0.001",
+            ours: "sfb preset=linux hard_limit=200p rehash=0s db=0s hz=250 increment=0.05 decrement=0.0005 target=5 \
+                   max=20 penalty_rate=50 penalty_burst=5",
+            ..SFB_FAST
+        },
+    },
+    Contrast {
+        about: "SFB never changes its hash. Here it does every 2 s. In the second before, Linux selects the bins of \
+                the next hash by addresses and ports, ours by the number of the flow",
+        pair: Pair {
+            linux: "sfb limit 200 rehash 2s db 1s increment 0.05 decrement 0.0005 target 5 max 20 \
+            penalty_rate 50 penalty_burst 5",
+            ours: "sfb preset=linux hard_limit=200p rehash=2s db=1s hz=1000 increment=0.05 decrement=0.0005 target=5 \
+                   max=20 penalty_rate=50 penalty_burst=5",
             ..SFB_FAST
         },
     },
