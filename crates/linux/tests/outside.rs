@@ -210,8 +210,9 @@ fn every_kind_of_traffic_crosses_links_outside() {
         assert!(packets.abs_diff(20 * files) <= 20, "flow {number}: {packets} packets, {files} files");
     }
     let packets = found.outcome.flows[4].delivered_pkts;
-    assert!((470..=475).contains(&packets), "{packets} datagrams in 9.5 s");
-    assert_eq!(found.outcome.flows[4].goodput_bytes, packets * (1500 - 42));
+    assert!((495..=500).contains(&packets), "{packets} datagrams in 10 s");
+    let in_window = found.outcome.flows[4].goodput_bytes / (1500 - 42);
+    assert!((470..=475).contains(&in_window), "{in_window} datagrams in 9.5 s");
 }
 
 /// A radio link: opportunities for 1500 bytes at 10 in 20 ms, the others at once. The kernel alone cannot have it.
@@ -251,8 +252,9 @@ fn bursts_longer_than_the_ring_arrive_completely() {
     let link = &found.outcome.links[0];
     let carried: u64 = found.outcome.flows.iter().map(|flow| flow.delivered_pkts).sum();
     assert!(link.queue_pkts.max > 600.0, "the link holds more than a burst: {}", link.queue_pkts.max);
-    // What leaves the link arrives, but for what is on its way at the ends of the window.
-    assert!(carried.abs_diff(link.delivered_pkts) <= 600, "{carried} of {}", link.delivered_pkts);
+    // What leaves the link arrives, but for a burst on its way at the end; the link also counts packets without data,
+    // at least two for each connection.
+    assert!(carried.abs_diff(link.served_pkts) <= 620, "{carried} of {}", link.served_pkts);
 }
 
 #[test]
@@ -290,7 +292,7 @@ fn guest_that_dies_outside_ends_the_run() {
     let found = run_outside(&kernel, &bulk("droptail", 1, 5), 1);
     std::fs::remove_file(path).unwrap();
     let why = found.err().unwrap().to_string();
-    assert!(why.contains("ended early") && why.contains("anic"), "{why}");
+    assert!(why.contains("ended early") && why.contains("execute /init"), "{why}");
     let kernel = Kernel { program: "/bin/true".into(), ..kernel };
     let why = run_outside(&kernel, &bulk("droptail", 1, 5), 1).err().unwrap().to_string();
     assert!(why.contains("cannot") || why.contains("ended early"), "{why}");
