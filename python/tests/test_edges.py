@@ -162,6 +162,13 @@ def test_unknown_names_raise_errors(short: forebay.Scenario) -> None:
         forebay.explain("--help")
 
 
+def test_qdiscs_of_linux_are_refused(short: forebay.Scenario) -> None:
+    with pytest.raises(forebay.ScenarioError, match="--on linux"):
+        forebay.run(short, aqm="linux:codel")
+    with pytest.raises(forebay.ScenarioError, match="--on linux"):
+        forebay.sweep(short, aqm="linux:codel", executor=ThreadPoolExecutor(1))
+
+
 STUCK = """
 import sys, forebay
 class Stuck(forebay.Aqm):

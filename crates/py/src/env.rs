@@ -16,6 +16,7 @@ use forebay_aqm::base::port::{Level, Tally};
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Link;
 use forebay_aqm::base::verdict::Verdict;
+use forebay_lab::linux;
 use forebay_lab::lower;
 use forebay_lab::scenario::Case;
 use forebay_sim::network::LinkId;
@@ -292,6 +293,9 @@ impl Env {
         let missing = || errors::run("no link of the scenario is compared");
         // The first link under study is the one that the scenario compares.
         let link = net.links.iter().position(|link| link.lane.study).ok_or_else(missing)?;
+        if linux::words(&self.spec).is_some() {
+            return Err(errors::argument("aqm", &self.spec.canonical(), "a discipline that can be simulated"));
+        }
         BUILT.with_borrow_mut(Vec::clear);
         let world = World::new(&net, seed).map_err(|error| errors::run(&error.to_string()))?;
         if world.queue(link).is_none() {

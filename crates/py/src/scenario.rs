@@ -41,12 +41,17 @@ impl Scenario {
 
     /// The plan of the scenario's runs with these seeds.
     pub(crate) fn plan(&self, seeds: &[u64], revision: &str) -> Plan {
-        Plan { cases: self.cases.clone(), seeds: seeds.to_vec(), revision: revision.to_string() }
+        Plan { cases: self.cases.clone(), seeds: seeds.to_vec(), revision: revision.to_string(), guest: None }
     }
 
     /// Refuses plans that cannot be run.
     pub(crate) fn check(&self, plan: &Plan) -> PyResult<()> {
-        plan.check(&self.name).map_err(|error| errors::input(&error))
+        plan.check(&self.name).map_err(|error| errors::input(&error))?;
+        let Some(words) = plan.linux_qdisc() else { return Ok(()) };
+        let found = Found::text(&format!("linux:{words}"));
+        let error = InputError::new(&self.name, "aqm", found, "a discipline that can be simulated");
+        let hint = "qdiscs of Linux run with the command `forebay run --on linux`".to_string();
+        Err(errors::input(&error.hint(Some(hint))))
     }
 
     /// Unless `force`, refuses a plan of runs that need over half of the memory or over a day. Nothing has been written

@@ -72,7 +72,8 @@ fn play(report: &Report) -> Result<(), String> {
         .spawn(move || {
             sys::sleep_until(deadline);
             if let Ok(mut file) = fs::OpenOptions::new().write(true).open(REPORT) {
-                let _ = file.write_all(format!("fault the run goes on {} s after its end", PATIENCE / NANOS).as_bytes());
+                let _ =
+                    file.write_all(format!("fault the run goes on {} s after its end", PATIENCE / NANOS).as_bytes());
             }
             sys::halt()
         })

@@ -4,6 +4,7 @@ use forebay_lab::commands::host::Host;
 use forebay_lab::commands::{report, run};
 #[cfg(target_os = "linux")]
 use forebay_lab::disk;
+use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::render::look::Look;
 use forebay_lab::render::summary;
@@ -12,7 +13,6 @@ use forebay_lab::results::summary::Summary;
 use forebay_lab::results::timing::Timings;
 use forebay_lab::scenario::{Found, InputError};
 use forebay_lab::store::{self, Store};
-use forebay_lab::{linux as linux_words, load};
 
 use crate::args::batch::BatchArgs;
 use crate::args::{Links, On, RunArgs};
@@ -39,10 +39,8 @@ pub(crate) fn command(args: &RunArgs, ui: &Ui) -> Result<Exit, Failure> {
 
 /// Refuses a plan with qdiscs of Linux, which only `--on linux` has.
 fn refuse(plan: &Plan) -> Result<(), Failure> {
-    let of = |job| plan.network(job).links.into_iter().find_map(|link| linux_words::words(&link.lane.discipline));
-    let found = plan.jobs().into_iter().find_map(of);
     let why = |words| Failure::unavailable(format!("linux:{words} cannot be simulated: run it with --on linux"));
-    found.map_or(Ok(()), |words: String| Err(why(words)))
+    plan.linux_qdisc().map_or(Ok(()), |words| Err(why(words)))
 }
 
 /// Plans the runs that the arguments describe. An impossible plan is an error; nothing has been written by then.

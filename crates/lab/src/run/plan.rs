@@ -9,6 +9,7 @@ use forebay_sim::world::{Observer, World};
 use sha2::{Digest, Sha256};
 
 use crate::build::lower;
+use crate::linux;
 use crate::results::meta::Facts;
 use crate::results::record::{self, RunRecord};
 use crate::results::summary::Shown;
@@ -93,6 +94,14 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// The first qdisc of Linux in the plan, in the words of tc(8). It cannot be simulated. `None` if there is none.
+    pub fn linux_qdisc(&self) -> Option<String> {
+        let seed = self.seeds.first().copied().unwrap_or(1);
+        let all = self.cases.iter().flat_map(|case| case.scenario.compare.iter().map(move |one| (case, one)));
+        let mut networks = all.map(|(case, one)| lower::network(&case.scenario, &one.spec, seed));
+        networks.find_map(|net| net.links.iter().find_map(|link| linux::words(&link.lane.discipline)))
     }
 
     /// Title of the scenario in reports.
