@@ -131,6 +131,15 @@ pub(crate) fn pair(first: &Device, second: &Device, servers: Option<u32>) -> [Me
     [create, on.end(second.namespace, format!("switch {} on", second.name))]
 }
 
+/// Creates a device of a link and switches it on. What its queue sends goes where [`forward`] says.
+pub(crate) fn link(device: &Device) -> Message {
+    let mut request = Request::new(NEW_LINK, CREATE, &device_info(device, UP | WITHOUT_ARP));
+    request.put(3, &name(&device.name));
+    request.put(1, &HARDWARE);
+    request.nest(18, |request| request.put(1, b"forebay"));
+    request.end(device.namespace, format!("create the device {}", device.name))
+}
+
 /// Switches on a device that the kernel has by itself. Fails if the device with this index has another name. `servers`:
 /// the descriptor of the namespace to which the device is moved.
 pub(crate) fn switch_on(device: &Device, servers: Option<u32>) -> [Message; 2] {
@@ -219,7 +228,8 @@ pub(crate) fn wake(at: At<'_>) -> Message {
     change(at, "forebay", |_| ())
 }
 
-/// Sends packets that arrive at `from` on through other devices by their IPv4 destination. All packets go to the same
+/// Sends packets that arrive at `from`, or leave it if it is that of a link, on through other devices by their IPv4
+/// destination. All packets go to the same
 /// device if there is only one. `copies`: a device that gets a copy of each, before.
 pub(crate) fn forward(from: &Device, to: &BTreeMap<u32, Device>, copies: Option<&Device>) -> Message {
     let at = At { device: from, parent: INGRESS, handle: INGRESS_HANDLE };

@@ -1,11 +1,11 @@
 //! A network of the simulator as orders for a guest: namespaces, devices, qdiscs, addresses and filters.
 //!
-//! Clients, links and routers are in one namespace, servers in another. A link is a pair of devices: the first has the
-//! queue, at the second packets are sent on to the first device of their next link, by their destination. Each pair of
+//! Clients, links and routers are in one namespace, servers in another. A link is a device with a
+//! queue. What the queue sends goes to the device of the next link, by its destination. Each pair of
 //! routes has an own pair of addresses.
 //!
 //! - Links under study, and those with losses, a variable rate, a small buffer or another discipline than drop-tail: tbf
-//!   has the rate, its child the discipline; a second pair of devices has the delay and the losses (netem).
+//!   has the rate, its child the discipline; a second device has the delay and the losses (netem).
 //! - All others: netem has rate, delay and a buffer for the packets in the queue and on the wire. One that follows a
 //!   delay, and to which no other packets go, shares its netem.
 
@@ -252,11 +252,11 @@ impl Builder<'_> {
         Ok(pair)
     }
 
-    /// Creates a pair of devices inside of the network.
-    fn inner(&mut self, name: &str) -> (Device, Device) {
-        let pair = (self.device(format!("a{name}"), CLIENTS), self.device(format!("b{name}"), CLIENTS));
-        self.messages.extend(netlink::pair(&pair.0, &pair.1, None));
-        pair
+    /// Creates a device inside of the network.
+    fn inner(&mut self, name: String) -> Device {
+        let device = self.device(name, CLIENTS);
+        self.messages.push(netlink::link(&device));
+        device
     }
 
     /// Builds the links of all routes, and sends packets from each to the next.
@@ -320,7 +320,7 @@ impl Builder<'_> {
         joined: Option<LinkId>,
     ) -> Result<Built, String> {
         let lane = &link.lane;
-        let (entry, exit) = self.inner(&id.to_string());
+        let entry = self.inner(format!("a{id}"));
         let mut parent = ROOT;
         if is_first {
             let flows = self.net.flows.len();
@@ -334,7 +334,7 @@ impl Builder<'_> {
             let at = At { device: &entry, parent, handle: handle(2, 0) };
             let fill = |request: &mut Request| netlink::netem(request, delay, rate(lane), buffer(link), None, seed);
             self.messages.push(netlink::qdisc(at, "netem", fill));
-            return Ok(Built { entry, exit });
+            return Ok(Built { exit: entry.clone(), entry });
         }
         let at = At { device: &entry, parent, handle: handle(2, 0) };
         self.rates(link, at)?;
@@ -350,9 +350,9 @@ impl Builder<'_> {
         };
         self.messages.extend(qdiscs::queue(&queue, &entry, handle(2, 1))?);
         if delay == 0 && loss.is_none() {
-            return Ok(Built { entry, exit });
+            return Ok(Built { exit: entry.clone(), entry });
         }
-        let (wire, end) = self.inner(&format!("{id}w"));
+        let wire = self.inner(format!("a{id}w"));
         let at = At { device: &wire, parent: ROOT, handle: handle(1, 0) };
         // A constant delay before the transmission or after it gives the same times.
         let next = joined.map(|next| &self.net.links[next]);
@@ -364,8 +364,8 @@ impl Builder<'_> {
         if loss.is_some() && lane.study {
             self.counted.push((u64::from(number), netlink::counters(at)));
         }
-        self.messages.push(netlink::forward(&exit, &BTreeMap::from([(0, wire)]), None));
-        Ok(Built { entry, exit: end })
+        self.messages.push(netlink::forward(&entry, &BTreeMap::from([(0, wire.clone())]), None));
+        Ok(Built { entry, exit: wire })
     }
 
     /// The rate of a link, and its changes.

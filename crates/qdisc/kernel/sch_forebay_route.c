@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Sends packets that arrive at a device on through other devices, by their IPv4 destination.
+ * Devices of links, and where packets go after them.
  *
- * It is a qdisc in the place of `ingress`, because a qdisc can be set up with the same messages as the others. Filters
- * with the action `mirred` do the same, but take a tenth of the CPU time of a run.
+ * - A device of kind "forebay" stands for a link or a wire. What its queue sends enters the queue of the next device.
+ *   A pair of veth(4) devices with filters does the same, but takes a quarter of the CPU time of a run.
+ * - The qdisc "forebay_route", in the place of `ingress`, says which device is next, by the IPv4 destination: of a
+ *   device of this kind, or of another at which packets arrive. It is a qdisc because these can be set up with the same
+ *   messages as the others.
  */
+#include <linux/etherdevice.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/module.h>
@@ -12,6 +16,7 @@
 #include <linux/slab.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
+#include <net/rtnetlink.h>
 
 enum {
 	OPT_NONE,
@@ -63,25 +68,19 @@ static struct net_device *find(const struct route *route, u32 ip)
 	return NULL;
 }
 
-static rx_handler_result_t pass(struct sk_buff **pskb)
+/* The next device of a packet; NULL if there is none. */
+static struct net_device *next(const struct route *route, struct sk_buff *skb)
 {
-	struct sk_buff *skb = skb_share_check(*pskb, GFP_ATOMIC);
-	const struct route *route;
-	struct net_device *to;
+	if (route->only)
+		return route->only;
+	if (skb->protocol != htons(ETH_P_IP) || !pskb_may_pull(skb, skb_network_offset(skb) + sizeof(struct iphdr)))
+		return NULL;
+	return find(route, ntohl(ip_hdr(skb)->daddr));
+}
 
-	if (!skb)
-		return RX_HANDLER_CONSUMED;
-	*pskb = skb;
-	route = rcu_dereference(skb->dev->rx_handler_data);
-	to = route->only;
-	if (!to) {
-		if (skb->protocol != htons(ETH_P_IP) || !pskb_may_pull(skb, sizeof(struct iphdr)))
-			return RX_HANDLER_PASS;
-		to = find(route, ntohl(ip_hdr(skb)->daddr));
-		if (!to)
-			return RX_HANDLER_PASS;
-	}
-	skb_push_rcsum(skb, skb->mac_len);
+/* Puts a packet, with its Ethernet header, into the queue of the next device. */
+static void send(const struct route *route, struct sk_buff *skb, struct net_device *to)
+{
 	if (route->copy) {
 		/* With its own header: a mark must not change both. */
 		struct sk_buff *copy = skb_copy(skb, GFP_ATOMIC);
@@ -93,8 +92,66 @@ static rx_handler_result_t pass(struct sk_buff **pskb)
 	}
 	skb->dev = to;
 	dev_queue_xmit(skb);
+}
+
+static rx_handler_result_t pass(struct sk_buff **pskb)
+{
+	struct sk_buff *skb = skb_share_check(*pskb, GFP_ATOMIC);
+	const struct route *route;
+	struct net_device *to;
+
+	if (!skb)
+		return RX_HANDLER_CONSUMED;
+	*pskb = skb;
+	route = rcu_dereference(skb->dev->rx_handler_data);
+	to = next(route, skb);
+	if (!to)
+		return RX_HANDLER_PASS;
+	skb_push_rcsum(skb, skb->mac_len);
+	send(route, skb, to);
 	return RX_HANDLER_CONSUMED;
 }
+
+/* A device of a link; without a route it drops what is sent. */
+struct link_data {
+	struct route __rcu *route;
+};
+
+static netdev_tx_t link_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	const struct link_data *data = netdev_priv(dev);
+	const struct route *route = rcu_dereference_bh(data->route);
+	struct net_device *to = route ? next(route, skb) : NULL;
+
+	if (to)
+		send(route, skb, to);
+	else
+		kfree_skb(skb);
+	return NETDEV_TX_OK;
+}
+
+static const struct net_device_ops link_ops = {
+	.ndo_start_xmit = link_xmit,
+};
+
+static void link_setup(struct net_device *dev)
+{
+	ether_setup(dev);
+	dev->netdev_ops = &link_ops;
+	dev->needs_free_netdev = true;
+	dev->flags |= IFF_NOARP;
+	dev->priv_flags |= IFF_NO_QUEUE;
+	/* A queue may send while another device is sending to it. */
+	dev->lltx = true;
+	/* Checksums are completed by nobody, and verified by nobody. */
+	dev->features |= NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
+}
+
+static struct rtnl_link_ops link_kind __read_mostly = {
+	.kind = "forebay",
+	.priv_size = sizeof(struct link_data),
+	.setup = link_setup,
+};
 
 static void release(struct route *route)
 {
@@ -160,9 +217,15 @@ static int route_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 			goto failed;
 		route->count = i + 1;
 	}
-	err = netdev_rx_handler_register(qdisc_dev(sch), pass, route);
-	if (err)
-		goto failed;
+	if (qdisc_dev(sch)->netdev_ops == &link_ops) {
+		struct link_data *link = netdev_priv(qdisc_dev(sch));
+
+		rcu_assign_pointer(link->route, route);
+	} else {
+		err = netdev_rx_handler_register(qdisc_dev(sch), pass, route);
+		if (err)
+			goto failed;
+	}
 	data->route = route;
 	return 0;
 
@@ -177,8 +240,15 @@ static void route_destroy(struct Qdisc *sch)
 
 	if (!data->route)
 		return;
-	/* Waits until no packet is passed on. */
-	netdev_rx_handler_unregister(qdisc_dev(sch));
+	if (qdisc_dev(sch)->netdev_ops == &link_ops) {
+		struct link_data *link = netdev_priv(qdisc_dev(sch));
+
+		RCU_INIT_POINTER(link->route, NULL);
+	} else {
+		netdev_rx_handler_unregister(qdisc_dev(sch));
+	}
+	/* Until no packet is passed on. */
+	synchronize_net();
 	release(data->route);
 }
 
@@ -193,7 +263,9 @@ static struct Qdisc_ops ops __read_mostly = {
 
 static int __init route_module_init(void)
 {
-	return register_qdisc(&ops);
+	int err = rtnl_link_register(&link_kind);
+
+	return err ? err : register_qdisc(&ops);
 }
 device_initcall(route_module_init);
 MODULE_DESCRIPTION("Forwarding between the devices of a simulated network");
