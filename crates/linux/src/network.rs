@@ -146,6 +146,8 @@ struct Builder<'a> {
     zero: u64,
     twin: Option<&'a Twin>,
     messages: Vec<Message>,
+    /// Qdiscs of links. They are sent after the routes: setting a route resets the qdiscs of its device.
+    queues: Vec<Message>,
     changes: Vec<(u64, Message)>,
     counted: Vec<(u64, Message)>,
     next: u32,
@@ -180,8 +182,17 @@ fn orders_with(net: &Network, seed: u64, twin: Option<&Twin>) -> Result<Orders, 
     if let Some(obstacle) = obstacle(net) {
         return Err(obstacle);
     }
-    let mut builder =
-        Builder { net, seed, zero, twin, messages: Vec::new(), changes: Vec::new(), counted: Vec::new(), next: 10 };
+    let mut builder = Builder {
+        net,
+        seed,
+        zero,
+        twin,
+        messages: Vec::new(),
+        queues: Vec::new(),
+        changes: Vec::new(),
+        counted: Vec::new(),
+        next: 10,
+    };
     let addressed = Addressed::new(net);
     let routes = &addressed.routes;
     let any_datagrams = routes.keys().any(|route| route.datagrams);
@@ -307,6 +318,7 @@ impl Builder<'_> {
             let copies = twin.as_ref().filter(|_| from_datagrams == Some(&from));
             self.messages.push(netlink::forward(&from, &to, copies));
         }
+        self.messages.append(&mut self.queues);
         Ok(())
     }
 
@@ -324,7 +336,7 @@ impl Builder<'_> {
         let mut parent = ROOT;
         if is_first {
             let flows = self.net.flows.len();
-            self.messages.push(qdiscs::edge(&entry, (ROOT, handle(1, 0)), true, (PORTS, flows), self.zero));
+            self.queues.push(qdiscs::edge(&entry, (ROOT, handle(1, 0)), true, (PORTS, flows), self.zero));
             parent = handle(1, 1);
         }
         let loss = lane.conditions.loss.map(loss);
@@ -333,7 +345,7 @@ impl Builder<'_> {
         if is_netem_alone(link) {
             let at = At { device: &entry, parent, handle: handle(2, 0) };
             let fill = |request: &mut Request| netlink::netem(request, delay, rate(lane), buffer(link), None, seed);
-            self.messages.push(netlink::qdisc(at, "netem", fill));
+            self.queues.push(netlink::qdisc(at, "netem", fill));
             return Ok(Built { exit: entry.clone(), entry });
         }
         let at = At { device: &entry, parent, handle: handle(2, 0) };
@@ -348,7 +360,7 @@ impl Builder<'_> {
             ports: PORTS,
             twin: self.twin.filter(|twin| twin.link == id),
         };
-        self.messages.extend(qdiscs::queue(&queue, &entry, handle(2, 1))?);
+        self.queues.extend(qdiscs::queue(&queue, &entry, handle(2, 1))?);
         if delay == 0 && loss.is_none() {
             return Ok(Built { exit: entry.clone(), entry });
         }
@@ -360,7 +372,7 @@ impl Builder<'_> {
         let limit = on_the_wire(lane).saturating_add(next.map_or(0, buffer));
         let rate = next.map_or(0, |next| rate(&next.lane));
         let fill = |request: &mut Request| netlink::netem(request, delay, rate, limit, loss, seed);
-        self.messages.push(netlink::qdisc(at, "netem", fill));
+        self.queues.push(netlink::qdisc(at, "netem", fill));
         if loss.is_some() && lane.study {
             self.counted.push((u64::from(number), netlink::counters(at)));
         }
@@ -394,7 +406,7 @@ impl Builder<'_> {
         };
         for (from, rate) in steps {
             if from == Instant::ZERO {
-                self.messages.push(netlink::qdisc(at, "tbf", set(rate)));
+                self.queues.push(netlink::qdisc(at, "tbf", set(rate)));
             } else {
                 self.changes.push((from.nanos(), netlink::change(at, "tbf", set(rate))));
                 let child = At { parent: handle(2, 1), handle: handle(3, 0), ..at };

@@ -508,6 +508,7 @@ static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	struct seen seen = look(f, skb);
 	u32 len = qdisc_pkt_len(skb), before = f->child->q.qlen;
 	struct sk_buff *gone = NULL, *at, *next;
+	void *outer = drawing;
 	int ret;
 
 	if (f->queues)
@@ -525,7 +526,7 @@ static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	}
 	drawing = f->stream;
 	ret = qdisc_enqueue(skb, f->child, &gone);
-	drawing = NULL;
+	drawing = outer;
 	for (at = gone; at; at = next) {
 		next = at->next;
 		if (f->role == CHILD)
@@ -549,11 +550,12 @@ static struct sk_buff *dequeue_child(struct Qdisc *sch)
 	u32 before = f->child->q.qlen, after;
 	u64 now = time_of(f);
 	struct seen seen = { .flow = 0xffff };
+	void *outer = drawing;
 	struct sk_buff *skb;
 
 	drawing = f->stream;
 	skb = f->child->ops->dequeue(f->child);
-	drawing = NULL;
+	drawing = outer;
 	after = f->child->q.qlen;
 	if (f->role == CHILD && before - after != (skb ? 1 : 0))
 		note(f, LOST, now, &seen, 0, before - after - (skb ? 1 : 0), after);
