@@ -230,7 +230,7 @@ pub(crate) fn wake(at: At<'_>) -> Message {
 
 /// Sends packets that arrive at `from`, or leave it if it is that of a link, on through other devices by their IPv4
 /// destination. All packets go to the same
-/// device if there is only one. `copies`: a device that gets a copy of each, before.
+/// device if there is only one. `copies`: a device that gets a copy of each packet first.
 pub(crate) fn forward(from: &Device, to: &BTreeMap<u32, Device>, copies: Option<&Device>) -> Message {
     let at = At { device: from, parent: INGRESS, handle: INGRESS_HANDLE };
     let first = to.values().next().map_or(0, |device| device.index);

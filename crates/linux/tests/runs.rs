@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
+use forebay_linux::machine::Fault;
+use forebay_linux::run::Finished;
 use forebay_sim::app::{Files, Work};
 use forebay_sim::draw::Draw;
 use forebay_sim::network::{Lane, Network, Traffic};
@@ -70,7 +72,7 @@ fn construction_of_disciplines_fills_a_default_stack() {
     assert_eq!(stacks.len(), ENTRIES.len() + 2);
     let most = stacks.iter().map(|(used, _)| *used).max().unwrap();
     println!("the construction of a discipline takes up to {most} bytes of a kernel stack");
-    // A default stack would leave less than 4 KiB for the kernel itself.
+    // With a default stack less than 4 KiB would be left for the kernel's own functions.
     assert!(most > DEFAULT - (4 << 10), "{most}: is the larger stack still needed?");
     assert!(stacks.iter().all(|(used, before)| used + RESERVE < *before), "{stacks:?}");
 }
@@ -78,6 +80,11 @@ fn construction_of_disciplines_fills_a_default_stack() {
 #[test]
 fn every_kind_of_traffic_reaches_its_receiver() {
     let Some(kernel) = kernel() else { return };
+    every_kind_arrives(|net| run(&kernel, net, 1));
+}
+
+/// Files, pages and datagrams of a run all arrive.
+pub(crate) fn every_kind_arrives(run: impl Fn(&Network) -> Result<Finished, Fault>) {
     let files = |request, fresh| {
         let files = Files {
             size: Draw::Constant(30_000.0),
@@ -98,7 +105,7 @@ fn every_kind_of_traffic_reaches_its_receiver() {
         flow("cbr/0", cbr()),
     ];
     let net = Network { flows, ..network("codel", 10) };
-    let found = run(&kernel, &net, 1).unwrap();
+    let found = run(&net).unwrap();
     assert_eq!(found.faults, [""; 0]);
     for (number, flow) in found.outcome.flows.iter().enumerate().take(4) {
         let files = found.outcome.completions.iter().filter(|file| file.flow as usize == number).count() as u64;

@@ -279,7 +279,8 @@ mod tests {
     #[test]
     fn idle_time_shifts_the_average() {
         let after = |idle| KernelRed { avg: 80_000, ..KernelRed::new(&TYPICAL) }.decayed(idle);
-        // The table has steps of 8192 us. Within the first step the average falls by avg idle/8192, at most by half.
+        // Each entry of the table stands for 8192 us of idle time. In the first 8192 us the average falls linearly, by
+        // avg * idle / 8192, at most by half.
         assert_eq!([after(0), after(1024), after(4095), after(8192 * 12 - 1)], [80_000, 70_000, 40_010, 40_000]);
         assert_eq!([after(8192 * 12), after(8192 * 254), after(u64::MAX)], [40_000, 80_000 >> 22, 80_000 >> 31]);
     }

@@ -150,8 +150,8 @@ pub(crate) struct RunArgs {
     /// also simulate, for comparison.
     #[arg(long, value_enum, default_value_t = On::Simulator, hide_possible_values = true)]
     pub(crate) on: On,
-    /// With --on linux, where the links are: inside the kernel (as qdiscs), or outside (the simulator's links, of which
-    /// every kind is possible, at ten times the CPU time). Default: inside.
+    /// With --on linux, where the links are: inside (qdiscs of the kernel) or outside (links of the simulator: also traces
+    /// and radio links, ten times the CPU time). Default: inside.
     #[arg(long, value_enum, hide_possible_values = true)]
     pub(crate) link: Option<Links>,
     #[command(flatten)]

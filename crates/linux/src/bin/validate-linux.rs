@@ -1,6 +1,6 @@
 //! Compares qdiscs of Linux with Forebay's disciplines, and writes the page and the digests: `cargo xtask
-//! validate-linux`. `--packets N`: packets of each discipline, default a million. `--only NAME`: the pairs whose name
-//! begins with it; nothing is written then.
+//! validate-linux`. `--packets N`: packets of each discipline, default a million. `--only NAME`: compares only the pairs
+//! whose name begins with NAME, and writes no file.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program")]
 

@@ -1,6 +1,6 @@
-//! A run whose links are outside of the kernel: the ends of the flows are in the guest, the links are those of the
-//! simulator in this process. Its devices are joined to the links by the protocol vhost-user, its time to theirs by a
-//! calendar.
+//! A run whose links are outside of the kernel. The guest has the ends of the flows; the links are those of the simulator,
+//! in this process. Packets cross between the guest's devices and the links by the protocol vhost-user. A calendar
+//! (external time travel of User Mode Linux) keeps the clocks of both equal.
 //!
 //! The guest and the links take turns. The guest runs until the time of the next event of the links, then the links
 //! process it. A frame enters the links in the moment in which the guest sends it, and the guest receives a frame in the

@@ -58,7 +58,7 @@ mod kind {
     pub(super) const CALL: u32 = 4;
 }
 
-/// A message with its descriptors.
+/// A vhost-user message and the file descriptors that came with it.
 struct Message {
     kind: u32,
     flags: u32,
@@ -257,8 +257,8 @@ impl Device {
         send(requests.as_fd(), kind::CALL, WANTS_ANSWER, queue as u64).map(|()| true)
     }
 
-    /// Reads the guest's answer to a call. `None`: it did not come within [`ANSWERED_WITHIN`]. Returns false if the guest
-    /// has closed the socket.
+    /// Waits for the guest to acknowledge a call: `Some(true)` if it did, `Some(false)` if it has closed the socket, `None`
+    /// if nothing came within [`ANSWERED_WITHIN`].
     pub(super) fn called(&self) -> Result<Option<bool>, String> {
         let Some(requests) = &self.requests else { return Ok(Some(true)) };
         let answer = match Message::read_short(requests) {
