@@ -84,7 +84,8 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
     };
     let trials = found.map_err(failure)?;
     let begin = |readings: usize| -> Box<dyn Fn(f64) + Sync + '_> {
-        host.note(&format!("{}: {readings} readings with {} fresh seeds", paper.name, asked.confirm));
+        let what = if readings == 1 { "reading" } else { "readings" };
+        host.note(&format!("{}: {readings} {what} with {} fresh seeds", paper.name, asked.confirm));
         let progress = (host.progress)(readings as f64 * each_s / asked.seeds as f64 * asked.confirm as f64);
         Box::new(move |seconds| progress.advance(seconds))
     };

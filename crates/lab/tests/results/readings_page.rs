@@ -1,9 +1,11 @@
 //! `docs/readings.md`: for each paper, which claims hold under which readings. A reading is a choice of one value for
-//! each setting that the paper leaves open. FOREBAY_BLESS=1 rewrites the page.
+//! each setting that the paper leaves open. `docs/revisited.md`: the parts with the grades of the claims, which are those
+//! of `docs/verdicts.md`, and with the size of the search. FOREBAY_BLESS=1 rewrites these.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use forebay_lab::claims::Verdict;
+use forebay_lab::claims::grade::Grade;
 use forebay_lab::papers::{PAPERS, Paper};
 use forebay_lab::readings::bench::{Bench, ClaimVerdict};
 use forebay_lab::readings::space::{Dimension, Space};
@@ -63,6 +65,9 @@ fn found(paper: &Paper) -> Option<Value> {
     let found: ReadingsSummary = serde_json::from_str(paper.found).unwrap();
     let bench = Bench::new(paper.claims, paper.scenarios, paper.readings).unwrap();
     assert_eq!(Ok(&found.files), bench.fingerprint().as_ref(), "{}: its files changed after the search", paper.name);
+    let confirmed = |claim: &&ClaimReadings| {
+        claim.decidable && found.best.iter().any(|it| it.confirmed.as_ref().is_some_and(|it| it.holds(&claim.id)))
+    };
     let matter = found.sensitivity.iter().filter(|it| it.index >= 0.01);
     let matter: Vec<String> = matter.map(|it| format!("{} {}", it.dimension, significant(it.index, 2))).collect();
     Some(json!({
@@ -75,6 +80,7 @@ fn found(paper: &Paper) -> Option<Value> {
         "again": found.again,
         "confirmed": found.confirmed(),
         "most": found.best.iter().map(|best| found.confirmed_by(best)).max(),
+        "holds": list(&found.claims.iter().filter(confirmed).map(|claim| claim.id.clone()).collect::<Vec<_>>()),
         "decidable": found.claims.iter().filter(|claim| claim.decidable).count(),
         "undecidable": found.claims.iter().any(|claim| !claim.decidable),
         "certain": found.certain().join(", "),
@@ -107,9 +113,70 @@ fn published_page_of_readings_is_current() {
         json!({ "name": paper.name, "found": found(paper), "dimensions": dimensions })
     });
     let page = pages::page!("readings.md.jinja", json!({ "papers": papers.collect::<Vec<_>>() })).unwrap();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/readings.md");
+    compare("readings.md", &page);
+}
+
+/// Asserts that `docs/NAME` has this text, or writes it if FOREBAY_BLESS is set.
+fn compare(name: &str, text: &str) {
     if std::env::var_os("FOREBAY_BLESS").is_some() {
-        std::fs::write(&path, &page).unwrap();
+        std::fs::write(docs(name), text).unwrap();
     }
-    assert!(std::fs::read_to_string(&path).unwrap_or_default() == page, "docs/readings.md is stale: cargo xtask bless");
+    assert!(page(name) == text, "docs/{name} is stale: cargo xtask bless");
+}
+
+fn docs(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
+fn page(name: &str) -> String {
+    std::fs::read_to_string(docs(name)).unwrap_or_default()
+}
+
+/// The rows of `docs/verdicts.md`: paper, id of a claim, grade.
+fn graded(verdicts: &str) -> Vec<(String, String, Grade)> {
+    let mut paper = "";
+    let mut rows = Vec::new();
+    for line in verdicts.lines() {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        if let Some(name) = line.strip_prefix("## ") {
+            paper = name;
+        } else if let [id, grade, ..] = cells[..]
+            && let Some(grade) = Grade::ALL.into_iter().find(|it| it.word() == grade)
+        {
+            rows.push((paper.to_string(), id.trim_start_matches("| ").to_string(), grade));
+        }
+    }
+    rows
+}
+
+/// `text` with `content` between the line `<!-- NAME -->` and the next line `<!-- end -->`.
+fn replaced(text: &str, name: &str, content: &str) -> String {
+    let (before, rest) = text.split_once(&format!("<!-- {name} -->\n")).expect(name);
+    let (_, after) = rest.split_once("<!-- end -->\n").expect(name);
+    format!("{before}<!-- {name} -->\n\n{content}\n<!-- end -->\n{after}")
+}
+
+#[test]
+fn grades_and_counts_of_revisited_papers_are_current() {
+    let claims = graded(&page("verdicts.md"));
+    let papers: Vec<&str> = PAPERS.iter().map(|paper| paper.name).collect();
+    let rows = Grade::ALL.into_iter().map(|grade| {
+        let ids = |paper: &str| -> Vec<&str> {
+            claims.iter().filter(|it| it.0 == paper && it.2 == grade).map(|it| it.1.as_str()).collect()
+        };
+        let of: Vec<Vec<&str>> = papers.iter().map(|paper| ids(paper)).collect();
+        json!({ "grade": grade.word(), "ids": of, "all": of.iter().map(Vec::len).sum::<usize>() })
+    });
+    let rows: Vec<Value> = rows.collect();
+    let filled = |part: &str, at: usize, found: &Option<Value>| {
+        let values = json!({ "part": part, "papers": papers, "at": at, "rows": rows, "found": found,
+                             "claims": claims.len() });
+        pages::page!("revisited.md.jinja", values).unwrap()
+    };
+    let mut text = replaced(&page("revisited.md"), "grades: all", &filled("all", 0, &None));
+    for (at, paper) in PAPERS.iter().enumerate() {
+        text = replaced(&text, &format!("grades: {}", paper.name), &filled("grades", at, &None));
+        text = replaced(&text, &format!("readings: {}", paper.name), &filled("readings", at, &found(paper)));
+    }
+    compare("revisited.md", &text);
 }
