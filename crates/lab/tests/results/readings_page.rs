@@ -23,19 +23,21 @@ fn list(ids: &[String]) -> String {
 
 fn claim(claim: &ClaimReadings, best: &[BestReading]) -> Value {
     let confirms = |best: &BestReading| best.confirmed.as_ref().is_some_and(|confirmed| confirmed.holds(&claim.id));
-    let ([low, high], [held, asked], rule) = (claim.interval, claim.checks, claim.rule.as_ref());
+    let ([low, high], rule) = (claim.interval, claim.rule.as_ref());
+    let confirmed = best.iter().position(confirms);
     json!({
         "id": claim.id,
         "decidable": claim.decidable,
-        "confirmed": best.iter().position(confirms).map_or("-".to_string(), |at| (at + 1).to_string()),
+        "confirmed": confirmed.map_or("-".to_string(), |at| (at + 1).to_string()),
+        "differs": confirmed.is_some_and(|at| !best[at].differs.is_empty()),
         "first": if claim.first { "yes" } else { "no" },
         "share": percent(claim.share),
         "low": percent(low),
         "high": percent(high),
         "found": claim.found,
         "found_printed": claim.found_printed,
-        "held": held,
-        "asked": asked,
+        "found_differing": claim.found_differing,
+        "checks": claim.checks.text(),
         "rule": rule.map(|rule| &rule.text),
         "rule_holds": rule.map(|rule| percent(rule.holds)),
         "rule_otherwise": rule.map(|rule| percent(rule.otherwise)),
@@ -65,9 +67,7 @@ fn found(paper: &Paper) -> Option<Value> {
     let found: ReadingsSummary = serde_json::from_str(paper.found).unwrap();
     let bench = Bench::new(paper.claims, paper.scenarios, paper.readings).unwrap();
     assert_eq!(Ok(&found.files), bench.fingerprint().as_ref(), "{}: its files changed after the search", paper.name);
-    let confirmed = |claim: &&ClaimReadings| {
-        claim.decidable && found.best.iter().any(|it| it.confirmed.as_ref().is_some_and(|it| it.holds(&claim.id)))
-    };
+    let [confirmed, differing] = found.confirmed().unwrap_or_default();
     let matter = found.sensitivity.iter().filter(|it| it.index >= 0.01);
     let matter: Vec<String> = matter.map(|it| format!("{} {}", it.dimension, significant(it.index, 2))).collect();
     Some(json!({
@@ -76,12 +76,13 @@ fn found(paper: &Paper) -> Option<Value> {
         "seeds": if found.seeds == 1 { "one seed".to_string() } else { format!("{} seeds", found.seeds) },
         "minutes": significant(found.cpu_seconds / 60.0, 2),
         "sampled": grouped(found.sampled as u64),
-        "first": found.claims.iter().filter(|claim| claim.first).count(),
+        "differing": grouped(found.differing as u64),
+        "first": found.first(),
         "again": found.again,
-        "confirmed": found.confirmed(),
-        "most": found.best.iter().map(|best| found.confirmed_by(best)).max(),
-        "holds": list(&found.claims.iter().filter(confirmed).map(|claim| claim.id.clone()).collect::<Vec<_>>()),
-        "decidable": found.claims.iter().filter(|claim| claim.decidable).count(),
+        "confirmed": confirmed,
+        "confirmed_differing": differing,
+        "most": found.most_under_one(),
+        "decidable": found.decidable(),
         "undecidable": found.claims.iter().any(|claim| !claim.decidable),
         "certain": found.certain().join(", "),
         "claims": found.claims.iter().map(|it| claim(it, &found.best)).collect::<Vec<_>>(),
@@ -101,6 +102,7 @@ fn dimension(dimension: &Dimension) -> Value {
         "name": dimension.name,
         "words": dimension.words,
         "source": dimension.source.word(),
+        "added": dimension.added,
         "values": values.collect::<Vec<_>>().join(", "),
     })
 }
