@@ -543,9 +543,10 @@ mod tests {
         set = ["x"]
     "#;
 
-    /// All 18 possible readings, ten times each. `holds` decides which claims hold under a reading.
+    /// All 18 possible readings, ten times each, five times in each half of the sample. `holds` decides which claims hold
+    /// under a reading.
     fn trials(holds: impl Fn(&[usize]) -> bool) -> Vec<Trial> {
-        let readings = (0..180).map(|n| vec![n % 3, n / 3 % 2, n / 6 % 3]);
+        let readings = (0..180).map(|n| (n + n / 18) % 18).map(|n| vec![n % 3, n / 3 % 2, n / 6 % 3]);
         let score = |held: bool| ClaimScore {
             checks: Checks { held: usize::from(held), asked: 1, ..Checks::default() },
             miss: f64::from(u8::from(!held)),
@@ -571,7 +572,7 @@ mod tests {
         let (rule, indices) = found(|at| at[0] > 0 && at[1] == 1);
         let rule = rule.unwrap();
         assert_eq!(rule.text, "ecn = on and tcp in {newreno, sack}");
-        assert_eq!((rule.holds, rule.otherwise, rule.readings), (1.0, 0.0, 60));
+        assert_eq!((rule.holds, rule.otherwise, rule.readings), (1.0, 0.0, 30));
         assert_eq!([&indices[0].dimension, &indices[1].dimension], ["ecn", "tcp"]);
         assert!(indices[2].index < 0.02, "{indices:?}");
         let (rule, indices) = found(|at| at[0] == 2);
