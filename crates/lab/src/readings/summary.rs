@@ -77,7 +77,8 @@ impl ReadingsSummary {
         let ids = |is: &dyn Fn(&ClaimReadings) -> bool| {
             self.claims.iter().filter(|claim| claim.decidable && is(claim)).map(|claim| claim.id.as_str()).collect()
         };
-        (self.again > 0).then(|| [ids(&|it| some(it, true)), ids(&|it| some(it, false) && !some(it, true))])
+        let is_confirmed = self.best.iter().any(|best| best.confirmed.is_some());
+        is_confirmed.then(|| [ids(&|it| some(it, true)), ids(&|it| some(it, false) && !some(it, true))])
     }
 
     /// Number of claims that runs can decide.
