@@ -94,9 +94,26 @@ pub fn run(
     orders: &Orders,
     start: Start,
     stop: &AtomicBool,
+    each: impl FnMut(Record),
+) -> Result<Cost, Fault> {
+    run_with_files(kernel, (orders, &[]), start, stop, each)
+}
+
+/// A file for the guest: path without the first `/`, and content. It is executable. A path that ends with `/`: a folder.
+pub type GuestFile = (String, Vec<u8>);
+
+/// As [`run`], with files in the guest.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_with_files(
+    kernel: &Kernel,
+    content: (&Orders, &[GuestFile]),
+    start: Start,
+    stop: &AtomicBool,
     mut each: impl FnMut(Record),
 ) -> Result<Cost, Fault> {
-    let mut machine = Machine::start(kernel, orders, start, Path::new("/"), &ALONE)?;
+    let mut machine = Machine::start(kernel, content, start, Path::new("/"), &ALONE)?;
     let watched = machine.watch(stop, &mut each);
     machine.end(watched, 0.0)
 }
@@ -120,7 +137,7 @@ impl Machine {
     /// Starts the kernel in `folder`. `arguments`: those that say who has its time, and its devices.
     pub(crate) fn start(
         kernel: &Kernel,
-        orders: &Orders,
+        (orders, files): (&Orders, &[GuestFile]),
         start: Start,
         folder: &Path,
         arguments: &[&str],
@@ -128,7 +145,7 @@ impl Machine {
         let begun = Instant::now();
         // Files in memory: nothing is left on a disk, whatever ends this process.
         let mut archive = sys::memory_file(c"archive")?;
-        archive.write_all(&initramfs::archive(&fs::read(&kernel.agent)?, &orders.to_bytes()))?;
+        archive.write_all(&initramfs::archive(&fs::read(&kernel.agent)?, &orders.to_bytes(), files))?;
         let console = sys::memory_file(c"console")?;
         let (records, theirs) = io::pipe()?;
         let mut command = Command::new(&kernel.program);

@@ -80,7 +80,7 @@ fn joined(kernel: &Kernel, net: &Network, start: Start, stop: &AtomicBool) -> Re
     // The device has sent a frame when the guest hands it over: nothing needs to wait for that.
     arguments.push("virtio_net.napi_tx=0".to_string());
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let machine = Machine::start(kernel, &orders, start, &folder.0, &arguments)?;
+    let machine = Machine::start(kernel, (&orders, &[]), start, &folder.0, &arguments)?;
     let devices = (0..devices).map(|_| None).collect();
     let wire = Wire::new(net, start.seed);
     let mut joint = Joint { machine, wire, doors, calendar: None, devices, stop, watch: Watch::default() };
