@@ -3,6 +3,8 @@
 
 mod bad_input;
 mod common;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod guest_device;
 #[cfg(unix)]
 mod interrupt;
 #[cfg(target_os = "linux")]
