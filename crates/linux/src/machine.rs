@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -113,7 +112,7 @@ pub fn run_with_files(
     stop: &AtomicBool,
     mut each: impl FnMut(Record),
 ) -> Result<Cost, Fault> {
-    let mut machine = Machine::start(kernel, content, start, Path::new("/"), &ALONE)?;
+    let mut machine = Machine::start(kernel, content, start, &[], &ALONE)?;
     let watched = machine.watch(stop, &mut each);
     machine.end(watched, 0.0)
 }
@@ -134,12 +133,13 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Starts the kernel in `folder`. `arguments`: those that say who has its time, and its devices.
+    /// Starts the kernel. `doors`: descriptors of sockets to which it connects. `arguments`: those that say who has its
+    /// time, and its devices.
     pub(crate) fn start(
         kernel: &Kernel,
         (orders, files): (&Orders, &[GuestFile]),
         start: Start,
-        folder: &Path,
+        doors: &[fs::File],
         arguments: &[&str],
     ) -> Result<Self, Fault> {
         let begun = Instant::now();
@@ -157,12 +157,12 @@ impl Machine {
             .env_clear()
             .env("FOREBAY_SEED", format!("{:016x}", start.seed))
             .env("HOME", "/")
-            .current_dir(folder)
+            .current_dir("/")
             .stdin(Stdio::null())
             .stdout(console.try_clone()?)
             .stderr(console.try_clone()?);
         let theirs = theirs.into();
-        sys::prepare(&mut command, &theirs, &archive, start.core);
+        sys::prepare(&mut command, (&theirs, &archive), doors, start.core);
         let guest = Guest(command.spawn()?);
         Ok(Self {
             guest,
