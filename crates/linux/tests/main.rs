@@ -3,6 +3,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod conditions;
+mod controls;
 mod faults;
 mod oracle;
 mod outside;

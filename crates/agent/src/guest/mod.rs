@@ -125,6 +125,7 @@ fn during(orders: &Orders, sockets: &[Descriptor; 2], stage: &Stage<'_>, report:
         sys::sleep_until(orders.zero + next);
         if next >= orders.end {
             stage.snapshot("last");
+            stage.controls();
             return count(orders, sockets, report, "lost-last");
         }
         while let Some((_, message)) = changes.next_if(|change| change.0 <= next) {
