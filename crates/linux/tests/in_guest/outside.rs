@@ -18,7 +18,7 @@ use forebay_sim::schedule::{Schedule, Trace};
 use forebay_sim::source::Pattern;
 use forebay_sim::tcp::{TcpOptions, Variant};
 
-use crate::runs::every_kind_arrives;
+use crate::in_guest::runs::every_kind_arrives;
 use crate::{bulk, flow, kernel, network, run};
 
 fn run_outside(kernel: &Kernel, net: &Network, seed: u64) -> Result<Finished, Fault> {

@@ -13,7 +13,7 @@ use crate::{bulk, kernel};
 
 /// The controls that the kernel is built with; Reno is always there.
 fn controls() -> Vec<String> {
-    let fragment = include_str!("../kernel/fragment.config").lines();
+    let fragment = include_str!("../../kernel/fragment.config").lines();
     let names = fragment.filter_map(|line| line.strip_prefix("CONFIG_TCP_CONG_")?.strip_suffix("=y"));
     let named = |name: &str| if name == "HSTCP" { "highspeed".to_string() } else { name.to_lowercase() };
     names.filter(|name| *name != "ADVANCED").map(named).chain(["reno".to_string()]).collect()
