@@ -8,4 +8,4 @@
 mod bytes;
 pub mod orders;
 
-pub use orders::{Flow, Message, Orders, Piece, Work};
+pub use orders::{Flow, Message, Orders, Piece, Program, Work};

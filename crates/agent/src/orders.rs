@@ -89,6 +89,17 @@ pub struct Flow {
     pub work: Work,
 }
 
+/// A program of the guest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// Time at which it starts, at the earliest. A program also waits until those before it have ended.
+    pub at: u64,
+    /// The namespace in which it runs.
+    pub namespace: u64,
+    /// The path of the program and its arguments.
+    pub words: Vec<String>,
+}
+
 /// The orders of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
@@ -115,6 +126,8 @@ pub struct Orders {
     pub counted: Vec<(u64, Message)>,
     /// The flows.
     pub flows: Vec<Flow>,
+    /// Programs that run, one after the other. Their ends and outputs are reported: `program NUMBER STATUS TEXT`.
+    pub programs: Vec<Program>,
 }
 
 fn write_message(to: &mut Writer, message: &Message) {
@@ -250,6 +263,11 @@ impl Orders {
             });
         }
         to.list(&self.flows, |to, flow| flow.write(to));
+        to.list(&self.programs, |to, program| {
+            to.number(program.at);
+            to.number(program.namespace);
+            to.list(&program.words, |to, word| to.bytes(word.as_bytes()));
+        });
         to.0
     }
 
@@ -268,6 +286,11 @@ impl Orders {
             changes: from.list(|from| (from.number(), read_message(from))),
             counted: from.list(|from| (from.number(), read_message(from))),
             flows: from.list(Flow::read),
+            programs: from.list(|from| Program {
+                at: from.number(),
+                namespace: from.number(),
+                words: from.list(Reader::text),
+            }),
         };
         from.is_whole().then_some(orders)
     }
@@ -316,6 +339,7 @@ mod tests {
             changes: vec![(7, message.clone())],
             counted: vec![(0, message)],
             flows: works.map(flow).to_vec(),
+            programs: vec![Program { at: 5, namespace: SERVERS, words: vec!["/bin/a".into(), String::new()] }],
         }
     }
 

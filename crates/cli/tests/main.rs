@@ -1,8 +1,12 @@
 //! The program `forebay`, called as in a shell. `kernel_link` and `kernel_device` need real packets: `cargo xtask test
-//! live attach`.
+//! live attach`. `in_guest_runs` and `in_guest_device` need the kernel of `cargo xtask linux`.
 
 mod bad_input;
 mod common;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod in_guest_device;
+#[cfg(target_os = "linux")]
+mod in_guest_runs;
 #[cfg(unix)]
 mod interrupt;
 #[cfg(target_os = "linux")]
@@ -11,8 +15,6 @@ mod kernel_device;
 mod kernel_link;
 #[cfg(unix)]
 mod kills;
-#[cfg(target_os = "linux")]
-mod linux;
 #[cfg(target_os = "linux")]
 mod offline;
 mod pictures;

@@ -27,3 +27,5 @@ pub mod run;
 mod sys;
 pub mod tc;
 mod traffic;
+
+pub use forebay_agent::orders;

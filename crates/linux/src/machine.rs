@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -94,9 +93,26 @@ pub fn run(
     orders: &Orders,
     start: Start,
     stop: &AtomicBool,
+    each: impl FnMut(Record),
+) -> Result<Cost, Fault> {
+    run_with_files(kernel, (orders, &[]), start, stop, each)
+}
+
+/// A file for the guest: path without the first `/`, and content. It is executable. A path that ends with `/`: a folder.
+pub type GuestFile = (String, Vec<u8>);
+
+/// As [`run`], with files in the guest.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_with_files(
+    kernel: &Kernel,
+    content: (&Orders, &[GuestFile]),
+    start: Start,
+    stop: &AtomicBool,
     mut each: impl FnMut(Record),
 ) -> Result<Cost, Fault> {
-    let mut machine = Machine::start(kernel, orders, start, Path::new("/"), &ALONE)?;
+    let mut machine = Machine::start(kernel, content, start, &[], &ALONE)?;
     let watched = machine.watch(stop, &mut each);
     machine.end(watched, 0.0)
 }
@@ -117,18 +133,19 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Starts the kernel in `folder`. `arguments`: those that say who has its time, and its devices.
+    /// Starts the kernel. `doors`: descriptors of sockets to which it connects. `arguments`: those that say who has its
+    /// time, and its devices.
     pub(crate) fn start(
         kernel: &Kernel,
-        orders: &Orders,
+        (orders, files): (&Orders, &[GuestFile]),
         start: Start,
-        folder: &Path,
+        doors: &[fs::File],
         arguments: &[&str],
     ) -> Result<Self, Fault> {
         let begun = Instant::now();
         // Files in memory: nothing is left on a disk, whatever ends this process.
         let mut archive = sys::memory_file(c"archive")?;
-        archive.write_all(&initramfs::archive(&fs::read(&kernel.agent)?, &orders.to_bytes()))?;
+        archive.write_all(&initramfs::archive(&fs::read(&kernel.agent)?, &orders.to_bytes(), files))?;
         let console = sys::memory_file(c"console")?;
         let (records, theirs) = io::pipe()?;
         let mut command = Command::new(&kernel.program);
@@ -140,12 +157,12 @@ impl Machine {
             .env_clear()
             .env("FOREBAY_SEED", format!("{:016x}", start.seed))
             .env("HOME", "/")
-            .current_dir(folder)
+            .current_dir("/")
             .stdin(Stdio::null())
             .stdout(console.try_clone()?)
             .stderr(console.try_clone()?);
         let theirs = theirs.into();
-        sys::prepare(&mut command, &theirs, &archive, start.core);
+        sys::prepare(&mut command, (&theirs, &archive), doors, start.core);
         let guest = Guest(command.spawn()?);
         Ok(Self {
             guest,

@@ -136,7 +136,23 @@ pub(crate) fn common_orders(
         changes: Vec::new(),
         counted: Vec::new(),
         flows: (0..net.flows.len()).map(|number| traffic::flow(net, number, seed, ends(number))).collect(),
+        programs: Vec::new(),
     }
+}
+
+/// The orders of a run of the flows of `net` between two devices, `c0` of the clients and `s0` of the servers, without
+/// links and qdiscs. Programs of the guest can add these; something must limit the rate.
+pub fn cable(net: &Network, seed: u64) -> Orders {
+    let addressed = Addressed::new(net);
+    let [client, server] = [(CLIENTS, "c0", 11), (SERVERS, "s0", 12)].map(|(namespace, name, index)| Device {
+        namespace,
+        index,
+        name: name.to_string(),
+    });
+    let mut setup = netlink::pair(&client, &server, Some(SERVERS_DESCRIPTOR)).to_vec();
+    setup.extend(addressed.messages((&client, &server, None)));
+    let plain = vec![(CLIENTS, client.name), (SERVERS, server.name)];
+    common_orders(net, seed, (&addressed, ""), setup, plain)
 }
 
 /// Devices and messages so far.

@@ -72,6 +72,12 @@ impl Kernel {
         self.program.parent().unwrap_or(Path::new("."))
     }
 
+    /// The description of the kernel's types (BTF), for a loader of BPF programs; `None` if the compiler that built
+    /// the kernel writes none.
+    pub fn types(&self) -> Option<Vec<u8>> {
+        fs::read(self.folder().join("types")).ok().filter(|types| !types.is_empty())
+    }
+
     /// The version of the kernel.
     pub fn version(&self) -> &str {
         self.sources.lines().find_map(|line| line.strip_prefix("version ")).unwrap_or("unknown")

@@ -17,6 +17,13 @@ const OUT: i32 = 100;
 /// The descriptor from which the kernel reads its initial file system, and the kernel's argument for it.
 const ARCHIVE: i32 = 101;
 pub(crate) const ARCHIVE_PATH: &str = "initrd=/proc/self/fd/101";
+/// The first descriptor of the sockets to which the kernel connects.
+const DOORS: i32 = 102;
+
+/// The path of a socket in the kernel's process.
+pub(crate) fn door_path(number: usize) -> String {
+    format!("/proc/self/fd/{}", DOORS + number as i32)
+}
 
 fn check(result: i32) -> io::Result<i32> {
     if result < 0 { Err(Error::last_os_error()) } else { Ok(result) }
@@ -29,10 +36,11 @@ pub(crate) fn memory_file(name: &CStr) -> io::Result<File> {
 }
 
 /// Lets the process of `command` begin without address-space randomisation, on one core, in its own process group, with
-/// `out` as the descriptor for records, and `archive` as that of its file system. It is killed when the thread that
-/// starts it ends.
-pub(crate) fn prepare(command: &mut Command, out: &OwnedFd, archive: &File, core: Option<usize>) {
+/// `out` as the descriptor for records, `archive` as that of its file system, and `doors` as those of [`door_path`]. It
+/// is killed when the thread that starts it ends.
+pub(crate) fn prepare(command: &mut Command, (out, archive): (&OwnedFd, &File), doors: &[File], core: Option<usize>) {
     let (out, archive) = (out.as_raw_fd(), archive.as_raw_fd());
+    let doors: Vec<i32> = doors.iter().map(AsRawFd::as_raw_fd).collect();
     let parent = std::process::id() as i32;
     command.process_group(0);
     // SAFETY: the closure makes system calls only, and allocates nothing.
@@ -49,6 +57,9 @@ pub(crate) fn prepare(command: &mut Command, out: &OwnedFd, archive: &File, core
                 libc::CPU_SET(core, &mut set);
                 // A hint: without it a run is only slower.
                 libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
+            }
+            for (door, number) in doors.iter().zip(DOORS..) {
+                check(libc::dup2(*door, number))?;
             }
             check(libc::dup2(archive, ARCHIVE))?;
             check(libc::dup2(out, OUT)).map(drop)

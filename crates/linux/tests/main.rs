@@ -2,11 +2,7 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-mod conditions;
-mod faults;
-mod oracle;
-mod outside;
-mod runs;
+mod in_guest;
 #[path = "../../cli/tests/skips/mod.rs"]
 mod skips;
 #[path = "../../lab/src/linux.rs"]

@@ -1,17 +1,18 @@
 //! Names of the stages of `cargo xtask test`.
 
 /// All stages, in the order in which they run.
-pub(crate) const STAGES: [&str; 15] = [
+pub(crate) const STAGES: [&str; 16] = [
     "tidy",
     "lints",
     "tests",
     "engine",
     "oracles",
     "fuzz",
+    "linux",
     "live",
     "attach",
-    "peers",
     "python",
+    "peers",
     "book",
     "supply",
     "reproduce",

@@ -44,6 +44,8 @@ struct Round {
     markers: Vec<MarkerRow>,
     ns2: Vec<Peer>,
     cores: Vec<Cores>,
+    /// A run over Linux, without the built kernel none: packets, CPU seconds.
+    linux: Vec<(f64, f64)>,
 }
 
 /// Duration of a batch with one thread and with two, in seconds.
@@ -79,7 +81,24 @@ fn round() -> Result<Round, String> {
         markers: rows(&bench["markers"])?,
         ns2: peers::ns2()?,
         cores: BATCHES.iter().map(|(what, words)| both(what, words)).collect::<Result<_, _>>()?,
+        linux: linux()?,
     })
+}
+
+/// Runs a scenario over Linux.
+fn linux() -> Result<Vec<(f64, f64)>, String> {
+    let place = program::scratch("linux")?;
+    let mut run = program::cargo(&["run", "--release", "--quiet", "--", "run", "xtask/templates/linux.toml"]);
+    run.args(["--on", "linux", "--runs", "1", "--jobs", "1", "--quiet", "--json", "-o"]).arg(&place);
+    let out = run.output().map_err(|error| error.to_string())?;
+    std::fs::remove_dir_all(&place).map_err(|error| error.to_string())?;
+    // The exit code if something is missing, here the kernel.
+    if out.status.code() == Some(4) {
+        return Ok(Vec::new());
+    }
+    let document: Value = serde_json::from_slice(&out.stdout).map_err(|error| error.to_string())?;
+    let of = |name: &str| document["runs"][0][name].as_f64().ok_or_else(|| format!("no {name} in {document}"));
+    Ok(vec![(of("delivered_pkts")?, of("cpu_seconds")?)])
 }
 
 fn rows<T: serde::de::DeserializeOwned>(of: &Value) -> Result<Vec<T>, String> {
@@ -120,6 +139,7 @@ fn median_of(rounds: &[Round]) -> Round {
         markers: middle(rounds, |round| &round.markers, |row| row.ns_per_packet),
         ns2: middle(rounds, |round| &round.ns2, |peer| peer.packets_per_second),
         cores: middle(rounds, |round| &round.cores, |cores| cores.one / cores.two),
+        linux: middle(rounds, |round| &round.linux, |linux| linux.1 / linux.0),
     }
 }
 
@@ -161,6 +181,7 @@ fn page(round: &Round) -> Result<String, String> {
         "ns2": ns2.collect::<Vec<_>>(),
         "elsewhere": elsewhere,
         "cores": cores.collect::<Vec<_>>(),
+        "linux": round.linux,
         "disciplines": round.disciplines.iter().map(discipline).collect::<Vec<_>>(),
         "markers": round.markers.iter().map(marker).collect::<Vec<_>>(),
     });
@@ -238,6 +259,7 @@ mod tests {
             markers: rows(&bucket).unwrap(),
             ns2: vec![Peer { case: "raqm-1-n40", packets_per_second: 8e5 / factor }],
             cores: vec![Cores { what: "sweep", one: 9.5 * factor, two: 5.0 }],
+            linux: vec![(400_000.0, 2.0 * factor)],
         }
     }
 
@@ -253,6 +275,7 @@ mod tests {
             "| `red` | 17.2 | 20 | 25.0 | 12.5 |",
             "| `token-bucket` | 1.2 | 0.0 | 0.0 | 40.0 |",
             "| 1 Gb/s, served | 4.00 |",
+            "| 400000 | 2.00 | 5.00 | 5 |",
         ] {
             assert!(page.contains(row), "{row}: {page}");
         }

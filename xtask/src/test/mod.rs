@@ -2,6 +2,7 @@
 
 mod browser;
 mod fuzz;
+mod guest;
 pub(crate) mod live;
 pub(crate) mod miri;
 pub(crate) mod one;
@@ -53,13 +54,10 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         Err(what) => return tally.fail(what),
     };
     let results = scratch.join("papers");
-    // The Python package is built at idle priority. This must end before tests that measure time: a compiler is in the
-    // kernel for milliseconds, which not every kernel interrupts.
-    let mut preparing = wanted("python").then(|| std::thread::spawn(python::prepare));
-    let mut ready = || match preparing.take().map(JoinHandle::join) {
-        Some(Ok(ready)) => ready,
-        Some(Err(_)) | None => Err("its preparation stopped early".to_string()),
-    };
+    // The Python package and the Linux kernel are built at idle priority. This must end before tests that measure time: a
+    // compiler is in the kernel for milliseconds, which not every kernel interrupts.
+    let preparing = wanted("python").then(|| std::thread::spawn(python::prepare));
+    let building = wanted("linux").then(|| std::thread::spawn(guest::prepare));
     let mut stage = |name: &str, what: &str, run: &dyn Fn(&mut Tally)| {
         debug_assert!(STAGES.contains(&name), "{name}");
         // The browser opens a report of `reproduce`.
@@ -70,10 +68,13 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage("tidy", "rules of the repository, format", &tidy::rules);
     stage("lints", "clippy with the workspace's lints; forebay-aqm without std", &tidy::lints);
     stage("tests", "cargo test --workspace --no-fail-fast", &|tally| {
-        let mut command = program::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS]);
+        let mut command =
+            program::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS, "--skip", guest::MODULES]);
         command.args(live::MODULES.iter().flat_map(|module| ["--skip", module]));
         cargo_tests::run(command, tally);
     });
+    // It uses one processor; so does the end of an optimised build.
+    let fuzzed = wanted("fuzz").then(|| std::thread::spawn(|| separately(fuzz::check)));
     stage("engine", "the same fingerprints in a release build, and in one for this processor", &|tally| {
         const TEST: [&str; 5] = ["test", "--release", "-p", "forebay-sim", "--test=all"];
         const MODULES: [&str; 3] = ["--", "engine::", "fingerprints::"];
@@ -88,15 +89,20 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         cargo_tests::run(native, tally);
     });
     stage("oracles", "SciPy and python-control compute the recorded values again", &oracles::check);
-    stage("fuzz", "every fuzz target with mutated inputs, a minute in all", &fuzz::check);
-    let ready = ready();
-    packets(&mut stage, wanted("peers"));
+    let fuzzed = joined(fuzzed);
+    stage("fuzz", "every fuzz target with mutated inputs, a minute in all", &|tally| tally.add(fuzzed.clone()));
+    let built = prepared(building);
+    stage("linux", "tests in a Linux kernel in virtual time", &|tally| guest::check(&built, tally));
+    let ready = prepared(preparing);
+    let compared = packets(&mut stage, wanted("peers"));
     // The tests of Python use one processor most of the time.
     let verdicts = (wanted("reproduce") || wanted("browser")).then(|| {
         let results = results.clone();
         std::thread::spawn(move || separately(|tally| verdicts::check(&results, tally)))
     });
     stage("python", "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
+    let compared = joined(compared);
+    stage("peers", "our figures compared with those of ns-2 and ns-3", &|tally| tally.add(compared.clone()));
     stage("book", "the pictures of the book, simulated again; the book builds, its links exist", &|tally| {
         book::check_pictures(tally);
         book::whole::check(tally);
@@ -114,15 +120,22 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     clean(&scratch, tally.failed());
 }
 
-/// Stages with real packets of the kernel, and the comparison with ns-2 and ns-3, which runs at the same time.
-fn packets(stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: bool) {
+/// Stages with real packets of the kernel. Starts the comparison with ns-2 and ns-3, which goes on after them.
+fn packets(stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: bool) -> Option<JoinHandle<Tally>> {
     stage("live", "real packets through emulated links, one test after the other", &live::links);
     // Pure computation for minutes on both processors. It disturbs the timing of links, but not of devices, which
     // leave the processors idle most of the time.
     let compared = compare.then(|| std::thread::spawn(|| separately(with_peers)));
     stage("attach", "real packets through a device with a control law", &live::devices);
-    let compared = joined(compared);
-    stage("peers", "our figures compared with those of ns-2 and ns-3", &|tally| tally.add(compared.clone()));
+    compared
+}
+
+/// Waits for what was prepared at the same time as stages.
+fn prepared<T>(thread: Option<JoinHandle<Result<T, String>>>) -> Result<T, String> {
+    match thread.map(JoinHandle::join) {
+        Some(Ok(ready)) => ready,
+        Some(Err(_)) | None => Err("its preparation stopped early".to_string()),
+    }
 }
 
 /// The counts of checks that run at the same time as another stage.
@@ -144,7 +157,7 @@ const PEERS: &str = "committed_comparison_with_";
 /// Runs the tests with this prefix, with idle priority.
 fn with_peers(tally: &mut Tally) {
     // With the features of the workspace: building it alone would build its dependencies again.
-    let command = program::cargo(&["test", "--workspace", "--lib", PEERS]);
+    let command = program::cargo(&["test", "--workspace", "--test", "peers"]);
     cargo_tests::run(program::idle(command), tally);
 }
 

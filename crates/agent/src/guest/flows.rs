@@ -172,6 +172,15 @@ impl<'a> Stage<'a> {
         self.report.lines(&self.shared.iter().enumerate().map(line).collect::<Vec<_>>());
     }
 
+    /// Reports the congestion controls of open connections, as the kernel names them.
+    pub(super) fn controls(&self) {
+        let line = |(flow, shared): (usize, &Shared)| {
+            let name = sys::control(shared.client.open.load(Ordering::Relaxed)).ok()?;
+            Some(format!("control {flow} {name}"))
+        };
+        self.report.lines(&self.shared.iter().enumerate().filter_map(line).collect::<Vec<_>>());
+    }
+
     /// Reports the state of the tracked flows.
     pub(super) fn track(&self, at: u64) {
         let line = |flow: &u64| {

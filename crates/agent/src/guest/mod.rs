@@ -1,6 +1,7 @@
 //! The agent's main thread: it sets up the network, starts two threads for each flow, and reports.
 
 mod flows;
+mod programs;
 mod sys;
 
 use std::fs::{self, File};
@@ -99,6 +100,9 @@ fn play(report: &Report) -> Result<(), String> {
     }
     std::thread::scope(|scope| {
         flows::start(&stage, scope).map_err(failed("start a thread"))?;
+        if !orders.programs.is_empty() {
+            scope.spawn(|| programs::run(&orders, report));
+        }
         let done = during(&orders, &sockets, &stage, report);
         report.line(&done.as_ref().map_or_else(|fault| format!("fault {fault}"), |()| "end".to_string()));
         // Threads may wait in the kernel for ever.
@@ -121,6 +125,7 @@ fn during(orders: &Orders, sockets: &[Descriptor; 2], stage: &Stage<'_>, report:
         sys::sleep_until(orders.zero + next);
         if next >= orders.end {
             stage.snapshot("last");
+            stage.controls();
             return count(orders, sockets, report, "lost-last");
         }
         while let Some((_, message)) = changes.next_if(|change| change.0 <= next) {

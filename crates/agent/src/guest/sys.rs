@@ -238,6 +238,16 @@ pub(super) fn tcp_info(fd: Descriptor) -> io::Result<[u8; 248]> {
     check(done.into()).map(|_| info)
 }
 
+/// The congestion control of a connection.
+pub(super) fn control(fd: Descriptor) -> io::Result<String> {
+    let mut name = [0u8; 16];
+    let mut len = name.len() as libc::socklen_t;
+    let (level, kind) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
+    // SAFETY: the buffer is valid for its length.
+    check(unsafe { libc::getsockopt(fd, level, kind, name.as_mut_ptr().cast(), &raw mut len) }.into())?;
+    Ok(name.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect())
+}
+
 /// Switches off what a device does with several packets at once: the segmentation of TCP packets, which happens before
 /// the device then, and joining received ones. A device may lack either.
 pub(super) fn no_offloads(fd: Descriptor, device: &str) -> io::Result<()> {

@@ -83,10 +83,32 @@ pub(super) const EDITS: &[Edit] = &[
         to: "\t{\n\t\tu32 forebay_random_u32(void);\n\n\t\tr = forebay_random_u32() >> 16;\n\t}",
         needed: false,
     },
+    // The loader of BPF programs finds no perf events, and then calls the function by the number that it had before 5.5.
+    Edit {
+        file: "kernel/bpf/helpers.c",
+        from: "\tcase BPF_FUNC_probe_read_kernel:\n",
+        to: "\tcase BPF_FUNC_probe_read:\n\tcase BPF_FUNC_probe_read_kernel:\n",
+        needed: false,
+    },
+    // Code that no packet reaches: it compiles in two thirds of the time.
+    Edit {
+        file: "kernel/bpf/Makefile",
+        from: "obj-y := core.o\n",
+        to: "ccflags-y += -O1\nobj-y := core.o\n",
+        needed: false,
+    },
+    Edit {
+        file: "fs/Makefile",
+        from: "obj-y :=\topen.o",
+        to: "subdir-ccflags-y += -O1\nobj-y :=\topen.o",
+        needed: false,
+    },
     Edit {
         file: "net/sched/Makefile",
         from: "obj-y\t:= sch_generic.o sch_mq.o",
-        to: "obj-y\t:= sch_generic.o sch_mq.o sch_forebay.o sch_forebay_route.o forebay_discipline.o",
+        to: "always-y\t:= forebay_types.o\nCFLAGS_forebay_types.o := $(call cc-option,-gbtf)\n\
+             obj-y\t:= sch_generic.o sch_mq.o sch_forebay.o sch_forebay_packets.o sch_forebay_records.o \
+             sch_forebay_route.o sch_forebay_runtime.o forebay_bpf.o forebay_discipline.o",
         needed: true,
     },
 ];

@@ -19,7 +19,34 @@ use tools::{checksum, checksum_of, missing, run, write_changed};
 pub const SOURCE: &str = "FOREBAY_LINUX_SOURCE";
 /// Archives of distributions' packages, best first.
 const PACKAGES: [&str; 2] = ["/usr/src/linux-source-6.12.tar.xz", "/usr/src/linux-source-6.12.tar.bz2"];
+/// The folder of the C files.
+const QDISC: &str = "crates/qdisc/kernel";
 const FRAGMENT: &str = include_str!("../../kernel/fragment.config");
+/// Folders of the source, nine tenths of it, that are unpacked without [`UNUSED_FILES`]. What describes the
+/// configuration must be complete.
+const UNUSED: [&str; 19] = [
+    "Documentation",
+    "sound",
+    "samples",
+    "rust",
+    "tools/perf",
+    "tools/testing",
+    "arch/arm",
+    "arch/arm64",
+    "arch/powerpc",
+    "arch/mips",
+    "drivers/gpu",
+    "drivers/net/ethernet",
+    "drivers/net/wireless",
+    "drivers/media",
+    "drivers/scsi",
+    "drivers/clk",
+    "drivers/usb",
+    "drivers/staging",
+    "drivers/infiniband",
+];
+/// Extensions of files with code, devicetrees and text.
+const UNUSED_FILES: [&str; 7] = ["c", "h", "S", "dts", "dtsi", "rst", "json"];
 /// Functions of the discipline crate that the qdisc calls.
 const EXPORTS: [&str; 11] =
     ["new", "retune", "end", "advance", "arrive", "dropped", "depart", "probes", "stream", "draw", "stream_end"];
@@ -69,10 +96,7 @@ pub fn build(root: &Path, target: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, 
     let sources = sources::identity(root).map_err(|error| format!("cannot read the sources: {error}"))?;
     let (tree, identity) = places.tree(&source, say)?;
     let discipline = places.discipline(say)?;
-    let shim = read(&places.root.join("crates/qdisc/kernel/sch_forebay.c"))?;
-    write_changed(&tree.join("net/sched/sch_forebay.c"), &shim)?;
-    let route = read(&places.root.join("crates/qdisc/kernel/sch_forebay_route.c"))?;
-    write_changed(&tree.join("net/sched/sch_forebay_route.c"), &route)?;
+    let qdisc = places.qdisc(&tree)?;
     write_changed(&tree.join("net/sched/forebay_discipline.o_shipped"), &discipline)?;
     say("building the kernel; the first time this takes some minutes");
     make(&tree, &["linux"])?;
@@ -82,12 +106,13 @@ pub fn build(root: &Path, target: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, 
         format!("version {}", version.trim()),
         identity,
         format!("{}{sources}", crate::place::SOURCES),
-        format!("qdisc {}", checksum(&[shim, route].concat())),
+        format!("qdisc {}", checksum(&qdisc)),
         format!("disciplines {}", checksum(&discipline)),
         format!("agent {}", checksum(&agent)),
         format!("compiler {}", run(&tree, &["gcc", "--version"])?.lines().next().unwrap_or_default()),
     ];
-    places.install(&tree.join("linux"), &agent, &(parts.join("\n") + "\n"))?;
+    let types = places.types(&tree)?;
+    places.install(&tree.join("linux"), &agent, &types, &(parts.join("\n") + "\n"))?;
     Ok(places.out)
 }
 
@@ -155,6 +180,36 @@ impl Places {
         Ok((tree, identity))
     }
 
+    /// Puts the C files of the qdisc into the tree. Returns their content.
+    fn qdisc(&self, tree: &Path) -> Result<Vec<u8>, String> {
+        let own = self.root.join(QDISC);
+        let failed = |error: std::io::Error| format!("cannot read {}: {error}", own.display());
+        let entries = fs::read_dir(&own).map_err(failed)?;
+        let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>().map_err(failed)?;
+        files.sort();
+        let mut all = Vec::new();
+        for file in files {
+            let content = read(&file)?;
+            write_changed(&tree.join("net/sched").join(file.file_name().unwrap_or_default()), &content)?;
+            all.extend(content);
+        }
+        Ok(all)
+    }
+
+    /// The description of the kernel's types; empty if the compiler cannot write one.
+    fn types(&self, tree: &Path) -> Result<Vec<u8>, String> {
+        let types = self.out.join("types.new");
+        let object = tree.join("net/sched/forebay_types.o");
+        let section = format!(".BTF={}", types.display());
+        let words: [OsString; 5] =
+            ["objcopy".into(), "--dump-section".into(), section.into(), object.into(), "/dev/null".into()];
+        // It fails if there is no such section.
+        let _ = run(&self.out, &words);
+        let bytes = fs::read(&types).unwrap_or_default();
+        let _ = fs::remove_file(&types);
+        Ok(bytes)
+    }
+
     /// Removes trees of earlier sources or configurations: each takes 2 GB.
     fn remove_trees(&self) -> Result<(), String> {
         let entries = fs::read_dir(&self.out).map_err(|error| format!("cannot read the cache: {error}"))?;
@@ -211,7 +266,7 @@ impl Places {
     }
 
     /// Puts the kernel in its place. The list of its parts comes last: a run never finds half a kernel.
-    fn install(&self, kernel: &Path, agent: &[u8], parts: &str) -> Result<(), String> {
+    fn install(&self, kernel: &Path, agent: &[u8], types: &[u8], parts: &str) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("cannot write to {}: {error}", self.out.display());
         let list = self.out.join("built.txt");
         let stripped = self.out.join("kernel.new");
@@ -220,17 +275,22 @@ impl Places {
         fs::rename(&stripped, self.out.join("kernel")).map_err(failed)?;
         fs::write(self.out.join("agent.new"), agent).map_err(failed)?;
         fs::rename(self.out.join("agent.new"), self.out.join("agent")).map_err(failed)?;
+        fs::write(self.out.join("types"), types).map_err(failed)?;
         fs::write(self.out.join("built.new"), parts).map_err(failed)?;
         fs::rename(self.out.join("built.new"), list).map_err(failed)
     }
 }
 
 fn unpack(source: &Path, tree: &Path) -> Result<(), String> {
-    let words: Vec<OsString> = if source.is_dir() {
+    let mut words: Vec<OsString> = if source.is_dir() {
         vec!["cp".into(), "-a".into(), source.join(".").into(), tree.into()]
     } else {
         vec!["tar".into(), "xf".into(), source.into(), "--strip-components=1".into(), "-C".into(), tree.into()]
     };
+    if !source.is_dir() {
+        let pattern = |folder: &&str| UNUSED_FILES.map(|kind| format!("--exclude=*/{folder}/*.{kind}").into());
+        words.extend(UNUSED.iter().flat_map(pattern));
+    }
     run(tree, &words).map(drop)
 }
 

@@ -12,11 +12,14 @@ mod ring;
 mod vhost;
 mod wire;
 
+use std::env::temp_dir;
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::{fs, io};
 
 use forebay_live::fabric::{FAR, NEAR};
 use forebay_sim::network::Network;
@@ -32,8 +35,6 @@ use calendar::{Calendar, NEVER};
 use vhost::{Device, Done};
 use wire::{GRACE, Wire};
 
-/// Names of the sockets in the folder of a run: of the calendar, of the ends of the network, of datagrams.
-const SOCKETS: [&str; 4] = ["time", "clients", "servers", "datagrams"];
 /// How long to wait for a message before looking at the guest and at requests to stop, ms.
 const LOOK: i32 = 100;
 /// Number of messages between two looks at the guest's CPU time.
@@ -72,15 +73,17 @@ pub fn run_with(kernel: &Kernel, net: &Network, start: Start, stop: &AtomicBool)
 fn joined(kernel: &Kernel, net: &Network, start: Start, stop: &AtomicBool) -> Result<Finished, Fault> {
     let orders = orders(net, start.seed).map_err(Fault::Failed)?;
     let before = thread_seconds();
-    let folder = Folder::new()?;
     let devices = if orders::has_datagrams(net) { 3 } else { 2 };
-    let doors = SOCKETS[..=devices].iter().map(|name| door(&folder.0, name)).collect::<Result<Vec<_>, _>>()?;
-    let mut arguments = vec![format!("time-travel=ext:{}", SOCKETS[0])];
-    arguments.extend((1..=devices).map(|number| format!("virtio_uml.device={}:1:{}", SOCKETS[number], number - 1)));
+    // The calendar's, and one for each device.
+    let (doors, paths) = doors(1 + devices)
+        .map_err(|error| Fault::Failed(format!("cannot make sockets in {}: {error}", temp_dir().display())))?;
+    let mut arguments = vec![format!("time-travel=ext:{}", sys::door_path(0))];
+    arguments.extend((0..devices).map(|number| format!("virtio_uml.device={}:1:{number}", sys::door_path(number + 1))));
     // The device has sent a frame when the guest hands it over: nothing needs to wait for that.
     arguments.push("virtio_net.napi_tx=0".to_string());
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let machine = Machine::start(kernel, &orders, start, &folder.0, &arguments)?;
+    let machine = Machine::start(kernel, (&orders, &[]), start, &paths, &arguments)?;
+    drop(paths);
     let devices = (0..devices).map(|_| None).collect();
     let wire = Wire::new(net, start.seed);
     let mut joint = Joint { machine, wire, doors, calendar: None, devices, stop, watch: Watch::default() };
@@ -91,14 +94,14 @@ fn joined(kernel: &Kernel, net: &Network, start: Start, stop: &AtomicBool) -> Re
     Ok(Finished { outcome: wire.finish(), cost, faults, stacks: Vec::new() })
 }
 
-/// A folder for the sockets of a run, removed at its end.
+/// A folder, removed at the end of its use.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> io::Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("forebay-linux-{}-{number}", std::process::id()));
+        let path = temp_dir().join(format!("forebay-linux-{}-{number}", std::process::id()));
         fs::create_dir(&path)?;
         Ok(Self(path))
     }
@@ -110,10 +113,16 @@ impl Drop for Folder {
     }
 }
 
-fn door(folder: &Path, name: &str) -> Result<UnixListener, Fault> {
-    let path = folder.join(name);
-    UnixListener::bind(&path)
-        .map_err(|error| Fault::Failed(format!("cannot make the socket {}: {error}", path.display())))
+/// Sockets, and for each a descriptor by which the guest's kernel can connect. Their files are removed at once: if this
+/// process is killed later, nothing is left.
+fn doors(count: usize) -> io::Result<(Vec<UnixListener>, Vec<fs::File>)> {
+    let folder = Folder::new()?;
+    let door = |number: usize| {
+        let path = folder.0.join(number.to_string());
+        let listener = UnixListener::bind(&path)?;
+        Ok((listener, OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&path)?))
+    };
+    (0..count).map(door).collect()
 }
 
 /// Looks at a guest from which nothing is heard.
@@ -350,5 +359,23 @@ impl Joint<'_> {
             }
         }
         Ok(Goes::On)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn socket_without_a_file_takes_connections() {
+        let (listeners, paths) = doors(2).unwrap();
+        for (listener, path) in listeners.iter().zip(&paths) {
+            let _client = UnixStream::connect(format!("/proc/self/fd/{}", path.as_raw_fd())).unwrap();
+            listener.accept().unwrap();
+            let own = listener.local_addr().unwrap();
+            assert!(!own.as_pathname().unwrap().exists());
+        }
     }
 }

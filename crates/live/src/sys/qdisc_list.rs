@@ -13,6 +13,8 @@ const TCMSG: usize = 20;
 const TC_H_ROOT: u32 = u32::MAX;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
+/// `NLA_F_NESTED`: the attribute has attributes.
+const NESTED: u16 = 0x8000;
 const TCA_STATS2: u16 = 7;
 const TCA_STAB: u16 = 8;
 const TCA_STATS_BASIC: u16 = 1;
@@ -85,7 +87,8 @@ impl Netlink {
         let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
         let mut message = Message::new(libc::RTM_NEWQDISC, flags, &fixed(device, handle, TC_H_ROOT));
         message.attribute(TCA_KIND, &[kind.as_bytes(), &[0]].concat());
-        message.attribute(TCA_OPTIONS, options);
+        // fq_pie refuses options without the flag; the others accept both.
+        message.attribute(TCA_OPTIONS | NESTED, options);
         self.tell(message)
     }
 

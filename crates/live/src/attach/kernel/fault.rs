@@ -62,6 +62,27 @@ pub(in crate::attach) fn chain(error: &dyn Error) -> String {
         }
         cause = error.source();
     }
-    // The verifier's log has many lines; the first states the reason.
-    out.lines().next().unwrap_or_default().to_string()
+    shortened(&out)
+}
+
+/// The first line, and the last one: that of the BPF verifier's log has the reason. Statistics may follow it.
+fn shortened(text: &str) -> String {
+    const STATISTICS: [&str; 3] = ["processed ", "verification time", "stack depth"];
+    let is_empty = |line: &str| line.is_empty() || STATISTICS.iter().any(|words| line.starts_with(words));
+    let mut lines = text.lines().map(str::trim).filter(|line| !is_empty(line));
+    let first = lines.next().unwrap_or_default();
+    lines.next_back().map_or_else(|| first.to_string(), |last| format!("{first} ... {last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_has_the_last_line_of_the_verifier() {
+        let log = "refused. Verifier output: func#0 @0\n0: (79) r1 = 1\nunknown func probe#113\nprocessed 7 insns\n";
+        assert_eq!(shortened(log), "refused. Verifier output: func#0 @0 ... unknown func probe#113");
+        assert_eq!(shortened("one line"), "one line");
+        assert_eq!(shortened(""), "");
+    }
 }

@@ -37,6 +37,16 @@ impl Before {
         format!("{} {:x}:", self.kind, self.handle >> 16)
     }
 
+    /// The options without those that some kernels dump but refuse.
+    fn accepted(&self) -> Vec<u8> {
+        /// `TCA_CAKE_NAT`. A kernel without connection tracking refuses even the value 0, which is the default.
+        const CAKE_NAT: u16 = 11;
+        match self.kind.as_str() {
+            "cake" => without_zero(&self.options, CAKE_NAT),
+            _ => self.options.clone(),
+        }
+    }
+
     /// The qdisc as JSON for the state file.
     pub(in crate::attach) fn json(&self) -> Value {
         let options: String = self.options.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -52,6 +62,22 @@ impl Before {
             options: digits.chunks(2).map(byte).collect::<Option<_>>()?,
         })
     }
+}
+
+/// A list of netlink attributes without those of a kind whose value is 0.
+fn without_zero(mut attributes: &[u8], kind: u16) -> Vec<u8> {
+    let mut left = Vec::new();
+    while let Some(head) = attributes.first_chunk::<4>() {
+        let [len, found] = [[head[0], head[1]], [head[2], head[3]]].map(u16::from_ne_bytes);
+        let len = usize::from(len).max(4).next_multiple_of(4).min(attributes.len());
+        let (attribute, rest) = attributes.split_at(len);
+        if found != kind || attribute[4..].iter().any(|byte| *byte != 0) {
+            left.extend_from_slice(attribute);
+        }
+        attributes = rest;
+    }
+    left.extend_from_slice(attributes);
+    left
 }
 
 /// Burst of `tbf` in bytes: one millisecond at the rate, so that a late timer loses no throughput, plus two packets.
@@ -122,7 +148,7 @@ pub(in crate::attach) fn restore(number: u32, before: Option<&Before>) -> Result
             Err(error) => return Err(error),
         }
         let Some(before) = before else { return netlink.remove_root(number, OURS) };
-        let put = netlink.put_root(number, &before.kind, before.handle, &before.options);
+        let put = netlink.put_root(number, &before.kind, before.handle, &before.accepted());
         // Without our qdisc the device has the kernel's default, which is better than keeping ours.
         put.inspect_err(|_| drop(netlink.remove_root(number, OURS)))
     };
@@ -233,6 +259,21 @@ mod tests {
         for wrong in ["", "{}", r#"{"kind":"fq","handle":1,"options":"0x"}"#] {
             assert_eq!(Before::read(&serde_json::from_str(wrong).unwrap_or_default()), None);
         }
+    }
+
+    #[test]
+    fn option_that_kernels_without_conntrack_refuse_is_left_out() {
+        let attribute =
+            |kind: u16, value: u32| [&8u16.to_ne_bytes()[..], &kind.to_ne_bytes(), &value.to_ne_bytes()].concat();
+        let cake = |nat: u32| Before {
+            kind: "cake".into(),
+            handle: 1 << 16,
+            options: [attribute(10, 0), attribute(11, nat), attribute(13, 1)].concat(),
+        };
+        assert_eq!(cake(0).accepted(), [attribute(10, 0), attribute(13, 1)].concat());
+        assert_eq!(cake(1).accepted(), cake(1).options);
+        assert_eq!(Before { kind: "fq".into(), ..cake(0) }.accepted(), cake(0).options);
+        assert_eq!(without_zero(&[8, 0, 11], 11), [8, 0, 11], "cut");
     }
 
     #[test]

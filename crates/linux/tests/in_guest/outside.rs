@@ -18,7 +18,7 @@ use forebay_sim::schedule::{Schedule, Trace};
 use forebay_sim::source::Pattern;
 use forebay_sim::tcp::{TcpOptions, Variant};
 
-use crate::runs::every_kind_arrives;
+use crate::in_guest::runs::every_kind_arrives;
 use crate::{bulk, flow, kernel, network, run};
 
 fn run_outside(kernel: &Kernel, net: &Network, seed: u64) -> Result<Finished, Fault> {
@@ -280,16 +280,20 @@ fn endless_loop_outside_ends_the_run() {
 fn stopped_run_outside_ends_and_leaves_no_folder() {
     let Some(kernel) = kernel() else { return };
     let (stop, begun) = (AtomicBool::new(false), Instant::now());
-    let found = std::thread::scope(|scope| {
-        scope.spawn(|| {
+    let (found, gone) = std::thread::scope(|scope| {
+        let looking = scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(500));
+            // Also now: whatever ends the run leaves none.
+            let gone = folders_are_gone();
             stop.store(true, Ordering::Relaxed);
+            gone
         });
-        outside::run(&kernel, &bulk("droptail", 4, 2000), 1, 0, &stop)
+        let found = outside::run(&kernel, &bulk("droptail", 4, 2000), 1, 0, &stop);
+        (found, looking.join().unwrap())
     });
     assert!(matches!(found, Err(Fault::Stopped)), "it was not stopped");
     assert!(begun.elapsed() < Duration::from_secs(20));
-    assert!(folders_are_gone());
+    assert!(gone);
 }
 
 /// Is there a time without folders of runs? Other tests of this process may be running.

@@ -1,0 +1,8 @@
+//! Tests in the guest; the stage `linux` of `cargo xtask test` runs them.
+
+mod conditions;
+mod controls;
+mod faults;
+mod oracle;
+mod outside;
+mod runs;
