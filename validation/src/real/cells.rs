@@ -27,7 +27,7 @@ pub(super) const QUANTITIES: [Quantity; COUNT] = [
         amount: 1.0,
         of: |run| run.sojourn_ms.map_or(0.0, |wait| wait.p99),
     },
-    Quantity { name: "goodput, Mb/s", digits: 2, share: 0.0, amount: 0.5, of: |run| run.received_bps / 1e6 },
+    Quantity { name: "goodput, Mb/s", digits: 2, share: 0.0, amount: 0.25, of: |run| run.received_bps / 1e6 },
 ];
 
 /// Drops and marks in per cent of the offered packets.
