@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forebay_lab::claims::Verdict;
 use forebay_lab::commands::readings::{self, Asked};
-use forebay_lab::readings::summary::{BestReading, ReadingsSummary};
+use forebay_lab::readings::summary::{BestReading, ClaimReadings, ReadingsSummary};
 use forebay_lab::render::digits::significant;
 use forebay_lab::render::text_table::Table;
 
@@ -43,18 +43,26 @@ pub(crate) fn command(args: &ReadingsArgs, ui: &Ui) -> Result<Exit, Failure> {
 }
 
 fn text(ui: &Ui, summary: &ReadingsSummary) -> String {
-    let ReadingsSummary { paper, size, tried, sampled, seeds, claims, .. } = summary;
-    let possible = claims.iter().filter(|claim| claim.found > 0).count();
-    let best = summary.best.first().map_or(0, |best| best.claims.len());
-    let first = claims.iter().filter(|claim| claim.first).count();
-    let all = claims.len();
-    let confirmed = summary.best.iter().map(|best| summary.confirmed_by(best)).max().unwrap_or(0);
+    let ReadingsSummary { paper, size, tried, differing, sampled, seeds, claims, .. } = summary;
+    let decidable = |id: &String| claims.iter().any(|claim| claim.decidable && claim.id == *id);
+    let possible = claims.iter().filter(|claim| claim.decidable && claim.found > 0).count();
+    let best = summary.best.first().map_or(0, |best| best.claims.iter().filter(|id| decidable(id)).count());
+    let (first, all) = (summary.first(), summary.decidable());
+    let confirmed = summary.most_under_one();
     let answer = match summary.confirmed() {
-        Some(some) => format!("Fresh seeds confirm {some} of {all} claims under some reading, {confirmed} under one"),
+        Some([some, differing]) => {
+            let some = some.len();
+            let more = match differing.len() {
+                0 => String::new(),
+                more => format!("; {more} more only under readings that differ from what the paper prints"),
+            };
+            format!("Fresh seeds confirm {some} of {all} claims under some reading, {confirmed} under one{more}")
+        }
         None => format!("{possible} of {all} claims hold under some of {tried} readings, {best} under the best one"),
     };
     let mut out = format!("{paper}: {answer}; {first} hold under the first reading.\n");
-    let never: Vec<&str> = claims.iter().filter(|claim| claim.found == 0).map(|claim| claim.id.as_str()).collect();
+    let is_never = |claim: &&ClaimReadings| claim.decidable && claim.found == 0;
+    let never: Vec<&str> = claims.iter().filter(is_never).map(|claim| claim.id.as_str()).collect();
     if !never.is_empty() {
         out += &ui.look().wrap("", &format!("Under none of {tried} readings: {}.", never.join(", ")));
     }
@@ -62,7 +70,6 @@ fn text(ui: &Ui, summary: &ReadingsSummary) -> String {
     let heads = ["claim", "first", "holds in", "of readings", "best", "holds if (holds otherwise)"];
     let mut table = Table::new(&heads).units(&["", "", "%", "95 %", "checks", ""]).words(&[1, 5]);
     for claim in claims {
-        let [held, asked] = claim.checks;
         let percent = |x: f64| significant(100.0 * x, 2);
         let [low, high] = claim.interval;
         let rule = claim.rule.as_ref().map_or_else(String::new, |rule| {
@@ -73,7 +80,7 @@ fn text(ui: &Ui, summary: &ReadingsSummary) -> String {
             if claim.first { "yes" } else { "no" }.to_string(),
             percent(claim.share),
             format!("{} to {}", percent(low), percent(high)),
-            format!("{held} of {asked}"),
+            claim.checks.text(),
             rule,
         ]);
     }
@@ -95,7 +102,8 @@ fn text(ui: &Ui, summary: &ReadingsSummary) -> String {
         "",
         &format!(
             "{tried} of {size} readings were tried with {seeds} each, {sampled} of them a sample by plausibility, from \
-             which the percentages are. They were found after the paper: the verdicts of `reproduce` do not change."
+             which the percentages are, and {differing} more that differ from what the paper prints. They were found \
+             after the paper: the verdicts of `reproduce` do not change."
         ),
     );
     out

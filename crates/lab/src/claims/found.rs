@@ -64,8 +64,8 @@ pub fn searched(text: &str) -> Result<BTreeMap<String, Searched>, String> {
     let of = |claim: &Claim| {
         // Readings under which more claims hold come first. The first reading that `serves` accepts is used.
         let others = || file.best.iter().filter(|best| !best.settings.is_empty());
-        let first = |share: f64, serves: &dyn Fn(&Confirmation) -> bool| {
-            others().find_map(|best| {
+        let first = |plausible: bool, share: f64, serves: &dyn Fn(&Confirmation) -> bool| {
+            others().filter(|best| best.differs.is_empty() == plausible).find_map(|best| {
                 let confirmed = best.confirmed.as_ref()?;
                 let own = confirmed.verdicts.iter().find(|own| own.id == claim.id)?;
                 serves(own).then(|| ReadingFound {
@@ -73,13 +73,15 @@ pub fn searched(text: &str) -> Result<BTreeMap<String, Searched>, String> {
                     found_with: file.tried,
                     confirmed_with_seeds: confirmed.seeds,
                     share_of_plausible: share,
-                    differs: best.differs.clone(),
                 })
             })
         };
-        let holds = first(claim.share, &|own| own.verdict == Verdict::Reproduced);
-        let direction = first(claim.share_printed, &|own| own.checks.printed_hold());
-        (claim.id.clone(), Searched { tried: file.tried, found: claim.found, again: file.again, holds, direction })
+        let all = |own: &Confirmation| own.verdict == Verdict::Reproduced;
+        let holds = first(true, claim.share, &all);
+        let direction = first(true, claim.share_printed, &|own| own.checks.printed_hold());
+        let differing = first(false, 0.0, &all).map(|reading| reading.settings);
+        let Claim { found, .. } = *claim;
+        (claim.id.clone(), Searched { tried: file.tried, found, again: file.again, holds, direction, differing })
     };
     Ok(file.claims.iter().map(of).collect())
 }
@@ -88,8 +90,9 @@ pub fn searched(text: &str) -> Result<BTreeMap<String, Searched>, String> {
 mod tests {
     use super::*;
 
-    /// The best readings were run again (confirmed) with seeds that the search did not use. Of these readings the first
-    /// is reported under which all checks of the claim hold, and the first under which its printed checks hold.
+    /// The best readings were run again (confirmed) with seeds that the search did not use. Of the plausible ones the first
+    /// is reported under which all checks of the claim hold, and the first under which its printed checks hold; of those
+    /// that differ from what the paper prints the first under which all checks hold.
     #[test]
     fn first_confirmed_reading_supporting_a_claim_is_reported() {
         let verdict = |verdict: &str, printed_held: usize| {
@@ -100,14 +103,17 @@ mod tests {
                 "verdicts": [{ "id": "A", "verdict": verdict, "checks": checks }] })
         };
         let best = |tcp: &str, confirmed| serde_json::json!({ "settings": { "tcp": tcp }, "confirmed": confirmed });
+        let mut differing = best("tahoe", verdict("reproduced", 2));
+        differing["differs"] = serde_json::json!(["packet = 1000"]);
         let text = serde_json::json!({
             "version": 1, "tried": 2000,
-            "best": [best("sack", verdict("not-reproduced", 2)), best("reno", verdict("reproduced", 2))],
+            "best": [differing, best("sack", verdict("not-reproduced", 2)), best("reno", verdict("reproduced", 2))],
             "claims": [{ "id": "A", "share": 0.1, "share_printed": 0.3, "found": 200 }],
         });
         let found = searched(&text.to_string()).unwrap();
         let tcp = |reading: &Option<ReadingFound>| reading.as_ref().unwrap().settings["tcp"].clone();
         assert_eq!((tcp(&found["A"].holds), tcp(&found["A"].direction)), ("reno".to_string(), "sack".to_string()));
+        assert_eq!(found["A"].differing.as_ref().unwrap()["tcp"], "tahoe");
         let share = |reading: &Option<ReadingFound>| reading.as_ref().unwrap().share_of_plausible;
         assert_eq!((share(&found["A"].holds), share(&found["A"].direction)), (0.1, 0.3));
         assert!(searched("{}").unwrap().is_empty() && searched("[]").is_err());

@@ -102,12 +102,11 @@ impl Checks {
         self.printed > 0 && self.printed_held == self.printed
     }
 
-    /// The number of checks that hold, of all: `27 of 34`. If the paper prints the bounds of some checks and we chose
-    /// others, the numbers of the printed ones follow.
+    /// The number of checks that hold, of all, and of those whose bound the paper prints: `27 of 34 (printed 5 of 8)`.
     pub fn text(&self) -> String {
         let Self { held, asked, printed, ours, printed_held, .. } = *self;
         let all = format!("{held} of {asked}");
-        if printed > 0 && ours > 0 { format!("{all} (printed {printed_held} of {printed})") } else { all }
+        if printed + ours > 0 { format!("{all} (printed {printed_held} of {printed})") } else { all }
     }
 }
 
@@ -122,24 +121,25 @@ pub struct ReadingFound {
     pub confirmed_with_seeds: u64,
     /// Share of the plausible readings under which the claim holds, 0 to 1, estimated from a random sample of readings.
     pub share_of_plausible: f64,
-    /// The settings whose value differs from what the paper prints, as `packet = 1000`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub differs: Vec<String>,
 }
 
 /// What the search of other readings found for a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
-    /// Number of readings that the search tried.
+    /// Number of plausible readings that the search tried.
     pub tried: usize,
     /// Number of these readings under which every check of the claim held.
     pub found: usize,
     /// Number of readings that were run again with seeds that the search did not use, the first reading not counted.
     pub again: usize,
-    /// A reading under which every check holds, also with seeds that the search did not use.
+    /// A plausible reading under which every check holds, also with seeds that the search did not use.
     pub holds: Option<ReadingFound>,
-    /// A reading under which every check that the paper prints holds, also with seeds that the search did not use.
+    /// A plausible reading under which every check that the paper prints holds, also with seeds that the search did not
+    /// use.
     pub direction: Option<ReadingFound>,
+    /// The settings of a reading that differs from what the paper prints and under which every check holds, also with
+    /// seeds that the search did not use.
+    pub differing: Option<BTreeMap<String, String>>,
 }
 
 /// A grade with its reason.
@@ -171,14 +171,15 @@ pub fn grade(claim: &Claim, results: &[CheckResult], searched: Option<&Searched>
         return of(Grade::Holds, String::new());
     }
     if let Some(reading) = searched.and_then(|searched| searched.holds.clone()) {
-        let reason = format!("found after the fact: {}", words(&reading));
+        let reason = format!("found after the fact: {}", words(&reading.settings));
         return Graded { grade: Grade::HoldsUnderReading, reason, reading: Some(reading) };
     }
     if checks.printed_hold() {
         return of(Grade::DirectionHolds, "what the paper prints holds; a bound of ours does not".to_string());
     }
     if let Some(reading) = searched.and_then(|searched| searched.direction.clone()) {
-        let reason = format!("what the paper prints holds under a reading found after the fact: {}", words(&reading));
+        let reason =
+            format!("what the paper prints holds under a reading found after the fact: {}", words(&reading.settings));
         return Graded { grade: Grade::DirectionHolds, reason, reading: Some(reading) };
     }
     let mut reasons = Vec::new();
@@ -188,6 +189,9 @@ pub fn grade(claim: &Claim, results: &[CheckResult], searched: Option<&Searched>
             "in {found} of {tried} plausible readings, but in none of the {again} that were run again with fresh seeds"
         )),
         None => {}
+    }
+    if let Some(settings) = searched.and_then(|searched| searched.differing.as_ref()) {
+        reasons.push(format!("it holds under a reading that differs from what the paper prints: {}", words(settings)));
     }
     let open = results.iter().filter(|result| result.outcome == Outcome::Straddles).count();
     if open > 0 {
@@ -199,20 +203,9 @@ pub fn grade(claim: &Claim, results: &[CheckResult], searched: Option<&Searched>
     of(Grade::DoesNotHold, reasons.join("; "))
 }
 
-fn words(reading: &ReadingFound) -> String {
-    let settings = reading.settings.iter().map(|(name, value)| format!("{name} = {value}"));
-    let settings: Vec<String> = settings.collect();
-    let text = settings.join(", ");
-    if reading.differs.is_empty() {
-        return text;
-    }
-    format!("{text}; the paper prints another value of {}", names(&reading.differs))
-}
-
-/// The names of settings, without their values.
-fn names(settings: &[String]) -> String {
-    let names: Vec<&str> = settings.iter().filter_map(|setting| setting.split(" = ").next()).collect();
-    names.join(" and ")
+fn words(settings: &BTreeMap<String, String>) -> String {
+    let settings: Vec<String> = settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    settings.join(", ")
 }
 
 #[cfg(test)]
@@ -246,11 +239,14 @@ mod tests {
             found_with: 2000,
             confirmed_with_seeds: 30,
             share_of_plausible: 0.2,
-            differs: Vec::new(),
         };
-        let none = Searched { tried: 2000, found: 0, again: 0, holds: None, direction: None };
+        let none = Searched { tried: 2000, found: 0, again: 0, holds: None, direction: None, differing: None };
         let failed = [result(By::Printed, false)];
         assert_eq!(graded(&failed, Some(&none)), Grade::DoesNotHold);
+        let differing = Searched { differing: Some(reading.settings.clone()), ..none.clone() };
+        let own = grade(&Claim::default(), &failed, Some(&differing));
+        assert_eq!(own.grade, Grade::DoesNotHold);
+        assert!(own.reason.ends_with("differs from what the paper prints: ecn = on"), "{}", own.reason);
         let direction = Searched { direction: Some(reading.clone()), ..none.clone() };
         assert_eq!(graded(&failed, Some(&direction)), Grade::DirectionHolds);
         let holds = Searched { holds: Some(reading), ..none };

@@ -58,12 +58,6 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
     let mut log = Log::open(&path, &about, &bench).map_err(|error| Failure::Run(error.to_string()))?;
     let each_s = bench.simulated_s().map_err(Failure::Run)? * asked.seeds as f64;
     let size = bench.space.size();
-    host.note(&format!(
-        "{}: {} readings of {size}, {} of them already known; {each_s} simulated seconds each",
-        paper.name,
-        asked.readings,
-        log.len().min(asked.readings)
-    ));
     let pool = run::pool(asked.jobs)?;
     let begun = Instant::now();
     let settings = Settings {
@@ -72,19 +66,26 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
         seeds: asked.seeds,
         until: asked.budget.map(|budget| begun + budget),
     };
-    let left = asked.readings.saturating_sub(log.len());
+    let most = settings.most(&bench);
+    host.note(&format!(
+        "{}: {most} readings of {size}, {} of them already known; {each_s} simulated seconds each",
+        paper.name,
+        log.len().min(most)
+    ));
+    let left = most.saturating_sub(log.len());
     let progress = (host.progress)(left as f64 * each_s);
     let tried = || progress.advance(each_s);
     let found = pool.install(|| search::search(&bench, &settings, &mut log, host.stop, &tried));
     drop(progress);
     let known = log.len();
     let failure = |error| match error {
-        SearchError::Interrupted => Failure::Interrupted { dir: dir.clone(), done: known, total: asked.readings },
+        SearchError::Interrupted => Failure::Interrupted { dir: dir.clone(), done: known, total: most },
         error => Failure::Run(error.to_string()),
     };
     let trials = found.map_err(failure)?;
     let begin = |readings: usize| -> Box<dyn Fn(f64) + Sync + '_> {
-        host.note(&format!("{}: {readings} readings with {} fresh seeds", paper.name, asked.confirm));
+        let what = if readings == 1 { "reading" } else { "readings" };
+        host.note(&format!("{}: {readings} {what} with {} fresh seeds", paper.name, asked.confirm));
         let progress = (host.progress)(readings as f64 * each_s / asked.seeds as f64 * asked.confirm as f64);
         Box::new(move |seconds| progress.advance(seconds))
     };

@@ -171,7 +171,8 @@ impl Bench {
             }
         }
         for dimension in &self.space.dimensions {
-            let unexplained = Dimension { words: String::new(), source: Source::Ours, ..dimension.clone() };
+            let unexplained =
+                Dimension { words: String::new(), source: Source::Ours, added: false, ..dimension.clone() };
             text += &format!("{unexplained:?}\n");
         }
         Ok(hex_hash(text))
@@ -258,7 +259,7 @@ impl Bench {
     }
 
     /// The verdict on each claim under a reading with `seeds` seeds from number `from` on, decided by confidence
-    /// intervals. `None` if `stop` was set. `progress` is called with the simulated seconds of each finished run.
+    /// intervals, and the CPU time of the simulations, s. `None` if `stop` was set. `progress` is called with the simulated seconds of each finished run.
     ///
     /// # Errors
     /// The reading makes a scenario invalid.
@@ -269,8 +270,9 @@ impl Bench {
         seeds: u64,
         stop: &AtomicBool,
         progress: &(dyn Fn(f64) + Sync),
-    ) -> Result<Option<Vec<ClaimVerdict>>, String> {
+    ) -> Result<Option<(Vec<ClaimVerdict>, f64)>, String> {
         let mut verdicts: Vec<Option<ClaimVerdict>> = vec![None; self.claims.len()];
+        let mut cpu_s = 0.0;
         for experiment in &self.experiments {
             let plan = self.plan(experiment, reading, from, seeds)?;
             let one = |job: &Job| {
@@ -284,12 +286,13 @@ impl Bench {
             let records: Result<Option<Vec<RunRecord>>, String> =
                 plan.jobs().par_iter().map(one).collect::<Result<Vec<_>, _>>().map(|all| all.into_iter().collect());
             let Some(records) = records? else { return Ok(None) };
+            cpu_s += records.iter().map(|record| record.summary.cpu_seconds).sum::<f64>();
             for (claim, results) in self.of_experiment(experiment, reading, &plan, &records, false)? {
                 let (id, verdict) = (self.claims[claim].id.clone(), judge::verdict(&results));
                 verdicts[claim] = Some(ClaimVerdict { id, verdict, checks: Checks::of(&results) });
             }
         }
-        Ok(Some(verdicts.into_iter().flatten().collect()))
+        Ok(Some((verdicts.into_iter().flatten().collect(), cpu_s)))
     }
 
     /// The index of each claim of an experiment, with the results of its checks.

@@ -25,6 +25,9 @@ pub struct Confirmed {
     pub seeds: u64,
     /// The first of these seeds.
     pub from: u64,
+    /// CPU time of the simulations, s.
+    #[serde(default)]
+    pub cpu_s: f64,
     /// The verdict on each claim.
     pub verdicts: Vec<ClaimVerdict>,
 }
@@ -72,8 +75,8 @@ const WANTED: [Wanted; 2] = [
 pub fn best<'a>(bench: &Bench, trials: &'a [Trial]) -> Vec<&'a Trial> {
     let mut order: Vec<&Trial> = trials.iter().collect();
     order.sort_by(|a, b| b.held.cmp(&a.held).then(a.distance.total_cmp(&b.distance)));
-    if order.iter().any(|trial| bench.space.differing(&trial.reading).is_empty()) {
-        order.retain(|trial| bench.space.differing(&trial.reading).is_empty());
+    if order.iter().any(|trial| bench.space.is_plausible(&trial.reading)) {
+        order.retain(|trial| bench.space.is_plausible(&trial.reading));
     }
     let held = |trial: &Trial| trial.scores.iter().map(ClaimScore::holds).collect::<Vec<bool>>();
     let mut chosen: Vec<&Trial> = Vec::new();
@@ -167,10 +170,10 @@ fn round<'a>(
                 continue;
             }
             let verdicts = bench.confirm(&trial.reading, FRESH, run.seeds, run.stop, &advance);
-            let Some(verdicts) = verdicts.map_err(SearchError::Invalid)? else {
+            let Some((verdicts, cpu_s)) = verdicts.map_err(SearchError::Invalid)? else {
                 return Err(SearchError::Interrupted);
             };
-            let confirmed = Confirmed { seeds: run.seeds, from: FRESH, verdicts };
+            let confirmed = Confirmed { seeds: run.seeds, from: FRESH, cpu_s, verdicts };
             log.confirm(bench, &trial.reading, confirmed).map_err(SearchError::Log)?;
         }
         done.extend(log.confirmed(&trial.reading, run.seeds).map(|confirmed| (trial, confirmed.clone())));

@@ -1,14 +1,18 @@
 //! Searches the readings of a paper. A reading is a combination of values for the settings (dimensions) that the paper
 //! does not state. Its score says which claims hold under it.
 //!
-//! 1. A Latin hypercube sample of all readings, in which values are as frequent as `readings.toml` declares them
-//!    plausible. Four readings in succession differ only in settings of single disciplines, so that they share the runs
-//!    of the other disciplines. How often a claim holds is computed from this sample alone.
-//! 2. Generations of readings near those whose results are nearest to the claims, as in ABC-SMC (Toni, Welch,
-//!    Strelkowa, Ipsen and Stumpf 2009). Parents are the tenth of all readings so far with the smallest distance; a
-//!    child differs from its parent in few dimensions. A generation begins with the readings that differ in one
-//!    dimension from one of the three with the smallest distance (coordinate search). Gradients need dimensions with an
-//!    order, which most lack, and a full grid has millions of readings.
+//! A reading is plausible if no value differs from what the paper prints.
+//!
+//! 1. A Latin hypercube sample of the plausible readings, in which values are as frequent as `readings.toml` declares
+//!    them plausible. Four readings in succession differ only in settings of single disciplines, so that they share the
+//!    runs of the other disciplines. How often a claim holds is computed from this sample alone.
+//! 2. Generations of plausible readings near those whose results are nearest to the claims. Parents are the tenth of
+//!    all readings so far with the smallest distance; a child differs from its parent in few dimensions. A generation
+//!    begins with the readings that differ in one dimension from one of the three with the smallest distance
+//!    (coordinate search). Generations of the nearest are those of ABC-SMC (Toni, Welch, Strelkowa, Ipsen and Stumpf
+//!    2009), without its weights: they look for readings, not for a posterior distribution. Gradients need dimensions
+//!    with an order, which most lack, and a full grid has millions of readings.
+//! 3. A tenth as many readings with at least one value that differs from what the paper prints, found in the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -37,6 +41,8 @@ const GENERATION: usize = 64;
 const LEADERS: usize = 3;
 /// Fraction of all readings so far, those with results nearest to the claims, that are parents of the next readings.
 const PARENTS: f64 = 0.1;
+/// Number of readings that differ from what the paper prints, relative to the number of plausible readings.
+const DIFFERING: f64 = 0.1;
 /// Mean number of dimensions whose value a child draws again, in addition to one that it always draws again.
 const CHANGES: f64 = 1.0;
 
@@ -45,7 +51,8 @@ const CHANGES: f64 = 1.0;
 pub struct Settings {
     /// Seed of the random numbers of the search itself.
     pub seed: u64,
-    /// How many readings are tried, the first one included.
+    /// How many plausible readings are tried, the first one included. Those that differ from what the paper prints are
+    /// tried in addition ([`Settings::most`]).
     pub readings: usize,
     /// Number of seeds with which each reading is simulated. The seeds are 1, 2, and so on.
     pub seeds: u64,
@@ -54,6 +61,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Largest number of readings that are tried, those that differ from what the paper prints included.
+    pub fn most(&self, bench: &Bench) -> usize {
+        let can_differ = bench.space.dimensions.iter().any(|dimension| !dimension.differs.is_empty());
+        self.readings + if can_differ { (DIFFERING * self.readings as f64).ceil() as usize } else { 0 }
+    }
+
     /// Whether the time limit has passed.
     pub fn is_late(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
@@ -296,12 +309,14 @@ fn run(mut search: Search<'_>) -> Result<Vec<Trial>, SearchError> {
     let sampled = (settings.readings.saturating_sub(1) as f64 * SAMPLE).ceil() as usize;
     search.try_all(vec![bench.space.first()], false)?;
     search.try_all(bench.space.latin(sampled, GROUP, &mut rng), true)?;
-    while search.distinct().len() < settings.readings && !settings.is_late() {
-        let children = search.children(&mut rng);
-        if children.is_empty() {
-            break;
+    for (plausible, readings) in [(true, settings.readings), (false, settings.most(bench))] {
+        while search.distinct().len() < readings && !settings.is_late() {
+            let children = search.children(plausible, readings, &mut rng);
+            if children.is_empty() {
+                break;
+            }
+            search.try_all(children, false)?;
         }
-        search.try_all(children, false)?;
     }
     Ok(search.trials)
 }
@@ -312,9 +327,10 @@ impl Search<'_> {
         self.trials.iter().map(|trial| &trial.reading).collect()
     }
 
-    /// The next generation: children of the readings whose results are nearest to the claims so far
-    /// (field `distance` of [`Trial`]). Empty if there are no further readings.
-    fn children(&self, rng: &mut Rng) -> Vec<Reading> {
+    /// The next generation, up to `readings` tried readings in all: children of the readings whose results are nearest to
+    /// the claims so far (field `distance` of [`Trial`]), either plausible ones or those that differ from what the paper
+    /// prints. Empty if there are no further readings.
+    fn children(&self, plausible: bool, readings: usize, rng: &mut Rng) -> Vec<Reading> {
         let mut order: Vec<&Trial> = self.trials.iter().collect();
         order.sort_by(|a, b| a.distance.total_cmp(&b.distance));
         let space = &self.bench.space;
@@ -325,16 +341,16 @@ impl Search<'_> {
         let draws = if parents == 0 { 0 } else { GENERATION * 20 };
         let drawn = (0..draws).map(|_| {
             let parent = order[rng.below(parents as u64) as usize];
-            space.neighbour(&parent.reading, rate, rng)
+            space.neighbour(&parent.reading, rate, plausible, rng)
         });
         let known = self.distinct();
-        let most = GENERATION.min(self.settings.readings - known.len());
+        let most = GENERATION.min(readings - known.len());
         let mut children: Vec<Reading> = Vec::new();
         for child in near.chain(drawn) {
             if children.len() == most {
                 break;
             }
-            if !known.contains(&child) && !children.contains(&child) {
+            if space.is_plausible(&child) == plausible && !known.contains(&child) && !children.contains(&child) {
                 children.push(child);
             }
         }

@@ -58,9 +58,13 @@ pub struct Dimension {
     pub weights: Vec<f64>,
     /// The value of the first reading: that of the scenario files.
     pub first: String,
-    /// The values that differ from what the paper prints.
+    /// The values that differ from what the paper prints. A reading with one of them is not plausible: it is tried only
+    /// after the plausible readings.
     #[serde(default)]
     pub differs: Vec<String>,
+    /// Whether the dimension was declared after the first search of the paper.
+    #[serde(default)]
+    pub added: bool,
     /// Dotted paths of keys in scenarios that take the value. A scenario without the key is left as it is.
     /// `flows.*.KEY` is the key of every group of flows that has it.
     #[serde(default)]
@@ -88,22 +92,29 @@ impl Dimension {
         !self.set.is_empty() || self.means.values().flatten().any(|change| !change.starts_with("aqm "))
     }
 
-    /// Plausibility (key `weights`) of the value with the index `at`, relative to the others.
-    fn weight(&self, at: usize) -> f64 {
+    /// Plausibility (key `weights`) of the value with the index `at`, relative to the others. 0 if it differs from what
+    /// the paper prints and only `plausible` values are wanted.
+    fn weight(&self, at: usize, plausible: bool) -> f64 {
+        if plausible && self.differs.contains(&self.values[at]) {
+            return 0.0;
+        }
         self.weights.get(at).copied().unwrap_or(1.0)
     }
 
-    /// Index of the value at this fraction, 0 to 1, of the cumulative plausibility (key `weights`) of all values.
-    fn at(&self, fraction: f64) -> usize {
-        let total: f64 = (0..self.values.len()).map(|at| self.weight(at)).sum();
-        let mut left = fraction * total;
-        for at in 0..self.values.len() {
-            left -= self.weight(at);
+    /// Index of the value at this fraction, 0 to 1, of the cumulative plausibility (key `weights`) of all values, or of
+    /// the `plausible` ones.
+    fn at(&self, fraction: f64, plausible: bool) -> usize {
+        let weights = || (0..self.values.len()).map(|at| (at, self.weight(at, plausible))).filter(|it| it.1 > 0.0);
+        let mut left = fraction * weights().map(|it| it.1).sum::<f64>();
+        let mut chosen = 0;
+        for (at, weight) in weights() {
+            chosen = at;
+            left -= weight;
             if left < 0.0 {
-                return at;
+                break;
             }
         }
-        self.values.len() - 1
+        chosen
     }
 }
 
@@ -139,6 +150,8 @@ impl Space {
                 "needs two different values or more"
             } else if !values.contains(first) {
                 "first is not one of the values"
+            } else if dimension.differs.contains(first) {
+                "first differs from what the paper prints"
             } else if !weights.is_empty()
                 && (weights.len() != values.len() || weights.iter().any(|w| *w <= 0.0 || !w.is_finite()))
             {
@@ -167,8 +180,9 @@ impl Space {
         self.dimensions.iter().fold(1, |size: u64, dimension| size.saturating_mul(dimension.values.len() as u64))
     }
 
-    /// A Latin hypercube sample (McKay, Beckman and Conover 1979) of `n` readings: each dimension takes its values in
-    /// proportion to their plausibility (key `weights`), in an independent random order. `group` readings in succession
+    /// A Latin hypercube sample (McKay, Beckman and Conover 1979) of `n` plausible readings: each dimension takes its
+    /// values, those under `differs` excluded, in proportion to their plausibility (key `weights`), in an independent
+    /// random order. `group` readings in succession
     /// have the same values of the dimensions that change the runs of all disciplines ([`Dimension::is_common`]). So
     /// they share the runs of the disciplines in which they do not differ. For these dimensions the sample has
     /// `n / group` readings.
@@ -182,7 +196,7 @@ impl Space {
                 order.swap(at, rng.below(at as u64 + 1) as usize);
             }
             for (readings, stratum) in readings.chunks_mut(each).zip(order) {
-                let value = dimension.at((stratum as f64 + rng.uniform()) / strata as f64);
+                let value = dimension.at((stratum as f64 + rng.uniform()) / strata as f64, true);
                 readings.iter_mut().for_each(|reading| reading.0.push(value));
             }
         }
@@ -195,13 +209,13 @@ impl Space {
     }
 
     /// A random reading near `parent`: the value of one dimension is drawn again, and the value of each other dimension
-    /// with probability `rate`.
-    pub fn neighbour(&self, parent: &Reading, rate: f64, rng: &mut Rng) -> Reading {
+    /// with probability `rate`. Only `plausible` values are drawn, or all.
+    pub fn neighbour(&self, parent: &Reading, rate: f64, plausible: bool, rng: &mut Rng) -> Reading {
         let certain = rng.below(self.dimensions.len() as u64) as usize;
         let mut child = parent.clone();
         for (at, dimension) in self.dimensions.iter().enumerate() {
             if rng.uniform() < rate || at == certain {
-                child.0[at] = dimension.at(rng.uniform());
+                child.0[at] = dimension.at(rng.uniform(), plausible);
             }
         }
         child
@@ -237,6 +251,11 @@ impl Space {
         };
         let found: Option<Vec<usize>> = self.dimensions.iter().map(of).collect();
         found.filter(|found| found.len() == words.len()).map(Reading)
+    }
+
+    /// Whether no value differs from what the paper prints.
+    pub fn is_plausible(&self, reading: &Reading) -> bool {
+        self.differing(reading).is_empty()
     }
 
     /// The settings whose value differs from what the paper prints, as `packet = 1000`.
@@ -300,6 +319,20 @@ mod tests {
     }
 
     #[test]
+    fn sample_has_no_values_that_differ_from_the_print() {
+        let space = Space::parse(&TEXT.replace("first = \"0.9\"", "first = \"0.9\"\ndiffers = [\"0.5\"]")).unwrap();
+        let readings = space.latin(400, 1, &mut Rng::stream(1, "test"));
+        let count = |value: usize| readings.iter().filter(|r| r.0[1] == value).count();
+        assert_eq!([count(0), count(1), count(2)], [0, 200, 200]);
+        assert!(readings.iter().all(|reading| space.is_plausible(reading)));
+        let mut rng = Rng::stream(2, "test");
+        let of = |plausible| (0..200).map(move |_| plausible);
+        let mut drawn =
+            |plausible| of(plausible).filter(|p| space.neighbour(&space.first(), 1.0, *p, &mut rng).0[1] == 0).count();
+        assert!(drawn(true) == 0 && drawn(false) > 0);
+    }
+
+    #[test]
     fn successive_readings_share_settings_of_all_disciplines() {
         let space = Space::parse(TEXT).unwrap();
         let readings = space.latin(402, 4, &mut Rng::stream(1, "test"));
@@ -317,7 +350,7 @@ mod tests {
     fn neighbours_of_a_reading_differ_in_one_setting() {
         let space = Space::parse(TEXT).unwrap();
         let mut rng = Rng::stream(2, "test");
-        let children: Vec<Reading> = (0..200).map(|_| space.neighbour(&space.first(), 0.0, &mut rng)).collect();
+        let children: Vec<Reading> = (0..200).map(|_| space.neighbour(&space.first(), 0.0, true, &mut rng)).collect();
         let changed = |r: &Reading| r.0.iter().zip(&space.first().0).filter(|(a, b)| a != b).count();
         assert!(children.iter().all(|r| changed(r) <= 1) && children.iter().any(|r| changed(r) == 1));
         let all = space.neighbours(&space.first());
@@ -348,6 +381,7 @@ mod tests {
             ("parameter = [\"raqm.eps\"]", "", "changes nothing"),
             ("\"0.9\", ", "\"0.5\", ", "two different values"),
             ("first = \"0.9\"", "first = \"0.9\"\ndiffers = [\"0.7\"]", "differs has a value"),
+            ("first = \"0.9\"", "first = \"0.9\"\ndiffers = [\"0.9\"]", "first differs"),
             ("version = 1", "version = 2", "version 2"),
             ("source = \"printed\"", "source = \"guess\"", "unknown variant"),
         ] {

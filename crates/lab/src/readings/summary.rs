@@ -11,13 +11,16 @@ use super::bench::{Bench, ClaimScore};
 use super::confirm::{self, Confirmed};
 use super::search::Trial;
 use super::space::{Reading, Space};
+use crate::claims::grade::Checks;
 
 /// Number of readings that are listed as the best. Readings that confirm further claims are added.
 const BEST: usize = 5;
 /// Largest number of conditions in a rule that says when a claim holds. A rule is a branch of a decision tree.
 const DEPTH: usize = 2;
-/// Fraction of the sampled readings that each leaf of the decision tree must have at least.
+/// Fraction of the readings that each leaf of the decision tree must have at least.
 const LEAF: f64 = 0.02;
+/// A claim has a rule only if it holds under at least this number of sampled readings, and under as many not.
+const POSITIVES: usize = 20;
 /// Claims exclude each other if there is no reading under which all of them hold, although at least this number of such
 /// readings would be expected if the claims were independent.
 const EXPECTED: f64 = 5.0;
@@ -37,15 +40,18 @@ pub struct ReadingsSummary {
     pub files: String,
     /// Number of possible readings.
     pub size: u64,
-    /// Number of different readings tried.
+    /// Number of different plausible readings tried: no value differs from what the paper prints.
     pub tried: usize,
+    /// Number of further readings tried, with values that differ from what the paper prints.
+    #[serde(default)]
+    pub differing: usize,
     /// Number of readings in the Latin hypercube sample, in which values are as frequent as they are plausible.
     pub sampled: usize,
     /// Number of seeds with which each reading was simulated.
     pub seeds: u64,
-    /// CPU time of the simulations of these readings, s.
+    /// CPU time of all simulations, s.
     pub cpu_seconds: f64,
-    /// Number of readings that were simulated again with fresh seeds.
+    /// Number of readings that were simulated again with fresh seeds, the first reading excluded.
     #[serde(default)]
     pub again: usize,
     /// The readings under which fresh seeds confirm most claims; without fresh seeds, under which most claims hold.
@@ -61,18 +67,37 @@ pub struct ReadingsSummary {
 }
 
 impl ReadingsSummary {
-    /// Number of decidable claims that hold under some listed reading with fresh seeds; `None` if no reading was
-    /// simulated again.
-    pub fn confirmed(&self) -> Option<usize> {
-        let holds = |claim: &&ClaimReadings| {
-            claim.decidable
-                && self.best.iter().any(|best| best.confirmed.as_ref().is_some_and(|it| it.holds(&claim.id)))
+    /// Ids of the decidable claims that hold with fresh seeds under some listed plausible reading, and of those that do
+    /// so only under readings that differ from what the paper prints. `None` if no reading was simulated again.
+    pub fn confirmed(&self) -> Option<[Vec<&str>; 2]> {
+        let some = |claim: &ClaimReadings, plausible: bool| {
+            let best = self.best.iter().filter(|best| best.differs.is_empty() == plausible);
+            best.filter_map(|best| best.confirmed.as_ref()).any(|confirmed| confirmed.holds(&claim.id))
         };
-        (self.again > 0).then(|| self.claims.iter().filter(holds).count())
+        let ids = |is: &dyn Fn(&ClaimReadings) -> bool| {
+            self.claims.iter().filter(|claim| claim.decidable && is(claim)).map(|claim| claim.id.as_str()).collect()
+        };
+        (self.again > 0).then(|| [ids(&|it| some(it, true)), ids(&|it| some(it, false) && !some(it, true))])
+    }
+
+    /// Number of claims that runs can decide.
+    pub fn decidable(&self) -> usize {
+        self.claims.iter().filter(|claim| claim.decidable).count()
+    }
+
+    /// Number of decidable claims that hold under the first reading, with the seeds of the search.
+    pub fn first(&self) -> usize {
+        self.claims.iter().filter(|claim| claim.decidable && claim.first).count()
+    }
+
+    /// Largest number of decidable claims that hold with fresh seeds under one plausible reading.
+    pub fn most_under_one(&self) -> usize {
+        let plausible = self.best.iter().filter(|best| best.differs.is_empty());
+        plausible.map(|best| self.confirmed_by(best)).max().unwrap_or(0)
     }
 
     /// Number of decidable claims that hold under this reading with fresh seeds.
-    pub fn confirmed_by(&self, best: &BestReading) -> usize {
+    fn confirmed_by(&self, best: &BestReading) -> usize {
         let confirmed = best.confirmed.as_ref();
         let holds = |claim: &&ClaimReadings| claim.decidable && confirmed.is_some_and(|it| it.holds(&claim.id));
         self.claims.iter().filter(holds).count()
@@ -122,14 +147,17 @@ pub struct ClaimReadings {
     pub share: f64,
     /// 95 % confidence interval of this fraction (Wilson).
     pub interval: [f64; 2],
-    /// Number of readings under which the claim holds, of all that were tried.
+    /// Number of plausible readings under which the claim holds, of all that were tried.
     pub found: usize,
+    /// Number of further readings, which differ from what the paper prints, under which the claim holds.
+    #[serde(default)]
+    pub found_differing: usize,
     /// Fraction of the sampled readings under which every printed check of the claim holds.
     pub share_printed: f64,
-    /// Number of readings under which every printed check of the claim holds, of all that were tried.
+    /// Number of plausible readings under which every printed check of the claim holds, of all that were tried.
     pub found_printed: usize,
-    /// For the best reading for this claim: the number of its checks that hold, and of all its checks.
-    pub checks: [usize; 2],
+    /// Numbers of checks of the claim under the plausible reading under which most of them hold.
+    pub checks: Checks,
     /// The simplest rule that separates the readings under which the claim holds from the others; `None` if there is
     /// none.
     pub rule: Option<Rule>,
@@ -143,11 +171,12 @@ pub struct ClaimReadings {
 pub struct Rule {
     /// The conditions, such as `min_rto in {1s, 2s} and ecn = on`.
     pub text: String,
-    /// Fraction of the readings with these conditions under which the claim holds.
+    /// Fraction of the readings with these conditions under which the claim holds, of the half of the sample that was
+    /// not used to find the conditions.
     pub holds: f64,
-    /// Fraction of the readings without these conditions under which the claim holds.
+    /// Fraction of the readings without these conditions under which the claim holds, of the same half.
     pub otherwise: f64,
-    /// Number of sampled readings with these conditions.
+    /// Number of readings with these conditions, of the same half.
     pub readings: usize,
 }
 
@@ -172,20 +201,29 @@ pub fn summary<'a>(
     let sampled: Vec<&Trial> = trials.iter().filter(|trial| trial.is_sampled).collect();
     let mut seen = BTreeSet::new();
     let distinct: Vec<&Trial> = trials.iter().filter(|trial| seen.insert(&trial.reading)).collect();
-    let claims = (0..bench.claims.len()).map(|claim| of_claim(bench, claim, &distinct, &sampled)).collect();
+    let is_plausible = |trial: &&Trial| bench.space.is_plausible(&trial.reading);
+    let (plausible, differing): (Vec<&Trial>, Vec<&Trial>) = distinct.iter().copied().partition(is_plausible);
+    let of = |claim| {
+        let found = differing.iter().filter(|trial| holds(trial, claim)).count();
+        ClaimReadings { found_differing: found, ..of_claim(bench, claim, &plausible, &sampled) }
+    };
+    let claims = (0..bench.claims.len()).map(of).collect();
+    let first = bench.space.first();
     ReadingsSummary {
         version: 1,
         paper: paper.to_string(),
         files: String::new(),
         size: bench.space.size(),
-        tried: distinct.len(),
+        tried: plausible.len(),
+        differing: differing.len(),
         sampled: sampled.len(),
         seeds,
-        cpu_seconds: distinct.iter().map(|trial| trial.cpu_s).sum(),
-        again: confirmed.len(),
+        cpu_seconds: distinct.iter().map(|trial| trial.cpu_s).sum::<f64>()
+            + confirmed.iter().map(|(_, confirmed)| confirmed.cpu_s).sum::<f64>(),
+        again: confirmed.iter().filter(|(trial, _)| trial.reading != first).count(),
         best: listed(bench, trials, confirmed),
         claims,
-        conflicts: conflicts(bench, &distinct),
+        conflicts: conflicts(bench, &sampled),
         sensitivity: sensitivity(&bench.space, &sampled, |trial| trial.distance),
     }
 }
@@ -201,7 +239,7 @@ fn listed<'a>(bench: &Bench, trials: &'a [Trial], confirmed: &[(&'a Trial, Confi
         || (0..bench.claims.len()).filter(|claim| bench.is_decidable(*claim)).map(|claim| &bench.claims[claim].id);
     let count = |it: &Confirmed| ids().filter(|id| it.holds(id)).count();
     let mut order: Vec<&(&Trial, Confirmed)> = confirmed.iter().collect();
-    let agrees = |trial: &Trial| bench.space.differing(&trial.reading).is_empty();
+    let agrees = |trial: &Trial| bench.space.is_plausible(&trial.reading);
     order.sort_by(|(a, a_confirmed), (b, b_confirmed)| {
         let by_print = agrees(b).cmp(&agrees(a));
         by_print.then(count(b_confirmed).cmp(&count(a_confirmed))).then(a.distance.total_cmp(&b.distance))
@@ -246,7 +284,6 @@ fn of_claim(bench: &Bench, claim: usize, trials: &[&Trial], sampled: &[&Trial]) 
         .collect();
     let held = groups.iter().flatten().sum::<f64>();
     let checks = trials.iter().filter_map(|trial| trial.scores.get(claim)).map(|score| score.checks);
-    let checks = checks.map(|checks| [checks.held, checks.asked]);
     let part = |trial: &Trial| {
         trial.scores.get(claim).map_or(0.0, |score| score.checks.held as f64 / score.checks.asked.max(1) as f64)
     };
@@ -257,10 +294,11 @@ fn of_claim(bench: &Bench, claim: usize, trials: &[&Trial], sampled: &[&Trial]) 
         share: held / sampled.len().max(1) as f64,
         interval: wilson(held / sampled.len().max(1) as f64, independent(&groups)),
         found: trials.iter().filter(|trial| holds(trial, claim)).count(),
+        found_differing: 0,
         share_printed: sampled.iter().filter(|trial| printed_hold(trial, claim)).count() as f64
             / sampled.len().max(1) as f64,
         found_printed: trials.iter().filter(|trial| printed_hold(trial, claim)).count(),
-        checks: checks.max_by_key(|[held, _]| *held).unwrap_or_default(),
+        checks: checks.max_by_key(|checks| checks.held).unwrap_or_default(),
         rule: rule(&bench.space, sampled, |trial| holds(trial, claim)),
         sensitivity: sensitivity(&bench.space, sampled, part),
     }
@@ -321,9 +359,23 @@ impl Condition {
 }
 
 /// The simplest conditions under which a claim holds: the branch of a decision tree (CART, Breiman and others 1984)
-/// with up to two conditions that has the largest gain of Youden's index. `None` if the claim holds always or
-/// never, or if no condition separates the readings under which it holds from the others.
-fn rule(space: &Space, sampled: &[&Trial], holds: impl Fn(&Trial) -> bool) -> Option<Rule> {
+/// with up to two conditions that has the largest gain of Youden's index. Every second group of the sample decides the
+/// conditions, the others say how often the claim holds with and without them. `None` if the claim holds, or does not
+/// hold, under fewer than [`POSITIVES`] sampled readings, or if no condition separates the readings under which it holds
+/// from the others.
+fn rule(space: &Space, sample: &[&Trial], holds: impl Fn(&Trial) -> bool) -> Option<Rule> {
+    let held = sample.iter().filter(|trial| holds(trial)).count();
+    if held.min(sample.len() - held) < POSITIVES {
+        return None;
+    }
+    let half = |odd: usize| -> Vec<&Trial> {
+        groups(space, sample)
+            .enumerate()
+            .filter(|(at, _)| at % 2 == odd)
+            .flat_map(|(_, group)| group.to_vec())
+            .collect()
+    };
+    let (sampled, others) = (half(0), half(1));
     let outcomes: Vec<bool> = sampled.iter().map(|trial| holds(trial)).collect();
     let all = outcomes.iter().filter(|held| **held).count();
     if all == 0 || all == sampled.len() {
@@ -382,8 +434,8 @@ fn rule(space: &Space, sampled: &[&Trial], holds: impl Fn(&Trial) -> bool) -> Op
     }
     let is_inside = |trial: &Trial| conditions.iter().all(|condition| condition.accepts(&trial.reading));
     let of = |wanted: bool| {
-        let here: Vec<usize> = (0..sampled.len()).filter(|at| is_inside(sampled[*at]) == wanted).collect();
-        let held = here.iter().filter(|at| outcomes[**at]).count();
+        let here: Vec<&&Trial> = others.iter().filter(|trial| is_inside(trial) == wanted).collect();
+        let held = here.iter().filter(|trial| holds(trial)).count();
         (held as f64 / here.len().max(1) as f64, here.len())
     };
     let ((holds, readings), (otherwise, _)) = (of(true), of(false));
@@ -434,8 +486,8 @@ fn omega_squared(dimension: usize, values: &[(&Reading, f64)]) -> f64 {
     (between - free * within) / (total + within)
 }
 
-/// Sets of two or three claims that exclude each other: each claim holds under some readings, but there is no reading
-/// under which all claims of the set hold, although at least [`EXPECTED`] such readings would be expected if the claims
+/// Sets of two or three decidable claims that exclude each other: each claim holds under some readings of the sample,
+/// but there is no such reading under which all claims of the set hold, although at least [`EXPECTED`] such readings would be expected if the claims
 /// were independent. A set of three that contains such a pair is left out.
 fn conflicts(bench: &Bench, trials: &[&Trial]) -> Vec<Vec<String>> {
     let count =
@@ -446,11 +498,12 @@ fn conflicts(bench: &Bench, trials: &[&Trial]) -> Vec<Vec<String>> {
         let expected = claims.iter().map(|claim| alone[*claim]).product::<f64>() * n;
         expected >= EXPECTED && count(claims) == 0
     };
-    let all = bench.claims.len();
+    let all: Vec<usize> = (0..bench.claims.len()).filter(|claim| bench.is_decidable(*claim)).collect();
+    let after = |claim: usize| all.iter().copied().filter(move |other| *other > claim);
     let mut found: Vec<Vec<usize>> = Vec::new();
-    let pairs = (0..all).flat_map(|a| (a + 1..all).map(move |b| vec![a, b]));
+    let pairs = all.iter().flat_map(|a| after(*a).map(move |b| vec![*a, b]));
     found.extend(pairs.filter(|pair| excludes(pair)));
-    let triples = (0..all).flat_map(|a| (a + 1..all).flat_map(move |b| (b + 1..all).map(move |c| vec![a, b, c])));
+    let triples = all.iter().flat_map(|a| after(*a).flat_map(move |b| after(b).map(move |c| vec![*a, b, c])));
     let has_pair =
         |triple: &[usize], pairs: &[Vec<usize>]| pairs.iter().any(|pair| pair.iter().all(|it| triple.contains(it)));
     let known = found.clone();
@@ -490,9 +543,10 @@ mod tests {
         set = ["x"]
     "#;
 
-    /// All 18 possible readings, ten times each. `holds` decides which claims hold under a reading.
+    /// All 18 possible readings, ten times each, five times in each half of the sample. `holds` decides which claims hold
+    /// under a reading.
     fn trials(holds: impl Fn(&[usize]) -> bool) -> Vec<Trial> {
-        let readings = (0..180).map(|n| vec![n % 3, n / 3 % 2, n / 6 % 3]);
+        let readings = (0..180).map(|n| (n + n / 18) % 18).map(|n| vec![n % 3, n / 3 % 2, n / 6 % 3]);
         let score = |held: bool| ClaimScore {
             checks: Checks { held: usize::from(held), asked: 1, ..Checks::default() },
             miss: f64::from(u8::from(!held)),
@@ -518,7 +572,7 @@ mod tests {
         let (rule, indices) = found(|at| at[0] > 0 && at[1] == 1);
         let rule = rule.unwrap();
         assert_eq!(rule.text, "ecn = on and tcp in {newreno, sack}");
-        assert_eq!((rule.holds, rule.otherwise, rule.readings), (1.0, 0.0, 60));
+        assert_eq!((rule.holds, rule.otherwise, rule.readings), (1.0, 0.0, 30));
         assert_eq!([&indices[0].dimension, &indices[1].dimension], ["ecn", "tcp"]);
         assert!(indices[2].index < 0.02, "{indices:?}");
         let (rule, indices) = found(|at| at[0] == 2);
