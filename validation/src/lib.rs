@@ -5,4 +5,9 @@ mod figures;
 pub mod ns2;
 pub mod ns3;
 pub mod papers;
+#[cfg(test)]
+mod patches;
 pub mod real;
+#[cfg(test)]
+#[path = "../../crates/cli/tests/skips/mod.rs"]
+mod skips;

@@ -41,7 +41,7 @@ cargo xtask queues         rewrites docs/queues.md, a comparison with queueing t
 cargo xtask throughput     rewrites docs/throughput.md, a comparison with the square-root law and PFTK
 cargo xtask fluid          rewrites docs/fluid.md, a comparison of the fluid model with packets
 cargo xtask verdicts [FILE] rewrites docs/verdicts.md from reproduce --full (half an hour), or from its output in FILE
-cargo xtask sim-to-real    rewrites docs/sim-to-real.md, a comparison with the TCP of Linux; needs the built kernel
+cargo xtask sim-to-real    rewrites docs/sim-to-real.md, a comparison with Linux's TCP; `sim-to-real page`: without new runs
 cargo xtask performance    rewrites docs/performance.md, the CPU time per packet on this machine";
 
 fn main() -> ExitCode {
@@ -76,6 +76,7 @@ fn main() -> ExitCode {
         ["fluid"] => bless::page(&bless::FLUID),
         ["verdicts", dir @ ..] => verdict_page::run(dir.first().copied()),
         ["sim-to-real"] => real::run(),
+        ["sim-to-real", "page"] => real::page(),
         ["performance"] => performance::run(),
         [] | ["help" | "-h" | "--help"] => {
             println!("{USAGE}");

@@ -18,7 +18,7 @@ pub(super) struct Quantity {
 pub(super) const COUNT: usize = 4;
 /// The quantities. Shares and amounts were fixed before the first complete run.
 pub(super) const QUANTITIES: [Quantity; COUNT] = [
-    Quantity { name: "mean queue, packets", digits: 1, share: 0.1, amount: 2.0, of: |run| run.queue_pkts.mean },
+    Quantity { name: "queue, packets", digits: 1, share: 0.1, amount: 2.0, of: |run| run.queue_pkts.mean },
     Quantity { name: "signals, %", digits: 3, share: 0.1, amount: 0.005, of: signals },
     Quantity {
         name: "wait p99, ms",

@@ -1,6 +1,6 @@
 //! The page `docs/sim-to-real.md`.
 
-use forebay_lab::stats::{Interval, mean};
+use forebay_lab::stats::{Interval, mean, quantiles};
 use pages::page;
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use super::cells::{COUNT, Cell, QUANTITIES, Verdict};
 
 pub(super) const FILE: &str = "docs/sim-to-real.md";
 
-/// The page.
-pub(super) fn page(cells: &[Cell]) -> Result<String, String> {
+/// The text of the page. `version`: that of Linux.
+pub(super) fn text(cells: &[Cell], version: &str) -> Result<String, String> {
     let controls = distinct(cells, |cell| cell.control.clone());
     let disciplines = distinct(cells, |cell| cell.discipline.clone());
     let of_control = |control: &String| {
@@ -26,12 +26,15 @@ pub(super) fn page(cells: &[Cell]) -> Result<String, String> {
         json!({
             "name": control,
             "verdicts": verdicts(&own),
+            "spread": spread(&own),
             "disciplines": disciplines.iter().map(of_discipline).collect::<Vec<_>>(),
             "tables": tables.collect::<Vec<_>>(),
         })
     };
     let all: Vec<&Cell> = cells.iter().collect();
     let values = json!({
+        "names": QUANTITIES.map(|quantity| quantity.name),
+        "version": version,
         "cells": cells.len(),
         "verdicts": verdicts(&all),
         "disciplines": disciplines,
@@ -80,17 +83,25 @@ fn ratio(cells: &[&Cell], quantity: usize) -> String {
     if ratio.is_finite() && ratio > 0.0 { format!("{ratio:.2}") } else { "-".to_string() }
 }
 
+/// The simulator's signals divided by those of Linux: quantiles of the cells.
+fn spread(cells: &[&Cell]) -> Vec<String> {
+    let ratios: Vec<f64> = cells.iter().map(|cell| cell.ratio(1)).filter(|ratio| ratio.is_finite()).collect();
+    quantiles(&ratios, &[0.1, 0.5, 0.9]).into_iter().map(|ratio| format!("{ratio:.2}")).collect()
+}
+
 /// A row of a table: the means of both sides with their intervals. A star marks quantities that differ.
 pub(super) fn row(cell: &Cell) -> String {
     let mut cells = vec![cell.flows.to_string(), name(&cell.discipline).to_string()];
     for ((at, quantity), verdict) in QUANTITIES.iter().enumerate().zip(cell.verdicts()) {
-        let digits = quantity.digits;
-        let text = |samples: &[f64]| {
-            let Interval { mean, half, .. } = Interval::of(samples);
-            format!("{mean:.digits$} ± {half:.digits$}")
-        };
         let star = if verdict == Verdict::Apart { " *" } else { "" };
-        cells.extend([text(&cell.linux[at]), format!("{}{star}", text(&cell.ours[at]))]);
+        let [linux, ours] = [&cell.linux, &cell.ours].map(|side| interval(&side[at], quantity.digits));
+        cells.extend([linux, format!("{ours}{star}")]);
     }
     format!("| {} |", cells.join(" | "))
+}
+
+/// A mean and half of its interval, as text.
+pub(super) fn interval(samples: &[f64], digits: usize) -> String {
+    let Interval { mean, half, .. } = Interval::of(samples);
+    format!("{mean:.digits$} ± {half:.digits$}")
 }

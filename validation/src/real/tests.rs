@@ -1,7 +1,15 @@
-use forebay_lab::results::summary::Summary;
+use std::sync::atomic::AtomicBool;
 
-use super::cells::{self, QUANTITIES, Verdict};
-use super::page;
+use forebay_lab::load;
+use forebay_lab::plan::{Job, Plan};
+use forebay_lab::record::{self, RunRecord};
+use forebay_lab::results::summary::Summary;
+use forebay_lab::scenario::Overrides;
+use runner::program;
+
+use super::cells::{self, COUNT, QUANTITIES, Side, Verdict};
+use super::{SCENARIO, SEEDS, page};
+use crate::{patches, skips};
 
 /// Two runs of a cell on each side: queue, drop ratio, mark ratio, p99 of the wait, goodput.
 fn summary(linux: [[f64; 5]; 2], ours: [[f64; 5]; 2]) -> Summary {
@@ -61,4 +69,73 @@ fn row_has_means_intervals_and_stars() {
     let row = "| 8 | codel | 10.0 ± 12.7 | 10.0 ± 0.0 | 1.000 ± 0.000 | 2.000 ± 0.000 * | 5.0 ± 0.0 | 5.5 ± 0.0 | 25.00 ± 0.00 | 24.90 ± 0.00 |";
     assert_eq!(page::row(cell), row);
     assert_eq!(cell.ratio(1), 2.0);
+}
+
+/// With the patch our senders have four rules of Linux.
+#[test]
+fn patch_with_rules_of_linux_applies() {
+    patches::assert_applies("validation/linux/rules.patch");
+}
+
+/// Cells that the tests repeat: congestion control in the scenario and on Linux, delay of the bottleneck, round trip,
+/// number of connections, discipline.
+const REPEATED: [(&str, &str, &str, u32, u32, &str); 3] = [
+    ("cubic", "cubic", "13ms", 30, 16, "codel"),
+    ("dctcp", "dctcp", "3ms", 10, 2, "pie"),
+    ("bbr", "bbr", "48ms", 100, 6, "droptail"),
+];
+
+/// A run of a plan.
+type Run<'a> = &'a dyn Fn(&Plan, Job) -> RunRecord;
+
+/// Repeats cells with `run`, and compares the results with those of Linux (0) or of the simulator (1) in the committed
+/// page.
+fn repeat(side_in_page: usize, run: Run<'_>) {
+    let committed = program::read(page::FILE).unwrap();
+    for (control, named, delay, round_trip, flows, discipline) in REPEATED {
+        let sets = [
+            format!("vary.flows.bulk.tcp=[\"{control}\"]"),
+            format!("vary.topology.bottleneck.delay=[\"{delay}\"]"),
+            format!("vary.flows.bulk.count=[{flows}]"),
+        ];
+        let overrides = Overrides { sets: sets.to_vec(), aqm: vec![discipline.to_string()], ..Overrides::default() };
+        let cases = load::file(&program::root().join(SCENARIO), &overrides).unwrap();
+        let plan = Plan::new(cases, 1, SEEDS);
+        let mut side = Side::default();
+        for job in plan.jobs() {
+            cells::add(&mut side, &run(&plan, job).summary);
+        }
+        let title = format!("### {named}, {round_trip} ms\n");
+        let section = committed.split(&title).nth(1).unwrap().split("\n#").next().unwrap();
+        let row = section.lines().find(|line| line.starts_with(&format!("| {flows} | {discipline} |"))).unwrap();
+        let printed: Vec<&str> = row.split(" | ").skip(2).map(|cell| cell.trim_end_matches([' ', '|', '*'])).collect();
+        let found: Vec<String> = (0..COUNT).map(|at| page::interval(&side[at], QUANTITIES[at].digits)).collect();
+        let expected: Vec<&str> = (0..COUNT).map(|at| printed[2 * at + side_in_page]).collect();
+        assert_eq!(found, expected, "{title}{row}");
+    }
+}
+
+#[test]
+fn simulated_runs_reproduce_the_page() {
+    repeat(1, &|plan, job| plan.run(job, &mut ()).unwrap().unwrap());
+}
+
+/// Other versions of Linux have other results.
+#[cfg(target_os = "linux")]
+#[test]
+fn runs_on_linux_reproduce_the_page() {
+    use forebay_linux::place::{Kernel, REMEDY};
+
+    let kernel = match Kernel::find() {
+        Ok(kernel) => kernel,
+        Err(missing) => return skips::skip(format!("{missing}: {REMEDY}")),
+    };
+    if !program::read(page::FILE).unwrap().contains(&format!("Linux {}", kernel.version())) {
+        return skips::skip(format!("the kernel is Linux {}, not that of {}", kernel.version(), page::FILE));
+    }
+    repeat(0, &|plan, job| {
+        let (case, net) = (&plan.cases[job.case], plan.network(job));
+        let found = forebay_linux::run::run(&kernel, &net, job.seed, 0, &AtomicBool::new(false)).unwrap();
+        record::record(case, &case.scenario.compare[job.contender], job.seed, &net, &found.outcome, 0.0)
+    });
 }
