@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use base::program::{cargo, shown};
 use base::stages::STAGES;
 use generated::{bless, book, bpf, docs, performance, verdict_page};
-use test::{live, miri, python};
-use validation::{ns2, ns3, papers};
+use test::{miri, python};
+use validation::{ns2, ns3, papers, real};
 
 const USAGE: &str = "\
 cargo xtask test           every test, with lints; ends with `N passed, N failed, N skipped`; also `cargo xtask ci`
@@ -41,7 +41,7 @@ cargo xtask queues         rewrites docs/queues.md, a comparison with queueing t
 cargo xtask throughput     rewrites docs/throughput.md, a comparison with the square-root law and PFTK
 cargo xtask fluid          rewrites docs/fluid.md, a comparison of the fluid model with packets
 cargo xtask verdicts [FILE] rewrites docs/verdicts.md from reproduce --full (half an hour), or from its output in FILE
-cargo xtask sim-to-real    rewrites docs/sim-to-real.md, a comparison with real TCP: 8 minutes on a quiet machine
+cargo xtask sim-to-real    rewrites docs/sim-to-real.md, a comparison with Linux's TCP; `sim-to-real page`: without new runs
 cargo xtask performance    rewrites docs/performance.md, the CPU time per packet on this machine";
 
 fn main() -> ExitCode {
@@ -75,7 +75,8 @@ fn main() -> ExitCode {
         ["throughput"] => bless::page(&bless::THROUGHPUT),
         ["fluid"] => bless::page(&bless::FLUID),
         ["verdicts", dir @ ..] => verdict_page::run(dir.first().copied()),
-        ["sim-to-real"] => live::page(),
+        ["sim-to-real"] => real::run(),
+        ["sim-to-real", "page"] => real::page(),
         ["performance"] => performance::run(),
         [] | ["help" | "-h" | "--help"] => {
             println!("{USAGE}");

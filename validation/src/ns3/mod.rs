@@ -100,19 +100,12 @@ fn line(python: &OsString, script: &str, arguments: &[String]) -> Result<String,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patches;
 
     /// `rules.patch`, with which our CoDel and FQ-CoDel follow ns-3's, still applies: the lines that it removes exist.
     #[test]
     fn patch_with_rules_of_ns3_applies() {
-        let patch = program::read("validation/ns3/rules.patch").unwrap();
-        let mut source = String::new();
-        for line in patch.lines() {
-            match line.strip_prefix("--- a/") {
-                Some(path) => source = program::read(path).unwrap(),
-                None if line.starts_with("---") => panic!("not a path: {line}"),
-                None => assert!(line.strip_prefix('-').is_none_or(|line| source.contains(line)), "gone: {line}"),
-            }
-        }
+        patches::assert_applies("validation/ns3/rules.patch");
     }
 
     #[test]

@@ -8,9 +8,6 @@ use runner::program;
 use super::disciplines::Queue;
 use super::{network, points, runs};
 
-#[path = "../../../crates/cli/tests/skips/mod.rs"]
-mod skips;
-
 /// A dumbbell of two hosts with this bottleneck, these access links and flows.
 fn case(access: &str, flows: &str) -> Case {
     let text = format!(
@@ -159,7 +156,7 @@ fn ns2_runs_first_middle_and_last_varied_values() {
 #[test]
 fn short_run_agrees_with_ns2() {
     if program::find(&["ns"]).is_none() {
-        return skips::skip("the program ns (package ns2)");
+        return crate::skips::skip("the program ns (package ns2)");
     }
     let flows = "[[flows]]\nkind = \"ftp\"\ncount = 8\n[[flows]]\nkind = \"cbr\"\nrate = \"100kbit\"\n\
                  [compare]\naqm = [\"droptail\", \"red min_th=5 max_th=15\", \"raqm\"]\n";

@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-fuzz-targets", &["forebay-fuzz"], 1),
     ("pages", &[], 2),
     ("runner", &[], 0),
-    ("validation", &["forebay-aqm", "forebay-sim", "forebay-lab", "pages", "runner"], usize::MAX),
+    ("validation", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay-linux", "pages", "runner"], usize::MAX),
     (
         "xtask",
         &["forebay-aqm", "forebay-sim", "forebay-theory", "forebay-lab", "pages", "runner", "validation"],

@@ -38,6 +38,24 @@ impl Interval {
         Self { mean: mean(samples), half, n }
     }
 
+    /// The interval of the difference of the means of two independent samples, `one - other`, whose variances may
+    /// differ (Welch). The degrees of freedom are rounded down. `n`: the size of the smaller sample.
+    pub fn of_difference(one: &[f64], other: &[f64]) -> Self {
+        let n = one.len().min(other.len());
+        let [first, second] = [one, other].map(|samples| sd(samples).powi(2) / samples.len() as f64);
+        let half = match first + second {
+            _ if n < 2 => f64::INFINITY,
+            0.0 => 0.0,
+            both => {
+                let per_freedom = |part: f64, samples: &[f64]| part.powi(2) / (samples.len() - 1) as f64;
+                let freedom = both.powi(2) / (per_freedom(first, one) + per_freedom(second, other));
+                // Rounding must not lose a whole degree.
+                t95((freedom + 1e-9) as usize) * both.sqrt()
+            }
+        };
+        Self { mean: mean(one) - mean(other), half, n }
+    }
+
     /// Lower end of the interval.
     pub fn lo(&self) -> f64 {
         self.mean - self.half
@@ -143,6 +161,20 @@ mod tests {
         assert!((interval.half - 2.7764451051977987 * 0.4f64.sqrt()).abs() < 1e-9);
         assert!((interval.hi() - interval.lo() - 2.0 * interval.half).abs() < 1e-12);
         assert!(interval.contains(5.0) && !interval.contains(6.0));
+    }
+
+    #[test]
+    fn interval_of_difference_matches_hand_calculation() {
+        // 1, 2, 3: variance 1; 2, 6, 10: variance 16. 1/3 + 16/3 = 17/3; freedom (17/3)^2 / ((1/9 + 256/9) / 2) = 2.25,
+        // rounded down to 2; half 4.302653 x sqrt(17/3).
+        let difference = Interval::of_difference(&[1.0, 2.0, 3.0], &[2.0, 6.0, 10.0]);
+        assert_eq!((difference.mean, difference.n), (-4.0, 3));
+        assert!((difference.half - 4.302652729911275 * (17.0f64 / 3.0).sqrt()).abs() < 1e-9);
+        // Equal variances and sizes: 2 (n - 1) = 4 degrees of freedom; half 2.776445 x sqrt(2/3).
+        let difference = Interval::of_difference(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]);
+        assert!((difference.half - 2.7764451051977987 * (2.0f64 / 3.0).sqrt()).abs() < 1e-9);
+        assert_eq!(Interval::of_difference(&[0.0; 5], &[0.0; 5]), Interval { mean: 0.0, half: 0.0, n: 5 });
+        assert!(Interval::of_difference(&[1.0], &[1.0, 2.0]).half.is_infinite());
     }
 
     #[test]
