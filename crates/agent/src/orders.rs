@@ -92,7 +92,7 @@ pub struct Flow {
 /// A program of the guest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Time at which it starts, at the earliest. A program also waits until those before it have ended.
+    /// Earliest time of its start. It starts later if the programs before it in the list have not ended by then.
     pub at: u64,
     /// The namespace in which it runs.
     pub namespace: u64,

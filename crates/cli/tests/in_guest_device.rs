@@ -123,7 +123,8 @@ fn flows(seconds: u64) -> Network {
     }
 }
 
-/// Runs programs at times, in words, while the flows send. Returns the exit status and the output of each.
+/// Runs programs in the guest while the flows send. A step is the earliest start in ns, the namespace and the command
+/// line; `+` stands for a space within an argument. Returns the exit status and the output of each.
 fn play(needs: &Needs, steps: &[(u64, u64, String)]) -> Vec<(String, String)> {
     let seconds = steps.last().unwrap().0 / 1_000 / MS + 2;
     let mut orders = cable(&flows(seconds), 1);

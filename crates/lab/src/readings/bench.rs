@@ -259,7 +259,8 @@ impl Bench {
     }
 
     /// The verdict on each claim under a reading with `seeds` seeds from number `from` on, decided by confidence
-    /// intervals, and the CPU time of the simulations, s. `None` if `stop` was set. `progress` is called with the simulated seconds of each finished run.
+    /// intervals, and the CPU time of the simulations, s. `None` if `stop` was set. `progress` is called with the
+    /// simulated seconds of each finished run.
     ///
     /// # Errors
     /// The reading makes a scenario invalid.

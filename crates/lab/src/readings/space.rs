@@ -92,8 +92,8 @@ impl Dimension {
         !self.set.is_empty() || self.means.values().flatten().any(|change| !change.starts_with("aqm "))
     }
 
-    /// Plausibility (key `weights`) of the value with the index `at`, relative to the others. 0 if it differs from what
-    /// the paper prints and only `plausible` values are wanted.
+    /// Plausibility (key `weights`) of the value with the index `at`, relative to the others. With `plausible` it is 0
+    /// for a value that differs from what the paper prints.
     fn weight(&self, at: usize, plausible: bool) -> f64 {
         if plausible && self.differs.contains(&self.values[at]) {
             return 0.0;

@@ -229,8 +229,8 @@ pub fn summary<'a>(
     }
 }
 
-/// The confirmed readings, those that confirm most claims first. In addition to the first [`BEST`], the list has for every claim
-/// the first reading that confirms it, and the first that confirms every check that the paper prints. Without
+/// The confirmed readings, plausible ones first, then those that confirm most claims. In addition to the first [`BEST`],
+/// the list has for every claim the first reading that confirms it, and the first that confirms every check that the paper prints. Without
 /// confirmed readings: the readings under which most claims hold.
 fn listed<'a>(bench: &Bench, trials: &'a [Trial], confirmed: &[(&'a Trial, Confirmed)]) -> Vec<BestReading> {
     if confirmed.is_empty() {
@@ -487,9 +487,9 @@ fn omega_squared(dimension: usize, values: &[(&Reading, f64)]) -> f64 {
     (between - free * within) / (total + within)
 }
 
-/// Sets of two or three decidable claims that exclude each other: each claim holds under some readings of the sample,
-/// but there is no such reading under which all claims of the set hold, although at least [`EXPECTED`] such readings would be expected if the claims
-/// were independent. A set of three that contains such a pair is left out.
+/// Sets of two or three decidable claims that exclude each other in the sample: each claim holds under some readings,
+/// all claims of the set hold under none, and at least [`EXPECTED`] readings with all of them would be expected if the
+/// claims were independent. A set of three that contains such a pair is left out.
 fn conflicts(bench: &Bench, trials: &[&Trial]) -> Vec<Vec<String>> {
     let count =
         |claims: &[usize]| trials.iter().filter(|trial| claims.iter().all(|claim| holds(trial, *claim))).count();
