@@ -4,6 +4,8 @@
 use forebay_aqm::base::packet::{Colour, Ecn};
 use forebay_aqm::base::time::Instant;
 
+use crate::tcp::accecn::Accurate;
+
 /// Kind of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
@@ -29,7 +31,7 @@ pub struct Segment {
     /// When it reaches the next link or host of its route.
     pub at: Instant,
     /// When its host sent it. For an acknowledgement: the index of its SACK blocks in a table with the blocks of all
-    /// acknowledgements in transit.
+    /// acknowledgements in transit, and its AccECN option.
     pub load: Load,
     /// Index of its flow.
     pub flow: u32,
@@ -62,6 +64,16 @@ impl Segment {
         }
     }
 
+    /// The accurate feedback of an acknowledgement, if it has any.
+    #[inline]
+    pub fn accurate(&self) -> Option<Accurate> {
+        let high = self.load.0 >> 32;
+        (high & Load::ACCURATE != 0).then(|| Accurate {
+            ace: self.mark.ace(),
+            total: (high & Load::OPTION != 0).then_some(high as u32 & Load::TOTAL),
+        })
+    }
+
     /// The bundle and the colour (IN or OUT of a traffic profile) whose counters count it.
     #[inline]
     pub const fn counted_as(&self) -> (u8, Colour) {
@@ -69,11 +81,18 @@ impl Segment {
     }
 }
 
-/// Eight bytes whose meaning depends on the segment's kind: the sending time, or the index of SACK blocks.
+/// Eight bytes whose meaning depends on the segment's kind: the sending time, or of an acknowledgement the index of its
+/// SACK blocks in the low half, and its accurate feedback of marks in the high half.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Load(u64);
 
 impl Load {
+    /// Bits of the high half: the count of the AccECN option, whether there is an option, and whether the field ACE is
+    /// used.
+    const TOTAL: u32 = (1 << 24) - 1;
+    const OPTION: u64 = 1 << 24;
+    const ACCURATE: u64 = 1 << 25;
+
     /// The time at which the host sent the segment.
     #[inline]
     pub const fn sent(at: Instant) -> Self {
@@ -85,10 +104,18 @@ impl Load {
     pub fn blocks(place: Option<u32>) -> Self {
         Self(place.map_or(0, |place| u64::from(place) + 1))
     }
+
+    /// Adds the accurate feedback of an acknowledgement. Its field ACE is in the segment's [`Mark`].
+    #[inline]
+    #[must_use]
+    pub fn with_accurate(self, feedback: Accurate) -> Self {
+        let option = feedback.total.map_or(0, |total| Self::OPTION | u64::from(total & Self::TOTAL));
+        Self(self.0 | (Self::ACCURATE | option) << 32)
+    }
 }
 
-/// Kind, ECN codepoint, the TCP flags ECE and CWR (RFC 3168) and the colour (IN or OUT of a traffic profile) in one
-/// byte.
+/// Kind, ECN codepoint, the TCP flags ECE and CWR (RFC 3168), with AccECN the field ACE (RFC 9768), and the colour (IN or
+/// OUT of a traffic profile) in one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mark(u8);
 
@@ -96,6 +123,8 @@ impl Mark {
     const ECE: u8 = 1 << 4;
     const CWR: u8 = 1 << 5;
     const OUT: u8 = 1 << 6;
+    /// The highest bit of ACE; the others are CWR and ECE.
+    const AE: u8 = 1 << 7;
 
     /// Data or a datagram; `cwr`: its sender has reduced its window.
     #[inline]
@@ -107,6 +136,19 @@ impl Mark {
     #[inline]
     pub const fn ack(ece: bool) -> Self {
         Self(Kind::Ack as u8 | Ecn::NotEct.bits() << 2 | if ece { Self::ECE } else { 0 })
+    }
+
+    /// An acknowledgement with this field ACE, three bits.
+    #[inline]
+    pub const fn accurate_ack(ace: u8) -> Self {
+        let (ae, cwr, ece) = ((ace & 4) << 5, (ace & 2) << 4, (ace & 1) << 4);
+        Self(Kind::Ack as u8 | Ecn::NotEct.bits() << 2 | ae | cwr | ece)
+    }
+
+    /// The field ACE of an acknowledgement, three bits.
+    #[inline]
+    pub const fn ace(self) -> u8 {
+        (self.0 & Self::AE) >> 5 | (self.0 & Self::CWR) >> 4 | (self.0 & Self::ECE) >> 4
     }
 
     /// A control segment: a request, a handshake packet or an RTP report.

@@ -65,6 +65,8 @@ pub enum Echo {
     UntilCwr,
     /// Every packet newly acknowledged by this acknowledgement was marked (RFC 8257 section 3.2).
     EachPacket,
+    /// Acknowledgements have the number of marked packets, not ECN-Echo (RFC 9768).
+    Accurate,
 }
 
 /// Properties of a congestion control.
@@ -161,8 +163,9 @@ pub struct Sent {
 pub struct Feedback {
     /// Number of packets that this acknowledgement is the first to acknowledge, cumulatively or selectively.
     pub delivered: u32,
-    /// Does the acknowledgement have ECN-Echo?
-    pub ece: bool,
+    /// Number of packets that this acknowledgement is the first to report as marked. With the echo of RFC 3168: all
+    /// delivered ones if it has ECN-Echo.
+    pub marked: u32,
     /// Lowest unacknowledged packet number after this acknowledgement.
     pub una: u32,
     /// One above the highest packet sent.
@@ -191,6 +194,8 @@ pub struct Progress {
     pub lost: u32,
     /// Number of packets that this acknowledgement is the first to acknowledge, cumulatively or selectively.
     pub delivered: u32,
+    /// Number of packets that this acknowledgement is the first to report as marked.
+    pub marked: u32,
     /// Are all sent packets acknowledged?
     pub is_done: bool,
 }

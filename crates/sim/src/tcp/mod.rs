@@ -6,6 +6,7 @@
 //! one of each. State that only some senders need (selective acknowledgements, pacing, a path model) is boxed, so that
 //! the other senders stay small.
 
+pub mod accecn;
 mod bits;
 pub mod congestion;
 mod control;
@@ -18,7 +19,7 @@ pub mod sender;
 pub mod testing;
 pub mod window;
 
-use congestion::EcnUse;
+use congestion::{Echo, EcnUse};
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::Span;
 
@@ -53,6 +54,8 @@ pub struct TcpOptions {
     pub ecn: bool,
     /// Send ECN-capable data as ECT(1), the L4S codepoint (RFC 9331), instead of ECT(0).
     pub l4s: bool,
+    /// Accurate feedback of marks (RFC 9768), in place of the ECN-Echo of the congestion control.
+    pub accecn: AccEcn,
     /// Spread packets over the round trip instead of sending a burst per acknowledgement. Some congestion controls
     /// always do.
     pub pacing: bool,
@@ -60,6 +63,18 @@ pub struct TcpOptions {
     pub idle_restart: bool,
     /// Rules of ns-2 that replace those of the RFCs.
     pub ns2: Ns2Rules,
+}
+
+/// Use of Accurate ECN (RFC 9768) by a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AccEcn {
+    /// Not used.
+    #[default]
+    Off,
+    /// Acknowledgements have the field ACE.
+    Field,
+    /// Acknowledgements have the field ACE and the AccECN option.
+    Option,
 }
 
 /// Rules of ns-2 2.35 that differ from the RFCs. Scenarios cannot set them. The comparison with ns-2 sets them one at
@@ -88,6 +103,14 @@ impl TcpOptions {
             (false, _) => Ecn::NotEct,
             (true, false) => Ecn::Ect0,
             (true, true) => Ecn::Ect1,
+        }
+    }
+
+    /// How acknowledgements report marks accurately. A congestion control can require the AccECN option.
+    pub(crate) const fn accurate(&self) -> AccEcn {
+        match (self.variant.profile().echo, self.accecn) {
+            (Echo::Accurate, AccEcn::Off) => AccEcn::Option,
+            (_, accecn) => accecn,
         }
     }
 
@@ -123,6 +146,7 @@ impl Default for TcpOptions {
             tick: Span::from_millis(10),
             ecn: false,
             l4s: false,
+            accecn: AccEcn::Off,
             pacing: false,
             idle_restart: true,
             ns2: Ns2Rules::default(),

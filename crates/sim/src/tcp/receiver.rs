@@ -3,18 +3,21 @@
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::TcpOptions;
+use super::accecn::Accurate;
 use super::bits::BitRing;
 use super::congestion::Echo;
 use super::reports::{Blocks, Reports};
+use super::{AccEcn, TcpOptions};
 
-/// One acknowledgement to send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// One acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ack {
     /// The next packet number expected.
     pub next: u32,
     /// ECN-Echo (RFC 3168 section 6.1.3; for DCTCP RFC 8257 section 3.2).
     pub ece: bool,
+    /// Accurate feedback of marks, in place of ECN-Echo.
+    pub accurate: Option<Accurate>,
     /// Does it carry selective blocks? [`Receiver::blocks`] returns them until the next acknowledgement.
     pub is_selective: bool,
 }
@@ -30,7 +33,11 @@ pub struct Receiver {
     /// Longest time to delay an acknowledgement.
     delay: Span,
     /// True for DCTCP: ECN-Echo is the CE mark of the latest packet. False: ECN-Echo stays set until CWR arrives.
-    accurate: bool,
+    each_packet: bool,
+    accecn: AccEcn,
+    /// With AccECN: number of packets that arrived with CE, and whether the latest one did.
+    marked: u32,
+    last_ce: bool,
     ece: bool,
     /// True if the packet whose acknowledgement is delayed has a CE mark.
     held_ce: bool,
@@ -45,7 +52,8 @@ impl Receiver {
         Self {
             delayed: options.delayed_ack,
             delay: profile.ack_delay,
-            accurate: profile.echo == Echo::EachPacket,
+            each_packet: profile.echo == Echo::EachPacket && options.accecn == AccEcn::Off,
+            accecn: options.accurate(),
             reports: profile.recovery.is_selective().then(Box::default),
             ..Self::default()
         }
@@ -68,21 +76,17 @@ impl Receiver {
     /// when an unmarked packet follows a marked one or the reverse.
     #[inline]
     pub fn before_data(&mut self, ecn: Ecn) -> Option<Ack> {
-        let changes = self.accurate && (ecn == Ecn::Ce) != self.ece;
+        let changes = self.each_packet && (ecn == Ecn::Ce) != self.ece;
         (changes && self.held > 0).then(|| self.ack())
     }
 
     /// Packet `seq` has arrived. Returns the acknowledgement to send at once, if any.
     #[inline]
     pub fn on_data(&mut self, now: Instant, seq: u32, ecn: Ecn, cwr: bool) -> Option<Ack> {
-        let changed = self.accurate && (ecn == Ecn::Ce) != self.ece;
-        if cwr || self.accurate {
-            // CWR acknowledges earlier echoes, not the mark on the packet with the delayed acknowledgement.
-            self.ece = self.held_ce && !self.accurate;
-        }
-        if ecn == Ecn::Ce {
-            self.ece = true;
-        }
+        let changed = match self.accecn {
+            AccEcn::Off => self.note_mark(ecn, cwr),
+            AccEcn::Field | AccEcn::Option => self.count_mark(ecn),
+        };
         let in_order = seq == self.next;
         let filled_a_gap = in_order && !self.early.is_empty();
         if in_order {
@@ -103,6 +107,28 @@ impl Receiver {
         Some(self.ack())
     }
 
+    /// Sets ECN-Echo for a packet that has arrived. Returns whether it must be acknowledged at once.
+    #[inline]
+    fn note_mark(&mut self, ecn: Ecn, cwr: bool) -> bool {
+        let changed = self.each_packet && (ecn == Ecn::Ce) != self.ece;
+        if cwr || self.each_packet {
+            // CWR acknowledges earlier echoes, not the mark on the packet with the delayed acknowledgement.
+            self.ece = self.held_ce && !self.each_packet;
+        }
+        if ecn == Ecn::Ce {
+            self.ece = true;
+        }
+        changed
+    }
+
+    /// AccECN: counts the mark of a packet that has arrived. Returns whether it must be acknowledged at once. RFC 9768
+    /// section 3.2.2.5.1: if a marked packet follows an unmarked one; in Linux also the reverse.
+    fn count_mark(&mut self, ecn: Ecn) -> bool {
+        let marked = ecn == Ecn::Ce;
+        self.marked = self.marked.wrapping_add(u32::from(marked));
+        core::mem::replace(&mut self.last_ce, marked) != marked
+    }
+
     /// When the delayed acknowledgement is due.
     pub const fn deadline(&self) -> Option<Instant> {
         self.deadline
@@ -116,7 +142,12 @@ impl Receiver {
             Some(reports) if !self.early.is_empty() => reports.choose(self.next, &self.early),
             _ => false,
         };
-        Ack { next: self.next, ece: self.ece, is_selective }
+        let accurate = match self.accecn {
+            AccEcn::Off => None,
+            AccEcn::Field => Some(Accurate::new(self.marked, false)),
+            AccEcn::Option => Some(Accurate::new(self.marked, true)),
+        };
+        Ack { next: self.next, ece: self.ece, accurate, is_selective }
     }
 
     /// The selective blocks of `ack`, which must be the latest acknowledgement.

@@ -17,8 +17,10 @@ use forebay_aqm::base::time::{Instant, Span};
 
 use super::TcpOptions;
 use super::congestion::{CongestionControl, Recovery, Start};
+use super::accecn::Marks;
 use super::control::Control;
 use super::gate::{self, Gate};
+use super::receiver::Ack;
 use super::reports::Block;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
@@ -36,6 +38,8 @@ pub struct Send {
     pub seq: u32,
     /// Congestion Window Reduced flag.
     pub cwr: bool,
+    /// Does the packet have the ECN codepoint of the connection's data? If not, it is Not-ECT.
+    pub ect: bool,
 }
 
 /// Cause of the latest window reduction.
@@ -105,6 +109,8 @@ pub struct Sender {
     /// When the retransmission timer expires.
     rto_at: Due,
     initial_window: u32,
+    /// Marked packets known from accurate feedback (RFC 9768).
+    marks: Marks,
     board: Option<Box<Scoreboard>>,
     control: Control,
     ns2: Option<Box<Ns2>>,
@@ -150,6 +156,7 @@ impl Sender {
             rto_at: Due::NEVER,
             initial_window: options.initial_window,
             gate: options.paced().then(|| Box::new(Gate::new(true))),
+            marks: Marks::default(),
             board: recovery.is_selective().then(Box::default),
             control,
             ns2: Ns2::new(&options).map(Box::new),
@@ -256,7 +263,7 @@ impl Sender {
         if self.gate.is_some() {
             self.pace(now);
         }
-        Some(Send { seq, cwr })
+        Some(Send { seq, cwr, ect: true })
     }
 
     #[inline(never)]
@@ -288,19 +295,19 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement arrives: `ack` is the next packet expected, `blocks` the selective acknowledgements.
+    /// An acknowledgement arrives; `blocks`: its selective blocks.
     #[inline]
-    pub fn on_ack(&mut self, now: Instant, ack: u32, ece: bool, blocks: &[Block]) {
-        if self.stopped || ack > self.high {
+    pub fn on_ack(&mut self, now: Instant, ack: Ack, blocks: &[Block]) {
+        if self.stopped || ack.next > self.high {
             return;
         }
-        let ece = ece && self.ecn;
+        let ece = ack.ece && self.ecn;
         if self.is_plain {
-            self.on_classic_ack(now, ack, ece);
+            self.on_classic_ack(now, ack.next, ece);
         } else if self.board.is_some() {
-            self.on_selective_ack(now, ack, ece, blocks);
+            self.on_selective_ack(now, Ack { ece, ..ack }, blocks);
         } else {
-            self.on_tracked_ack(now, ack, ece);
+            self.on_tracked_ack(now, ack.next, ece);
         }
     }
 

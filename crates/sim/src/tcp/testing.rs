@@ -199,7 +199,7 @@ impl Connection {
         let (old, una, counts) = (self.sender.cwnd(), self.sender.acknowledged(), *self.sender.counts());
         self.has_mark |= ack.ece;
         self.count_left(ack);
-        self.sender.on_ack(self.now, ack.next, ack.ece, blocks);
+        self.sender.on_ack(self.now, ack, blocks);
         let (new, after) = (self.sender.cwnd(), *self.sender.counts());
         let recovers = after.fast_retransmits > counts.fast_retransmits;
         let cuts = after.ecn_cuts > counts.ecn_cuts;

@@ -117,7 +117,8 @@ impl World {
             self.send_control(id, End::Receiver, report, len);
         }
         if let Some((len, seq)) = packet {
-            self.send_data(id, Kind::Datagram, len, seq, false);
+            let ecn = self.ends.flows[id].ecn;
+            self.send_data(id, Kind::Datagram, len, seq, (ecn, false));
         }
     }
 }

@@ -74,7 +74,9 @@ impl World {
                 Some(place) => self.ends.blocks.remove(place),
                 None => &[],
             };
-            sender.on_ack(now, segment.seq, segment.mark.ece(), blocks);
+            let (accurate, is_selective) = (segment.accurate(), !blocks.is_empty());
+            let ece = accurate.is_none() && segment.mark.ece();
+            sender.on_ack(now, Ack { next: segment.seq, ece, accurate, is_selective }, blocks);
             let una = sender.acknowledged();
             if let Some(rtt) = sender.take_round_trip() {
                 self.round_trip(id, rtt);
@@ -188,15 +190,16 @@ impl World {
                 return;
             };
             let len = self.ends.flows[id].packet;
-            self.send_data(id, Kind::Data, len, send.seq, send.cwr);
+            let ecn = if send.ect { self.ends.flows[id].ecn } else { Ecn::NotEct };
+            self.send_data(id, Kind::Data, len, send.seq, (ecn, send.cwr));
         }
     }
 
     /// A flow's sender sends data or a datagram.
     #[inline(always)]
-    pub(super) fn send_data(&mut self, id: usize, kind: Kind, len: u16, seq: u32, cwr: bool) {
+    pub(super) fn send_data(&mut self, id: usize, kind: Kind, len: u16, seq: u32, (ecn, cwr): (Ecn, bool)) {
         let flow = &self.ends.flows[id];
-        let mark = Mark::data(kind, flow.ecn, cwr);
+        let mark = Mark::data(kind, ecn, cwr);
         let mark = match flow.marker {
             Some(marker) => mark.with_colour(self.ends.markers[marker.get()].colour(u32::from(len), self.now)),
             None => mark,
@@ -209,6 +212,10 @@ impl World {
     #[inline(always)]
     fn send_ack(&mut self, id: usize, ack: Ack, now: Instant) {
         let load = if ack.is_selective { self.ends.load(id, ack) } else { Load::blocks(None) };
+        let (load, mark) = match ack.accurate {
+            None => (load, Mark::ack(ack.ece)),
+            Some(feedback) => (load.with_accurate(feedback), Mark::accurate_ack(feedback.ace)),
+        };
         let flow = &self.ends.flows[id];
         let segment = Segment {
             at: Instant::ZERO,
@@ -218,7 +225,7 @@ impl World {
             hop: flow.back,
             len: flow.ack,
             bundle: flow.bundle,
-            mark: Mark::ack(ack.ece),
+            mark,
         };
         self.emit::<false>(flow.to as usize, segment, now);
     }
@@ -289,7 +296,8 @@ impl World {
                     let len = source.send(now);
                     *sent += 1;
                     let seq = *sent;
-                    self.send_data(id, Kind::Datagram, len, seq, false);
+                    let ecn = self.ends.flows[id].ecn;
+                    self.send_data(id, Kind::Datagram, len, seq, (ecn, false));
                 }
             }
             Body::Rtp(_) => self.run_stream(id, starts, stops),

@@ -102,7 +102,7 @@ impl Connection {
             }
             Event::Ack(ack, blocks) => {
                 let before = self.sender.clone();
-                self.sender.on_ack(self.now, ack.next, ack.ece, &blocks);
+                self.sender.on_ack(self.now, ack, &blocks);
                 self.rules.ack(&before, &self.sender, ack);
                 self.arrived.push_back((ack, blocks));
                 self.repeat();
@@ -126,7 +126,7 @@ impl Connection {
             return;
         }
         let before = self.sender.clone();
-        self.sender.on_ack(self.now, ack.next, ack.ece, blocks);
+        self.sender.on_ack(self.now, *ack, blocks);
         self.rules.late(&before, &self.sender, *ack);
     }
 

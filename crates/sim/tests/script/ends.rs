@@ -5,6 +5,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::text::show_span;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::TcpOptions;
+use forebay_sim::tcp::accecn::Accurate;
 use forebay_sim::tcp::receiver::{Ack, Receiver};
 use forebay_sim::tcp::reports::Block;
 use forebay_sim::tcp::sender::{Send, Sender};
@@ -93,15 +94,19 @@ impl Stage {
         Ok(true)
     }
 
-    /// Runs `ack NEXT [ece] [sack RANGE...] [xCOUNT]`.
+    /// Runs `ack NEXT [ece] [ace=FIELD] [ce=TOTAL] [sack RANGE...] [xCOUNT]`.
     fn ack(&mut self, pause: Span, words: &[&str]) -> Result<(), String> {
         let (&next, words) = words.split_first().ok_or("of what?")?;
-        let next = number(next)?;
-        let (mut ece, mut blocks, mut count) = (false, Vec::new(), 1);
+        let mut ack = Ack { next: number(next)?, ..Ack::default() };
+        let (mut blocks, mut count) = (Vec::new(), 1);
         for &word in words {
             match word {
-                "ece" => ece = true,
+                "ece" => ack.ece = true,
                 "sack" => {}
+                _ if word.starts_with("ace=") => {
+                    ack.accurate = Some(Accurate { ace: number(&word[4..])? as u8, total: None });
+                }
+                _ if word.starts_with("ce=") => ack.accurate = Some(Accurate::new(number(&word[3..])?, true)),
                 _ if word.starts_with('x') => count = number(&word[1..])?,
                 _ => blocks.push(range(word)?),
             }
@@ -109,7 +114,7 @@ impl Stage {
         for _ in 0..count {
             self.now += pause;
             let now = self.now;
-            self.sender()?.on_ack(now, next, ece, &blocks);
+            self.sender()?.on_ack(now, ack, &blocks);
             self.poll();
         }
         Ok(())
@@ -127,16 +132,24 @@ impl Stage {
         Ok(())
     }
 
-    /// Checks that the packets sent since the last line are `RANGE[/cwr]...`, `nothing` or `*`.
+    /// Checks that the packets sent since the last line are `RANGE[/cwr][/not-ect]...`, `nothing` or `*`.
     pub(crate) fn expect_sends(&mut self, wanted: &str) -> Result<(), String> {
         self.sender()?;
         self.poll();
         let sent = show_sends(&std::mem::take(&mut self.sent));
         let mut expected = Vec::new();
         for word in wanted.split_whitespace().filter(|&word| word != "nothing" && word != "*") {
-            let (run, cwr) = word.strip_suffix("/cwr").map_or((word, false), |run| (run, true));
-            let run = range(run)?;
-            expected.extend((run.start..run.end).map(|seq| Send { seq, cwr }));
+            let mut parts = word.split('/');
+            let run = range(parts.next().unwrap_or(word))?;
+            let (mut cwr, mut ect) = (false, true);
+            for part in parts {
+                match part {
+                    "cwr" => cwr = true,
+                    "not-ect" => ect = false,
+                    _ => return Err(format!("neither cwr nor not-ect: {part}")),
+                }
+            }
+            expected.extend((run.start..run.end).map(|seq| Send { seq, cwr, ect }));
         }
         let expected = show_sends(&expected);
         if wanted == "*" || sent == expected { Ok(()) } else { Err(format!("sent {sent}, not {expected}")) }
@@ -174,18 +187,24 @@ fn show_ack(receiver: &Receiver, ack: Ack) -> String {
     let blocks = receiver.blocks(ack);
     let sack = if blocks.is_empty() { "" } else { " sack" };
     let blocks: String = blocks.iter().map(|&block| format!(" {}", show_range(block))).collect();
-    format!("ack {}{}{sack}{blocks}", ack.next, if ack.ece { " ece" } else { "" })
+    let accurate = ack.accurate.map_or(String::new(), |feedback| match feedback.total {
+        Some(total) => format!(" ce={total}"),
+        None => format!(" ace={}", feedback.ace),
+    });
+    format!("ack {}{}{accurate}{sack}{blocks}", ack.next, if ack.ece { " ece" } else { "" })
 }
 
 fn show_sends(sends: &[Send]) -> String {
-    let mut runs: Vec<(Block, bool)> = Vec::new();
+    let mut runs: Vec<(Block, bool, bool)> = Vec::new();
     for send in sends {
         match runs.last_mut() {
-            Some((run, cwr)) if run.end == send.seq && !*cwr && !send.cwr => run.end += 1,
-            _ => runs.push((Block { start: send.seq, end: send.seq + 1 }, send.cwr)),
+            Some((run, cwr, ect)) if run.end == send.seq && !*cwr && !send.cwr && *ect == send.ect => run.end += 1,
+            _ => runs.push((Block { start: send.seq, end: send.seq + 1 }, send.cwr, send.ect)),
         }
     }
-    let words = runs.iter().map(|&(run, cwr)| show_range(run) + if cwr { "/cwr" } else { "" });
-    let words: Vec<String> = words.collect();
+    let word = |&(run, cwr, ect): &(Block, bool, bool)| {
+        format!("{}{}{}", show_range(run), if cwr { "/cwr" } else { "" }, if ect { "" } else { "/not-ect" })
+    };
+    let words: Vec<String> = runs.iter().map(word).collect();
     if words.is_empty() { "nothing".to_string() } else { words.join(" ") }
 }

@@ -116,7 +116,7 @@ impl Path {
                 let ack = self.receiver.on_data(now, send.seq, ecn, send.cwr);
                 ack.into_iter().for_each(|ack| self.answer(now, ack));
             }
-            Some(Event::Ack(ack, blocks)) => sender.on_ack(now, ack.next, ack.ece, &blocks),
+            Some(Event::Ack(ack, blocks)) => sender.on_ack(now, ack, &blocks),
             None => {
                 if self.receiver.deadline().is_some_and(|at| at <= now) {
                     let ack = self.receiver.ack();

@@ -3,7 +3,7 @@
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::Span;
 use forebay_sim::tcp::reports::Block;
-use forebay_sim::tcp::{TcpOptions, Variant};
+use forebay_sim::tcp::{AccEcn, TcpOptions, Variant};
 
 pub(crate) fn span(word: &str) -> Result<Span, String> {
     text::span(word).map_err(|_| format!("not a time: {word}"))
@@ -37,6 +37,15 @@ fn flag(value: &str) -> Result<bool, String> {
     }
 }
 
+fn accecn(value: &str) -> Result<AccEcn, String> {
+    match value {
+        "off" => Ok(AccEcn::Off),
+        "field" => Ok(AccEcn::Field),
+        "option" => Ok(AccEcn::Option),
+        _ => Err(format!("neither off, field nor option: {value}")),
+    }
+}
+
 /// Reads the congestion control and options of `sender` and `receiver`.
 pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
     let (&variant, settings) = words.split_first().ok_or("which TCP?")?;
@@ -53,6 +62,7 @@ pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
             "max_rto" => options.max_rto = span(value)?,
             "tick" => options.tick = span(value)?,
             "ecn" => options.ecn = flag(value)?,
+            "accecn" => options.accecn = accecn(value)?,
             "pacing" => options.pacing = flag(value)?,
             "idle_restart" => options.idle_restart = flag(value)?,
             "ns2_cwr" => options.ns2.cwr = flag(value)?,

@@ -13,7 +13,7 @@ const MIN_CWND: f64 = 2.0;
 pub(in super::super) struct Dctcp {
     /// Estimated fraction of marked packets, 0 to 1.
     alpha: f64,
-    /// Packets acknowledged in this window of data, and how many of them with ECN-Echo.
+    /// Packets acknowledged in this window of data, and how many of them are reported as marked.
     acked: u32,
     marked: u32,
     /// Packet number at which this window of data ends.
@@ -31,11 +31,11 @@ impl Default for Dctcp {
 impl CongestionControl for Dctcp {
     /// Section 3.3, steps 1 to 8. Selectively acknowledged packets count too, as in Linux.
     fn on_feedback(&mut self, feedback: Feedback) {
-        let Feedback { delivered, ece, una, high } = feedback;
+        let Feedback { delivered, marked, una, high } = feedback;
         self.acked += delivered;
-        self.marked += if ece { delivered } else { 0 };
+        self.marked += marked;
         if una > self.window_end && self.acked > 0 {
-            let share = f64::from(self.marked) / f64::from(self.acked);
+            let share = f64::from(self.marked.min(self.acked)) / f64::from(self.acked);
             self.alpha = (1.0 - GAIN) * self.alpha + GAIN * share;
             (self.acked, self.marked, self.window_end) = (0, 0, high);
         }

@@ -59,7 +59,12 @@ impl Sender {
         let (una, in_flight, retransmit) = (self.una, self.in_flight(), self.retransmit);
         let delivered = ack.saturating_sub(una);
         (una..una + delivered).for_each(|seq| self.control.on_delivered(now, seq));
-        self.control.on_feedback(Feedback { delivered, ece, una: una + delivered, high: self.high });
+        self.control.on_feedback(Feedback {
+            delivered,
+            marked: if ece { delivered } else { 0 },
+            una: una + delivered,
+            high: self.high,
+        });
         let goes_back = match self.last_cut {
             Cut::Timeout => una < self.recover,
             Cut::FastRetransmit => una < self.recover && self.recovery == Recovery::GoBackN,
@@ -76,6 +81,7 @@ impl Sender {
             in_flight: (in_flight, self.in_flight()),
             lost: u32::from(self.retransmit.is_some() && self.retransmit != retransmit),
             delivered,
+            marked: if ece { delivered } else { 0 },
             is_done: self.una == self.high,
         };
         self.control.after_ack(&mut self.window, progress);

@@ -6,6 +6,7 @@
 use forebay_aqm::base::time::Instant;
 
 use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, Recovery, Sent};
+use super::super::receiver::Ack;
 use super::super::reports::Block;
 use super::super::scoreboard::{Misses, Rules};
 use super::{Cut, DUP_THRESHOLD, Sender};
@@ -97,7 +98,8 @@ impl Sender {
     /// the blocks are used (RFC 6675 section 5: "any ACK containing SACK information"), not the ECN-Echo. SCTP (RFC
     /// 9260 section 6.2.1) and ns-2's Sack1 ignore an old one completely.
     #[inline(never)]
-    pub(super) fn on_selective_ack(&mut self, now: Instant, ack: u32, ece: bool, blocks: &[Block]) {
+    pub(super) fn on_selective_ack(&mut self, now: Instant, ack: Ack, blocks: &[Block]) {
+        let Ack { next: ack, ece, accurate, .. } = ack;
         let is_late = ack < self.una;
         if is_late && (blocks.is_empty() || self.counts_misses() || self.as_sack1().is_some()) {
             return;
@@ -128,7 +130,14 @@ impl Sender {
             control.on_delivered(now, seq);
         });
         delivered += reported;
-        control.on_feedback(Feedback { delivered, ece: ece && !is_late, una: ack, high: self.high });
+        let marked = match accurate {
+            Some(feedback) if delivered > 0 => self.marks.decode(feedback, delivered),
+            Some(_) => 0,
+            None if ece && !is_late => delivered,
+            None => 0,
+        };
+        let ece = (ece && !is_late) || (accurate.is_some() && marked > 0 && self.ecn);
+        control.on_feedback(Feedback { delivered, marked, una: ack, high: self.high });
         if timed_arrived && let Some((_, sent)) = self.timed.take() {
             // Repairs of earlier packets can take long and would distort the round-trip time.
             self.measure(sent, now);
@@ -137,7 +146,7 @@ impl Sender {
             // Check before a mark moves `recover`.
             self.in_recovery &= ack < self.recover;
         }
-        if ece && !is_late {
+        if ece {
             self.on_mark(now, ack);
         }
         if acked > 0 {
@@ -163,7 +172,7 @@ impl Sender {
             self.rearm(now);
         }
         let is_done = ack == self.high;
-        let progress = Progress { now, in_flight: (before, self.in_flight()), lost, delivered, is_done };
+        let progress = Progress { now, in_flight: (before, self.in_flight()), lost, delivered, marked, is_done };
         self.control.after_ack(&mut self.window, progress);
     }
 
