@@ -6,6 +6,9 @@
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use forebay_sim::tcp::Variant;
+
+use crate::common::RECORDED;
 use crate::connection::Connection;
 use crate::connection::setting::Setting;
 
@@ -21,7 +24,8 @@ fn seeds() -> Range<u64> {
 
 #[test]
 fn random_connections_satisfy_rfc_requirements() {
-    let fails = |&seed: &u64| catch_unwind(AssertUnwindSafe(|| Connection::new(seed).run())).is_err();
+    let fails =
+        |&seed: &u64| catch_unwind(AssertUnwindSafe(|| Connection::new(Setting::new(seed), seed).run())).is_err();
     let failed: Vec<u64> = seeds().filter(fails).collect();
     if let Some(first) = failed.first() {
         let again = format!("FOREBAY_SEEDS={first}..{} cargo test -p forebay-sim --test all connections", first + 1);
@@ -30,5 +34,20 @@ fn random_connections_satisfy_rfc_requirements() {
             failed.len(),
             Setting::new(*first)
         );
+    }
+}
+
+/// Controls that are newer than the recorded seeds, and CUBIC and DCTCP with accurate feedback of marks.
+#[test]
+fn connections_of_newer_controls_satisfy_rfc_requirements() {
+    let later = Variant::WORDS[RECORDED..].iter().map(|(_, variant)| *variant);
+    for variant in later.chain([Variant::CUBIC, Variant::DCTCP]) {
+        let fails = |&seed: &u64| {
+            let run = || Connection::new(Setting::of(variant, seed), seed).run();
+            catch_unwind(AssertUnwindSafe(run)).is_err()
+        };
+        let failed: Vec<u64> = (0..1000).filter(fails).collect();
+        let first = failed.first().map(|&seed| Setting::of(variant, seed));
+        assert!(failed.is_empty(), "{variant:?}: {} seeds fail, the first: {} {first:#?}", failed.len(), failed[0]);
     }
 }

@@ -9,11 +9,16 @@ use forebay_lab::scenario::Overrides;
 
 /// 40 Mb/s and a round trip of 20 ms under this discipline.
 fn text(aqm: &str, flows: &str) -> String {
+    lossy(aqm, "", flows)
+}
+
+/// As [`text`]; `loss`: more keys of the link behind the discipline.
+fn lossy(aqm: &str, loss: &str, flows: &str) -> String {
     let bell = Dumbbell {
         head: "duration = \"20s\"\nwarmup = \"5s\"\n[report]\nseries = [\"queue\", \"dualpi2.sent_l\", \"dualpi2.sent_c\"]",
         bottleneck: &format!("rate = \"40mbit\", delay = \"8ms\", queue = \"400p\", aqm = \"{aqm}\""),
         access: "rate = \"100mbit\", delays = [\"1ms\"], hosts = 4",
-        egress: "rate = \"100mbit\", delay = \"1ms\"",
+        egress: &format!("rate = \"100mbit\", delay = \"1ms\"{loss}"),
     };
     bell.with(flows)
 }
@@ -76,6 +81,9 @@ fn ecn_true_selects_the_senders_default_codepoint() {
         ("tcp = \"dctcp\"\nl4s = true\necn = \"ect0\"", false),
         ("tcp = \"dctcp\"\necn = \"ect1\"", true),
         ("tcp = \"cubic\"\necn = true", false),
+        ("tcp = \"prague\"", true),
+        ("tcp = \"prague\"\necn = true", true),
+        ("tcp = \"prague\"\necn = \"ect0\"", false),
         ("tcp = \"cubic\"", false),
     ] {
         let (l, c) = flow(more);
@@ -85,10 +93,34 @@ fn ecn_true_selects_the_senders_default_codepoint() {
 
 #[test]
 fn every_tcp_sends_the_requested_codepoint() {
-    for tcp in ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr"] {
-        let flow = |ecn: &str| queues(&format!("[[flows]]\nkind = \"ftp\"\ntcp = \"{tcp}\"\necn = {ecn}"));
+    for tcp in ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr", "prague"] {
+        let more = "ect_retransmissions = true";
+        let flow = |ecn: &str| queues(&format!("[[flows]]\nkind = \"ftp\"\ntcp = \"{tcp}\"\n{more}\necn = {ecn}"));
         let ((l1, c1), (l0, c0)) = (flow("\"ect1\""), flow("\"ect0\""));
         assert!(l1 > 1e6 && c1 == 0.0 && l0 == 0.0 && c0 > 1e6, "{tcp}: {l1} {c1}, {l0} {c0}");
+    }
+}
+
+/// A link that loses packets at random. ECT(1) data is counted in the L queue, Not-ECT retransmissions in the C queue.
+#[test]
+fn retransmissions_have_the_codepoint_of_the_senders_rules() {
+    for (tcp, bare) in [
+        ("tcp = \"cubic\"", true),
+        ("tcp = \"bbr\"", true),
+        ("tcp = \"cubic\"\nect_retransmissions = true", false),
+        ("tcp = \"cubic\"\naccecn = true", false),
+        ("tcp = \"prague\"", false),
+        ("tcp = \"dctcp\"", false),
+        ("tcp = \"dctcp\"\nect_retransmissions = false", true),
+        ("tcp = \"newreno\"", false),
+    ] {
+        let flow = format!("[[flows]]\nkind = \"ftp\"\nwindow = 20\necn = \"ect1\"\n{tcp}");
+        assert_eq!(queues(&flow).1, 0.0, "no retransmissions: {tcp}");
+        let record = crate::dumbbell::run(read(&lossy("dualpi2", ", loss = 0.01", &flow)).unwrap());
+        let (l, c) = (last(&record, "dualpi2.sent_l"), last(&record, "dualpi2.sent_c"));
+        let repeated = record.flows.iter().map(|flow| flow.retransmitted_pkts).sum::<u64>();
+        assert!(l > 0.0 && repeated > 0, "{tcp}: {l} {repeated}");
+        assert_eq!(c, if bare { repeated as f64 * 1500.0 } else { 0.0 }, "{tcp}");
     }
 }
 
@@ -186,6 +218,8 @@ fn ecn_key_of_unsupported_sender_is_refused() {
         ("kind = \"cbr\"\nrate = \"1mbit\"\necn = \"ce\"", "flows.cbr.ecn", "true, false, \"ect0\" or \"ect1\""),
         ("kind = \"sctp\"\necn = \"ect1\"", "flows.sctp.ecn", "belongs to kind"),
         ("kind = \"ftp\"\ntcp = \"cubic\"\nl4s = true", "flows.ftp.l4s", "tcp = \"dctcp\""),
+        ("kind = \"ftp\"\ntcp = \"newreno\"\naccecn = true", "flows.ftp.accecn", "\"sack\", \"cubic\""),
+        ("kind = \"ftp\"\ntcp = \"sack\"\naccecn = \"option\"", "flows.ftp.accecn", "true, false or \"field\""),
         ("kind = \"cbr\"\nrate = \"1mbit\"\nl4s = true", "flows.cbr.l4s", "belongs to kind"),
     ] {
         let error = read(&text("dualpi2", &format!("[[flows]]\n{flows}"))).unwrap_err().to_string();
@@ -232,7 +266,7 @@ fn dctcp_share_agrees_with_the_choosing_page() {
             near(mean, cubic, &of);
         }
     }
-    for (aqm, page) in [("pie", 9.9), ("codel", 9.4), ("fq_codel", 1.0), ("pie ecn=off", 0.91)] {
+    for (aqm, page) in [("pie", 15.3), ("codel", 9.4), ("fq_codel", 1.0), ("pie ecn=off", 0.91)] {
         let record = example(aqm, true, 2);
         near(ratio(&record), page, aqm);
         assert_eq!(record.summary.fingerprint, example(aqm, false, 2).summary.fingerprint, "{aqm} tells no codepoint");

@@ -89,6 +89,8 @@ pub struct Profile {
     pub mark_is_loss: bool,
     /// Is its reaction to marks scalable, so that its data may use ECT(1) (RFC 9331)?
     pub is_scalable: bool,
+    /// Does its data have ECT(1), the codepoint of L4S, without a request?
+    pub sends_ect1: bool,
     /// Are its packets always paced?
     pub paces: bool,
     /// Does it need the hooks `on_sent`, `on_delivered`, `on_feedback`, `on_recovered`, `after_ack`, `on_out_of_data`
@@ -123,6 +125,7 @@ impl Profile {
         echo: Echo::UntilCwr,
         mark_is_loss: true,
         is_scalable: false,
+        sends_ect1: false,
         paces: false,
         tracks_packets: true,
         is_aimd: false,
@@ -198,6 +201,14 @@ pub struct Progress {
     pub marked: u32,
     /// Are all sent packets acknowledged?
     pub is_done: bool,
+    /// Lowest unacknowledged packet number after this acknowledgement.
+    pub una: u32,
+    /// One above the highest packet sent.
+    pub high: u32,
+    /// Smoothed round-trip time; zero before the first measurement.
+    pub srtt: Span,
+    /// Did the window, not the application, limit sending?
+    pub is_limited: bool,
 }
 
 /// A control's model of its path.

@@ -105,6 +105,7 @@ controls! {
     DCTCP dctcp Box<dctcp::Dctcp>;
     BBR bbr Box<bbr::Bbr>;
     SCTP sctp Box<sctp::Sctp>;
+    PRAGUE prague Box<prague::Prague>;
 }
 
 #[deny(clippy::missing_trait_methods)]

@@ -56,6 +56,8 @@ pub struct TcpOptions {
     pub l4s: bool,
     /// Accurate feedback of marks (RFC 9768), in place of the ECN-Echo of the congestion control.
     pub accecn: AccEcn,
+    /// Are retransmissions ECN-capable, if the connection's data is?
+    pub ect_retransmissions: bool,
     /// Spread packets over the round trip instead of sending a burst per acknowledgement. Some congestion controls
     /// always do.
     pub pacing: bool,
@@ -99,11 +101,18 @@ impl TcpOptions {
 
     /// The ECN codepoint of the connection's data.
     pub const fn codepoint(&self) -> Ecn {
-        match (self.ecn_capable(), self.l4s) {
+        match (self.ecn_capable(), self.l4s || self.variant.profile().sends_ect1) {
             (false, _) => Ecn::NotEct,
             (true, false) => Ecn::Ect0,
             (true, true) => Ecn::Ect1,
         }
+    }
+
+    /// Are the retransmissions of this connection ECN-capable by the rules that its sender follows? RFC 3168 section
+    /// 6.1.5: no. DCTCP (RFC 8257), AccECN (RFC 9768) and ns-2: yes.
+    pub const fn repeats_with_ect(&self) -> bool {
+        let profile = self.variant.profile();
+        profile.follows_ns2 || !matches!((profile.echo, self.accurate()), (Echo::UntilCwr, AccEcn::Off))
     }
 
     /// How acknowledgements report marks accurately. A congestion control can require the AccECN option.
@@ -147,6 +156,7 @@ impl Default for TcpOptions {
             ecn: false,
             l4s: false,
             accecn: AccEcn::Off,
+            ect_retransmissions: true,
             pacing: false,
             idle_restart: true,
             ns2: Ns2Rules::default(),

@@ -15,9 +15,8 @@ mod selective;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::TcpOptions;
-use super::congestion::{CongestionControl, Recovery, Start};
 use super::accecn::Marks;
+use super::congestion::{CongestionControl, Recovery, Start};
 use super::control::Control;
 use super::gate::{self, Gate};
 use super::receiver::Ack;
@@ -25,6 +24,7 @@ use super::reports::Block;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
 use super::window::Window;
+use super::{AccEcn, TcpOptions};
 use crate::engine::due::Due;
 use ns2::Ns2;
 
@@ -85,6 +85,9 @@ pub struct Sender {
     recovery: Recovery,
     limited_transmit: bool,
     ecn: bool,
+    /// Does a packet with CWR follow a reduction? RFC 9768: not with accurate feedback.
+    sends_cwr: bool,
+    ect_retransmissions: bool,
     idle_restart: bool,
     // Copies of three facts of the [`Profile`](super::congestion::Profile).
     follows_ns2: bool,
@@ -136,6 +139,8 @@ impl Sender {
             recovery,
             limited_transmit: options.limited_transmit,
             ecn: options.answers_echo(),
+            sends_cwr: options.answers_echo() && options.accurate() == AccEcn::Off,
+            ect_retransmissions: options.ect_retransmissions,
             // A control with a path model does not send a burst after a pause, so that it needs no restart.
             idle_restart: options.idle_restart && !profile.paces,
             mark_is_loss: profile.mark_is_loss,
@@ -244,15 +249,17 @@ impl Sender {
             self.before_sending(now, seq);
         }
         self.counts.sent += 1;
-        let cwr;
+        let (cwr, ect);
         if seq < self.high {
             self.counts.retransmitted += 1;
             // Karn's algorithm (RFC 6298 section 3): the acknowledgement cannot tell the two transmissions apart.
             self.timed = self.timed.filter(|(timed, _)| *timed != seq);
             cwr = self.ns2.is_some() && self.retransmission_has_cwr(seq) && core::mem::take(&mut self.cwr);
+            ect = self.ect_retransmissions;
         } else {
             self.high = seq + 1;
             cwr = core::mem::take(&mut self.cwr);
+            ect = true;
             if self.timed.is_none() {
                 self.timed = Some((seq, now));
             }
@@ -263,7 +270,7 @@ impl Sender {
         if self.gate.is_some() {
             self.pace(now);
         }
-        Some(Send { seq, cwr, ect: true })
+        Some(Send { seq, cwr, ect })
     }
 
     #[inline(never)]
@@ -372,7 +379,7 @@ impl Sender {
     /// reacted.
     fn note_cut(&mut self, cut: Cut, shrinks: bool) {
         self.last_cut = cut;
-        self.cwr |= self.ecn && shrinks;
+        self.cwr |= self.sends_cwr && shrinks;
     }
 
     /// Handles an expired [`deadline`](Self::deadline). [`poll`](Self::poll) then returns what the pacer delayed.

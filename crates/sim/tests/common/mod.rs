@@ -12,6 +12,10 @@ use forebay_sim::world::World;
 
 pub(crate) use dumbbell::Dumbbell;
 
+/// The recorded fingerprints and random connections choose among the first controls of `Variant::WORDS`, so that a new
+/// control does not change them.
+pub(crate) const RECORDED: usize = 8;
+
 mod dumbbell;
 
 /// The network of the ns-2 reference: 10 Mb/s everywhere, base round trip 60 ms.

@@ -45,8 +45,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(seed: u64) -> Self {
-        let setting = Setting::new(seed);
+    pub(crate) fn new(setting: Setting, seed: u64) -> Self {
         let mut new = Self {
             rng: Rng::stream(seed, "path"),
             now: Instant::ZERO,

@@ -63,7 +63,7 @@ impl Rules {
     pub(crate) fn ack(&mut self, before: &Sender, after: &Sender, ack: Ack) {
         self.expired = None;
         self.check_measurements(after);
-        if !self.is(Variant::BBR) {
+        if !self.options.variant.profile().paces {
             self.check_window(before, after, ack);
         }
         let recovers = after.counts().fast_retransmits > before.counts().fast_retransmits;
@@ -119,7 +119,8 @@ impl Rules {
         let una = after.acknowledged();
         let marked = self.marked_until > 0 && una < self.marked_until + u32::from(self.follows_ns2());
         let now = after.counts().ecn_cuts > before.counts().ecn_cuts;
-        let stays = !marked || now || self.is(Variant::DCTCP) || after.ssthresh() == before.ssthresh();
+        let stays =
+            !marked || now || self.options.variant.profile().is_scalable || after.ssthresh() == before.ssthresh();
         assert!(stays, "RFC 3168 section 6.1.2: the threshold stays in a marked window");
     }
 

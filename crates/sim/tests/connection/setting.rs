@@ -2,7 +2,9 @@
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Span;
-use forebay_sim::tcp::{TcpOptions, Variant};
+use forebay_sim::tcp::{AccEcn, TcpOptions, Variant};
+
+use crate::common::RECORDED;
 
 /// A connection and its path, drawn from a seed.
 #[derive(Clone, Debug)]
@@ -25,7 +27,7 @@ pub(crate) struct Setting {
 impl Setting {
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Rng::stream(seed, "setting");
-        let variant = Variant::WORDS[rng.below(Variant::WORDS.len() as u64) as usize].1;
+        let variant = Variant::WORDS[rng.below(RECORDED as u64) as usize].1;
         let mut chance = |n: u64| rng.below(n) == 0;
         let [ecn, pacing, idle_restart, delayed_ack, limited_transmit] =
             [chance(2), chance(4), !chance(4), chance(3), chance(2)];
@@ -54,5 +56,14 @@ impl Setting {
         let delay = [100_000 + rng.below(100_000_000), 1 + rng.below(30_000_000)];
         let (burst, bursts) = (1 + rng.below(200) as u32, 1 + rng.below(4) as u32);
         Self { options, loss, ack_loss, mark, delay, overtakes, burst, bursts, pause: rng.below(3_000_000_000) }
+    }
+
+    /// With the control `variant`, and accurate feedback of marks for some seeds.
+    pub(crate) fn of(variant: Variant, seed: u64) -> Self {
+        let mut setting = Self::new(seed);
+        let accecn = [AccEcn::Off, AccEcn::Field, AccEcn::Option][(seed % 3) as usize];
+        let ect_retransmissions = seed % 2 == 0;
+        setting.options = TcpOptions { variant, accecn, ect_retransmissions, ..setting.options };
+        setting
     }
 }

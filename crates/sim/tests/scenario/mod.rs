@@ -16,6 +16,7 @@ use forebay_sim::source::recording::{Recording, Replay};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp::{Ns2Rules, TcpOptions, Variant};
 
+use crate::common::RECORDED;
 use shapes::Shape;
 
 /// Approximate number of packets that the bottleneck can send in a run: enough for losses, marks, timeouts and
@@ -179,7 +180,7 @@ fn markers(dice: &mut Dice, net: &mut Network, rate: Rate) {
 
 fn options(dice: &mut Dice) -> TcpOptions {
     TcpOptions {
-        variant: Variant::WORDS[dice.0.below(Variant::WORDS.len() as u64) as usize].1,
+        variant: Variant::WORDS[dice.0.below(RECORDED as u64) as usize].1,
         initial_window: dice.whole(1, 12) as u32,
         window: dice.once_in(3).then(|| dice.whole(1, 30) as u32),
         delayed_ack: dice.once_in(3),

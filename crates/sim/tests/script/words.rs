@@ -62,6 +62,7 @@ pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
             "max_rto" => options.max_rto = span(value)?,
             "tick" => options.tick = span(value)?,
             "ecn" => options.ecn = flag(value)?,
+            "ect_retransmissions" => options.ect_retransmissions = flag(value)?,
             "accecn" => options.accecn = accecn(value)?,
             "pacing" => options.pacing = flag(value)?,
             "idle_restart" => options.idle_restart = flag(value)?,

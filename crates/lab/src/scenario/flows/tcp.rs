@@ -3,7 +3,7 @@
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
 use forebay_sim::network::Traffic;
-use forebay_sim::tcp::{TcpOptions, Transport, Variant};
+use forebay_sim::tcp::{AccEcn, TcpOptions, Transport, Variant};
 
 use super::ecn::ECN;
 use super::group::START;
@@ -12,7 +12,7 @@ use crate::declare::{
     Custom, DURATION, Flag, Form, Key, Keys, PER_SECOND, TIMES, Table, Uniform, WholeOr, names, one_of, schema, table,
     whole_number,
 };
-use crate::document::{Text, quote};
+use crate::document::{Text, Value, quote};
 use crate::input::InputError;
 
 /// Largest window in packets.
@@ -24,6 +24,13 @@ table! {
         variant as "tcp": Variant = CONTROL, or Variant::default();
         /// For dctcp: send ECT(1), the codepoint of L4S (RFC 9331), in place of ECT(0). Default false.
         l4s: bool = Flag, or false => |tcp: &Self| tcp.variant.profile().is_scalable;
+        /// Accurate feedback of marks (RFC 9768): false, true, or field for the field ACE without the AccECN option.
+        /// Default false; prague requires it.
+        accecn: AccEcn = ACCECN, or AccEcn::Off => |tcp: &Self| tcp.accecn != AccEcn::Off;
+        /// Whether retransmissions are ECN-capable if data is. Default by the rules of the sender: false for cubic and bbr
+        /// (RFC 3168), true with accecn, for dctcp, and for the senders that follow ns-2.
+        ect_retransmissions: bool = Flag, or_else by_sender
+            => |tcp: &Self| tcp.ect_retransmissions != tcp.repeats_with_ect();
         /// Initial window in packets; default 2.
         initial_window: u32 = whole_number::<u32>(1, WIDEST), or Self::default().initial_window;
         /// Whether to acknowledge only every second packet; default false.
@@ -50,6 +57,28 @@ table! {
 
 const WINDOW: WholeOr = WholeOr(1, WIDEST, "unlimited");
 
+const ACCECN: Custom<AccEcn> = Custom {
+    schema: || schema::flag_or(&["field"]),
+    read: |_, node, path| match (&node.value, node.text()) {
+        (Value::Flag(on), _) => Ok(if *on { AccEcn::Option } else { AccEcn::Off }),
+        (_, Some("field")) => Ok(AccEcn::Field),
+        _ => Err(node.error(path, "true, false or \"field\"")),
+    },
+    show: |accecn| match accecn {
+        AccEcn::Off => "false".to_string(),
+        AccEcn::Field => quote("field"),
+        AccEcn::Option => "true".to_string(),
+    },
+    accepts: "",
+};
+
+/// Default of `ect_retransmissions`: by the rules of the sender.
+fn by_sender(table: &Table<'_>) -> Result<bool, InputError> {
+    let variant = table.given("tcp", &CONTROL)?.unwrap_or_default();
+    let accecn = table.given("accecn", &ACCECN)?.unwrap_or_default();
+    Ok(TcpOptions { variant, accecn, ..TcpOptions::default() }.repeats_with_ect())
+}
+
 /// Default of `max_rto`: 60 s, or `min_rto` if that is longer.
 fn at_least_min(table: &Table<'_>) -> Result<Span, InputError> {
     let most = TcpOptions::default().max_rto;
@@ -69,6 +98,14 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
         let known = Variant::of(Transport::Tcp).into_iter().filter(|(_, variant)| variant.profile().is_scalable);
         let scalable = known.map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ");
         return Err(table.bad("l4s", BadValue::new(format!("false, or tcp = {scalable}"))));
+    }
+    if tcp.accecn != AccEcn::Off && !tcp.variant.profile().recovery.is_selective() {
+        let known =
+            Variant::of(Transport::Tcp).into_iter().filter(|(_, variant)| variant.profile().recovery.is_selective());
+        let words = known.map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+        return Err(
+            table.bad("accecn", BadValue::new(format!("false, or a sender with selective acknowledgements: {words}")))
+        );
     }
     Ok(tcp)
 }

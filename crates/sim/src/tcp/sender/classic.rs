@@ -83,6 +83,10 @@ impl Sender {
             delivered,
             marked: if ece { delivered } else { 0 },
             is_done: self.una == self.high,
+            una: self.una,
+            high: self.high,
+            srtt: self.rtt.precise(),
+            is_limited: !self.is_application_limited(self.high - una),
         };
         self.control.after_ack(&mut self.window, progress);
     }

@@ -172,7 +172,18 @@ impl Sender {
             self.rearm(now);
         }
         let is_done = ack == self.high;
-        let progress = Progress { now, in_flight: (before, self.in_flight()), lost, delivered, marked, is_done };
+        let progress = Progress {
+            now,
+            in_flight: (before, self.in_flight()),
+            lost,
+            delivered,
+            marked,
+            is_done,
+            una: self.una,
+            high: self.high,
+            srtt: self.rtt.precise(),
+            is_limited: !self.is_application_limited(outstanding),
+        };
         self.control.after_ack(&mut self.window, progress);
     }
 

@@ -1,0 +1,348 @@
+//! TCP Prague, version 0.7 of the Linux module (draft-briscoe-iccrg-prague-congestion-control): a window in fractions of
+//! packets that falls by half of the fraction of marked packets, and grows only for unmarked ones.
+//!
+//! Differences from the module:
+//! - the first mark halves the window also if its acknowledgement covers unmarked packets; the module then loses this
+//!   reduction, because it sets the window from the integer one afterwards;
+//! - the mode for low rates is left out: the window is at least two packets, the pacing rate at least 100 kbit/s;
+//! - packets are sent one by one, not in bursts of up to 244 microseconds.
+
+use forebay_aqm::base::time::{Instant, Span};
+
+use super::super::congestion::{Acked, CongestionControl, Design, Echo, EcnUse, Profile, Progress, Start};
+use super::super::window::Window;
+
+/// Weight of the newest round in the estimate of the fraction of marked packets.
+const GAIN: f64 = 1.0 / 16.0;
+/// Virtual round trip: a flow with a shorter round trip grows, reduces and averages as if it had this one.
+const TARGET_RTT: Span = Span::from_millis(25);
+/// Number of rounds after slow start from which on the virtual round trip is used.
+const DEPENDENT_ROUNDS: u32 = 4;
+/// Smallest window in packets.
+const MIN_CWND: f64 = 2.0;
+/// Longest time between packets: 12,000 bits at 100 kbit/s.
+const MAX_INTERVAL: Span = Span::from_millis(120);
+
+/// State of Prague.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Prague {
+    /// Window in packets, with fractions. The sender's window follows it by one packet per acknowledgement.
+    target: f64,
+    /// Estimated fraction of marked packets, 0 to 1.
+    alpha: f64,
+    /// Has a packet been marked? The first mark halves the window.
+    seen_mark: bool,
+    /// Rounds since slow start has ended.
+    rounds: u32,
+    /// The round ends when this packet number is acknowledged.
+    round_end: u32,
+    /// Packets delivered since the last update of alpha, and how many of them were marked.
+    delivered: u32,
+    marked: u32,
+    updated_at: Instant,
+    reduced_at: Option<Instant>,
+    /// True from a loss to the end of its recovery: no growth.
+    recovers: bool,
+    in_slow_start: bool,
+    now: Instant,
+    interval: Option<Span>,
+}
+
+impl Prague {
+    /// Does the flow behave as if its round trip were at least [`TARGET_RTT`]?
+    const fn is_rtt_independent(&self) -> bool {
+        !self.in_slow_start && self.rounds >= DEPENDENT_ROUNDS
+    }
+
+    /// Packets by which the window grows per window of unmarked packets.
+    fn increase(&self, srtt: Span) -> f64 {
+        if srtt >= TARGET_RTT || self.rounds < DEPENDENT_ROUNDS {
+            return 1.0;
+        }
+        let share = srtt.secs() / TARGET_RTT.secs();
+        share * share
+    }
+
+    fn grow(&mut self, window: &mut Window, unmarked: u32, srtt: Span) {
+        let mut rest = f64::from(unmarked);
+        if self.in_slow_start {
+            let more = rest.min(window.ssthresh() - window.cwnd());
+            window.set(window.cwnd() + more);
+            self.target += more;
+            rest -= more;
+        }
+        self.target += rest * self.increase(srtt) / self.target;
+    }
+
+    /// Moves the sender's window by at most one packet towards the target. The first step down ends slow start.
+    fn walk(&self, window: &mut Window) {
+        let (cwnd, target) = (window.cwnd(), self.target.ceil().max(MIN_CWND));
+        if cwnd > target {
+            window.set(cwnd - 1.0);
+            window.restore_threshold(cwnd - 1.0);
+        } else if cwnd < target {
+            window.set(cwnd + 1.0);
+        }
+    }
+
+    /// Updates the estimate once per round, but not more often than once per virtual round trip.
+    fn end_round(&mut self, progress: Progress) {
+        let waits = self.is_rtt_independent() && progress.now.since(self.updated_at) < TARGET_RTT;
+        if progress.una < self.round_end || waits {
+            return;
+        }
+        if self.seen_mark && self.delivered > 0 {
+            let share = f64::from(self.marked.min(self.delivered)) / f64::from(self.delivered);
+            self.alpha += GAIN * (share - self.alpha);
+            self.updated_at = progress.now;
+        }
+        self.round_end = progress.high;
+        (self.delivered, self.marked) = (0, 0);
+        self.rounds += u32::from(!self.in_slow_start);
+    }
+
+    fn pace(&mut self, window: &Window, progress: Progress) {
+        if progress.srtt == Span::ZERO {
+            return;
+        }
+        let packets = self.target.floor().max(f64::from(progress.in_flight.1)).max(1.0);
+        let gain = if window.cwnd() < window.ssthresh() / 2.0 { 2.0 } else { 1.0 };
+        let interval = progress.srtt.nanos() as f64 / (gain * packets);
+        self.interval = Some(Span::from_nanos(interval as u64).min(MAX_INTERVAL));
+    }
+
+    fn halve(&mut self) {
+        self.target /= 2.0;
+        self.recovers = true;
+    }
+}
+
+impl CongestionControl for Prague {
+    fn on_delivered(&mut self, now: Instant, _seq: u32) {
+        self.now = now;
+    }
+
+    /// Reduces the window by half of alpha, once per round and at most once per virtual round trip.
+    fn on_mark(&mut self, _window: &mut Window) {
+        let recent = self.reduced_at.is_some_and(|at| self.now.since(at) < TARGET_RTT);
+        if !(self.is_rtt_independent() && recent) {
+            self.reduced_at = Some(self.now);
+            self.target -= self.target * self.alpha / 2.0;
+        }
+    }
+
+    /// Halves the window, whatever alpha is.
+    fn on_loss(&mut self, _window: &mut Window) {
+        self.halve();
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, is_reduced: bool) {
+        if !is_reduced {
+            self.halve();
+        }
+        self.recovers = true;
+        window.set(1.0);
+    }
+
+    fn on_recovered(&mut self, _window: &mut Window) {
+        self.recovers = false;
+    }
+
+    /// The window grows in `after_ack`.
+    fn on_ack(&mut self, _window: &mut Window, _acked: Acked) {}
+
+    fn after_ack(&mut self, window: &mut Window, progress: Progress) {
+        let Progress { delivered, marked, srtt, is_limited, .. } = progress;
+        self.delivered += delivered;
+        self.marked += marked;
+        self.in_slow_start = window.in_slow_start();
+        let unmarked = delivered.saturating_sub(marked);
+        if unmarked > 0 && !self.recovers && is_limited {
+            self.grow(window, unmarked, srtt);
+        }
+        if marked > 0 && !self.seen_mark {
+            self.seen_mark = true;
+            self.target /= 2.0;
+        }
+        self.walk(window);
+        self.in_slow_start = window.in_slow_start();
+        self.end_round(progress);
+        self.pace(window, progress);
+    }
+
+    fn pacing_interval(&self) -> Option<Span> {
+        self.interval
+    }
+
+    fn marked_share(&self) -> Option<f64> {
+        Some(self.alpha)
+    }
+}
+
+impl Design for Prague {
+    const PROFILE: Profile = Profile {
+        word: "prague",
+        summary: "L4S: reduction by the fraction of marked packets, paced, ECT(1) and accurate ECN feedback",
+        ecn: EcnUse::Always,
+        echo: Echo::Accurate,
+        mark_is_loss: false,
+        is_scalable: true,
+        sends_ect1: true,
+        paces: true,
+        kernel: Some("prague"),
+        ..Profile::TCP
+    };
+
+    fn new(start: Start) -> Self {
+        Self {
+            target: f64::from(start.initial_window),
+            alpha: 0.0,
+            seen_mark: false,
+            rounds: 0,
+            round_end: 0,
+            delivered: 0,
+            marked: 0,
+            updated_at: Instant::ZERO,
+            reduced_at: None,
+            recovers: false,
+            in_slow_start: true,
+            now: Instant::ZERO,
+            interval: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_aqm::base::rng::Rng;
+
+    /// A Prague flow with a window, and the packet number that its next acknowledgement reaches.
+    struct Flow {
+        prague: Prague,
+        window: Window,
+        now: Instant,
+        una: u32,
+        srtt: Span,
+    }
+
+    impl Flow {
+        fn new(cwnd: u32, srtt: Span) -> Self {
+            let start = Start { initial_window: cwnd, rng: Rng::stream(1, "test") };
+            let window = Window::new(f64::from(cwnd), f64::INFINITY);
+            Self { prague: Prague::new(start), window, now: Instant::ZERO, una: 0, srtt }
+        }
+
+        /// In congestion avoidance, past the rounds that depend on the round trip.
+        fn settled(cwnd: u32, srtt: Span) -> Self {
+            let mut flow = Self::new(cwnd, srtt);
+            flow.window.restore_threshold(f64::from(cwnd));
+            flow.prague.in_slow_start = false;
+            flow.prague.rounds = DEPENDENT_ROUNDS;
+            flow.prague.seen_mark = true;
+            flow
+        }
+
+        /// One acknowledgement of `delivered` packets; the first mark of a round enters the state CWR before.
+        fn ack(&mut self, delivered: u32, marked: u32, enters: bool) {
+            self.una += delivered;
+            self.prague.on_delivered(self.now, self.una);
+            if enters {
+                self.prague.on_mark(&mut self.window);
+            }
+            let high = self.una + self.window.cwnd() as u32;
+            self.prague.after_ack(
+                &mut self.window,
+                Progress {
+                    now: self.now,
+                    in_flight: (high - self.una + delivered, high - self.una),
+                    lost: 0,
+                    delivered,
+                    marked,
+                    is_done: false,
+                    una: self.una,
+                    high,
+                    srtt: self.srtt,
+                    is_limited: true,
+                },
+            );
+        }
+    }
+
+    /// Fractions of marked packets per round, from alpha 0, and alpha after each round.
+    #[test]
+    fn alpha_averages_the_marked_fraction_per_round() {
+        for (shares, wanted) in [
+            ([10, 10, 10], [0.0625, 0.121_093_75, 0.176_025_390_625]),
+            ([1, 1, 1], [0.006_25, 0.012_109_375, 0.017_602_539_062_5]),
+        ] {
+            let mut flow = Flow::settled(100, Span::from_millis(50));
+            flow.prague.round_end = 10;
+            for (marked, alpha) in shares.into_iter().zip(wanted) {
+                flow.now += Span::from_millis(50);
+                flow.ack(10, marked, false);
+                assert_eq!(flow.prague.marked_share(), Some(alpha));
+                flow.prague.round_end = flow.una + 10;
+            }
+        }
+    }
+
+    #[test]
+    fn growth_below_the_target_rtt_is_squared() {
+        // (10 ms / 25 ms)^2 = 0.16 packets per window.
+        let mut flow = Flow::settled(20, Span::from_millis(10));
+        (0..20).for_each(|_| flow.ack(1, 0, false));
+        assert!((flow.prague.target - 20.16).abs() < 1e-3, "{}", flow.prague.target);
+        let mut flow = Flow::settled(20, Span::from_millis(25));
+        flow.ack(20, 0, false);
+        assert_eq!(flow.prague.target, 21.0);
+    }
+
+    #[test]
+    fn first_mark_halves_the_window_and_walks_there() {
+        let mut flow = Flow::new(40, Span::from_millis(50));
+        flow.prague.round_end = 40;
+        flow.ack(1, 1, true);
+        assert_eq!((flow.prague.target, flow.window.cwnd(), flow.window.ssthresh()), (20.0, 39.0, 39.0));
+        (0..10).for_each(|_| flow.ack(1, 1, false));
+        assert_eq!((flow.prague.target, flow.window.cwnd(), flow.window.ssthresh()), (20.0, 29.0, 29.0));
+        assert_eq!(flow.prague.marked_share(), Some(0.0), "until the round ends");
+        // Also if the acknowledgement covers an unmarked packet.
+        let mut flow = Flow::new(40, Span::from_millis(50));
+        flow.ack(2, 1, true);
+        assert_eq!((flow.prague.target, flow.window.cwnd()), (20.5, 40.0));
+    }
+
+    #[test]
+    fn mark_reduces_by_half_alpha_once_per_virtual_rtt() {
+        let mut flow = Flow::settled(40, Span::from_millis(50));
+        (flow.prague.alpha, flow.prague.round_end) = (0.5, 1000);
+        flow.ack(1, 1, true);
+        assert_eq!(flow.prague.target, 30.0);
+        flow.now += Span::from_millis(20);
+        flow.ack(1, 1, true);
+        assert_eq!(flow.prague.target, 30.0, "20 ms later");
+        flow.now += Span::from_millis(5);
+        flow.ack(1, 1, true);
+        assert_eq!(flow.prague.target, 22.5);
+    }
+
+    #[test]
+    fn loss_halves_whatever_alpha_is() {
+        let mut flow = Flow::settled(30, Span::from_millis(50));
+        flow.prague.on_loss(&mut flow.window);
+        flow.ack(1, 0, false);
+        assert_eq!((flow.prague.target, flow.window.cwnd()), (15.0, 29.0), "no growth in recovery");
+    }
+
+    #[test]
+    fn window_never_falls_below_two_packets() {
+        let mut flow = Flow::settled(3, Span::from_millis(50));
+        (flow.prague.alpha, flow.prague.target, flow.prague.round_end) = (1.0, 2.4, 1000);
+        (0..5).for_each(|_| {
+            flow.now += Span::from_millis(50);
+            flow.ack(1, 1, true);
+        });
+        assert_eq!(flow.window.cwnd(), 2.0);
+    }
+}
