@@ -93,6 +93,8 @@ pub struct Profile {
     pub sends_ect1: bool,
     /// Are its packets always paced?
     pub paces: bool,
+    /// If it is paced: does a packet that leaves late shorten the gap to the next one, as in Linux?
+    pub catches_up: bool,
     /// Does it need the hooks `on_sent`, `on_delivered`, `on_feedback`, `on_recovered`, `after_ack`, `on_out_of_data`
     /// and `burst_limit`? If not, the sender may skip these calls, which saves time per packet. Always true for a
     /// custom control.
@@ -126,6 +128,7 @@ impl Profile {
         mark_is_loss: true,
         is_scalable: false,
         sends_ect1: false,
+        catches_up: false,
         paces: false,
         tracks_packets: true,
         is_aimd: false,

@@ -19,6 +19,9 @@ pub(super) struct Gate {
     /// When the last packet left.
     last_sent: Instant,
     paced: bool,
+    /// Does a packet that leaves late shorten the gap to the next one, by at most half (`tcp_update_skb_after_send` of
+    /// Linux)?
+    catches_up: bool,
     /// The earliest time for the next packet.
     next: Instant,
     /// A packet is waiting for `next`.
@@ -27,8 +30,8 @@ pub(super) struct Gate {
 
 impl Gate {
     /// A gate with unlimited data.
-    pub(super) const fn new(paced: bool) -> Self {
-        Self { offered: None, last_sent: Instant::ZERO, paced, next: Instant::ZERO, waiting: false }
+    pub(super) const fn new(paced: bool, catches_up: bool) -> Self {
+        Self { offered: None, last_sent: Instant::ZERO, paced, catches_up, next: Instant::ZERO, waiting: false }
     }
 
     /// The application hands over `packets` more packets. The first of them is number `high` at the first call, later
@@ -68,7 +71,9 @@ impl Gate {
     pub(super) fn sent(&mut self, now: Instant, interval: Span) {
         self.last_sent = now;
         if self.paced {
-            self.next = now + interval;
+            let late = if self.catches_up { now.since(self.next.min(now)).nanos() } else { 0 };
+            let interval = interval.nanos();
+            self.next = now + Span::from_nanos(interval - late.min(interval / 2));
         }
     }
 }

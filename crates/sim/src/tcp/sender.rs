@@ -160,7 +160,7 @@ impl Sender {
             timed: None,
             rto_at: Due::NEVER,
             initial_window: options.initial_window,
-            gate: options.paced().then(|| Box::new(Gate::new(true))),
+            gate: options.paced().then(|| Box::new(Gate::new(true, profile.catches_up))),
             marks: Marks::default(),
             board: recovery.is_selective().then(Box::default),
             control,
@@ -219,7 +219,7 @@ impl Sender {
     /// RFC 5681 section 4.1: after an idle time longer than the timeout the window becomes the restart window, the
     /// smaller of the initial and the current window. The slow-start threshold stays.
     pub fn offer(&mut self, now: Instant, packets: u32) {
-        let gate = self.gate.get_or_insert_with(|| Box::new(Gate::new(false)));
+        let gate = self.gate.get_or_insert_with(|| Box::new(Gate::new(false, false)));
         let silent = gate.offer(now, self.high, packets);
         if self.una < self.high || self.high == 0 {
             return;
