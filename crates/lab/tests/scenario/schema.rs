@@ -135,13 +135,15 @@ fn reader_accepts_every_key_of_the_schema() {
     }
     // Keys that are written only if they differ from the defaults of the sender.
     let written = load::parse("s.toml", EVERYTHING, &Overrides::default()).unwrap()[0].scenario.to_toml();
-    let line = |line: &str| match line.strip_prefix("tcp = ") {
-        Some(_) => "tcp = \"dctcp\"\naccecn = \"field\"\nect_retransmissions = false\n".to_string(),
-        None => format!("{line}\n"),
-    };
-    let accurate: String = written.lines().map(line).collect();
-    let cases = load::parse("s.toml", &accurate, &Overrides::default()).unwrap();
-    used(&document(&cases[0].scenario.to_toml()), "", &mut present);
+    for more in [
+        "tcp = \"dctcp\"\naccecn = \"field\"\nect_retransmissions = false\n",
+        "tcp = \"prague\"\nvirtual_rtt = \"1us\"\n",
+    ] {
+        let line = |line: &str| if line.starts_with("tcp = ") { more.to_string() } else { format!("{line}\n") };
+        let text: String = written.lines().map(line).collect();
+        let cases = load::parse("s.toml", &text, &Overrides::default()).unwrap();
+        used(&document(&cases[0].scenario.to_toml()), "", &mut present);
+    }
     let (named, own) = (everything_named(), LOT.replace("jitter = \"1us\"", OWN_EGRESS));
     let wires = [
         (EXAMPLE, vec!["topology.bottleneck", "topology.bottleneck.reverse", "topology.access", "topology.egress"]),

@@ -145,6 +145,8 @@ impl Profile {
 pub struct Start {
     /// Initial congestion window in packets.
     pub initial_window: u32,
+    /// Prague: round trip that a flow with a shorter one behaves as if it had.
+    pub virtual_rtt: Span,
     /// The connection's random stream.
     pub rng: Rng,
 }

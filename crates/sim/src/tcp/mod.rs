@@ -61,6 +61,9 @@ pub struct TcpOptions {
     /// Spread packets over the round trip instead of sending a burst per acknowledgement. Some congestion controls
     /// always do.
     pub pacing: bool,
+    /// Prague: a flow with a shorter round trip grows, reduces and averages as if it had this one. 1 us: by its own
+    /// round trip.
+    pub virtual_rtt: Span,
     /// Restart with the initial window after an idle time of one timeout (RFC 5681 section 4.1).
     pub idle_restart: bool,
     /// Rules of ns-2 that replace those of the RFCs.
@@ -158,6 +161,7 @@ impl Default for TcpOptions {
             accecn: AccEcn::Off,
             ect_retransmissions: true,
             pacing: false,
+            virtual_rtt: Span::from_millis(25),
             idle_restart: true,
             ns2: Ns2Rules::default(),
         }

@@ -127,7 +127,8 @@ impl Sender {
     pub fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
         let profile = options.variant.profile();
         let recovery = profile.recovery;
-        let control = Control::new(options.variant, Start { initial_window: options.initial_window, rng });
+        let TcpOptions { initial_window, virtual_rtt, .. } = options;
+        let control = Control::new(options.variant, Start { initial_window, virtual_rtt, rng });
         Self {
             una: 0,
             next: 0,

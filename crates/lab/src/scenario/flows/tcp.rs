@@ -51,6 +51,10 @@ table! {
         limited_transmit: bool = Flag, or true;
         /// Whether to spread packets over the round trip, as Linux does; default false. bbr always does.
         pacing: bool = Flag, or false;
+        /// For prague: a flow with a shorter round trip grows, reduces and averages as if it had this one; 1us: by its own
+        /// round trip. Default 25ms.
+        virtual_rtt: Span = DURATION, or Self::default().virtual_rtt
+            => |tcp: &Self| tcp.virtual_rtt != Self::default().virtual_rtt;
     }
     finish sound;
 }
@@ -98,6 +102,9 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
         let known = Variant::of(Transport::Tcp).into_iter().filter(|(_, variant)| variant.profile().is_scalable);
         let scalable = known.map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ");
         return Err(table.bad("l4s", BadValue::new(format!("false, or tcp = {scalable}"))));
+    }
+    if tcp.virtual_rtt != TcpOptions::default().virtual_rtt && tcp.variant != Variant::PRAGUE {
+        return Err(table.bad("virtual_rtt", BadValue::new("no virtual_rtt, or tcp = \"prague\"")));
     }
     if tcp.accecn != AccEcn::Off && !tcp.variant.profile().recovery.is_selective() {
         let known =

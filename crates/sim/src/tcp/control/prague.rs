@@ -14,9 +14,7 @@ use super::super::window::Window;
 
 /// Weight of the newest round in the estimate of the fraction of marked packets.
 const GAIN: f64 = 1.0 / 16.0;
-/// Virtual round trip: a flow with a shorter round trip grows, reduces and averages as if it had this one.
-const TARGET_RTT: Span = Span::from_millis(25);
-/// Number of rounds after slow start from which on the virtual round trip is used.
+/// Number of rounds after slow start from which on the virtual round trip replaces a shorter one.
 const DEPENDENT_ROUNDS: u32 = 4;
 /// Smallest window in packets.
 const MIN_CWND: f64 = 2.0;
@@ -26,6 +24,8 @@ const MAX_INTERVAL: Span = Span::from_millis(120);
 /// State of Prague.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Prague {
+    /// A flow with a shorter round trip grows, reduces and averages as if it had this one.
+    virtual_rtt: Span,
     /// Window in packets, with fractions. The sender's window follows it by one packet per acknowledgement.
     target: f64,
     /// Estimated fraction of marked packets, 0 to 1.
@@ -49,17 +49,17 @@ pub(in super::super) struct Prague {
 }
 
 impl Prague {
-    /// Does the flow behave as if its round trip were at least [`TARGET_RTT`]?
+    /// Does the flow behave as if its round trip were at least the virtual one?
     const fn is_rtt_independent(&self) -> bool {
         !self.in_slow_start && self.rounds >= DEPENDENT_ROUNDS
     }
 
     /// Packets by which the window grows per window of unmarked packets.
     fn increase(&self, srtt: Span) -> f64 {
-        if srtt >= TARGET_RTT || self.rounds < DEPENDENT_ROUNDS {
+        if srtt >= self.virtual_rtt || self.rounds < DEPENDENT_ROUNDS {
             return 1.0;
         }
-        let share = srtt.secs() / TARGET_RTT.secs();
+        let share = srtt.secs() / self.virtual_rtt.secs();
         share * share
     }
 
@@ -87,7 +87,7 @@ impl Prague {
 
     /// Updates the estimate once per round, but not more often than once per virtual round trip.
     fn end_round(&mut self, progress: Progress) {
-        let waits = self.is_rtt_independent() && progress.now.since(self.updated_at) < TARGET_RTT;
+        let waits = self.is_rtt_independent() && progress.now.since(self.updated_at) < self.virtual_rtt;
         if progress.una < self.round_end || waits {
             return;
         }
@@ -124,7 +124,7 @@ impl CongestionControl for Prague {
 
     /// Reduces the window by half of alpha, once per round and at most once per virtual round trip.
     fn on_mark(&mut self, _window: &mut Window) {
-        let recent = self.reduced_at.is_some_and(|at| self.now.since(at) < TARGET_RTT);
+        let recent = self.reduced_at.is_some_and(|at| self.now.since(at) < self.virtual_rtt);
         if !(self.is_rtt_independent() && recent) {
             self.reduced_at = Some(self.now);
             self.target -= self.target * self.alpha / 2.0;
@@ -196,6 +196,7 @@ impl Design for Prague {
 
     fn new(start: Start) -> Self {
         Self {
+            virtual_rtt: start.virtual_rtt,
             target: f64::from(start.initial_window),
             alpha: 0.0,
             seen_mark: false,
@@ -229,7 +230,7 @@ mod tests {
 
     impl Flow {
         fn new(cwnd: u32, srtt: Span) -> Self {
-            let start = Start { initial_window: cwnd, rng: Rng::stream(1, "test") };
+            let start = Start { initial_window: cwnd, virtual_rtt: Span::from_millis(25), rng: Rng::stream(1, "test") };
             let window = Window::new(f64::from(cwnd), f64::INFINITY);
             Self { prague: Prague::new(start), window, now: Instant::ZERO, una: 0, srtt }
         }
