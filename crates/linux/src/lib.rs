@@ -11,6 +11,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod arrivals;
 pub mod build;
 mod initramfs;
 pub mod machine;

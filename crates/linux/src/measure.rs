@@ -12,6 +12,7 @@ use forebay_sim::outcome::{Completion, FlowOutcome, LinkOutcome, Outcome};
 use forebay_sim::tcp::sender::SenderCounts;
 use forebay_sim::tracks::Tracks;
 
+use crate::arrivals::Arrivals;
 use crate::records::{Event, FORWARD, Kind, PAYLOAD, Record, SYN, TCP};
 use crate::round_trips::RoundTrips;
 use crate::traffic::BEFORE_DATAGRAM;
@@ -55,9 +56,9 @@ struct Counters {
 struct Carried {
     /// In the complete run.
     packets: u64,
-    /// In the measurement window.
+    /// In the measurement window; of a TCP flow only packets with data that arrived for the first time.
     bytes: u64,
-    /// In the measurement window.
+    /// In the measurement window, of datagrams.
     payload: u64,
     /// Packets that entered the network in the complete run.
     entered: u64,
@@ -70,6 +71,7 @@ pub struct Measure<'a> {
     delays: Delays,
     tracks: Tracks,
     round_trips: RoundTrips,
+    arrivals: Arrivals,
     /// Times at which packets entered the network, by their number, from 1.
     entered: Vec<u64>,
     carried: Vec<Carried>,
@@ -111,6 +113,7 @@ impl<'a> Measure<'a> {
             delays: Delays::default(),
             tracks: Tracks::new(&net.tracks, flows, (net.sample, None)),
             round_trips: RoundTrips::new(flows),
+            arrivals: Arrivals::new(flows),
             entered: vec![0],
             carried: vec![Carried::default(); flows],
             last_delay: vec![None; flows],
@@ -191,6 +194,13 @@ impl<'a> Measure<'a> {
         }
         let is_data = event.flags & FORWARD != 0;
         self.carried[flow].entered += u64::from(is_data);
+        if event.flags & TCP != 0 {
+            match (is_data, event.flags & (SYN | PAYLOAD)) {
+                (true, SYN) => self.arrivals.begins(flow),
+                (false, 0) => self.arrivals.acknowledged(flow, event.value),
+                _ => {}
+            }
+        }
         if is_data && event.flags & TCP != 0 && self.watched[flow] {
             let is_syn = event.flags & SYN != 0;
             self.round_trips.sent(flow, event.flags & PAYLOAD != 0, is_syn, event.value, event.at);
@@ -224,10 +234,11 @@ impl<'a> Measure<'a> {
         if self.tracks.has(flow) {
             self.tracks.arrived(flow, at, event.len, delay);
         }
+        let is_new = event.flags & TCP == 0 || self.arrivals.is_new(flow, event.value);
         let carried = &mut self.carried[flow];
         carried.packets += 1;
         if counts {
-            carried.bytes += u64::from(event.len);
+            carried.bytes += if is_new { u64::from(event.len) } else { 0 };
             carried.payload += u64::from(event.len).saturating_sub(u64::from(BEFORE_DATAGRAM));
             if self.watched[flow] {
                 self.delays.note(spec.bundle, delay, &mut self.last_delay[flow]);

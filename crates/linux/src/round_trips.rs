@@ -15,7 +15,7 @@ struct Sent {
 pub(crate) struct RoundTrips(Vec<VecDeque<Sent>>);
 
 /// Is the sequence number `a` after `b`?
-const fn is_after(a: u32, b: u32) -> bool {
+pub(crate) const fn is_after(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) as i32 > 0
 }
 

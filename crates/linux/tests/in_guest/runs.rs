@@ -6,6 +6,8 @@ use forebay_aqm::ENTRIES;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_linux::machine::Fault;
+use forebay_linux::measure::Measure;
+use forebay_linux::records::{Event, FORWARD, Kind, PAYLOAD, Record, TCP};
 use forebay_linux::run::Finished;
 use forebay_sim::app::{Files, Work};
 use forebay_sim::draw::Draw;
@@ -52,6 +54,28 @@ fn connections_fill_the_link_and_packets_are_conserved() {
     let share = goodput as f64 / (9.5 * 1.25e6 * 1434.0 / 1500.0);
     assert!((0.96..1.03).contains(&share), "{share}");
     assert_eq!(found.faults, [""; 0]);
+}
+
+#[test]
+fn data_that_arrives_twice_counts_once() {
+    let net = bulk("droptail", 1, 5);
+    let mut measure = Measure::new(&net);
+    let mut note = |kind, flags, value, at| {
+        let event = Event { kind, link: 0, ecn: 0, flags: TCP | flags, len: 1500, flow: 0, id: 1, value, at };
+        measure.take(&Record::Event(event));
+    };
+    let data = FORWARD | PAYLOAD;
+    for (kind, flags, value) in [
+        (Kind::Left, data, 2000),
+        (Kind::Left, data, 1000),
+        (Kind::Left, data, 2000),
+        (Kind::Entered, 0, 2000),
+        (Kind::Left, data, 1000),
+        (Kind::Left, data, 3000),
+    ] {
+        note(kind, flags, value, 1_000_000_000);
+    }
+    assert_eq!(measure.finish().flows[0].received_bytes, 3 * 1500);
 }
 
 /// The specification's fault: the kernel's default stack of 16 KiB is too small for the construction of a discipline.
