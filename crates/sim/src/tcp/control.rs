@@ -7,7 +7,8 @@ use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
 use super::congestion::{
-    Acked, CongestionControl, Design, Feedback, PathModel, Profile, Progress, Sent, Start, Transport, hand_on,
+    Acked, CongestionControl, Design, Feedback, PathModel, Profile, Progress, RoundTrip, Sent, Start, Transport,
+    hand_on,
 };
 use super::window::Window;
 use forebay_aqm::base::time::{Instant, Span};

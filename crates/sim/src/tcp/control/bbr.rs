@@ -309,6 +309,7 @@ impl Design for Bbr {
         summary: "version 1: paces at the rate of a path model, recovery as in sack",
         ecn: EcnUse::Unanswered,
         paces: true,
+        owns_window: true,
         kernel: Some("bbr"),
         ..Profile::TCP
     };

@@ -189,6 +189,7 @@ impl Design for Prague {
         is_scalable: true,
         sends_ect1: true,
         paces: true,
+        owns_window: true,
         kernel: Some("prague"),
         ..Profile::TCP
     };

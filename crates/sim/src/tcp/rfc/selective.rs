@@ -13,7 +13,7 @@ use super::{Cut, DUP_THRESHOLD, Sender};
 
 impl Sender {
     /// Packets estimated to be in the network; without selective acknowledgements, all outstanding packets.
-    pub fn in_flight(&self) -> u32 {
+    pub(in super::super) fn in_flight(&self) -> u32 {
         match &self.board {
             Some(board) => board.pipe(self.una, self.high),
             None => self.high - self.una,
@@ -21,12 +21,12 @@ impl Sender {
     }
 
     /// The congestion control's estimate of the fraction of marked packets, 0 to 1, if it has one.
-    pub fn marked_share(&self) -> Option<f64> {
+    pub(in super::super) fn marked_share(&self) -> Option<f64> {
         self.control.marked_share()
     }
 
     /// The congestion control's model of the path, if it has one.
-    pub fn path_model(&self) -> Option<PathModel> {
+    pub(in super::super) fn path_model(&self) -> Option<PathModel> {
         self.control.path_model()
     }
 
