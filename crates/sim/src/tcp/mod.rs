@@ -127,7 +127,24 @@ impl TcpOptions {
     /// 6.1.5: no. DCTCP (RFC 8257), AccECN (RFC 9768) and ns-2: yes.
     pub const fn repeats_with_ect(&self) -> bool {
         let profile = self.variant.profile();
-        profile.follows_ns2 || !matches!((profile.echo, self.accurate()), (Echo::UntilCwr, AccEcn::Off))
+        let follows_ns2 = profile.follows_ns2 && matches!(self.stack(), Stack::Rfc);
+        follows_ns2 || !matches!((profile.echo, self.accurate()), (Echo::UntilCwr, AccEcn::Off))
+    }
+
+    /// The default options of a connection with this control on `stack`; `None`: on the control's. In the Linux stack they
+    /// are those of a Linux host.
+    pub fn of(variant: Variant, stack: Option<Stack>) -> Self {
+        let rfc = Self { variant, stack, ..Self::default() };
+        match rfc.stack() {
+            Stack::Rfc => rfc,
+            Stack::Linux => Self {
+                initial_window: linux::INITIAL_WINDOW,
+                delayed_ack: true,
+                max_rto: linux::MAX_RTO,
+                ect_retransmissions: rfc.repeats_with_ect(),
+                ..rfc
+            },
+        }
     }
 
     /// The stack of the connection.
@@ -140,7 +157,7 @@ impl TcpOptions {
     }
 
     /// Do acknowledgements have selective blocks?
-    pub(crate) const fn is_selective(&self) -> bool {
+    pub const fn is_selective(&self) -> bool {
         matches!(self.stack(), Stack::Linux) || self.variant.profile().recovery.is_selective()
     }
 

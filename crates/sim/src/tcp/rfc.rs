@@ -147,9 +147,9 @@ impl Sender {
     /// Starts a new connection with the same peer after everything sent is acknowledged. All state is reset except
     /// packet numbers and counters.
     pub(super) fn renew(&mut self, options: TcpOptions, phase: Span, rng: Rng) {
-        let (high, counts) = (self.high, self.counts);
+        let (high, counts, marks) = (self.high, self.counts, self.marks);
         let first = Self::new(options, phase, rng);
-        *self = Self { una: high, next: high, high, recover: high.saturating_sub(1), counts, ..first };
+        *self = Self { una: high, next: high, high, recover: high.saturating_sub(1), counts, marks, ..first };
     }
 
     /// Ends the handshake, which measured this estimate of the round trip. If this end retransmitted its handshake

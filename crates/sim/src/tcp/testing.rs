@@ -200,7 +200,7 @@ impl Connection {
     }
 
     fn ack(&mut self, ack: Ack, blocks: &[Block]) -> Result<(), String> {
-        let (old, una, counts) = (self.sender.cwnd(), self.sender.acknowledged(), *self.sender.counts());
+        let (old, una, counts) = (self.window_before(), self.sender.acknowledged(), *self.sender.counts());
         self.has_mark |= ack.ece;
         self.count_left(ack);
         self.sender.on_ack(self.now, ack, blocks);
@@ -228,6 +228,12 @@ impl Connection {
 
     fn is_linux(&self) -> bool {
         self.options.stack() == Stack::Linux
+    }
+
+    /// The window; in the Linux stack the threshold, at which the window ends a recovery, if that is more.
+    fn window_before(&self) -> f64 {
+        let (cwnd, threshold) = (self.sender.cwnd(), self.sender.ssthresh());
+        if self.is_linux() && threshold.is_finite() { cwnd.max(threshold) } else { cwnd }
     }
 
     /// The window, or in the Linux stack the threshold to which it falls gradually.
@@ -260,7 +266,12 @@ impl Connection {
         if new < old && !self.is_linux() && !recovers && !cuts && again {
             return Err(format!("the window falls from {old} to {new} a second time in a window of data"));
         }
-        if (recovers || cuts) && !again && new >= old && old >= LARGE {
+        // Linux reduces the window for a mark until a packet above this number is acknowledged.
+        let again = again || (self.is_linux() && self.sender.acknowledged() == self.reduced_until);
+        // There a scalable control rounds the reduction for a mark down.
+        let rounds = cuts && !recovers && self.is_linux() && self.options.variant.profile().is_scalable;
+        let stays = if rounds { new > old } else { new >= old };
+        if (recovers || cuts) && !again && stays && old >= LARGE {
             let why = if recovers { "a loss" } else { "a mark" };
             return Err(format!("{why} leaves the window at {new}, from {old}"));
         }

@@ -40,6 +40,10 @@ use validation::Usage;
 
 /// Timeout before the first measurement (`TCP_TIMEOUT_INIT`).
 pub(super) const INITIAL_RTO: Span = Span::from_millis(1000);
+/// Largest timeout (`TCP_RTO_MAX`).
+pub(super) const MAX_RTO: Span = Span::from_millis(120_000);
+/// Packets that may be sent before the first acknowledgement (`TCP_INIT_CWND`).
+pub(super) const INITIAL_WINDOW: u32 = 10;
 /// Smallest number of reported packets above a hole that proves a loss, while no reordering was seen
 /// (`sysctl_tcp_reordering`).
 const REORDERING: u32 = 3;
@@ -84,7 +88,9 @@ pub(super) struct Sender {
     receiver_window: u32,
     window: Window,
     control: Control,
+    // Copies of two facts of the profile.
     owns_window: bool,
+    mark_is_loss: bool,
     packets: Packets,
     state: State,
     plan: Plan,
@@ -139,6 +145,7 @@ impl Sender {
             window: Window::of_linux(f64::from(options.initial_window)),
             control: Control::new(options.variant, Start { initial_window: options.initial_window, rng }),
             owns_window: profile.owns_window,
+            mark_is_loss: profile.mark_is_loss,
             packets: Packets::default(),
             state: State::Open,
             plan: Plan::New,

@@ -33,12 +33,12 @@ impl Sender {
         self.window.ssthresh().max(f64::from(used))
     }
 
-    /// Rounds the slow-start threshold that the control has set down to packets.
-    pub(super) fn round_threshold(&mut self) {
-        if !self.owns_window {
-            let threshold = self.window.ssthresh();
-            self.window.restore_threshold(libm::floor(threshold).max(MIN_SSTHRESH));
-        }
+    /// Rounds the slow-start threshold that the control has set down to packets. After a mark that reduces by less than a
+    /// loss Linux rounds the reduction down.
+    pub(super) fn round_threshold(&mut self, cause: Cause) {
+        let threshold = self.window.ssthresh();
+        let whole = if cause == Cause::Mark && !self.mark_is_loss { libm::ceil } else { libm::floor };
+        self.window.restore_threshold(whole(threshold).max(MIN_SSTHRESH));
     }
 
     /// Begins a reduction (`tcp_init_cwnd_reduction`). The window stays, unless the control owns it; PRR reduces it.
@@ -48,6 +48,13 @@ impl Sender {
         self.probed = None;
         self.window.forget_credit();
         self.prr = Prr::new(cwnd as u32);
+        self.set_target(cause);
+        self.cwr |= self.sends_cwr;
+    }
+
+    /// The control sets the threshold.
+    fn set_target(&mut self, cause: Cause) {
+        let cwnd = self.window.cwnd();
         match cause {
             Cause::Loss => self.control.on_loss(&mut self.window),
             Cause::Mark => self.control.on_mark(&mut self.window),
@@ -55,9 +62,8 @@ impl Sender {
         }
         if !self.owns_window {
             self.window.set(cwnd);
-            self.round_threshold();
+            self.round_threshold(cause);
         }
-        self.cwr |= self.sends_cwr;
     }
 
     /// Ends a reduction: the window becomes the threshold, unless the reduction was undone.
@@ -81,6 +87,8 @@ impl Sender {
                 self.undo.threshold = Some(self.current_threshold());
             }
             self.begin_reduction(Cause::Loss);
+        } else if self.state == State::Reduced && !self.mark_is_loss {
+            self.set_target(Cause::Loss);
         }
         self.counts.fast_retransmits += 1;
         self.state = State::Recovery;

@@ -4,6 +4,7 @@
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::congestion::CongestionControl;
+use super::states::Cause;
 use super::{INITIAL_RTO, Plan, REORDERING, Sender, State, rack};
 use crate::engine::due::Due;
 
@@ -109,10 +110,10 @@ impl Sender {
         }
         self.control.on_timeout(&mut self.window, !reduces);
         self.window.forget_credit();
-        if reduces {
-            self.round_threshold();
-        } else {
+        if !reduces {
             self.window.restore_threshold(ssthresh);
+        } else if !self.owns_window {
+            self.round_threshold(Cause::Loss);
         }
         self.window.set(f64::from(self.in_flight() + 1));
         if self.state <= State::Disorder && self.packets.reported() >= REORDERING {
