@@ -136,7 +136,7 @@ fn reader_accepts_every_key_of_the_schema() {
     // Keys that are written only if they differ from the defaults of the sender.
     let written = load::parse("s.toml", EVERYTHING, &Overrides::default()).unwrap()[0].scenario.to_toml();
     let line = |line: &str| match line.strip_prefix("tcp = ") {
-        Some(_) => "tcp = \"dctcp\"\naccecn = \"field\"\nect_retransmissions = false\n".to_string(),
+        Some(_) => "tcp = \"dctcp\"\nstack = \"linux\"\naccecn = \"field\"\nect_retransmissions = false\n".to_string(),
         None => format!("{line}\n"),
     };
     let accurate: String = written.lines().map(line).collect();

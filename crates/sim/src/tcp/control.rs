@@ -107,6 +107,8 @@ controls! {
     BBR bbr Box<bbr::Bbr>;
     SCTP sctp Box<sctp::Sctp>;
     PRAGUE prague Box<prague::Prague>;
+    LINUX linux_cubic Box<linux_cubic::LinuxCubic>;
+    L4SLINUX l4s_linux Box<l4s_linux::L4sLinux>;
 }
 
 #[deny(clippy::missing_trait_methods)]
