@@ -10,9 +10,9 @@ mod hystart;
 
 use forebay_aqm::base::time::{Instant, Span};
 
+use super::super::Stack;
 use super::super::congestion::{Acked, CongestionControl, Design, Profile, RoundTrip, Sent, Start};
 use super::super::window::Window;
-use super::super::Stack;
 use hystart::HyStart;
 
 /// Window after a reduction, as a part of the window before (717/1024).

@@ -305,7 +305,8 @@ impl Sender {
             self.reduce_proportionally(fresh, lost, event.advanced);
             return;
         }
-        if !event.advanced && !(self.reordering > REORDERING && event.reported) {
+        let raises = event.advanced || (self.reordering > REORDERING && event.reported);
+        if !raises {
             return;
         }
         if self.is_limited() {

@@ -5,6 +5,7 @@
 
 use forebay_aqm::base::time::Instant;
 
+use super::super::accecn::Accurate;
 use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, Recovery, Sent};
 use super::super::receiver::Ack;
 use super::super::reports::Block;
@@ -130,14 +131,9 @@ impl Sender {
             control.on_delivered(now, seq);
         });
         delivered += reported;
-        let marked = match accurate {
-            Some(feedback) if delivered > 0 => self.marks.decode(feedback, delivered),
-            Some(_) => 0,
-            None if ece && !is_late => delivered,
-            None => 0,
-        };
+        let marked = self.count_marks(accurate, delivered, ece && !is_late);
         let ece = (ece && !is_late) || (accurate.is_some() && marked > 0 && self.ecn);
-        control.on_feedback(Feedback { delivered, marked, una: ack, high: self.high });
+        self.control.on_feedback(Feedback { delivered, marked, una: ack, high: self.high });
         if timed_arrived && let Some((_, sent)) = self.timed.take() {
             // Repairs of earlier packets can take long and would distort the round-trip time.
             self.measure(sent, now);
@@ -185,6 +181,15 @@ impl Sender {
             is_limited: !self.is_application_limited(outstanding),
         };
         self.control.after_ack(&mut self.window, progress);
+    }
+
+    /// Number of packets that an acknowledgement of `delivered` packets is the first to report as marked.
+    fn count_marks(&mut self, accurate: Option<Accurate>, delivered: u32, ece: bool) -> u32 {
+        match accurate {
+            Some(feedback) if delivered > 0 => self.marks.decode(feedback, delivered),
+            None if ece => delivered,
+            Some(_) | None => 0,
+        }
     }
 
     /// An acknowledgement of `packets` outside of recovery, without ECN-Echo.
