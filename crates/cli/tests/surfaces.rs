@@ -30,7 +30,10 @@ fn list_subcommand_names_disciplines_traffic_and_papers() {
         assert_eq!(alone.as_object().unwrap().keys().collect::<Vec<_>>(), ["version", topic]);
     }
     let words = |topic: &str| json[topic].as_array().unwrap().iter().map(|it| it["name"].clone()).collect::<Vec<_>>();
-    assert_eq!(words("congestion"), ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr", "sctp"]);
+    assert_eq!(
+        words("congestion"),
+        ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr", "sctp", "prague", "linux", "l4s-linux"]
+    );
     assert_eq!(
         words("traffic"),
         ["ftp", "web", "short-tcp", "file", "cbr", "onoff", "pareto", "voip", "mmpp", "map", "trace", "rtp", "sctp"]

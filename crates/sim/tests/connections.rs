@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use forebay_sim::tcp::Variant;
+use forebay_sim::tcp::{Stack, Transport, Variant};
 
 use crate::common::RECORDED;
 use crate::connection::Connection;
@@ -41,13 +41,21 @@ fn random_connections_satisfy_rfc_requirements() {
 #[test]
 fn connections_of_newer_controls_satisfy_rfc_requirements() {
     let later = Variant::WORDS[RECORDED..].iter().map(|(_, variant)| *variant);
-    for variant in later.chain([Variant::CUBIC, Variant::DCTCP]) {
-        let fails = |&seed: &u64| {
-            let run = || Connection::new(Setting::of(variant, seed), seed).run();
-            catch_unwind(AssertUnwindSafe(run)).is_err()
-        };
-        let failed: Vec<u64> = (0..1000).filter(fails).collect();
-        let first = failed.first().map(|&seed| Setting::of(variant, seed));
-        assert!(failed.is_empty(), "{variant:?}: {} seeds fail, the first: {} {first:#?}", failed.len(), failed[0]);
-    }
+    later.chain([Variant::CUBIC, Variant::DCTCP]).for_each(|variant| check(variant, None));
+}
+
+#[test]
+fn connections_of_the_linux_stack_satisfy_rfc_requirements() {
+    let all = Variant::of(Transport::Tcp).into_iter().map(|(_, variant)| variant);
+    all.for_each(|variant| check(variant, Some(Stack::Linux)));
+}
+
+fn check(variant: Variant, stack: Option<Stack>) {
+    let fails = |&seed: &u64| {
+        let run = || Connection::new(Setting::of(variant, stack, seed), seed).run();
+        catch_unwind(AssertUnwindSafe(run)).is_err()
+    };
+    let failed: Vec<u64> = (0..1000).filter(fails).collect();
+    let first = failed.first().map(|&seed| Setting::of(variant, stack, seed));
+    assert!(failed.is_empty(), "{variant:?}: {} seeds fail, the first: {} {first:#?}", failed.len(), failed[0]);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
-use forebay_sim::tcp::receiver::{Ack, Receiver};
+use forebay_sim::tcp::receiver::{Ack, Data, Receiver};
 use forebay_sim::tcp::sender::{Send, Sender};
 use forebay_sim::tcp::{TcpOptions, Variant};
 
@@ -45,7 +45,7 @@ fn window(rtt: u64, p: f64) -> (f64, f64) {
             Event::Ack(ack) => sender.on_ack(now, ack, &[]),
             Event::Data(send, marked) => {
                 let ecn = if marked { Ecn::Ce } else { Ecn::Ect1 };
-                let ack = receiver.on_data(now, send.seq, ecn, send.cwr).expect("every packet is acknowledged");
+                let ack = receiver.on_data(now, Data::of(send, ecn)).expect("every packet is acknowledged");
                 serial += 1;
                 events.insert((now + half, serial), Event::Ack(ack));
             }

@@ -5,6 +5,7 @@
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
+use forebay_sim::tcp::Stack;
 use forebay_theory::{tcp_fluid, tcp_loop};
 use serde::Serialize;
 
@@ -77,6 +78,7 @@ pub fn of(case: &Case, spec: &Spec) -> Result<Setting, InputError> {
         let whole = group.active == [(Span::ZERO, None)];
         for (key, is_left) in [
             ("tcp, modelled as Reno", !options.variant.profile().is_aimd),
+            ("stack", options.stack() != Stack::Rfc),
             ("window", options.window.is_some()),
             ("delayed_ack", options.delayed_ack),
             ("pacing", options.pacing),

@@ -136,7 +136,7 @@ fn reader_accepts_every_key_of_the_schema() {
     // Keys that are written only if they differ from the defaults of the sender.
     let written = load::parse("s.toml", EVERYTHING, &Overrides::default()).unwrap()[0].scenario.to_toml();
     for more in [
-        "tcp = \"dctcp\"\naccecn = \"field\"\nect_retransmissions = false\n",
+        "tcp = \"dctcp\"\nstack = \"linux\"\naccecn = \"field\"\nect_retransmissions = false\n",
         "tcp = \"prague\"\nvirtual_rtt = \"1us\"\n",
     ] {
         let line = |line: &str| if line.starts_with("tcp = ") { more.to_string() } else { format!("{line}\n") };

@@ -8,6 +8,7 @@ mod long_runs;
 mod ns2_ecn;
 mod rtt;
 mod sctp;
+mod stacks;
 mod traces;
 mod video;
 mod voip;

@@ -74,6 +74,12 @@ impl Segment {
         })
     }
 
+    /// The stamp of an acknowledgement: two bits in place of a timestamp.
+    #[inline]
+    pub const fn echoed_stamp(&self) -> u8 {
+        (self.load.0 >> Load::STAMP_AT & Load::STAMP) as u8
+    }
+
     /// The bundle and the colour (IN or OUT of a traffic profile) whose counters count it.
     #[inline]
     pub const fn counted_as(&self) -> (u8, Colour) {
@@ -82,7 +88,7 @@ impl Segment {
 }
 
 /// Eight bytes whose meaning depends on the segment's kind: the sending time, or of an acknowledgement the index of its
-/// SACK blocks in the low half, and its accurate feedback of marks in the high half.
+/// SACK blocks in the low half, and its accurate feedback of marks and its stamp in the high half.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Load(u64);
 
@@ -92,6 +98,9 @@ impl Load {
     const TOTAL: u32 = (1 << 24) - 1;
     const OPTION: u64 = 1 << 24;
     const ACCURATE: u64 = 1 << 25;
+    /// The stamp of an acknowledgement, above the bits for accurate feedback.
+    const STAMP: u64 = 3;
+    const STAMP_AT: u32 = 58;
 
     /// The time at which the host sent the segment.
     #[inline]
@@ -105,6 +114,13 @@ impl Load {
         Self(place.map_or(0, |place| u64::from(place) + 1))
     }
 
+    /// Adds the stamp of an acknowledgement, two bits ([`Ack::stamp`](crate::tcp::receiver::Ack::stamp)).
+    #[inline]
+    #[must_use]
+    pub const fn with_stamp(self, stamp: u8) -> Self {
+        Self(self.0 | (stamp as u64 & Self::STAMP) << Self::STAMP_AT)
+    }
+
     /// Adds the accurate feedback of an acknowledgement. Its field ACE is in the segment's [`Mark`].
     #[inline]
     #[must_use]
@@ -115,7 +131,7 @@ impl Load {
 }
 
 /// Kind, ECN codepoint, the TCP flags ECE and CWR (RFC 3168), with AccECN the field ACE (RFC 9768), and the colour (IN or
-/// OUT of a traffic profile) in one byte.
+/// OUT of a traffic profile) in one byte. Data has no ECE and no ACE; their bits are its stamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mark(u8);
 
@@ -130,6 +146,19 @@ impl Mark {
     #[inline]
     pub const fn data(kind: Kind, ecn: Ecn, cwr: bool) -> Self {
         Self(kind as u8 | ecn.bits() << 2 | if cwr { Self::CWR } else { 0 })
+    }
+
+    /// Data with this stamp, two bits ([`Send::stamp`](crate::tcp::sender::Send::stamp)).
+    #[inline]
+    #[must_use]
+    pub const fn with_stamp(self, stamp: u8) -> Self {
+        Self(self.0 | (stamp & 1) << 4 | (stamp & 2) << 6)
+    }
+
+    /// The stamp of data.
+    #[inline]
+    pub const fn stamp(self) -> u8 {
+        self.0 >> 4 & 1 | self.0 >> 6 & 2
     }
 
     /// An acknowledgement; `ece`: it echoes congestion.
@@ -238,6 +267,23 @@ mod tests {
         }
         assert_eq!((Mark::control().kind(), Mark::control().ecn()), (Kind::Control, Ecn::NotEct));
         assert_eq!(size_of::<Segment>(), 32);
+    }
+
+    #[test]
+    fn stamps_leave_the_other_fields_alone() {
+        for stamp in 0..4 {
+            let mark = Mark::data(Kind::Data, Ecn::Ect1, true).with_stamp(stamp).with_ecn(Ecn::Ce);
+            let data = Segment { mark: mark.with_colour(Colour::Out), ..Segment::default() };
+            assert_eq!(
+                (data.mark.stamp(), data.mark.kind(), data.mark.ecn(), data.mark.cwr()),
+                (stamp, Kind::Data, Ecn::Ce, true)
+            );
+            assert_eq!(data.mark.colour(), Colour::Out);
+            let feedback = Accurate::new(0xab_cdef, true);
+            let load = Load::blocks(Some(7)).with_stamp(stamp).with_accurate(feedback);
+            let ack = Segment { mark: Mark::accurate_ack(feedback.ace), load, ..Segment::default() };
+            assert_eq!((ack.echoed_stamp(), ack.blocks(), ack.accurate()), (stamp, Some(7), Some(feedback)));
+        }
     }
 
     /// The table has the SACK blocks of all acknowledgements in transit.

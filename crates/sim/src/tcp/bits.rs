@@ -85,6 +85,15 @@ impl BitRing {
         }
     }
 
+    /// Is `seq`, which must be at or above `bottom`, in the set?
+    pub(super) fn has(&self, bottom: u32, seq: u32) -> bool {
+        let (word, bit) = match self.words.len() {
+            words if ((seq - bottom) as usize) < words * 64 => self.place(seq),
+            _ => return false,
+        };
+        self.words[word] & bit != 0
+    }
+
     /// Removes `seq`; returns whether it was in the set.
     pub(super) fn remove(&mut self, seq: u32) -> bool {
         if self.count == 0 {
@@ -180,6 +189,9 @@ mod tests {
 
                 for seq in bottom..bottom + advance {
                     prop_assert_eq!(ring.remove(seq), set.remove(&seq));
+                }
+                for seq in bottom..end + 300 {
+                    prop_assert_eq!(ring.has(bottom, seq), set.contains(&seq));
                 }
                 bottom += advance;
                 prop_assert_eq!((ring.len() as usize, ring.is_empty()), (set.len(), set.is_empty()));

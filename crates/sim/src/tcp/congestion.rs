@@ -3,142 +3,15 @@
 //! Every hook has a default. Together the defaults are Reno (RFC 5681): slow start, one more packet per round trip,
 //! half of the window at a loss or mark. A control implements [`Design`] and overrides the hooks in which it differs.
 
+mod profile;
+
 use core::fmt::Debug;
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::window::Window;
-
-/// Loss recovery: what a sender retransmits, and when.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Recovery {
-    /// Goes back to the first hole at the third duplicate acknowledgement (Jacobson 1988).
-    GoBackN,
-    /// Retransmits the first hole only; fast recovery ends with the first new acknowledgement (RFC 5681).
-    FirstHole,
-    /// Retransmits one hole per partial acknowledgement (RFC 6582).
-    PartialAcks,
-    /// Retransmits the holes that selective acknowledgements report (RFC 6675).
-    Selective,
-    /// Retransmits holes that were reported missing three times. Retransmissions precede new data (RFC 9260 sections
-    /// 6.1 and 7.2.4).
-    MissReports,
-}
-
-impl Recovery {
-    /// All kinds of loss recovery.
-    pub const ALL: [Self; 5] = [Self::GoBackN, Self::FirstHole, Self::PartialAcks, Self::Selective, Self::MissReports];
-
-    /// Does it use selective acknowledgements?
-    pub const fn is_selective(self) -> bool {
-        matches!(self, Self::Selective | Self::MissReports)
-    }
-}
-
-/// Transport protocol of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Transport {
-    /// The connection uses TCP (RFC 9293).
-    Tcp,
-    /// The connection uses SCTP (RFC 9260).
-    Sctp,
-}
-
-/// When data is ECN-capable, and whether the sender reacts to ECN-Echo.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum EcnUse {
-    /// ECN-capable if the flow's key `ecn` in the scenario is true; reacts to ECN-Echo (RFC 3168).
-    OnRequest,
-    /// Always ECN-capable; reacts to ECN-Echo.
-    Always,
-    /// ECN-capable if the flow's key `ecn` in the scenario is true; ignores ECN-Echo.
-    Unanswered,
-    /// Never ECN-capable.
-    Never,
-}
-
-/// Meaning of the receiver's ECN-Echo.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Echo {
-    /// A packet was marked since the last CWR (RFC 3168 section 6.1.3).
-    UntilCwr,
-    /// Every packet newly acknowledged by this acknowledgement was marked (RFC 8257 section 3.2).
-    EachPacket,
-    /// Acknowledgements have the number of marked packets, not ECN-Echo (RFC 9768).
-    Accurate,
-}
-
-/// Properties of a congestion control.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Profile {
-    /// Its name in scenario files.
-    pub word: &'static str,
-    /// Description of the control in one line.
-    pub summary: &'static str,
-    /// Transport protocol for which the control is made.
-    pub transport: Transport,
-    /// The kind of loss recovery that a sender with this control uses.
-    pub recovery: Recovery,
-    /// When the data of the control is ECN-capable, and whether the sender reacts to ECN-Echo.
-    pub ecn: EcnUse,
-    /// What the receiver's ECN-Echo must mean for this control.
-    pub echo: Echo,
-    /// Does a mark reduce the window as much as a loss? Then a loss in the same window of data does not reduce it
-    /// again.
-    pub mark_is_loss: bool,
-    /// Is its reaction to marks scalable, so that its data may use ECT(1) (RFC 9331)?
-    pub is_scalable: bool,
-    /// Does its data have ECT(1), the codepoint of L4S, without a request?
-    pub sends_ect1: bool,
-    /// Are its packets always paced?
-    pub paces: bool,
-    /// If it is paced: does a packet that leaves late shorten the gap to the next one, as in Linux?
-    pub catches_up: bool,
-    /// Does it need the hooks `on_sent`, `on_delivered`, `on_feedback`, `on_recovered`, `after_ack`, `on_out_of_data`
-    /// and `burst_limit`? If not, the sender may skip these calls, which saves time per packet. Always true for a
-    /// custom control.
-    pub tracks_packets: bool,
-    /// Does its window follow RFC 5681: slow start, one more packet per round trip, half at a loss? The models of the
-    /// crate `forebay-theory` assume this. If so, a sender grows the window without a call of `on_ack`, unless it uses
-    /// selective acknowledgements or `tracks_packets` is set.
-    pub is_aimd: bool,
-    /// Does it follow ns-2, not the RFCs, in the points that `tcp/sender/ns2.rs` lists?
-    pub follows_ns2: bool,
-    /// Its name in Linux; `None`: not in Linux.
-    pub kernel: Option<&'static str>,
-    /// Retransmission timeout before the first measurement.
-    pub initial_rto: Span,
-    /// Longest time to delay an acknowledgement.
-    pub ack_delay: Span,
-    /// Header bytes per data packet.
-    pub headers: u16,
-}
-
-impl Profile {
-    /// Base profile: a TCP with selective acknowledgements. `initial_rto` is 3 s as in ns-2 and RFC 2988 (RFC 6298: 1
-    /// s). `ack_delay` is 100 ms as in ns-2's delayed-ACK sink (RFC 1122 allows 500 ms).
-    pub const TCP: Self = Self {
-        word: "",
-        summary: "",
-        transport: Transport::Tcp,
-        recovery: Recovery::Selective,
-        ecn: EcnUse::OnRequest,
-        echo: Echo::UntilCwr,
-        mark_is_loss: true,
-        is_scalable: false,
-        sends_ect1: false,
-        catches_up: false,
-        paces: false,
-        tracks_packets: true,
-        is_aimd: false,
-        follows_ns2: false,
-        kernel: None,
-        initial_rto: Span::from_millis(3000),
-        ack_delay: Span::from_millis(100),
-        headers: 40,
-    };
-}
+pub use profile::{Echo, EcnUse, Profile, Recovery, Transport};
 
 /// What the congestion control of a new connection receives.
 #[derive(Clone, Debug)]
@@ -216,6 +89,23 @@ pub struct Progress {
     pub is_limited: bool,
 }
 
+/// A round trip that an acknowledgement measures.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundTrip {
+    /// When the acknowledgement arrived.
+    pub now: Instant,
+    /// Time since the newest packet that it reports was sent, of those sent once.
+    pub rtt: Span,
+    /// Smoothed round-trip time.
+    pub srtt: Span,
+    /// Lowest unacknowledged packet number after this acknowledgement.
+    pub una: u32,
+    /// One above the highest packet sent.
+    pub high: u32,
+    /// Are packets paced?
+    pub is_paced: bool,
+}
+
 /// A control's model of its path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathModel {
@@ -243,6 +133,10 @@ pub trait CongestionControl: Debug + Send + Sync {
     #[inline]
     fn on_feedback(&mut self, _feedback: Feedback) {}
 
+    /// An acknowledgement measures a round trip. Only in the Linux stack.
+    #[inline]
+    fn on_round_trip(&mut self, _window: &mut Window, _sample: RoundTrip) {}
+
     /// The first ECN-Echo in a window of data.
     #[inline]
     fn on_mark(&mut self, window: &mut Window) {
@@ -259,10 +153,25 @@ pub trait CongestionControl: Debug + Send + Sync {
         window.halve();
     }
 
-    /// An acknowledgement of new data outside of recovery, while the window limits sending.
+    /// A tail loss probe has repaired a loss (RFC 8985 section 7.4.2), so that there is no recovery. By default as a
+    /// loss. Only in the Linux stack.
     #[inline]
-    fn on_ack(&mut self, window: &mut Window, _acked: Acked) {
-        window.grow();
+    fn on_probe_repair(&mut self, window: &mut Window) {
+        self.on_loss(window);
+    }
+
+    /// The latest reduction was for packets that were not lost; `before`: the window before it, in packets. The threshold
+    /// is restored by the caller. Only in the Linux stack.
+    #[inline]
+    fn on_undo(&mut self, window: &mut Window, before: f64) {
+        window.set(window.cwnd().max(before));
+    }
+
+    /// An acknowledgement of new data outside of recovery, while the window limits sending. In the Linux stack also after
+    /// a timeout.
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, acked: Acked) {
+        window.grow_for(acked.packets);
     }
 
     /// An acknowledgement of new data outside of recovery while the application limits sending. Also called before the
@@ -350,6 +259,21 @@ macro_rules! hand_on {
         #[inline]
         fn on_mark(&mut self, window: &mut Window) {
             $each!(self, on_mark(window));
+        }
+
+        #[inline]
+        fn on_round_trip(&mut self, window: &mut Window, sample: RoundTrip) {
+            $each!(self, on_round_trip(window, sample));
+        }
+
+        #[inline]
+        fn on_probe_repair(&mut self, window: &mut Window) {
+            $each!(self, on_probe_repair(window));
+        }
+
+        #[inline]
+        fn on_undo(&mut self, window: &mut Window, before: f64) {
+            $each!(self, on_undo(window, before));
         }
 
         #[inline]

@@ -7,7 +7,8 @@ use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
 use super::congestion::{
-    Acked, CongestionControl, Design, Feedback, PathModel, Profile, Progress, Sent, Start, Transport, hand_on,
+    Acked, CongestionControl, Design, Feedback, PathModel, Profile, Progress, RoundTrip, Sent, Start, Transport,
+    hand_on,
 };
 use super::window::Window;
 use forebay_aqm::base::time::{Instant, Span};
@@ -106,6 +107,8 @@ controls! {
     BBR bbr Box<bbr::Bbr>;
     SCTP sctp Box<sctp::Sctp>;
     PRAGUE prague Box<prague::Prague>;
+    LINUX linux_cubic Box<linux_cubic::LinuxCubic>;
+    L4SLINUX l4s_linux Box<l4s_linux::L4sLinux>;
 }
 
 #[deny(clippy::missing_trait_methods)]

@@ -3,7 +3,7 @@
 //!
 //! Loss recovery ([`Recovery`]: what to retransmit, and when) and congestion control
 //! ([`CongestionControl`](congestion::CongestionControl): the size of the window) are separate. A [`Variant`] names
-//! one of each. State that only some senders need (selective acknowledgements, pacing, a path model) is boxed, so that
+//! one of each. A [`Stack`] has the rules of loss detection and of timers. State that only some senders need (selective acknowledgements, pacing, a path model) is boxed, so that
 //! the other senders stay small.
 
 pub mod accecn;
@@ -11,8 +11,10 @@ mod bits;
 pub mod congestion;
 mod control;
 mod gate;
+mod linux;
 pub mod receiver;
 pub mod reports;
+mod rfc;
 pub mod rtt;
 mod scoreboard;
 pub mod sender;
@@ -32,6 +34,8 @@ use rtt::RttOptions;
 pub struct TcpOptions {
     /// Congestion control and loss recovery.
     pub variant: Variant,
+    /// Rules of loss recovery, timers and window growth. `None`: those of the congestion control.
+    pub stack: Option<Stack>,
     /// Packets that may be sent before the first acknowledgement.
     pub initial_window: u32,
     /// Receiver's window in packets; `None`: unlimited.
@@ -68,6 +72,17 @@ pub struct TcpOptions {
     pub idle_restart: bool,
     /// Rules of ns-2 that replace those of the RFCs.
     pub ns2: Ns2Rules,
+}
+
+/// The rules of a sender and receiver, besides the congestion control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stack {
+    /// The RFCs: 5681, 6582, 6675, 3042, 6298 and 3168.
+    #[default]
+    Rfc,
+    /// Linux 6.12: RACK-TLP (RFC 8985), PRR (RFC 6937), undo of spurious reductions, always with selective
+    /// acknowledgements. Not for SCTP.
+    Linux,
 }
 
 /// Use of Accurate ECN (RFC 9768) by a connection.
@@ -115,7 +130,38 @@ impl TcpOptions {
     /// 6.1.5: no. DCTCP (RFC 8257), AccECN (RFC 9768) and ns-2: yes.
     pub const fn repeats_with_ect(&self) -> bool {
         let profile = self.variant.profile();
-        profile.follows_ns2 || !matches!((profile.echo, self.accurate()), (Echo::UntilCwr, AccEcn::Off))
+        let follows_ns2 = profile.follows_ns2 && matches!(self.stack(), Stack::Rfc);
+        follows_ns2 || !matches!((profile.echo, self.accurate()), (Echo::UntilCwr, AccEcn::Off))
+    }
+
+    /// The default options of a connection with this control on `stack`; `None`: on the control's. In the Linux stack they
+    /// are those of a Linux host.
+    pub fn of(variant: Variant, stack: Option<Stack>) -> Self {
+        let rfc = Self { variant, stack, ..Self::default() };
+        match rfc.stack() {
+            Stack::Rfc => rfc,
+            Stack::Linux => Self {
+                initial_window: linux::INITIAL_WINDOW,
+                delayed_ack: true,
+                max_rto: linux::MAX_RTO,
+                ect_retransmissions: rfc.repeats_with_ect(),
+                ..rfc
+            },
+        }
+    }
+
+    /// The stack of the connection.
+    pub const fn stack(&self) -> Stack {
+        match (self.variant.profile().transport, self.stack) {
+            (Transport::Sctp, _) => Stack::Rfc,
+            (Transport::Tcp, Some(stack)) => stack,
+            (Transport::Tcp, None) => self.variant.profile().stack,
+        }
+    }
+
+    /// Do acknowledgements have selective blocks?
+    pub const fn is_selective(&self) -> bool {
+        matches!(self.stack(), Stack::Linux) || self.variant.profile().recovery.is_selective()
     }
 
     /// How acknowledgements report marks accurately. A congestion control can require the AccECN option.
@@ -133,8 +179,16 @@ impl TcpOptions {
 
     /// Options of the retransmission timer; `phase`: position of the timer's coarse clock within its tick at time 0.
     pub(crate) fn timer(&self, phase: Span) -> RttOptions {
-        let initial = self.initial_rto.unwrap_or(self.variant.profile().initial_rto);
-        RttOptions { initial, min_rto: self.min_rto, max_rto: self.max_rto, tick: self.tick, phase }
+        let initial = self.initial_rto.unwrap_or(match self.stack() {
+            Stack::Rfc => self.variant.profile().initial_rto,
+            Stack::Linux => linux::INITIAL_RTO,
+        });
+        let (tick, phase) = match self.stack() {
+            Stack::Rfc => (self.tick, phase),
+            // Its clock is exact here.
+            Stack::Linux => (Span::from_nanos(1), Span::ZERO),
+        };
+        RttOptions { initial, min_rto: self.min_rto, max_rto: self.max_rto, tick, phase }
     }
 
     /// Are the connection's packets paced?
@@ -147,6 +201,7 @@ impl Default for TcpOptions {
     fn default() -> Self {
         Self {
             variant: Variant::default(),
+            stack: None,
             initial_window: 2,
             window: None,
             ack: 40,

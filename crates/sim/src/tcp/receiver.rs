@@ -6,8 +6,30 @@ use forebay_aqm::base::time::{Instant, Span};
 use super::accecn::Accurate;
 use super::bits::BitRing;
 use super::congestion::Echo;
-use super::reports::{Blocks, Reports};
-use super::{AccEcn, TcpOptions};
+use super::linux::Acks;
+use super::reports::{Block, Blocks, Reports};
+use super::sender::Send;
+use super::{AccEcn, Stack, TcpOptions};
+
+/// A data packet that arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Data {
+    /// Number of the packet in the connection.
+    pub seq: u32,
+    /// ECN codepoint.
+    pub ecn: Ecn,
+    /// Congestion Window Reduced flag.
+    pub cwr: bool,
+    /// Its stamp ([`Send::stamp`]).
+    pub stamp: u8,
+}
+
+impl Data {
+    /// The packet `send` as it arrives with the codepoint `ecn`.
+    pub const fn of(send: Send, ecn: Ecn) -> Self {
+        Self { seq: send.seq, ecn, cwr: send.cwr, stamp: send.stamp }
+    }
+}
 
 /// One acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,6 +40,8 @@ pub struct Ack {
     pub ece: bool,
     /// Accurate feedback of marks, in place of ECN-Echo.
     pub accurate: Option<Accurate>,
+    /// The stamp of the packet that advanced the acknowledgement ([`Send::stamp`]).
+    pub stamp: u8,
     /// Does it carry selective blocks? [`Receiver::blocks`] returns them until the next acknowledgement.
     pub is_selective: bool,
 }
@@ -43,6 +67,8 @@ pub struct Receiver {
     held_ce: bool,
     deadline: Option<Instant>,
     reports: Option<Box<Reports>>,
+    /// State of the Linux stack.
+    linux: Option<Box<Acks>>,
 }
 
 impl Receiver {
@@ -54,7 +80,8 @@ impl Receiver {
             delay: profile.ack_delay,
             each_packet: profile.echo == Echo::EachPacket && options.accecn == AccEcn::Off,
             accecn: options.accurate(),
-            reports: profile.recovery.is_selective().then(Box::default),
+            linux: (options.stack() == Stack::Linux).then(|| Box::new(Acks::new(options))),
+            reports: options.is_selective().then(Box::default),
             ..Self::default()
         }
     }
@@ -77,19 +104,60 @@ impl Receiver {
     #[inline]
     pub fn before_data(&mut self, ecn: Ecn) -> Option<Ack> {
         let changes = self.each_packet && (ecn == Ecn::Ce) != self.ece;
-        (changes && self.held > 0).then(|| self.ack())
+        (changes && self.held > 0).then(|| self.answer())
     }
 
-    /// Packet `seq` has arrived. Returns the acknowledgement to send at once, if any.
+    /// A packet has arrived. Returns the acknowledgement to send at once, if any.
     #[inline]
-    pub fn on_data(&mut self, now: Instant, seq: u32, ecn: Ecn, cwr: bool) -> Option<Ack> {
-        let changed = match self.accecn {
-            AccEcn::Off => self.note_mark(ecn, cwr),
-            AccEcn::Field | AccEcn::Option => self.count_mark(ecn),
-        };
+    pub fn on_data(&mut self, now: Instant, data: Data) -> Option<Ack> {
+        if self.linux.is_some() {
+            return self.on_linux_data(now, data);
+        }
+        let Data { seq, ecn, cwr, .. } = data;
+        let changed = self.note_ecn(ecn, cwr);
         let in_order = seq == self.next;
         let filled_a_gap = in_order && !self.early.is_empty();
+        self.take(seq);
+        if self.delayed && in_order && !filled_a_gap && !changed && self.held == 0 {
+            self.hold(ecn, now + self.delay);
+            return None;
+        }
+        Some(self.answer())
+    }
+
+    /// As [`on_data`](Self::on_data), in the Linux stack: a packet that arrives twice is reported (RFC 2883), and Linux
+    /// decides which acknowledgement to delay.
+    #[cold]
+    #[inline(never)]
+    fn on_linux_data(&mut self, now: Instant, data: Data) -> Option<Ack> {
+        let Data { seq, ecn, cwr, stamp } = data;
+        let echoed = self.ece;
+        let changed = self.note_ecn(ecn, cwr);
+        let in_order = seq == self.next;
+        let was_early = !self.early.is_empty();
+        let twice = seq < self.next || (was_early && self.early.has(self.next, seq));
+        self.take(seq);
+        let linux = self.linux.as_mut()?;
         if in_order {
+            linux.arrives(now, seq, stamp);
+        } else if twice {
+            linux.arrives_twice(seq, seq < self.next);
+        }
+        linux.note_ecn(ecn, !echoed);
+        let outstanding = self.next - linux.acknowledged();
+        let now_due = !self.delayed || !in_order || was_early || changed || cwr || outstanding > 1;
+        if now_due || linux.is_quick() {
+            return Some(self.answer());
+        }
+        let delay = linux.delay();
+        self.hold(ecn, now + delay);
+        None
+    }
+
+    /// Packet `seq` has arrived: in order, out of order or again.
+    #[inline(always)]
+    fn take(&mut self, seq: u32) {
+        if seq == self.next {
             self.next += 1;
             self.next += self.early.take_run(self.next);
         } else if seq > self.next {
@@ -98,13 +166,23 @@ impl Receiver {
                 reports.note(self.next, seq, &self.early);
             }
         }
-        if self.delayed && in_order && !filled_a_gap && !changed && self.held == 0 {
-            self.held = 1;
-            self.held_ce = ecn == Ecn::Ce;
-            self.deadline = Some(now + self.delay);
-            return None;
+    }
+
+    /// Delays the acknowledgement of a packet.
+    #[inline]
+    fn hold(&mut self, ecn: Ecn, until: Instant) {
+        self.held = 1;
+        self.held_ce = ecn == Ecn::Ce;
+        self.deadline = Some(until);
+    }
+
+    /// Notes the codepoint of a packet that has arrived. Returns whether it must be acknowledged at once.
+    #[inline]
+    fn note_ecn(&mut self, ecn: Ecn, cwr: bool) -> bool {
+        match self.accecn {
+            AccEcn::Off => self.note_mark(ecn, cwr),
+            AccEcn::Field | AccEcn::Option => self.count_mark(ecn),
         }
-        Some(self.ack())
     }
 
     /// Sets ECN-Echo for a packet that has arrived. Returns whether it must be acknowledged at once.
@@ -134,20 +212,40 @@ impl Receiver {
         self.deadline
     }
 
-    /// The current acknowledgement; cancels a delayed one.
+    /// The delayed acknowledgement, which is due.
     pub fn ack(&mut self) -> Ack {
+        if let Some(linux) = &mut self.linux {
+            linux.waited();
+        }
+        self.answer()
+    }
+
+    /// The current acknowledgement; cancels a delayed one.
+    fn answer(&mut self) -> Ack {
         (self.held, self.held_ce) = (0, false);
         self.deadline = None;
-        let is_selective = match &mut self.reports {
-            Some(reports) if !self.early.is_empty() => reports.choose(self.next, &self.early),
-            _ => false,
+        let (stamp, duplicate) = match &mut self.linux {
+            Some(linux) => linux.send(self.next),
+            None => (0, None),
         };
+        let is_selective = self.choose_blocks(duplicate);
         let accurate = match self.accecn {
             AccEcn::Off => None,
             AccEcn::Field => Some(Accurate::new(self.marked, false)),
             AccEcn::Option => Some(Accurate::new(self.marked, true)),
         };
-        Ack { next: self.next, ece: self.ece, accurate, is_selective }
+        Ack { next: self.next, ece: self.ece, accurate, stamp, is_selective }
+    }
+
+    /// Chooses the selective blocks of an acknowledgement; `duplicate`: a packet that arrived twice. Returns whether there
+    /// are any.
+    fn choose_blocks(&mut self, duplicate: Option<Block>) -> bool {
+        match &mut self.reports {
+            Some(reports) if !self.early.is_empty() || duplicate.is_some() => {
+                reports.choose(self.next, &self.early, duplicate)
+            }
+            _ => false,
+        }
     }
 
     /// The selective blocks of `ack`, which must be the latest acknowledgement.
@@ -164,12 +262,11 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::reports::Block;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     fn arrive(r: &mut Receiver, seq: u32) -> Option<Ack> {
-        r.on_data(Instant::ZERO, seq, Ecn::NotEct, false)
+        r.on_data(Instant::ZERO, Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0 })
     }
 
     fn selective() -> Receiver {

@@ -53,12 +53,13 @@ impl Reports {
     /// Chooses the blocks of an acknowledgement sent now. Returns false if there are none.
     ///
     /// RFC 2018 section 4: the first block is the run with the latest packet; the others are the most recently
-    /// reported first blocks.
-    pub(super) fn choose(&mut self, next: u32, early: &BitRing) -> bool {
+    /// reported first blocks. RFC 2883 section 4: a packet that arrived twice, `duplicate`, goes first.
+    pub(super) fn choose(&mut self, next: u32, early: &BitRing, duplicate: Option<Block>) -> bool {
         self.recent.retain(|&seq| seq > next);
         self.last = Blocks::default();
-        for (block, &seq) in self.last.blocks.iter_mut().zip(self.recent.iter().rev()) {
-            *block = run_around(next, seq, early);
+        let runs = self.recent.iter().rev().map(|&seq| run_around(next, seq, early));
+        for (place, block) in self.last.blocks.iter_mut().zip(duplicate.into_iter().chain(runs)) {
+            *place = block;
             self.last.len += 1;
         }
         !self.last.is_empty()

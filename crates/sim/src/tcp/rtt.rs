@@ -75,6 +75,25 @@ impl Rtt {
         };
     }
 
+    /// Takes over an estimate of the Linux stack, whose tick is 1 ns, and ends the backoff: eight times the smoothed round
+    /// trip in ns, and the timeout before backoff. `latest`: the measurement.
+    pub(super) const fn assume(&mut self, latest: Span, srtt8: u64, base: Span) {
+        (self.srtt8, self.precise) = (srtt8 as i64, Span::from_nanos(srtt8 / 8));
+        (self.latest, self.base, self.backoff) = (Some(latest), base, 1);
+    }
+
+    /// The timer of the Linux stack has expired: doubles the timeout and keeps the estimate.
+    pub(super) fn double(&mut self) {
+        if self.timeout() < self.options.max_rto {
+            self.backoff = self.backoff.saturating_mul(2);
+        }
+    }
+
+    /// Smallest timeout before backoff.
+    pub(super) const fn min_rto(&self) -> Span {
+        self.options.min_rto
+    }
+
     /// Resets the backoff factor to 1.
     pub const fn end_backoff(&mut self) {
         self.backoff = 1;

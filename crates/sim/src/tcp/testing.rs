@@ -9,10 +9,10 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::congestion::EcnUse;
-use super::receiver::{Ack, Receiver};
+use super::receiver::{Ack, Data, Receiver};
 use super::reports::{Block, Blocks};
 use super::sender::{Send, Sender};
-use super::{Recovery, TcpOptions, Variant};
+use super::{Recovery, Stack, TcpOptions, Variant};
 
 /// All data must be acknowledged within this time.
 const TIMEOUT: Span = Span::from_millis(100_000_000);
@@ -102,16 +102,19 @@ struct Connection {
     /// with selective acknowledgements, because `Sender::in_flight` then excludes these packets.
     left: u32,
     has_mark: bool,
+    /// A timer of the Linux stack has expired: a tail loss probe may exceed the window.
+    may_probe: bool,
     /// Hash of the sender's actions, in order.
     hash: u64,
 }
 
 impl Connection {
-    fn new(variant: Variant, seed: u64) -> Self {
+    fn new(variant: Variant, stack: Option<Stack>, seed: u64) -> Self {
         let path = Path::new(seed);
         let mut rng = Rng::stream(seed, "options");
         let options = TcpOptions {
             variant,
+            stack,
             initial_window: 1 + rng.below(10) as u32,
             delayed_ack: rng.below(2) == 0,
             ecn: rng.below(2) == 0,
@@ -128,6 +131,7 @@ impl Connection {
             reduced_until: 0,
             left: 0,
             has_mark: false,
+            may_probe: false,
             hash: 0,
             options,
             path,
@@ -181,7 +185,7 @@ impl Connection {
                 if let Some(ack) = self.receiver.before_data(ecn) {
                     self.answer(ack);
                 }
-                if let Some(ack) = self.receiver.on_data(self.now, send.seq, ecn, send.cwr) {
+                if let Some(ack) = self.receiver.on_data(self.now, Data::of(send, ecn)) {
                     self.answer(ack);
                 }
             }
@@ -196,11 +200,11 @@ impl Connection {
     }
 
     fn ack(&mut self, ack: Ack, blocks: &[Block]) -> Result<(), String> {
-        let (old, una, counts) = (self.sender.cwnd(), self.sender.acknowledged(), *self.sender.counts());
+        let (old, una, counts) = (self.window_before(), self.sender.acknowledged(), *self.sender.counts());
         self.has_mark |= ack.ece;
         self.count_left(ack);
         self.sender.on_ack(self.now, ack, blocks);
-        let (new, after) = (self.sender.cwnd(), *self.sender.counts());
+        let (new, after) = (self.window(), *self.sender.counts());
         let recovers = after.fast_retransmits > counts.fast_retransmits;
         let cuts = after.ecn_cuts > counts.ecn_cuts;
         self.check_floor()?;
@@ -217,8 +221,25 @@ impl Connection {
         if !profile.paces && !deflates {
             self.check_reaction(recovers, cuts, old, new)?;
         }
+        self.sender.check()?;
         self.note(u64::from(ack.next));
         Ok(())
+    }
+
+    fn is_linux(&self) -> bool {
+        self.options.stack() == Stack::Linux
+    }
+
+    /// The window; in the Linux stack the threshold, at which the window ends a recovery, if that is more.
+    fn window_before(&self) -> f64 {
+        let (cwnd, threshold) = (self.sender.cwnd(), self.sender.ssthresh());
+        if self.is_linux() && threshold.is_finite() { cwnd.max(threshold) } else { cwnd }
+    }
+
+    /// The window, or in the Linux stack the threshold to which it falls gradually.
+    fn window(&self) -> f64 {
+        let cwnd = self.sender.cwnd();
+        if self.is_linux() { cwnd.min(self.sender.ssthresh()) } else { cwnd }
     }
 
     /// Updates `left`, the packets above a hole that have left the network. A partial acknowledgement covers a hole and
@@ -226,7 +247,7 @@ impl Connection {
     /// 3.2 step 3).
     fn count_left(&mut self, ack: Ack) {
         let una = self.sender.acknowledged();
-        if self.options.variant.profile().recovery.is_selective() {
+        if self.options.is_selective() {
             return;
         }
         match ack.next.checked_sub(una) {
@@ -241,10 +262,16 @@ impl Connection {
     /// data.
     fn check_reaction(&mut self, recovers: bool, cuts: bool, old: f64, new: f64) -> Result<(), String> {
         let again = self.sender.acknowledged() < self.reduced_until;
-        if new < old && !recovers && !cuts && again {
+        // Linux also reduces the window for the repair by a tail loss probe, and undoes reductions.
+        if new < old && !self.is_linux() && !recovers && !cuts && again {
             return Err(format!("the window falls from {old} to {new} a second time in a window of data"));
         }
-        if (recovers || cuts) && !again && new >= old && old >= LARGE {
+        // Linux reduces the window for a mark until a packet above this number is acknowledged.
+        let again = again || (self.is_linux() && self.sender.acknowledged() == self.reduced_until);
+        // There a scalable control rounds the reduction for a mark down.
+        let rounds = cuts && !recovers && self.is_linux() && self.options.variant.profile().is_scalable;
+        let stays = if rounds { new > old } else { new >= old };
+        if (recovers || cuts) && !again && stays && old >= LARGE {
             let why = if recovers { "a loss" } else { "a mark" };
             return Err(format!("{why} leaves the window at {new}, from {old}"));
         }
@@ -258,8 +285,12 @@ impl Connection {
         let timeouts = self.sender.counts().timeouts;
         self.sender.on_deadline(self.now);
         self.check_floor()?;
-        if self.sender.counts().timeouts > timeouts {
-            if self.sender.cwnd() > 1.0 {
+        if self.sender.counts().timeouts == timeouts {
+            self.may_probe = self.is_linux();
+        } else {
+            // Linux does not consider packets lost that were sent less than a round trip ago.
+            let kept = if self.is_linux() { self.sender.in_flight() } else { 0 };
+            if self.sender.cwnd() > f64::from(kept + 1) {
                 let cwnd = self.sender.cwnd();
                 return Err(format!(
                     "a timeout leaves a window of {cwnd}, more than one packet (RFC 5681 section 3.1)"
@@ -284,7 +315,8 @@ impl Connection {
             let is_new = send.seq == self.high;
             let (in_flight, cwnd) = (self.sender.in_flight(), self.sender.cwnd());
             // `in_flight` already includes the packet.
-            if is_new && f64::from(in_flight.saturating_sub(self.left)) - 1.0 >= cwnd {
+            let probes = core::mem::take(&mut self.may_probe);
+            if is_new && !probes && f64::from(in_flight.saturating_sub(self.left)) - 1.0 >= cwnd {
                 return Err(format!("{in_flight} packets in flight, and a window of {cwnd}"));
             }
             self.high += u32::from(is_new);
@@ -310,15 +342,27 @@ impl Connection {
 /// - new data is sent only while the window has room;
 /// - a loss, or a mark that the control reacts to, reduces a large window, but not twice in a window of data (not
 ///   checked for controls that always [pace](super::congestion::Profile::paces));
-/// - a timeout leaves a window of at most one packet;
+/// - a timeout leaves a window of at most one packet, in the Linux stack more than what is not considered lost;
 /// - the same path gives the same result.
 ///
 /// # Errors
 /// The first rule that the control breaks, with the path.
 pub fn check_control(variant: Variant, paths: u64) -> Result<(), String> {
+    check(variant, None, paths)
+}
+
+/// As [`check_control`], with the rules of `stack`, which is not for SCTP.
+///
+/// # Errors
+/// The first rule that the control breaks, with the path.
+pub fn check_control_on(stack: Stack, variant: Variant, paths: u64) -> Result<(), String> {
+    check(variant, Some(stack), paths)
+}
+
+fn check(variant: Variant, stack: Option<Stack>, paths: u64) -> Result<(), String> {
     for seed in 0..paths {
         let at = |fault: String| format!("{variant:?} on path {seed}: {fault}");
-        let run = || Connection::new(variant, seed).run().map_err(at);
+        let run = || Connection::new(variant, stack, seed).run().map_err(at);
         if run()? != run()? {
             return Err(at("the second run differs from the first".to_string()));
         }

@@ -10,12 +10,21 @@ pub struct Window {
     ssthresh: f64,
     /// The receiver's window, an upper limit of `cwnd`. More is never outstanding, so that a loss halves at most this.
     limit: f64,
+    /// Does [`grow_for`](Self::grow_for) count packets, as the Linux stack does, and not acknowledgements?
+    counts_packets: bool,
+    /// Packets acknowledged in congestion avoidance that have not yet added a packet to the window.
+    credit: u32,
 }
 
 impl Window {
     /// Starts in slow start at `initial` packets; `limit`: the receiver's window.
     pub const fn new(initial: f64, limit: f64) -> Self {
-        Self { cwnd: initial.min(limit), ssthresh: f64::INFINITY, limit }
+        Self { cwnd: initial.min(limit), ssthresh: f64::INFINITY, limit, counts_packets: false, credit: 0 }
+    }
+
+    /// A window of the Linux stack: it grows by packets acknowledged, and the receiver's window does not limit it.
+    pub(super) const fn of_linux(initial: f64) -> Self {
+        Self { counts_packets: true, ..Self::new(initial, f64::INFINITY) }
     }
 
     /// Congestion window in packets.
@@ -41,6 +50,51 @@ impl Window {
     pub fn grow(&mut self) {
         let more = if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
         self.cwnd = (self.cwnd + more).min(self.limit);
+    }
+
+    /// An acknowledgement of `packets` packets. As [`grow`](Self::grow); in the Linux stack the window grows by packets
+    /// acknowledged (RFC 3465 without its limit): by each of them in slow start, by one per window of them in congestion
+    /// avoidance.
+    #[inline]
+    pub fn grow_for(&mut self, packets: u32) {
+        if !self.counts_packets {
+            self.grow();
+            return;
+        }
+        let rest = self.slow_start(packets);
+        if rest > 0 {
+            self.add_credit(self.cwnd as u32, rest);
+        }
+    }
+
+    /// Grows by each of `packets` up to the slow-start threshold. Returns how many of them are left for congestion
+    /// avoidance (Linux: `tcp_slow_start`).
+    pub fn slow_start(&mut self, packets: u32) -> u32 {
+        if !self.in_slow_start() {
+            return packets;
+        }
+        let grown = (self.cwnd + f64::from(packets)).min(self.ssthresh);
+        let used = (grown - self.cwnd) as u32;
+        self.cwnd = grown.min(self.limit);
+        packets - used
+    }
+
+    /// Grows by one packet for each `per` packets acknowledged; the rest is credit for later (Linux:
+    /// `tcp_cong_avoid_ai`). Credit that exceeds a smaller `per` adds only one packet.
+    pub fn add_credit(&mut self, per: u32, packets: u32) {
+        let per = per.max(1);
+        if self.credit >= per {
+            self.credit = 0;
+            self.cwnd += 1.0;
+        }
+        self.credit += packets;
+        self.cwnd = (self.cwnd + f64::from(self.credit / per)).min(self.limit);
+        self.credit %= per;
+    }
+
+    /// Forgets the credit of [`add_credit`](Self::add_credit).
+    pub(super) const fn forget_credit(&mut self) {
+        self.credit = 0;
     }
 
     /// Sets the window, capped by the receiver's window.
@@ -139,6 +193,22 @@ mod tests {
         let before = w.cwnd();
         (0..before as usize).for_each(|_| w.grow());
         assert!((w.cwnd() - before - 1.0).abs() < 0.1);
+    }
+
+    /// Slow start ends at the threshold; the rest of the acknowledgement is credit for congestion avoidance.
+    #[test]
+    fn linux_window_grows_by_packets_acknowledged() {
+        let mut w = Window::of_linux(10.0);
+        w.restore_threshold(12.0);
+        w.grow_for(5);
+        assert_eq!((w.cwnd(), w.credit), (12.0, 3));
+        w.grow_for(9);
+        assert_eq!((w.cwnd(), w.credit), (13.0, 0));
+        w.grow_for(12);
+        w.add_credit(5, 2);
+        assert_eq!((w.cwnd(), w.credit), (14.0, 2), "credit of a larger window adds one packet");
+        w.add_credit(2, 5);
+        assert_eq!((w.cwnd(), w.credit), (17.0, 1));
     }
 
     #[test]

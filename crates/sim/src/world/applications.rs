@@ -118,7 +118,7 @@ impl World {
         }
         if let Some((len, seq)) = packet {
             let ecn = self.ends.flows[id].ecn;
-            self.send_data(id, Kind::Datagram, len, seq, (ecn, false));
+            self.send_data(id, len, seq, Mark::data(Kind::Datagram, ecn, false));
         }
     }
 }

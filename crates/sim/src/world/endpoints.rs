@@ -15,7 +15,7 @@ use crate::link::segment::{Kind, Load, Mark, Segment};
 use crate::measure::delays::Delays;
 use crate::measure::outcome::Completion;
 use crate::network::{FlowSpec, Network};
-use crate::tcp::receiver::Ack;
+use crate::tcp::receiver::{Ack, Data};
 use crate::tcp::reports::{Block, Blocks};
 
 /// State of flows and their timers.
@@ -76,7 +76,11 @@ impl World {
             };
             let (accurate, is_selective) = (segment.accurate(), !blocks.is_empty());
             let ece = accurate.is_none() && segment.mark.ece();
-            sender.on_ack(now, Ack { next: segment.seq, ece, accurate, is_selective }, blocks);
+            sender.on_ack(
+                now,
+                Ack { next: segment.seq, ece, accurate, stamp: segment.echoed_stamp(), is_selective },
+                blocks,
+            );
             let una = sender.acknowledged();
             if let Some(rtt) = sender.take_round_trip() {
                 self.round_trip(id, rtt);
@@ -156,7 +160,8 @@ impl World {
         match &mut flow.body {
             Body::Tcp { receiver, .. } => {
                 let before = receiver.in_order();
-                let ack = receiver.on_data(at, segment.seq, mark.ecn(), mark.cwr());
+                let data = Data { seq: segment.seq, ecn: mark.ecn(), cwr: mark.cwr(), stamp: mark.stamp() };
+                let ack = receiver.on_data(at, data);
                 debug_assert!(before <= receiver.in_order(), "what is in order stays so");
                 debug_assert!(ack.is_none_or(|ack| ack.next <= receiver.in_order()), "acknowledges what has come");
                 if flow.app.is_some() {
@@ -191,15 +196,14 @@ impl World {
             };
             let len = self.ends.flows[id].packet;
             let ecn = if send.ect { self.ends.flows[id].ecn } else { Ecn::NotEct };
-            self.send_data(id, Kind::Data, len, send.seq, (ecn, send.cwr));
+            self.send_data(id, len, send.seq, Mark::data(Kind::Data, ecn, send.cwr).with_stamp(send.stamp));
         }
     }
 
     /// A flow's sender sends data or a datagram.
     #[inline(always)]
-    pub(super) fn send_data(&mut self, id: usize, kind: Kind, len: u16, seq: u32, (ecn, cwr): (Ecn, bool)) {
+    pub(super) fn send_data(&mut self, id: usize, len: u16, seq: u32, mark: Mark) {
         let flow = &self.ends.flows[id];
-        let mark = Mark::data(kind, ecn, cwr);
         let mark = match flow.marker {
             Some(marker) => mark.with_colour(self.ends.markers[marker.get()].colour(u32::from(len), self.now)),
             None => mark,
@@ -219,7 +223,7 @@ impl World {
         let flow = &self.ends.flows[id];
         let segment = Segment {
             at: Instant::ZERO,
-            load,
+            load: load.with_stamp(ack.stamp),
             flow: id as u32,
             seq: ack.next,
             hop: flow.back,
@@ -297,7 +301,7 @@ impl World {
                     *sent += 1;
                     let seq = *sent;
                     let ecn = self.ends.flows[id].ecn;
-                    self.send_data(id, Kind::Datagram, len, seq, (ecn, false));
+                    self.send_data(id, len, seq, Mark::data(Kind::Datagram, ecn, false));
                 }
             }
             Body::Rtp(_) => self.run_stream(id, starts, stops),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
-use forebay_sim::tcp::receiver::{Ack, Receiver};
+use forebay_sim::tcp::receiver::{Ack, Data, Receiver};
 use forebay_sim::tcp::reports::Blocks;
 use forebay_sim::tcp::sender::{Send, Sender};
 
@@ -96,7 +96,7 @@ impl Connection {
             Event::Data(send, ecn) => {
                 let prior = self.receiver.before_data(ecn);
                 prior.into_iter().for_each(|ack| self.answer(ack));
-                let ack = self.receiver.on_data(self.now, send.seq, ecn, send.cwr);
+                let ack = self.receiver.on_data(self.now, Data::of(send, ecn));
                 ack.into_iter().for_each(|ack| self.answer(ack));
             }
             Event::Ack(ack, blocks) => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::receiver::Ack;
 use forebay_sim::tcp::sender::{Send, Sender};
-use forebay_sim::tcp::{TcpOptions, Variant};
+use forebay_sim::tcp::{Stack, TcpOptions, Variant};
 
 use super::setting::Setting;
 
@@ -51,18 +51,27 @@ impl Rules {
     }
 
     fn is_selective(&self) -> bool {
-        self.options.variant.profile().recovery.is_selective()
+        self.is_linux() || self.options.variant.profile().recovery.is_selective()
+    }
+
+    /// Linux reduces the window gradually, repeats a lost retransmission, and undoes reductions.
+    fn is_linux(&self) -> bool {
+        self.options.stack() == Stack::Linux
     }
 
     /// Whether the control deviates from the RFCs where ns-2 does.
     fn follows_ns2(&self) -> bool {
-        self.options.variant.profile().follows_ns2
+        !self.is_linux() && self.options.variant.profile().follows_ns2
     }
 
     /// Checks a received acknowledgement.
     pub(crate) fn ack(&mut self, before: &Sender, after: &Sender, ack: Ack) {
         self.expired = None;
         self.check_measurements(after);
+        if self.is_linux() {
+            assert!(after.cwnd() >= 1.0 && after.ssthresh() >= 2.0, "a packet may be sent");
+            return;
+        }
         if !self.options.variant.profile().paces {
             self.check_window(before, after, ack);
         }
@@ -144,7 +153,9 @@ impl Rules {
             return;
         }
         assert!(self.high > after.acknowledged(), "acknowledged packets do not time out");
-        assert_eq!(after.cwnd(), 1.0, "RFC 5681 section 3.1: the loss window");
+        // Linux does not consider packets lost that were sent less than a round trip ago.
+        let kept = if self.is_linux() { after.in_flight() } else { 0 };
+        assert_eq!(after.cwnd(), f64::from(kept + 1), "RFC 5681 section 3.1: the loss window");
         let least = if self.is(Variant::SCTP) { 4.0 } else { 2.0 };
         let most = before.ssthresh().max(0.7 * before.cwnd()).max(least);
         assert!(after.ssthresh() <= most, "RFC 5681 section 3.1: the threshold does not rise");
@@ -167,7 +178,7 @@ impl Rules {
         assert!(!new || !self.waits, "RFC 3168 section 6.1.2: marked at a window of one, a sender waits for its timer");
         self.high += u32::from(new);
         assert!(self.high - una <= self.options.window.unwrap_or(u32::MAX), "the receiver's window");
-        if !new && self.is_selective() {
+        if !new && self.is_selective() && !self.is_linux() {
             // RFC 6675 section 4, rule 4: the second one is the rescue retransmission. In Sack a mark prolongs the
             // recovery, as in ns-2.
             let prolonged = self.follows_ns2() && self.options.ecn;

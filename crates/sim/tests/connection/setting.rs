@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Span;
-use forebay_sim::tcp::{AccEcn, TcpOptions, Variant};
+use forebay_sim::tcp::{AccEcn, Stack, TcpOptions, Variant};
 
 use crate::common::RECORDED;
 
@@ -58,12 +58,12 @@ impl Setting {
         Self { options, loss, ack_loss, mark, delay, overtakes, burst, bursts, pause: rng.below(3_000_000_000) }
     }
 
-    /// With the control `variant`, and accurate feedback of marks for some seeds.
-    pub(crate) fn of(variant: Variant, seed: u64) -> Self {
+    /// With the control `variant` on `stack`, and accurate feedback of marks for some seeds.
+    pub(crate) fn of(variant: Variant, stack: Option<Stack>, seed: u64) -> Self {
         let mut setting = Self::new(seed);
         let accecn = [AccEcn::Off, AccEcn::Field, AccEcn::Option][(seed % 3) as usize];
         let ect_retransmissions = seed.is_multiple_of(2);
-        setting.options = TcpOptions { variant, accecn, ect_retransmissions, ..setting.options };
+        setting.options = TcpOptions { variant, stack, accecn, ect_retransmissions, ..setting.options };
         setting
     }
 }

@@ -6,7 +6,7 @@ use forebay_aqm::base::text::show_span;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::TcpOptions;
 use forebay_sim::tcp::accecn::Accurate;
-use forebay_sim::tcp::receiver::{Ack, Receiver};
+use forebay_sim::tcp::receiver::{Ack, Data, Receiver};
 use forebay_sim::tcp::reports::Block;
 use forebay_sim::tcp::sender::{Send, Sender};
 
@@ -94,7 +94,7 @@ impl Stage {
         Ok(true)
     }
 
-    /// Runs `ack NEXT [ece] [ace=FIELD] [ce=TOTAL] [sack RANGE...] [xCOUNT]`.
+    /// Runs `ack NEXT [ece] [ace=FIELD] [ce=TOTAL] [stamp=BITS] [sack RANGE...] [xCOUNT]`.
     fn ack(&mut self, pause: Span, words: &[&str]) -> Result<(), String> {
         let (&next, words) = words.split_first().ok_or("of what?")?;
         let mut ack = Ack { next: number(next)?, ..Ack::default() };
@@ -107,6 +107,7 @@ impl Stage {
                     ack.accurate = Some(Accurate { ace: number(&word[4..])? as u8, total: None });
                 }
                 _ if word.starts_with("ce=") => ack.accurate = Some(Accurate::new(number(&word[3..])?, true)),
+                _ if word.starts_with("stamp=") => ack.stamp = number(&word[6..])? as u8,
                 _ if word.starts_with('x') => count = number(&word[1..])?,
                 _ => blocks.push(range(word)?),
             }
@@ -149,23 +150,29 @@ impl Stage {
                     _ => return Err(format!("neither cwr nor not-ect: {part}")),
                 }
             }
-            expected.extend((run.start..run.end).map(|seq| Send { seq, cwr, ect }));
+            expected.extend((run.start..run.end).map(|seq| Send { seq, cwr, ect, stamp: 0 }));
         }
         let expected = show_sends(&expected);
         if wanted == "*" || sent == expected { Ok(()) } else { Err(format!("sent {sent}, not {expected}")) }
     }
 
-    /// Runs `data SEQ [ce] [cwr]` or `timer` at the receiver, and checks its acknowledgement.
+    /// Runs `data SEQ [ce] [not-ect] [cwr] [stamp=BITS]` or `timer` at the receiver, and checks its acknowledgement.
     pub(crate) fn receive(&mut self, pause: Span, verb: &str, words: &[&str], wanted: &str) -> Result<(), String> {
         self.now += pause;
         let mut answers = Vec::new();
         match verb {
             "data" => {
                 let seq = number(words.first().ok_or("which packet?")?)?;
-                let ecn = if words.contains(&"ce") { Ecn::Ce } else { Ecn::Ect0 };
+                let ecn = match () {
+                    () if words.contains(&"ce") => Ecn::Ce,
+                    () if words.contains(&"not-ect") => Ecn::NotEct,
+                    () => Ecn::Ect0,
+                };
+                let stamp = words.iter().find_map(|word| word.strip_prefix("stamp="));
+                let stamp = stamp.map_or(Ok(0), number)? as u8;
                 let Some(receiver) = &mut self.receiver else { return Err("no receiver yet".to_string()) };
                 answers.extend(receiver.before_data(ecn).map(|ack| show_ack(receiver, ack)));
-                let ack = receiver.on_data(self.now, seq, ecn, words.contains(&"cwr"));
+                let ack = receiver.on_data(self.now, Data { seq, ecn, cwr: words.contains(&"cwr"), stamp });
                 answers.extend(ack.map(|ack| show_ack(receiver, ack)));
             }
             "timer" => {
@@ -191,7 +198,8 @@ fn show_ack(receiver: &Receiver, ack: Ack) -> String {
         Some(total) => format!(" ce={total}"),
         None => format!(" ace={}", feedback.ace),
     });
-    format!("ack {}{}{accurate}{sack}{blocks}", ack.next, if ack.ece { " ece" } else { "" })
+    let stamp = if ack.stamp > 0 { format!(" stamp={}", ack.stamp) } else { String::new() };
+    format!("ack {}{}{accurate}{stamp}{sack}{blocks}", ack.next, if ack.ece { " ece" } else { "" })
 }
 
 fn show_sends(sends: &[Send]) -> String {

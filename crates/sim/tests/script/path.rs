@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::TcpOptions;
-use forebay_sim::tcp::receiver::{Ack, Receiver};
+use forebay_sim::tcp::receiver::{Ack, Data, Receiver};
 use forebay_sim::tcp::reports::Blocks;
 use forebay_sim::tcp::sender::{Send, Sender};
 
@@ -113,7 +113,7 @@ impl Path {
             Some(Event::Data(send, ecn)) => {
                 let prior = self.receiver.before_data(ecn);
                 prior.into_iter().for_each(|ack| self.answer(now, ack));
-                let ack = self.receiver.on_data(now, send.seq, ecn, send.cwr);
+                let ack = self.receiver.on_data(now, Data::of(send, ecn));
                 ack.into_iter().for_each(|ack| self.answer(now, ack));
             }
             Some(Event::Ack(ack, blocks)) => sender.on_ack(now, ack, &blocks),

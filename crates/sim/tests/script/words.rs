@@ -3,7 +3,7 @@
 use forebay_aqm::base::text;
 use forebay_aqm::base::time::Span;
 use forebay_sim::tcp::reports::Block;
-use forebay_sim::tcp::{AccEcn, TcpOptions, Variant};
+use forebay_sim::tcp::{AccEcn, Stack, TcpOptions, Variant};
 
 pub(crate) fn span(word: &str) -> Result<Span, String> {
     text::span(word).map_err(|_| format!("not a time: {word}"))
@@ -46,6 +46,14 @@ fn accecn(value: &str) -> Result<AccEcn, String> {
     }
 }
 
+fn stack(value: &str) -> Result<Stack, String> {
+    match value {
+        "rfc" => Ok(Stack::Rfc),
+        "linux" => Ok(Stack::Linux),
+        _ => Err(format!("neither rfc nor linux: {value}")),
+    }
+}
+
 /// Reads the congestion control and options of `sender` and `receiver`.
 pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
     let (&variant, settings) = words.split_first().ok_or("which TCP?")?;
@@ -54,6 +62,8 @@ pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
     for word in settings {
         let (key, value) = setting(word)?;
         match key {
+            "stack" => options.stack = Some(stack(value)?),
+            "initial_rto" => options.initial_rto = Some(span(value)?),
             "initial_window" => options.initial_window = number(value)?,
             "window" => options.window = Some(number(value)?),
             "delayed_ack" => options.delayed_ack = flag(value)?,

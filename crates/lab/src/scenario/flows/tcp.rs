@@ -3,14 +3,14 @@
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
 use forebay_sim::network::Traffic;
-use forebay_sim::tcp::{AccEcn, TcpOptions, Transport, Variant};
+use forebay_sim::tcp::{AccEcn, Stack, TcpOptions, Transport, Variant};
 
 use super::ecn::ECN;
 use super::group::START;
 use super::{Arrivals, Part, Source};
 use crate::declare::{
-    Custom, DURATION, Flag, Form, Key, Keys, PER_SECOND, TIMES, Table, Uniform, WholeOr, names, one_of, schema, table,
-    whole_number,
+    Custom, DURATION, Flag, Form, Key, Keys, PER_SECOND, TIMES, Table, Uniform, WholeOr, Words, names, one_of, schema,
+    table, whole_number,
 };
 use crate::document::{Text, Value, quote};
 use crate::input::InputError;
@@ -22,32 +22,36 @@ table! {
     impl TcpOptions [..Self::default()] {
         /// Congestion control; default newreno.
         variant as "tcp": Variant = CONTROL, or Variant::default();
+        /// Loss recovery, timers, window growth and acknowledgements: rfc or linux. linux also changes the defaults of other
+        /// keys to those of Linux. Default linux for the controls linux and l4s-linux, else rfc.
+        stack: Option<Stack> = STACK, optional;
         /// For dctcp: send ECT(1), the codepoint of L4S (RFC 9331), in place of ECT(0). Default false.
         l4s: bool = Flag, or false => |tcp: &Self| tcp.variant.profile().is_scalable;
         /// Accurate feedback of marks (RFC 9768): false, true, or field for the field ACE without the AccECN option.
         /// Default false; prague requires it.
         accecn: AccEcn = ACCECN, or AccEcn::Off => |tcp: &Self| tcp.accecn != AccEcn::Off;
         /// Whether retransmissions are ECN-capable if data is. Default by the rules of the sender: false for cubic and bbr
-        /// (RFC 3168), true with accecn, for dctcp, and for the senders that follow ns-2.
+        /// (RFC 3168), true with accecn, for dctcp, and for the senders that follow ns-2, unless stack is linux.
         ect_retransmissions: bool = Flag, or_else by_sender
             => |tcp: &Self| tcp.ect_retransmissions != tcp.repeats_with_ect();
-        /// Initial window in packets; default 2.
-        initial_window: u32 = whole_number::<u32>(1, WIDEST), or Self::default().initial_window;
-        /// Whether to acknowledge only every second packet; default false.
-        delayed_ack: bool = Flag, or false;
-        /// Retransmission timeout before the first measurement, at most max_rto; default 3s.
+        /// Initial window in packets; default 2, with stack linux 10.
+        initial_window: u32 = whole_number::<u32>(1, WIDEST), or_else |table| Ok(of_stack(table)?.initial_window);
+        /// Whether to delay acknowledgements: of every second packet, within 100ms; with stack linux as Linux does, after 16
+        /// without a delay. Default false, with stack linux true.
+        delayed_ack: bool = Flag, or_else |table| Ok(of_stack(table)?.delayed_ack);
+        /// Retransmission timeout before the first measurement, at most max_rto; default 3s, with stack linux 1s.
         initial_rto: Option<Span> = DURATION, optional;
-        /// Smallest retransmission timeout; default 200ms.
+        /// Smallest retransmission timeout; with stack linux of its part that comes from the variation. Default 200ms.
         min_rto: Span = DURATION, or Self::default().min_rto;
-        /// Largest retransmission timeout, backoff included, at least min_rto; default 60s.
-        max_rto: Span = DURATION, or_else at_least_min;
-        /// Granularity of the retransmission timer; default 10ms.
+        /// Largest retransmission timeout, backoff included, at least min_rto; default 60s, with stack linux 120s.
+        max_rto: Span = DURATION, or_else |table| least_max(table, of_stack(table)?.max_rto);
+        /// Granularity of the retransmission timer; default 10ms. With stack linux it is exact.
         tick: Span = DURATION, or Self::default().tick;
         /// Size of an acknowledgement in bytes on the wire; default 40.
         ack: u16 = whole_number::<u16>(1, 65_535), or Self::default().ack;
         /// Receiver's window in packets; default unlimited.
         window: Option<u32> = WINDOW, or None;
-        /// Whether to send a new packet for each of the first two duplicate ACKs; default true.
+        /// Whether to send a new packet for each of the first two duplicate ACKs; default true. Linux always does.
         limited_transmit: bool = Flag, or true;
         /// Whether to spread packets over the round trip, as Linux does; default false. bbr always does.
         pacing: bool = Flag, or false;
@@ -76,16 +80,21 @@ const ACCECN: Custom<AccEcn> = Custom {
     accepts: "",
 };
 
-/// Default of `ect_retransmissions`: by the rules of the sender.
-fn by_sender(table: &Table<'_>) -> Result<bool, InputError> {
-    let variant = table.given("tcp", &CONTROL)?.unwrap_or_default();
-    let accecn = table.given("accecn", &ACCECN)?.unwrap_or_default();
-    Ok(TcpOptions { variant, accecn, ..TcpOptions::default() }.repeats_with_ect())
+const STACK: Words<Stack> = Words(&[("rfc", Stack::Rfc), ("linux", Stack::Linux)]);
+
+/// The options of the control and stack that the table names, without its other keys.
+fn of_stack(table: &Table<'_>) -> Result<TcpOptions, InputError> {
+    Ok(TcpOptions::of(table.given("tcp", &CONTROL)?.unwrap_or_default(), table.given("stack", &STACK)?))
 }
 
-/// Default of `max_rto`: 60 s, or `min_rto` if that is longer.
-fn at_least_min(table: &Table<'_>) -> Result<Span, InputError> {
-    let most = TcpOptions::default().max_rto;
+/// Default of `ect_retransmissions`: by the rules of the sender.
+fn by_sender(table: &Table<'_>) -> Result<bool, InputError> {
+    let accecn = table.given("accecn", &ACCECN)?.unwrap_or_default();
+    Ok(TcpOptions { accecn, ..of_stack(table)? }.repeats_with_ect())
+}
+
+/// Default of `max_rto`: `most`, or `min_rto` if that is longer.
+fn least_max(table: &Table<'_>, most: Span) -> Result<Span, InputError> {
     Ok(table.given("min_rto", &DURATION)?.map_or(most, |min| most.max(min)))
 }
 
@@ -106,7 +115,7 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
     if tcp.virtual_rtt != TcpOptions::default().virtual_rtt && tcp.variant != Variant::PRAGUE {
         return Err(table.bad("virtual_rtt", BadValue::new("no virtual_rtt, or tcp = \"prague\"")));
     }
-    if tcp.accecn != AccEcn::Off && !tcp.variant.profile().recovery.is_selective() {
+    if tcp.accecn != AccEcn::Off && !tcp.is_selective() {
         let known =
             Variant::of(Transport::Tcp).into_iter().filter(|(_, variant)| variant.profile().recovery.is_selective());
         let words = known.map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
@@ -210,7 +219,7 @@ table! {
         /// Smallest retransmission timeout (RTO.Min); default 1s.
         min_rto: Span = DURATION, or RTO_MIN;
         /// Largest retransmission timeout, backoff included (RTO.Max), at least min_rto; default 60s.
-        max_rto: Span = DURATION, or_else at_least_min;
+        max_rto: Span = DURATION, or_else |table| least_max(table, TcpOptions::default().max_rto);
         /// Granularity of the retransmission timer; default 10ms.
         tick: Span = DURATION, or TcpOptions::default().tick;
         /// Size of an acknowledgement in bytes on the wire; default 48.

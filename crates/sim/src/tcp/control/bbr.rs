@@ -276,6 +276,14 @@ impl CongestionControl for Bbr {
         self.round_ends = self.sampler.delivered;
     }
 
+    /// A single repaired loss does not change the model.
+    fn on_probe_repair(&mut self, _window: &mut Window) {}
+
+    /// As in Linux: the pipe is not full yet. The window before is restored when recovery ends.
+    fn on_undo(&mut self, _window: &mut Window, _before: f64) {
+        (self.full_rate, self.full_rounds) = (0.0, 0);
+    }
+
     fn on_timeout(&mut self, window: &mut Window, _is_reduced: bool) {
         self.save(window);
         (self.in_recovery, self.conserving) = (true, false);
@@ -309,6 +317,7 @@ impl Design for Bbr {
         summary: "version 1: paces at the rate of a path model, recovery as in sack",
         ecn: EcnUse::Unanswered,
         paces: true,
+        owns_window: true,
         kernel: Some("bbr"),
         ..Profile::TCP
     };

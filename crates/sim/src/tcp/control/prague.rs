@@ -43,6 +43,8 @@ pub(in super::super) struct Prague {
     reduced_at: Option<Instant>,
     /// True from a loss to the end of its recovery: no growth.
     recovers: bool,
+    /// `target` before the latest loss.
+    before_loss: f64,
     in_slow_start: bool,
     now: Instant,
     interval: Option<Span>,
@@ -112,6 +114,7 @@ impl Prague {
     }
 
     fn halve(&mut self) {
+        self.before_loss = self.target;
         self.target /= 2.0;
         self.recovers = true;
     }
@@ -146,6 +149,16 @@ impl CongestionControl for Prague {
 
     fn on_recovered(&mut self, _window: &mut Window) {
         self.recovers = false;
+    }
+
+    fn on_probe_repair(&mut self, _window: &mut Window) {
+        self.halve();
+        self.recovers = false;
+    }
+
+    fn on_undo(&mut self, window: &mut Window, before: f64) {
+        self.target = self.target.max(self.before_loss);
+        window.set(window.cwnd().max(before));
     }
 
     /// The window grows in `after_ack`.
@@ -190,6 +203,7 @@ impl Design for Prague {
         sends_ect1: true,
         paces: true,
         catches_up: true,
+        owns_window: true,
         kernel: Some("prague"),
         ..Profile::TCP
     };
@@ -207,6 +221,7 @@ impl Design for Prague {
             updated_at: Instant::ZERO,
             reduced_at: None,
             recovers: false,
+            before_loss: 0.0,
             in_slow_start: true,
             now: Instant::ZERO,
             interval: None,
@@ -335,6 +350,19 @@ mod tests {
         flow.prague.on_loss(&mut flow.window);
         flow.ack(1, 0, false);
         assert_eq!((flow.prague.target, flow.window.cwnd()), (15.0, 29.0), "no growth in recovery");
+    }
+
+    #[test]
+    fn undo_restores_the_window_before_the_loss() {
+        let mut flow = Flow::settled(30, Span::from_millis(50));
+        flow.prague.on_loss(&mut flow.window);
+        (0..5).for_each(|_| flow.ack(1, 0, false));
+        flow.prague.on_undo(&mut flow.window, 30.0);
+        flow.prague.on_recovered(&mut flow.window);
+        assert_eq!((flow.prague.target, flow.window.cwnd()), (30.0, 30.0));
+        flow.prague.on_probe_repair(&mut flow.window);
+        flow.ack(15, 0, false);
+        assert_eq!(flow.prague.target, 16.0, "it grows after a repair by a probe");
     }
 
     #[test]

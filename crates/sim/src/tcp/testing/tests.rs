@@ -1,14 +1,21 @@
 //! The conformance suite passes correct congestion controls and finds faulty ones.
 
 use super::super::congestion::{Acked, CongestionControl, Design, Profile, Progress, Start};
-use super::super::register;
 use super::super::window::Window;
+use super::super::{Transport, register};
 use super::*;
 
 #[test]
 fn built_in_controls_pass_the_conformance_suite() {
     for variant in Variant::WORDS.iter().map(|(_, variant)| *variant) {
         check_control(variant, 300).unwrap();
+    }
+}
+
+#[test]
+fn built_in_controls_conform_on_the_linux_stack() {
+    for variant in Variant::of(Transport::Tcp).into_iter().map(|(_, variant)| variant) {
+        check_control_on(Stack::Linux, variant, 300).unwrap();
     }
 }
 

@@ -5,7 +5,7 @@
 
 use forebay_aqm::base::time::Instant;
 
-use super::super::accecn::Marks;
+use super::super::accecn::Accurate;
 use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, Recovery, Sent};
 use super::super::receiver::Ack;
 use super::super::reports::Block;
@@ -14,7 +14,7 @@ use super::{Cut, DUP_THRESHOLD, Sender};
 
 impl Sender {
     /// Packets estimated to be in the network; without selective acknowledgements, all outstanding packets.
-    pub fn in_flight(&self) -> u32 {
+    pub(in super::super) fn in_flight(&self) -> u32 {
         match &self.board {
             Some(board) => board.pipe(self.una, self.high),
             None => self.high - self.una,
@@ -22,12 +22,12 @@ impl Sender {
     }
 
     /// The congestion control's estimate of the fraction of marked packets, 0 to 1, if it has one.
-    pub fn marked_share(&self) -> Option<f64> {
+    pub(in super::super) fn marked_share(&self) -> Option<f64> {
         self.control.marked_share()
     }
 
     /// The congestion control's model of the path, if it has one.
-    pub fn path_model(&self) -> Option<PathModel> {
+    pub(in super::super) fn path_model(&self) -> Option<PathModel> {
         self.control.path_model()
     }
 
@@ -100,8 +100,7 @@ impl Sender {
     /// 9260 section 6.2.1) and ns-2's Sack1 ignore an old one completely.
     #[inline(never)]
     pub(super) fn on_selective_ack(&mut self, now: Instant, ack: Ack, blocks: &[Block]) {
-        let report = ack;
-        let Ack { next: ack, ece, .. } = report;
+        let Ack { next: ack, ece, accurate, .. } = ack;
         let is_late = ack < self.una;
         if is_late && (blocks.is_empty() || self.counts_misses() || self.as_sack1().is_some()) {
             return;
@@ -132,9 +131,9 @@ impl Sender {
             control.on_delivered(now, seq);
         });
         delivered += reported;
-        let marked = marked(&mut self.marks, Ack { ece: ece && !is_late, ..report }, delivered);
-        let ece = (ece && !is_late) || (report.accurate.is_some() && marked > 0 && self.ecn);
-        control.on_feedback(Feedback { delivered, marked, una: ack, high: self.high });
+        let marked = self.count_marks(accurate, delivered, ece && !is_late);
+        let ece = (ece && !is_late) || (accurate.is_some() && marked > 0 && self.ecn);
+        self.control.on_feedback(Feedback { delivered, marked, una: ack, high: self.high });
         if timed_arrived && let Some((_, sent)) = self.timed.take() {
             // Repairs of earlier packets can take long and would distort the round-trip time.
             self.measure(sent, now);
@@ -182,6 +181,15 @@ impl Sender {
             is_limited: !self.is_application_limited(outstanding),
         };
         self.control.after_ack(&mut self.window, progress);
+    }
+
+    /// Number of packets that an acknowledgement of `delivered` packets is the first to report as marked.
+    fn count_marks(&mut self, accurate: Option<Accurate>, delivered: u32, ece: bool) -> u32 {
+        match accurate {
+            Some(feedback) if delivered > 0 => self.marks.decode(feedback, delivered),
+            None if ece => delivered,
+            Some(_) | None => 0,
+        }
     }
 
     /// An acknowledgement of `packets` outside of recovery, without ECN-Echo.
@@ -233,16 +241,5 @@ impl Sender {
         self.timed = None;
         self.retransmit = Some(self.una);
         self.rearm(now);
-    }
-}
-
-/// Number of packets that `ack` is the first to report as marked, of an acknowledgement that newly delivers `delivered`
-/// packets.
-fn marked(marks: &mut Marks, ack: Ack, delivered: u32) -> u32 {
-    match ack.accurate {
-        Some(feedback) if delivered > 0 => marks.decode(feedback, delivered),
-        Some(_) => 0,
-        None if ack.ece => delivered,
-        None => 0,
     }
 }
