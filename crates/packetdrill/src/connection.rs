@@ -7,7 +7,7 @@ use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::TcpOptions;
-use forebay_sim::tcp::receiver::{Ack, Receiver};
+use forebay_sim::tcp::receiver::{Ack, Data, Receiver};
 use forebay_sim::tcp::reports::Block;
 use forebay_sim::tcp::rtt::{Rtt, RttOptions};
 use forebay_sim::tcp::sender::Sender;
@@ -55,6 +55,8 @@ pub(crate) struct Connection {
     offered: u32,
     /// One above the highest packet sent.
     high: u32,
+    /// Stamp of the packet sent last.
+    stamp: u8,
     /// Packets sent and not yet compared.
     pub(crate) out: VecDeque<Sent>,
 }
@@ -86,6 +88,7 @@ impl Connection {
             written: 0,
             offered: 0,
             high: 0,
+            stamp: 0,
             out: VecDeque::new(),
         })
     }
@@ -100,7 +103,7 @@ impl Connection {
     }
 
     /// The first byte that is not acknowledged.
-    pub(crate) const fn first_byte(&self) -> u32 {
+    pub(crate) fn first_byte(&self) -> u32 {
         self.sender.acknowledged() * self.mss() + 1
     }
 
@@ -122,8 +125,9 @@ impl Connection {
         if self.sender.deadline().is_some_and(|at| at <= self.now) {
             self.sender.on_deadline(self.now);
         }
-        let acks = self.receiver.deadline().is_some_and(|at| at <= self.now);
-        self.send(acks.then_some(()))
+        let is_due = self.receiver.deadline().is_some_and(|at| at <= self.now);
+        let ack = is_due.then(|| self.receiver.ack());
+        self.send(ack)
     }
 
     /// Advances the clock to `to`.
@@ -168,9 +172,9 @@ impl Connection {
         {
             return Ok(Some(next));
         }
-        let acks = if packet.len > 0 { self.take_data(packet)? } else { None };
+        let ack = if packet.len > 0 { self.take_data(packet)? } else { None };
         self.check_window()?;
-        self.send(acks)?;
+        self.send(ack)?;
         Ok(None)
     }
 
@@ -214,14 +218,16 @@ impl Connection {
         }
         // RFC 5681 section 2: data and changes of the window are not duplicate acknowledgements.
         if self.sender.is_selective() || next != una || is_duplicate {
-            let ack = Ack { next, ece: packet.flags.ece, accurate: None, is_selective: !blocks.is_empty() };
+            // The stamp of the latest transmission: without timestamps a sender cannot tell an earlier one.
+            let (ece, is_selective) = (packet.flags.ece, !blocks.is_empty());
+            let ack = Ack { next, ece, accurate: None, stamp: self.stamp, is_selective };
             self.sender.on_ack(self.now, ack, &blocks);
         }
         Ok(None)
     }
 
-    /// Gives the segments of the packet to the receiver. Returns whether they must be acknowledged at once.
-    fn take_data(&mut self, packet: &Packet) -> Result<Option<()>, String> {
+    /// Gives the segments of the packet to the receiver. Returns the acknowledgement to send at once, if any.
+    fn take_data(&mut self, packet: &Packet) -> Result<Option<Ack>, String> {
         let index = |byte: u32| self.negotiated.edges.binary_search(&byte).map(|index| index as u32);
         let (Ok(from), Ok(to)) = (index(packet.seq), index(packet.seq + packet.len)) else {
             return Err("data before the first byte of the connection".to_string());
@@ -230,18 +236,24 @@ impl Connection {
             Some(Codepoint::One(ecn)) if self.negotiated.ecn => ecn,
             _ => Ecn::NotEct,
         };
-        let mut acks = None;
+        let mut answer = None;
         for seq in from..to {
             if let Some(ack) = self.receiver.before_data(ecn) {
                 self.push_ack(ack);
             }
-            acks = self.receiver.on_data(self.now, seq, ecn, packet.flags.cwr && seq == from).map(|_| ()).or(acks);
+            let ack =
+                self.receiver.on_data(self.now, Data { seq, ecn, cwr: packet.flags.cwr && seq == from, stamp: 0 });
+            // One acknowledgement for the packet, of all its segments.
+            answer = match (ack, answer) {
+                (None, Some(_)) => Some(self.receiver.ack()),
+                (ack, _) => ack,
+            };
         }
-        Ok(acks)
+        Ok(answer)
     }
 
-    /// Sends what the sender may send. `acks`: an acknowledgement is due, which goes with the data if there is some.
-    fn send(&mut self, acks: Option<()>) -> Result<(), String> {
+    /// Sends what the sender may send. `ack`: an acknowledgement that is due; it goes with the data if there is some.
+    fn send(&mut self, ack: Option<Ack>) -> Result<(), String> {
         let mut carried: Option<Ack> = None;
         while let Some(send) = self.sender.poll(self.now) {
             let mss = u64::from(self.mss());
@@ -251,14 +263,14 @@ impl Connection {
                 return Err(format!("a segment of {len} bytes, less than the {mss} of a full one"));
             }
             self.high = self.high.max(send.seq + 1);
-            let ack = *carried.get_or_insert_with(|| self.receiver.ack());
-            let (ack, ece, sack) = self.header(ack);
+            self.stamp = send.stamp;
+            let carries = *carried.get_or_insert_with(|| ack.unwrap_or_else(|| self.receiver.ack()));
+            let (ack, ece, sack) = self.header(carries);
             let ecn = if send.ect { self.codepoint } else { Ecn::NotEct };
             let (seq, len) = (first as u32 + 1, len as u32);
             self.out.push_back(Sent { at: self.now, seq, len, ack, ece, cwr: send.cwr, ecn, sack });
         }
-        if acks.is_some() && carried.is_none() {
-            let ack = self.receiver.ack();
+        if let (Some(ack), None) = (ack, carried) {
             self.push_ack(ack);
         }
         Ok(())
@@ -300,8 +312,7 @@ impl Connection {
             "tcpi_total_retrans" => Some(self.sender.counts().retransmitted as f64),
             "tcpi_rto" => Some(micros(self.sender.rtt().timeout())),
             "tcpi_rtt" => Some(micros(self.sender.rtt().precise())),
-            // The threshold of duplicate acknowledgements is constant.
-            "tcpi_reordering" => Some(3.0),
+            "tcpi_reordering" => Some(f64::from(self.sender.reordering())),
             // Linux counts the SYN.
             "tcpi_delivered" => Some(f64::from(1 + self.sender.acknowledged() + outstanding.reported)),
             "tcpi_data_segs_out" => Some(self.sender.counts().sent as f64),

@@ -158,6 +158,6 @@ mod tests {
 
     #[test]
     fn unknown_commands_have_no_effect() {
-        assert_eq!(run("/tmp/sysctl_restore_${PPID}.sh\nethtool -K tun0 tso off\nfoo=1 = =="), Settings::default());
+        assert_eq!(run("./sysctl_restore_${PPID}.sh\nethtool -K tun0 tso off\nfoo=1 = =="), Settings::default());
     }
 }

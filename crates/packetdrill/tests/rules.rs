@@ -234,7 +234,7 @@ fn data_and_window_updates_are_no_duplicates() {
 #[test]
 fn reset_at_the_end_is_not_compared() {
     let data = "+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n";
-    let end = "+0 < R. 1:1(0) ack 1 win 0\n+0 close(4) = 0\n`/tmp/sysctl_restore_${PPID}.sh`";
+    let end = "+0 < R. 1:1(0) ack 1 win 0\n+0 close(4) = 0\n`./sysctl_restore_${PPID}.sh`";
     assert_eq!(run(&format!("{data}{end}")).verdict(), Verdict::Pass);
 }
 

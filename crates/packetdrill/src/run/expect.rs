@@ -16,7 +16,7 @@ const LONGEST: Span = Span::from_millis(120_000);
 enum Found {
     /// All of them, from this position in the queue.
     Complete(usize),
-    /// So many of them, or none, at the end of the queue.
+    /// The first of them, at the end of the queue: their number, 0 for none.
     Partial(usize),
 }
 

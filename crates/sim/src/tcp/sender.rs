@@ -177,6 +177,11 @@ impl Sender {
         of!(&self.0, sender => sender.outstanding())
     }
 
+    /// Number of packets by which others may overtake a packet before it is considered lost.
+    pub fn reordering(&self) -> u32 {
+        of!(&self.0, sender => sender.reordering())
+    }
+
     /// Does the sender use selective acknowledgements?
     pub fn is_selective(&self) -> bool {
         match &self.0 {

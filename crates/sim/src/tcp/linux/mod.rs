@@ -251,6 +251,10 @@ impl Sender {
         }
     }
 
+    pub(super) const fn reordering(&self) -> u32 {
+        self.reordering
+    }
+
     pub(super) const fn announce(&mut self, packets: u32) {
         self.receiver_window = packets;
     }

@@ -4,7 +4,7 @@ use forebay_aqm::base::time::Span;
 
 use super::super::rtt::Rtt;
 use super::super::state::{Outstanding, State};
-use super::{Cut, Sender};
+use super::{Cut, DUP_THRESHOLD, Sender};
 
 impl Sender {
     /// Slow-start threshold in packets.
@@ -47,6 +47,11 @@ impl Sender {
             Some(board) => board.outstanding(sent),
             None => Outstanding { sent, ..Outstanding::default() },
         }
+    }
+
+    /// Number of packets by which others may overtake a packet before it is considered lost.
+    pub(in super::super) const fn reordering(&self) -> u32 {
+        DUP_THRESHOLD
     }
 
     /// Does the sender use selective acknowledgements?
