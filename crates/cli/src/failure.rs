@@ -14,7 +14,8 @@ use crate::interrupt;
 pub(crate) enum Exit {
     /// The command did what it should.
     Done,
-    /// A run failed, its results could not be written, or an emulated link sent real packets too late.
+    /// A run failed, its results could not be written, an emulated link sent real packets too late, or a packetdrill
+    /// script did not pass.
     Failed,
     /// Wrong input.
     Input,

@@ -13,7 +13,9 @@ mod theory;
 use args::{Cli, Command};
 #[cfg(target_os = "linux")]
 use commands::doctor;
-use commands::{bench, compare, explain, list, plot, readings, report, reproduce, run, shell, sweep, tune};
+use commands::{
+    bench, compare, explain, list, packetdrill, plot, readings, report, reproduce, run, shell, sweep, tune,
+};
 use failure::{Exit, Failure};
 #[cfg(target_os = "linux")]
 use live::link;
@@ -48,6 +50,7 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Report(args) => report::command(args, ui),
         Command::Plot(args) => plot::command(args, ui),
         Command::Compare(args) => compare::command(args, ui),
+        Command::Packetdrill(args) => packetdrill::command(args, ui),
         Command::Bench(args) => bench::command(args, ui),
         #[cfg(target_os = "linux")]
         Command::Link(args) => link::command(args, ui),

@@ -17,6 +17,7 @@ mod kernel_link;
 mod kills;
 #[cfg(target_os = "linux")]
 mod offline;
+mod packetdrill;
 mod pictures;
 mod reproduce;
 mod runs;

@@ -22,12 +22,13 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     Target { name: "scenario", run: readers::scenario, words: words::SCENARIO },
     Target { name: "tc", run: readers::tc, words: words::TC },
     Target { name: "params", run: readers::params, words: words::TC },
     Target { name: "traces", run: readers::traces, words: words::TRACES },
     Target { name: "claims", run: readers::claims, words: words::CLAIMS },
+    Target { name: "packetdrill", run: readers::packetdrill, words: words::PACKETDRILL },
     Target { name: "queue", run: queue::run, words: &[] },
 ];
 

@@ -1,4 +1,5 @@
-//! Fuzz targets for Forebay's parsers of files and texts: scenarios, disciplines, recordings, delivery traces, claims.
+//! Fuzz targets for Forebay's parsers of files and texts: scenarios, disciplines, recordings, delivery traces, claims,
+//! packetdrill scripts.
 
 use forebay_aqm::base::text;
 use forebay_aqm::{ENTRIES, Spec};
@@ -64,6 +65,12 @@ pub(crate) fn claims(bytes: &[u8]) {
     let _ = claim_file::parse(text);
 }
 
+/// A packetdrill script must be refused, or run to a verdict.
+pub(crate) fn packetdrill(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let _ = forebay_packetdrill::check("fuzzed.pkt", text, &forebay_packetdrill::Options::default());
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -93,6 +100,10 @@ mod tests {
         assert!(claims.iter().flat_map(|file| &file.claims).any(|claim| !claim.checks.is_empty()), "no check");
         assert!(claims.iter().any(|file| !file.figures.is_empty()), "no figure");
         assert!(claims.iter().any(|file| !file.tables.is_empty()), "no table");
+        let report = |text: &String| forebay_packetdrill::check("", text, &forebay_packetdrill::Options::default());
+        let verdicts: Vec<_> =
+            texts("packetdrill").iter().filter_map(|text| report(text).ok().map(|report| report.verdict())).collect();
+        assert!(forebay_packetdrill::Verdict::ALL.iter().all(|verdict| verdicts.contains(verdict)), "{verdicts:?}");
         for kind in 0..4 {
             let reads = |bytes: &Vec<u8>| traces::read_all(bytes)[kind].is_ok();
             assert!(corpus("traces").iter().any(reads), "no recording of kind {kind}");

@@ -136,3 +136,24 @@ pub(crate) const CLAIMS: &[&str] = &[
     "lines = [{ label = \"a\", of = \"red\" }]\n",
     "x = { label = \"time\" }\n",
 ];
+
+/// Tokens of packetdrill scripts.
+pub(crate) const PACKETDRILL: &[&str] = &[
+    "\n+0 > P. 1:1001(1000) ack 1",
+    "\n+.1 < . 1:1(0) ack 1001 win 257",
+    "\n* > . 1:1(0) ack 1",
+    "\n+.1~+.2 > ",
+    " <sack 1001:2001 3001:4001>",
+    " <mss 1000,sackOK,nop,wscale 7>",
+    " <TS val 1 ecr 2>",
+    "\n+0 write(4, ..., 10000) = 10000",
+    "\n+1 < . 1:10001(10000) ack 1",
+    "[ce] ",
+    "E.",
+    "%{ assert tcpi_snd_cwnd == 10 }%",
+    "`sysctl -q net.ipv4.tcp_ecn=1`",
+    "...",
+    "{a = [1, 2|3]}",
+    "--mtu=100\n",
+    "4294967295",
+];

@@ -3,7 +3,7 @@
 use crate::base::program;
 use crate::base::tally::Tally;
 
-const TARGETS: [&str; 6] = ["scenario", "tc", "params", "traces", "claims", "queue"];
+const TARGETS: [&str; 7] = ["scenario", "tc", "params", "traces", "claims", "packetdrill", "queue"];
 
 /// One check for each fuzz target.
 pub(crate) fn check(tally: &mut Tally) {

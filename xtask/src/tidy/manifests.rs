@@ -8,16 +8,21 @@ use crate::base::tree::Tree;
 const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-aqm", &[], 1),
     ("forebay-sim", &["forebay-aqm"], 3),
+    ("forebay-packetdrill", &["forebay-aqm", "forebay-sim"], 0),
     ("forebay-theory", &[], 3),
     ("forebay-lab", &["forebay-aqm", "forebay-sim", "forebay-theory", "pages"], usize::MAX),
     ("forebay-live", &["forebay-aqm", "forebay-sim"], 3),
     ("forebay-qdisc", &["forebay-aqm"], 0),
     ("forebay-agent", &[], 1),
     ("forebay-linux", &["forebay-agent", "forebay-aqm", "forebay-live", "forebay-sim"], 2),
-    ("forebay", &["forebay-aqm", "forebay-sim", "forebay-lab", "forebay-linux", "forebay-live"], usize::MAX),
+    (
+        "forebay",
+        &["forebay-aqm", "forebay-sim", "forebay-packetdrill", "forebay-lab", "forebay-linux", "forebay-live"],
+        usize::MAX,
+    ),
     ("forebay-py", &["forebay-aqm", "forebay-sim", "forebay-lab"], usize::MAX),
     ("forebay-wheel", &["forebay", "forebay-py"], 1),
-    ("forebay-fuzz", &["forebay-aqm", "forebay-sim", "forebay-lab"], 0),
+    ("forebay-fuzz", &["forebay-aqm", "forebay-sim", "forebay-packetdrill", "forebay-lab"], 0),
     ("forebay-fuzz-targets", &["forebay-fuzz"], 1),
     ("pages", &[], 2),
     ("runner", &[], 0),
@@ -31,7 +36,7 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
 /// The only files and folders that may have unsafe code.
 const SYS: [&str; 3] = ["/src/sys/", "/src/sys.rs", "/src/guest/sys.rs"];
 /// Crates that must not print.
-const LIBRARIES: [&str; 4] = ["aqm", "sim", "theory", "lab"];
+const LIBRARIES: [&str; 5] = ["aqm", "sim", "packetdrill", "theory", "lab"];
 const NO_PRINTING: &str = "#![deny(clippy::print_stdout, clippy::print_stderr)]";
 
 /// Every manifest with its path. An invalid one is empty here; cargo reports it.

@@ -4,6 +4,7 @@
 mod attach;
 pub(crate) mod batch;
 pub(crate) mod link;
+mod packetdrill;
 mod shell;
 pub(crate) mod theory;
 
@@ -21,6 +22,7 @@ use forebay_lab::render::look::Look;
 pub(crate) use attach::{AttachArgs, DetachArgs, TopArgs};
 use batch::{BatchArgs, GridArgs, Jobs};
 use link::LinkArgs;
+pub(crate) use packetdrill::PacketdrillArgs;
 pub(crate) use shell::{CompletionsArgs, ManArgs};
 use theory::TheoryArgs;
 
@@ -80,6 +82,8 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Compare the results of several directories in one table.
     Compare(CompareArgs),
+    /// Run packetdrill scripts on the simulator's TCP sender and receiver, and compare packet by packet.
+    Packetdrill(PacketdrillArgs),
     /// Measure the speed of the simulator with fixed benchmark scenarios.
     Bench(BenchArgs),
     /// Run a command behind an emulated link: its real packets pass the same disciplines as in the simulator.

@@ -18,6 +18,7 @@ mod rfc;
 pub mod rtt;
 mod scoreboard;
 pub mod sender;
+pub mod state;
 pub mod testing;
 pub mod window;
 

@@ -9,6 +9,7 @@
 
 use super::bits::BitRing;
 use super::reports::Block;
+use super::state::Outstanding;
 
 /// State of a scoreboard. Each bound is one above the last packet it includes; 0 means none.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +67,11 @@ impl Scoreboard {
     /// Packets between `una` and `high` estimated to be in the network (`SetPipe`).
     pub(super) const fn pipe(&self, una: u32, high: u32) -> u32 {
         high - una - self.sacked.len() - self.lost + self.retransmitted
+    }
+
+    /// What the scoreboard knows of the `sent` packets that are not cumulatively acknowledged.
+    pub(super) const fn outstanding(&self, sent: u32) -> Outstanding {
+        Outstanding { sent, reported: self.sacked.len(), lost: self.lost, repeated: self.retransmitted }
     }
 
     /// Is the first outstanding packet lost (`IsLost(HighACK + 1)`)?

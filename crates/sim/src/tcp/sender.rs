@@ -7,6 +7,7 @@ use super::congestion::PathModel;
 use super::receiver::Ack;
 use super::reports::Block;
 use super::rtt::Rtt;
+use super::state::{Outstanding, State};
 use super::{Stack, TcpOptions, linux, rfc};
 
 /// One data packet to send.
@@ -164,6 +165,35 @@ impl Sender {
     /// Handles an expired [`deadline`](Self::deadline). [`poll`](Self::poll) then returns what the pacer delayed.
     pub fn on_deadline(&mut self, now: Instant) {
         of!(&mut self.0, sender => sender.on_deadline(now));
+    }
+
+    /// State of loss recovery and congestion control.
+    pub fn state(&self) -> State {
+        of!(&self.0, sender => sender.state())
+    }
+
+    /// What the sender knows of its outstanding packets.
+    pub fn outstanding(&self) -> Outstanding {
+        of!(&self.0, sender => sender.outstanding())
+    }
+
+    /// Number of packets by which others may overtake a packet before it is considered lost.
+    pub fn reordering(&self) -> u32 {
+        of!(&self.0, sender => sender.reordering())
+    }
+
+    /// Does the sender use selective acknowledgements?
+    pub fn is_selective(&self) -> bool {
+        match &self.0 {
+            Of::Rfc(sender) => sender.is_selective(),
+            Of::Linux(_) => true,
+        }
+    }
+
+    /// The receiver announces a window of `packets` above the cumulative acknowledgement. It limits sending, not the
+    /// congestion window.
+    pub fn announce(&mut self, packets: u32) {
+        of!(&mut self.0, sender => sender.announce(packets));
     }
 
     /// Checks the sequence space and the counts of packets.

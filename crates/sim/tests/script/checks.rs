@@ -6,7 +6,7 @@ use forebay_aqm::base::time::Span;
 use super::ends::Stage;
 use super::words::span;
 
-const WORDS: [&str; 18] = [
+const WORDS: [&str; 22] = [
     "cwnd",
     "ssthresh",
     "in_flight",
@@ -25,6 +25,10 @@ const WORDS: [&str; 18] = [
     "rto",
     "srtt",
     "deadline",
+    "state",
+    "reported",
+    "lost",
+    "repeated",
 ];
 
 /// Runs the check `WORD VALUE`; `false`: the line is not a check.
@@ -43,7 +47,15 @@ pub(crate) fn check(stage: &mut Stage, word: &str, values: &[&str]) -> Result<bo
         let phase = model.ok_or_else(no_model)?.phase;
         return if phase == *wanted { Ok(true) } else { Err(format!("phase is {phase}, not {wanted}")) };
     }
+    if word == "state" {
+        let state = format!("{:?}", sender.state()).to_lowercase();
+        return if state == *wanted { Ok(true) } else { Err(format!("state is {state}, not {wanted}")) };
+    }
+    let outstanding = sender.outstanding();
     let number = match word {
+        "reported" => Some(f64::from(outstanding.reported)),
+        "lost" => Some(f64::from(outstanding.lost)),
+        "repeated" => Some(f64::from(outstanding.repeated)),
         "cwnd" => Some(sender.cwnd()),
         "ssthresh" => Some(sender.ssthresh()),
         "in_flight" => Some(f64::from(sender.in_flight())),

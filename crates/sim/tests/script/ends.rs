@@ -77,6 +77,10 @@ impl Stage {
                 let (now, packets) = (self.now, number(words.first().ok_or("how many?")?)?);
                 self.sender()?.offer(now, packets);
             }
+            "announce" => {
+                let packets = number(words.first().ok_or("how many?")?)?;
+                self.sender()?.announce(packets);
+            }
             "stop" => self.sender()?.stop(),
             "run" => {
                 let (Some(path), Some(sender)) = (&mut self.path, &mut self.sender) else {

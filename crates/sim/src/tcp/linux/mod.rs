@@ -231,6 +231,34 @@ impl Sender {
         self.control.path_model()
     }
 
+    pub(super) const fn state(&self) -> super::state::State {
+        use super::state::State as Seen;
+        match self.state {
+            State::Open => Seen::Open,
+            State::Disorder => Seen::Disorder,
+            State::Reduced => Seen::Reduced,
+            State::Recovery => Seen::Recovery,
+            State::Loss => Seen::Loss,
+        }
+    }
+
+    pub(super) const fn outstanding(&self) -> super::state::Outstanding {
+        super::state::Outstanding {
+            sent: self.high - self.una,
+            reported: self.packets.reported(),
+            lost: self.packets.lost(),
+            repeated: self.packets.repeated(),
+        }
+    }
+
+    pub(super) const fn reordering(&self) -> u32 {
+        self.reordering
+    }
+
+    pub(super) const fn announce(&mut self, packets: u32) {
+        self.receiver_window = packets;
+    }
+
     pub(super) const fn in_flight(&self) -> u32 {
         self.packets.in_flight(self.high - self.una)
     }

@@ -1,0 +1,6 @@
+//! Tests with scripts.
+
+mod bad;
+mod files;
+mod random;
+mod rules;
