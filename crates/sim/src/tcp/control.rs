@@ -91,6 +91,8 @@ macro_rules! controls {
     };
 }
 
+mod rate;
+
 controls! {
     ($)
     defaults {
@@ -106,6 +108,7 @@ controls! {
     BBR bbr Box<bbr::Bbr>;
     SCTP sctp Box<sctp::Sctp>;
     PRAGUE prague Box<prague::Prague>;
+    BBR3 bbr3 Box<bbr3::Bbr3>;
 }
 
 #[deny(clippy::missing_trait_methods)]
