@@ -8,6 +8,7 @@ use forebay_aqm::base::time::Instant;
 use forebay_sim::app::{Files, Work as Application};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
 use forebay_sim::source::{Pattern, Source};
+use forebay_sim::tcp::AccEcn;
 
 /// Port of the first flow.
 pub(crate) const PORTS: u16 = 10_000;
@@ -25,6 +26,8 @@ const MIN_FRAME: u32 = BEFORE_DATA + 76;
 const UNLIMITED_WINDOW: u64 = 1 << 22;
 /// Largest number of files of a flow.
 const MAX_FILES: usize = 200_000;
+/// Congestion controls that Linux 6.12 lacks, by their names in kernels that have them.
+const LATER: [&str; 2] = ["prague", "bbr3"];
 
 /// Why the guest cannot run this network's flows; `None` if it can.
 pub(crate) fn obstacle(net: &Network) -> Option<String> {
@@ -47,8 +50,12 @@ pub(crate) fn obstacle(net: &Network) -> Option<String> {
             }
             Traffic::Datagrams(_) => None,
             Traffic::Tcp(options) | Traffic::Application(options, _) => {
-                if options.variant.profile().kernel.is_none() {
-                    return because("this congestion control is not in Linux 6.12".into());
+                match options.variant.profile().kernel {
+                    Some(control) if !LATER.contains(&control) => {}
+                    _ => return because(format!("{} is not in Linux 6.12", options.variant.word())),
+                }
+                if options.accurate() != AccEcn::Off {
+                    return because("accurate ECN feedback is not in Linux 6.12".into());
                 }
                 if flow.ecn == Ecn::Ect1 {
                     return because("ECT(1) over TCP; Linux 6.12 sends ECT(0)".into());

@@ -7,8 +7,10 @@ use forebay_agent::orders::CLIENTS;
 use forebay_agent::{Message, Orders};
 use forebay_linux::machine::{self, Fault, Start};
 use forebay_linux::network;
+use forebay_sim::network::{Network, Traffic};
+use forebay_sim::tcp::{AccEcn, TcpOptions, Variant};
 
-use crate::{bulk, kernel};
+use crate::{bulk, flow, kernel, network as empty};
 
 const START: Start = Start { seed: 1, core: None, silent_cpu_s: 2.0 };
 
@@ -59,6 +61,21 @@ fn unknown_discipline_is_refused_with_its_name() {
     let found = machine::run(&kernel, &with_discipline("nonesuch"), START, &AtomicBool::new(false), |_| ());
     let Err(Fault::Failed(why)) = found else { panic!("{found:?}") };
     assert!(why.contains("forebay"), "{why}");
+}
+
+#[test]
+fn senders_that_linux_lacks_are_refused_by_name() {
+    let accurate = TcpOptions { variant: Variant::CUBIC, ecn: true, accecn: AccEcn::Option, ..TcpOptions::default() };
+    for (options, words) in [
+        (TcpOptions { variant: Variant::PRAGUE, ..TcpOptions::default() }, "prague is not in Linux 6.12"),
+        (TcpOptions { variant: Variant::SCTP, ..TcpOptions::default() }, "sctp is not in Linux 6.12"),
+        (accurate, "accurate ECN feedback is not in Linux 6.12"),
+    ] {
+        let flows = vec![flow("one", Traffic::Tcp(options))];
+        let why = network::obstacle(&Network { flows, ..empty("droptail", 1) }).unwrap_or_default();
+        assert_eq!(why, format!("one: {words}"));
+    }
+    assert_eq!(network::obstacle(&bulk("droptail", 1, 1)), None);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::time::Duration;
 use forebay_aqm::base::packet::Ecn;
 use forebay_sim::app::{Files, Work};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
+use forebay_sim::tcp::AccEcn;
 
 use crate::sys::clock;
 use crate::sys::socket::SocketOptions;
@@ -71,8 +72,11 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
                 if !controls.iter().any(|known| known == control) {
                     return Some(format!("{name}: no {control} in this kernel; available: {}", controls.join(", ")));
                 }
-                if flow.ecn == Ecn::Ect1 {
-                    return Some(format!("{name}: ECT(1) over TCP; kernel TCP sends ECT(0)"));
+                if options.accurate() != AccEcn::Off && !has_accecn() {
+                    return Some(format!("{name}: no AccECN in this kernel (it needs Linux 6.18)"));
+                }
+                if flow.ecn == Ecn::Ect1 && !options.variant.profile().sends_ect1 {
+                    return Some(format!("{name}: ECT(1) over TCP; {control} of the kernel sends ECT(0)"));
                 }
                 let small = u32::from(flow.packet) < MIN_FRAME;
                 small.then(|| {
@@ -87,6 +91,11 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
 pub fn controls() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     text.split_whitespace().map(str::to_string).collect()
+}
+
+/// Does this kernel have accurate ECN feedback (RFC 9768)?
+fn has_accecn() -> bool {
+    std::path::Path::new("/proc/sys/net/ipv4/tcp_ecn_option").exists()
 }
 
 /// Does any flow use ECN over TCP?

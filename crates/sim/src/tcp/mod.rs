@@ -119,7 +119,7 @@ impl TcpOptions {
     }
 
     /// How acknowledgements report marks accurately. A congestion control can require the AccECN option.
-    pub(crate) const fn accurate(&self) -> AccEcn {
+    pub const fn accurate(&self) -> AccEcn {
         match (self.variant.profile().echo, self.accecn) {
             (Echo::Accurate, AccEcn::Off) => AccEcn::Option,
             (_, accecn) => accecn,

@@ -439,11 +439,6 @@ impl Sender {
         }
     }
 
-    /// Checks the sequence space: `una` <= `next` <= `high`.
-    pub fn check(&self) -> Result<(), &'static str> {
-        if self.una <= self.next && self.next <= self.high { Ok(()) } else { Err("una <= next <= high") }
-    }
-
     /// Runs the retransmission timer while packets are outstanding (RFC 6298 rules 5.2 and 5.3) or a mark has closed
     /// the window.
     #[inline]

@@ -26,4 +26,9 @@ impl Sender {
     pub const fn take_round_trip(&mut self) -> Option<Span> {
         self.rtt.take()
     }
+
+    /// Checks the sequence space: `una` <= `next` <= `high`.
+    pub fn check(&self) -> Result<(), &'static str> {
+        if self.una <= self.next && self.next <= self.high { Ok(()) } else { Err("una <= next <= high") }
+    }
 }

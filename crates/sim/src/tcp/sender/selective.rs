@@ -5,6 +5,7 @@
 
 use forebay_aqm::base::time::Instant;
 
+use super::super::accecn::Marks;
 use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, Recovery, Sent};
 use super::super::receiver::Ack;
 use super::super::reports::Block;
@@ -99,7 +100,8 @@ impl Sender {
     /// 9260 section 6.2.1) and ns-2's Sack1 ignore an old one completely.
     #[inline(never)]
     pub(super) fn on_selective_ack(&mut self, now: Instant, ack: Ack, blocks: &[Block]) {
-        let Ack { next: ack, ece, accurate, .. } = ack;
+        let report = ack;
+        let Ack { next: ack, ece, .. } = report;
         let is_late = ack < self.una;
         if is_late && (blocks.is_empty() || self.counts_misses() || self.as_sack1().is_some()) {
             return;
@@ -130,13 +132,8 @@ impl Sender {
             control.on_delivered(now, seq);
         });
         delivered += reported;
-        let marked = match accurate {
-            Some(feedback) if delivered > 0 => self.marks.decode(feedback, delivered),
-            Some(_) => 0,
-            None if ece && !is_late => delivered,
-            None => 0,
-        };
-        let ece = (ece && !is_late) || (accurate.is_some() && marked > 0 && self.ecn);
+        let marked = marked(&mut self.marks, Ack { ece: ece && !is_late, ..report }, delivered);
+        let ece = (ece && !is_late) || (report.accurate.is_some() && marked > 0 && self.ecn);
         control.on_feedback(Feedback { delivered, marked, una: ack, high: self.high });
         if timed_arrived && let Some((_, sent)) = self.timed.take() {
             // Repairs of earlier packets can take long and would distort the round-trip time.
@@ -236,5 +233,16 @@ impl Sender {
         self.timed = None;
         self.retransmit = Some(self.una);
         self.rearm(now);
+    }
+}
+
+/// Number of packets that `ack` is the first to report as marked, of an acknowledgement that newly delivers `delivered`
+/// packets.
+fn marked(marks: &mut Marks, ack: Ack, delivered: u32) -> u32 {
+    match ack.accurate {
+        Some(feedback) if delivered > 0 => marks.decode(feedback, delivered),
+        Some(_) => 0,
+        None if ack.ece => delivered,
+        None => 0,
     }
 }
