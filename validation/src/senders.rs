@@ -27,14 +27,14 @@ static STATEMENTS: Paper = Paper {
     name: "senders",
     summary: "How senders share a link",
     claims: include_str!("../senders/claims.toml"),
-    scenarios: files!("coexist", "one-queue", "two", "alone", "step"),
+    scenarios: files!("coexist", "one-queue", "two", "alone", "step", "bbr", "bbr-alone"),
     readings: "",
     found: "{}",
     arithmetic: "",
 };
 
 /// Pictures of the page: the figure's id, and the name in a file.
-const PICTURES: [&str; 2] = ["shares", "delays"];
+const PICTURES: [&str; 3] = ["shares", "delays", "bbr"];
 
 fn folder() -> PathBuf {
     program::build_dir().join("senders")

@@ -26,8 +26,8 @@ const MIN_FRAME: u32 = BEFORE_DATA + 76;
 const UNLIMITED_WINDOW: u64 = 1 << 22;
 /// Largest number of files of a flow.
 const MAX_FILES: usize = 200_000;
-/// Congestion controls that Linux 6.12 lacks, by their names in kernels that have them.
-const LATER: [&str; 2] = ["prague", "bbr3"];
+/// Congestion controls that Linux 6.12 lacks and later kernels can have, by their names in kernels that have them.
+const LATER: [&str; 1] = ["prague"];
 
 /// Why the guest cannot run this network's flows; `None` if it can.
 pub(crate) fn obstacle(net: &Network) -> Option<String> {

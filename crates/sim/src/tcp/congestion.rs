@@ -129,6 +129,10 @@ pub trait CongestionControl: Debug + Send + Sync {
     #[inline]
     fn on_delivered(&mut self, _now: Instant, _seq: u32) {}
 
+    /// Packet `seq` is considered lost. Only in the Linux stack.
+    #[inline]
+    fn on_lost(&mut self, _now: Instant, _seq: u32) {}
+
     /// An acknowledgement arrives, in recovery or not.
     #[inline]
     fn on_feedback(&mut self, _feedback: Feedback) {}
@@ -249,6 +253,11 @@ macro_rules! hand_on {
         #[inline]
         fn on_delivered(&mut self, now: Instant, seq: u32) {
             $each!(self, on_delivered(now, seq));
+        }
+
+        #[inline]
+        fn on_lost(&mut self, now: Instant, seq: u32) {
+            $each!(self, on_lost(now, seq));
         }
 
         #[inline]

@@ -92,6 +92,8 @@ macro_rules! controls {
     };
 }
 
+mod rate;
+
 controls! {
     ($)
     defaults {
@@ -109,6 +111,7 @@ controls! {
     PRAGUE prague Box<prague::Prague>;
     LINUX linux_cubic Box<linux_cubic::LinuxCubic>;
     L4SLINUX l4s_linux Box<l4s_linux::L4sLinux>;
+    BBR3 bbr3 Box<bbr3::Bbr3>;
 }
 
 #[deny(clippy::missing_trait_methods)]

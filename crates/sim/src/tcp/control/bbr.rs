@@ -8,14 +8,13 @@
 //! As in Linux's version 1 a connection with ECN sends ECT and ignores marks.
 
 mod cwnd;
-mod rate;
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, PathModel, Profile, Progress, Sent, Start};
 use super::super::window::Window;
-use rate::{MaxRate, Sample, Sampler};
+use super::rate::{MaxRate, Sample, Sampler};
 
 /// Section 4.2.1 (BBRHighGain): 2 / ln 2, the smallest gain that doubles the rate per round.
 const HIGH_GAIN: f64 = 2.885_390_081_777_927;

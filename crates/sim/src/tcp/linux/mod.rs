@@ -143,7 +143,10 @@ impl Sender {
             point: 0,
             receiver_window: options.window.unwrap_or(u32::MAX),
             window: Window::of_linux(f64::from(options.initial_window)),
-            control: Control::new(options.variant, Start { initial_window: options.initial_window, virtual_rtt: options.virtual_rtt, rng }),
+            control: Control::new(
+                options.variant,
+                Start { initial_window: options.initial_window, virtual_rtt: options.virtual_rtt, rng },
+            ),
             owns_window: profile.owns_window,
             mark_is_loss: profile.mark_is_loss,
             packets: Packets::default(),

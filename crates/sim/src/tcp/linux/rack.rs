@@ -3,6 +3,7 @@
 
 use forebay_aqm::base::time::{Instant, Span};
 
+use super::super::congestion::CongestionControl;
 use super::packets::Packet;
 use super::timers::Timer;
 use super::{Sender, State};
@@ -113,7 +114,7 @@ impl Sender {
             }
             let age = now.since(packet.sent);
             if age >= deadline {
-                self.lose(seq);
+                self.lose(now, seq);
                 self.packets.unlink(seq);
             } else {
                 wait = wait.max(Span::from_nanos(deadline.nanos() - age.nanos()));
@@ -122,8 +123,12 @@ impl Sender {
         wait
     }
 
-    pub(super) fn lose(&mut self, seq: u32) {
-        self.lost = self.lost.wrapping_add(u32::from(self.packets.lose(seq)));
+    /// Considers packet `seq` lost, and notifies the congestion control if this is new.
+    pub(super) fn lose(&mut self, now: Instant, seq: u32) {
+        if self.packets.lose(seq) {
+            self.lost = self.lost.wrapping_add(1);
+            self.control.on_lost(now, seq);
+        }
     }
 
     /// Detects losses after an acknowledgement, and sets the timer for packets that may yet be lost. Returns whether it is

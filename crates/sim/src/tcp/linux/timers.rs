@@ -96,7 +96,7 @@ impl Sender {
         let is_new = self.state < State::Recovery;
         for seq in self.una..self.high {
             if seq == self.una || now.since(self.packets.get(seq).sent) >= self.rack.rtt {
-                self.lose(seq);
+                self.lose(now, seq);
             }
         }
         let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());

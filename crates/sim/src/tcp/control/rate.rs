@@ -1,10 +1,11 @@
-//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00), and BBR's max filter over the rates.
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00; draft-ietf-ccwg-bbr section 4.1 for the
+//! counts of losses), and BBR's max filter over the rates.
 
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::super::super::congestion::Sent;
+use super::super::congestion::Sent;
 
-/// Length of the max filter in rounds (BBR draft section 4.1.1.3, BtlBwFilterLen).
+/// Length of the max filter in rounds (draft of BBR version 1, section 4.1.1.3, BtlBwFilterLen).
 const ROUNDS: usize = 10;
 
 /// State recorded when a packet is sent (section 3.1.2).
@@ -14,10 +15,24 @@ struct Departure {
     pending: bool,
     again: bool,
     app_limited: bool,
+    /// Packets in flight with this one.
+    in_flight: u32,
+    /// Packets lost so far.
+    lost: u32,
     delivered: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
     sent_at: Instant,
+}
+
+/// A packet that is considered lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lost {
+    /// Packets in flight when it was sent, with itself.
+    pub(super) in_flight: u32,
+    /// Packets lost since it was sent, with itself.
+    pub(super) lost: u32,
+    pub(super) app_limited: bool,
 }
 
 /// Rate sample of one acknowledgement (section 3.1.3).
@@ -33,8 +48,22 @@ pub(super) struct Sample {
     pub(super) rtt: Option<Span>,
     /// Packets that this acknowledgement newly reports as delivered.
     pub(super) delivered: u32,
+    /// Of the most recently sent packet among those delivered: packets in flight when it was sent, with itself, and
+    /// packets lost since.
+    pub(super) in_flight: u32,
+    pub(super) lost: u32,
+    lost_before: u32,
     prior_at: Instant,
     send_elapsed: Span,
+    /// Packets delivered since the most recently sent of them was sent (`RS.delivered`).
+    since_sent: u64,
+}
+
+impl Sample {
+    /// Packets delivered while the most recently sent of those delivered was in flight.
+    pub(super) const fn acked_while_in_flight(&self) -> f64 {
+        self.since_sent as f64
+    }
 }
 
 /// State of the estimator (`C` of the draft).
@@ -43,6 +72,8 @@ pub(super) struct Sampler {
     /// Indexed by packet number modulo the length, a power of two that is at least the packets outstanding.
     departures: Vec<Departure>,
     pub(super) delivered: u64,
+    /// Packets lost so far, modulo 2^32.
+    lost: u32,
     delivered_at: Instant,
     first_sent_at: Instant,
     /// Samples are application-limited until this many packets are delivered; 0: they are not.
@@ -68,6 +99,8 @@ impl Sampler {
             pending: !again || entry.pending,
             again,
             app_limited: self.app_limited != 0,
+            in_flight: in_flight + 1,
+            lost: self.lost,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
@@ -104,9 +137,19 @@ impl Sampler {
             sample.prior_delivered = Some(packet.delivered);
             sample.prior_at = packet.delivered_at;
             sample.app_limited = packet.app_limited;
+            (sample.in_flight, sample.lost_before) = (packet.in_flight, packet.lost);
             sample.send_elapsed = packet.sent_at.since(packet.first_sent_at);
             self.first_sent_at = packet.sent_at;
         }
+    }
+
+    /// Packet `seq` is considered lost.
+    pub(super) fn lost(&mut self, seq: u32) -> Lost {
+        self.lost = self.lost.wrapping_add(1);
+        let mask = self.departures.len().wrapping_sub(1);
+        let packet = self.departures.get(seq as usize & mask).copied().unwrap_or_default();
+        let lost = self.lost.wrapping_sub(packet.lost);
+        Lost { in_flight: packet.in_flight, lost, app_limited: packet.app_limited }
     }
 
     /// Returns the rate sample of the acknowledgement just processed (`GenerateRateSample`). If the time over which the
@@ -119,6 +162,8 @@ impl Sampler {
         if let Some(prior) = sample.prior_delivered {
             let interval = sample.send_elapsed.max(self.delivered_at.since(sample.prior_at));
             let least = min_rtt.unwrap_or(Span::ZERO).max(Span::from_nanos(1));
+            sample.lost = self.lost.wrapping_sub(sample.lost_before);
+            sample.since_sent = self.delivered - prior;
             sample.rate = (interval >= least).then(|| (self.delivered - prior) as f64 / interval.secs());
         }
         sample
