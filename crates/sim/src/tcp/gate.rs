@@ -67,6 +67,11 @@ impl Gate {
         if self.waiting { Due::at(self.next) } else { Due::NEVER }
     }
 
+    /// How long after the time that the pacer has set is `now`?
+    pub(super) const fn lateness(&self, now: Instant) -> Span {
+        now.since(self.next)
+    }
+
     /// A packet was sent; with pacing the next one follows `interval` later.
     pub(super) fn sent(&mut self, now: Instant, interval: Span) {
         self.last_sent = now;
@@ -82,7 +87,12 @@ impl Gate {
 /// while the window is below half of the slow-start threshold, else [`AVOIDANCE`]. Zero before the first round-trip
 /// measurement.
 pub(super) fn interval(window: &Window, srtt: Span) -> Span {
+    interval_of(window, 0.0, srtt)
+}
+
+/// As [`interval`], for a window of at least the packets `outstanding`.
+pub(super) fn interval_of(window: &Window, outstanding: f64, srtt: Span) -> Span {
     let fast = window.cwnd() < window.ssthresh() / 2.0;
     let factor = if fast { SLOW_START } else { AVOIDANCE };
-    Span::from_nanos((srtt.nanos() as f64 / (factor * window.cwnd())) as u64)
+    Span::from_nanos((srtt.nanos() as f64 / (factor * window.cwnd().max(outstanding))) as u64)
 }

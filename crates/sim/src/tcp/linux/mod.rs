@@ -8,6 +8,7 @@
 
 mod ack;
 mod acks;
+mod pacing;
 mod packets;
 mod prr;
 mod rack;
@@ -23,7 +24,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use super::accecn::Marks;
 use super::congestion::{CongestionControl, PathModel, Sent, Start};
 use super::control::Control;
-use super::gate::{self, Gate};
+use super::gate::Gate;
 use super::rtt::Rtt;
 use super::sender::{Send, SenderCounts};
 use super::window::Window;
@@ -131,6 +132,8 @@ pub(super) struct Sender {
     stopped: bool,
     initial_window: u32,
     last_sent: Instant,
+    /// Packets sent in this connection.
+    sent: u32,
     counts: SenderCounts,
 }
 
@@ -182,6 +185,7 @@ impl Sender {
             stopped: false,
             initial_window: options.initial_window,
             last_sent: Instant::ZERO,
+            sent: 0,
             counts: SenderCounts::default(),
         }
     }
@@ -382,14 +386,6 @@ impl Sender {
             self.pace(now);
         }
         Send { seq, cwr, ect, stamp }
-    }
-
-    fn pace(&mut self, now: Instant) {
-        let own = self.control.pacing_interval();
-        let interval = own.unwrap_or_else(|| gate::interval(&self.window, self.rtt.precise()));
-        if let Some(gate) = &mut self.gate {
-            gate.sent(now, interval);
-        }
     }
 
     /// Nothing more can be sent now.

@@ -1,0 +1,27 @@
+//! Pacing as Linux does it (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`).
+
+use forebay_aqm::base::time::{Instant, Span};
+
+use super::super::congestion::CongestionControl;
+use super::super::gate;
+use super::Sender;
+
+/// Packets of a connection that are not paced.
+const UNPACED: u32 = 10;
+
+impl Sender {
+    /// A packet was sent: sets the time of the next one. A packet that leaves late shortens the time to the next one by up to
+    /// half.
+    pub(super) fn pace(&mut self, now: Instant) {
+        self.sent = self.sent.saturating_add(1);
+        let outstanding = f64::from(self.high - self.una);
+        let own = self.control.pacing_interval();
+        let interval = own.unwrap_or_else(|| gate::interval_of(&self.window, outstanding, self.rtt.precise()));
+        let is_paced = self.sent >= UNPACED;
+        if let Some(gate) = &mut self.gate {
+            let credit = gate.lateness(now).nanos().min(interval.nanos() / 2);
+            let wait = if is_paced { interval.nanos() - credit } else { 0 };
+            gate.sent(now, Span::from_nanos(wait));
+        }
+    }
+}
