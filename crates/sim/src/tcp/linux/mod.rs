@@ -174,7 +174,7 @@ impl Sender {
             rtt: Rtt::new(options.timer(Span::ZERO)),
             estimator: Estimator::default(),
             min_rtt: MinRtt::default(),
-            gate: options.paced().then(|| Gate::new(true, profile.catches_up)),
+            gate: options.paced().then(|| Gate::new(true, false)),
             paced: options.paced(),
             marks: Marks::default(),
             ecn: options.answers_echo(),
