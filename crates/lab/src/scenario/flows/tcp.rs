@@ -112,8 +112,9 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
         let scalable = known.map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ");
         return Err(table.bad("l4s", BadValue::new(format!("false, or tcp = {scalable}"))));
     }
-    if tcp.virtual_rtt != TcpOptions::default().virtual_rtt && tcp.variant != Variant::PRAGUE {
-        return Err(table.bad("virtual_rtt", BadValue::new("no virtual_rtt, or tcp = \"prague\"")));
+    let is_prague = tcp.variant == Variant::PRAGUE || tcp.variant == Variant::L4SLINUX;
+    if tcp.virtual_rtt != TcpOptions::default().virtual_rtt && !is_prague {
+        return Err(table.bad("virtual_rtt", BadValue::new("no virtual_rtt, or tcp = \"prague\" or \"l4s-linux\"")));
     }
     if tcp.accecn != AccEcn::Off && !tcp.is_selective() {
         let known =
