@@ -40,12 +40,14 @@ fn folder() -> PathBuf {
     program::build_dir().join("senders")
 }
 
-/// Runs what is not finished yet, and writes the page and its pictures.
+/// Runs every scenario, and writes the page and its pictures.
 ///
 /// # Errors
 /// A run fails, or a file cannot be read or written.
 pub fn run() -> Result<(), String> {
     let stop = AtomicBool::new(false);
+    // Results of an earlier version of the scenarios are of no use.
+    let _ = std::fs::remove_dir_all(folder());
     let all = Reproduction::new(&STATEMENTS, Level::Normal, |_| true).map_err(|error| error.to_string())?;
     let (results, lock) =
         all.run(&folder(), &Origin::default(), &Control::silent(&stop)).map_err(|error| error.to_string())?;
