@@ -9,7 +9,7 @@ use runner::program;
 
 use super::cells::{self, COUNT, QUANTITIES, Side, Verdict};
 use super::{SCENARIO, SEEDS, page};
-use crate::{patches, skips};
+use crate::skips;
 
 /// Two runs of a cell on each side: queue, drop ratio, mark ratio, p99 of the wait, goodput.
 fn summary(linux: [[f64; 5]; 2], ours: [[f64; 5]; 2]) -> Summary {
@@ -69,12 +69,6 @@ fn row_has_means_intervals_and_stars() {
     let row = "| 8 | codel | 10.0 ± 12.7 | 10.0 ± 0.0 | 1.000 ± 0.000 | 2.000 ± 0.000 * | 5.0 ± 0.0 | 5.5 ± 0.0 | 25.00 ± 0.00 | 24.90 ± 0.00 |";
     assert_eq!(page::row(cell), row);
     assert_eq!(cell.ratio(1), 2.0);
-}
-
-/// With the patch our senders have four rules of Linux.
-#[test]
-fn patch_with_rules_of_linux_applies() {
-    patches::assert_applies("validation/linux/rules.patch");
 }
 
 /// Cells that the tests repeat: congestion control in the scenario and on Linux, delay of the bottleneck, round trip,
