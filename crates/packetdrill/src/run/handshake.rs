@@ -13,7 +13,7 @@ const TIMESTAMP: u32 = 12;
 #[derive(Clone, Debug)]
 struct Syn {
     at: Instant,
-    /// `None`: not compared, so the other end's options count.
+    /// `None`: the script does not compare these options; those of the other end are used.
     options: Option<Options>,
     ece: bool,
     window: u64,

@@ -67,11 +67,6 @@ impl Gate {
         if self.waiting { Due::at(self.next) } else { Due::NEVER }
     }
 
-    /// How long after the time that the pacer has set is `now`?
-    pub(super) const fn lateness(&self, now: Instant) -> Span {
-        now.since(self.next)
-    }
-
     /// A packet was sent; with pacing the next one follows `interval` later.
     pub(super) fn sent(&mut self, now: Instant, interval: Span) {
         self.last_sent = now;

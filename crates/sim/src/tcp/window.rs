@@ -22,7 +22,8 @@ impl Window {
         Self { cwnd: initial.min(limit), ssthresh: f64::INFINITY, limit, counts_packets: false, credit: 0 }
     }
 
-    /// A window of the Linux stack: it grows by packets acknowledged, and the receiver's window does not limit it.
+    /// The window of a sender of the Linux stack. It grows by the number of packets acknowledged. The receiver's window
+    /// does not limit it.
     pub(super) const fn of_linux(initial: f64) -> Self {
         Self { counts_packets: true, ..Self::new(initial, f64::INFINITY) }
     }

@@ -174,7 +174,7 @@ impl Sender {
             rtt: Rtt::new(options.timer(Span::ZERO)),
             estimator: Estimator::default(),
             min_rtt: MinRtt::default(),
-            gate: options.paced().then(|| Gate::new(true, false)),
+            gate: options.paced().then(|| Gate::new(true, true)),
             paced: options.paced(),
             marks: Marks::default(),
             ecn: options.answers_echo(),

@@ -10,8 +10,7 @@ use super::Sender;
 const UNPACED: u32 = 10;
 
 impl Sender {
-    /// A packet was sent: sets the time of the next one. A packet that leaves late shortens the time to the next one by up to
-    /// half.
+    /// A packet was sent: sets the time of the next one.
     pub(super) fn pace(&mut self, now: Instant) {
         self.sent = self.sent.saturating_add(1);
         let outstanding = f64::from(self.high - self.una);
@@ -19,9 +18,7 @@ impl Sender {
         let interval = own.unwrap_or_else(|| gate::interval_of(&self.window, outstanding, self.rtt.precise()));
         let is_paced = self.sent >= UNPACED;
         if let Some(gate) = &mut self.gate {
-            let credit = gate.lateness(now).nanos().min(interval.nanos() / 2);
-            let wait = if is_paced { interval.nanos() - credit } else { 0 };
-            gate.sent(now, Span::from_nanos(wait));
+            gate.sent(now, if is_paced { interval } else { Span::ZERO });
         }
     }
 }

@@ -240,8 +240,8 @@ impl Bbr3 {
     }
 }
 
-/// BBRInflightAtLoss: packets that were in flight when the losses reached the threshold. The last lost packet was sent
-/// with `flight` packets in flight, and `lost` packets were lost since.
+/// BBRInflightAtLoss: number of packets that were in flight when the share of lost packets reached LossThresh. `flight`:
+/// packets in flight when the last lost packet was sent; `lost`: packets lost since. Both include that packet.
 fn flight_at_threshold(flight: f64, lost: f64) -> f64 {
     let (before, lost_before) = (flight - 1.0, lost - 1.0);
     let prefix = (LOSS_THRESHOLD * before - lost_before) / (1.0 - LOSS_THRESHOLD);
