@@ -31,19 +31,8 @@ impl Runner<'_> {
             self.report.skipped += 1;
             return self.handshake.syn(self.now, packet).map(|_| ());
         }
-        if packet.flags.fin && packet.len > 0 {
-            return Err("FIN with data".to_string());
-        }
-        if packet.flags.fin && !self.is_closing {
-            self.close()?;
-        }
-        if self.is_closing {
-            self.report.skipped += 1;
-            return if packet.len > 0 {
-                Err("data after the connection has begun to close".to_string())
-            } else {
-                self.advance(from)
-            };
+        if self.skips_closing(packet)? {
+            return self.advance(from);
         }
         if std::mem::take(&mut self.ends_handshake) && packet.len == 0 && packet.ack == Some(1) {
             self.report.skipped += 1;

@@ -210,19 +210,8 @@ impl<'a> Runner<'a> {
         if self.connection.is_none() {
             self.establish()?;
         }
-        if packet.flags.fin && packet.len > 0 {
-            return Err("FIN with data".to_string());
-        }
-        if packet.flags.fin && !self.is_closing {
-            self.close()?;
-        }
-        if self.is_closing {
-            self.report.skipped += 1;
-            return if packet.len > 0 {
-                Err("data after the connection has begun to close".to_string())
-            } else {
-                Ok(())
-            };
+        if self.skips_closing(packet)? {
+            return Ok(());
         }
         let Some(connection) = &mut self.connection else { return Ok(()) };
         if let Some(next) = connection.receive(packet)? {
@@ -232,6 +221,24 @@ impl<'a> Runner<'a> {
             self.report.mismatches.push(Mismatch { line, expected, came: format!("data up to {next}") });
         }
         Ok(())
+    }
+
+    /// Is `packet` part of closing the connection? Such packets are not compared. An error if one has data.
+    fn skips_closing(&mut self, packet: &Packet) -> Result<bool, String> {
+        if packet.flags.fin && packet.len > 0 {
+            return Err("FIN with data".to_string());
+        }
+        if packet.flags.fin && !self.is_closing {
+            self.close()?;
+        }
+        if !self.is_closing {
+            return Ok(false);
+        }
+        self.report.skipped += 1;
+        if packet.len > 0 {
+            return Err("data after the connection has begun to close".to_string());
+        }
+        Ok(true)
     }
 
     /// Begins to close the connection. That is not under test, and possible only if nothing else is left to do.

@@ -98,7 +98,7 @@ impl Load {
     const TOTAL: u32 = (1 << 24) - 1;
     const OPTION: u64 = 1 << 24;
     const ACCURATE: u64 = 1 << 25;
-    /// Position of an acknowledgement's stamp; the bits below are its accurate feedback.
+    /// Mask and position of an acknowledgement's stamp, above its accurate feedback.
     const STAMP: u64 = 3;
     const STAMP_AT: u32 = 58;
 
