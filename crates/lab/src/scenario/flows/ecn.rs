@@ -9,7 +9,7 @@ use crate::input::{InputError, did_you_mean};
 pub enum Ect {
     /// `false`: Not-ECT. A congestion control that requires ECN, such as DCTCP, sends as with [`Own`](Self::Own).
     Off,
-    /// `true`: the default of the sender, ECT(1) for DCTCP with `l4s`, else ECT(0).
+    /// `true`: the default of the sender, ECT(1) for Prague and for DCTCP with `l4s`, else ECT(0).
     Own,
     /// `"ect0"`: ECT(0).
     Ect0,
@@ -23,7 +23,7 @@ const WORDS: [&str; 2] = ["ect0", "ect1"];
 pub(super) const ECN: Key = may(
     "ecn",
     || schema::flag_or(&WORDS),
-    "ECN codepoint of data: ect0, ect1 (L4S), false (Not-ECT) or true (ect1 for a scalable control with l4s, else ect0). \
+    "ECN codepoint of data: ect0, ect1 (L4S), false (Not-ECT) or true (ect1 for prague, l4s-linux and dctcp with l4s, else ect0). \
      Default false; a control that requires ECN then sends as with true. Controls without ECN and datagrams ignore marks; \
      rtp counts them as losses.",
 );
