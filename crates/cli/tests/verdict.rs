@@ -38,7 +38,7 @@ fn run_subcommand_prints_the_best_discipline_first() {
     let words = ["run", HOME, "--aqm", "droptail", "--aqm", "fq_codel", "--runs", "3", "-q"];
     let out = place.run(&words).good().stdout;
     let answer: Vec<&str> = out.lines().take(2).collect();
-    assert!(answer[0].starts_with("fq_codel has the lowest p99 queueing delay for call: 0.2"), "{answer:?}");
+    assert!(answer[0].starts_with("fq_codel has the lowest p99 queueing delay for call: 0.4"), "{answer:?}");
     assert!(answer.join(" ").contains("against 119 ms under droptail, with 1"), "{answer:?}");
     let lines = table(&out);
     assert!(out.lines().count() - lines.len() <= 4, "the table begins within the first five lines");
@@ -62,7 +62,7 @@ fn sweep_subcommand_prints_best_discipline_and_classes_first() {
     let words = ["sweep", HOME, "--vary", "flows.download.count=4,8", "--aqm", "droptail", "--aqm", "fq_codel"];
     let out = place.run(&[&words[..], &["--runs", "3", "-q"]].concat()).good().stdout;
     let answer = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let best = "fq_codel has the lowest p99 queueing delay for call at 2 of 2 points: 0.2";
+    let best = "fq_codel has the lowest p99 queueing delay for call at 2 of 2 points: 0.3";
     assert!(answer.starts_with(best) && answer.contains(" % less total goodput"), "{out}");
     let lines = table(&out);
     assert_eq!(cells(lines[0])[..2], ["download count", "throughput"]);
