@@ -10,7 +10,7 @@ use forebay_sim::tcp::TcpOptions;
 use forebay_sim::tcp::receiver::{Ack, Data, Receiver};
 use forebay_sim::tcp::reports::Block;
 use forebay_sim::tcp::rtt::{Rtt, RttOptions};
-use forebay_sim::tcp::sender::Sender;
+use forebay_sim::tcp::sender::{Handshake, Sender};
 use forebay_sim::tcp::state::State;
 
 use crate::script::{Codepoint, Options, Packet};
@@ -76,7 +76,7 @@ impl Connection {
             phase: Span::ZERO,
         });
         rtt.measure(negotiated.opened, now);
-        sender.opened(rtt, false);
+        sender.opened(Handshake::at_once(rtt));
         sender.offer(now, 0);
         sender.announce((negotiated.window / u64::from(negotiated.mss)) as u32);
         Ok(Self {

@@ -8,7 +8,7 @@ use forebay_sim::loss::LossModel;
 use forebay_sim::network::{Network, Traffic};
 use forebay_sim::outcome::EndToEnd;
 use forebay_sim::source::Pattern;
-use forebay_sim::tcp::{TcpOptions, Variant};
+use forebay_sim::tcp::{Stack, TcpOptions, Variant};
 
 /// Three links of 10 Mb/s and 10 ms: a packet of 500 bytes takes 0.4 ms on each, one of 40 bytes 0.032 ms.
 const DATA: f64 = 0.0312;
@@ -92,6 +92,39 @@ fn lost_syn_means_initial_window_of_one_packet() {
     let repeated = took(&net);
     let rounds = 2.0 * ACK + 2.0 * (DATA + ACK) + DATA + 3.0 * 0.0004;
     assert!((repeated - rounds).abs() < 1e-6, "1, 2 and 4 packets: {repeated} {rounds}");
+}
+
+/// The Linux stack keeps the initial window if the SYN was retransmitted once.
+#[test]
+fn linux_keeps_window_after_one_lost_syn() {
+    let linux = TcpOptions { initial_window: 7, ..TcpOptions::of(Variant::LINUX, Some(Stack::Linux)) };
+    let files = Files { handshake: true, size: Draw::Constant(3500.0), count: Some(1), ..FILES };
+    let mut net = network(1, 20, linux, &Work::Files(files));
+    let took = |net: &Network| run(net, 1).classes[0].completion_s.unwrap().mean;
+    let at_once = took(&net);
+    assert!((at_once - (2.0 * ACK + DATA + 6.0 * 0.0004)).abs() < 1e-6, "{at_once}");
+    let hasty = TcpOptions { initial_rto: Some(Span::from_millis(50)), ..linux };
+    net.flows[0].traffic = Traffic::Application(hasty, Work::Files(files));
+    assert!((took(&net) - at_once).abs() < 1e-6, "{}", took(&net));
+}
+
+/// RED marks ECN-capable packets and drops the others: with the Linux stack DCTCP's handshakes are marked, so no file takes
+/// a timeout of 1 s longer.
+#[test]
+fn linux_dctcp_has_ecn_capable_handshakes() {
+    let files = Files { handshake: true, size: Draw::Constant(18_000.0), ..FILES };
+    let longest = |stack: Stack| {
+        let options = TcpOptions::of(Variant::DCTCP, Some(stack));
+        let options = TcpOptions { initial_rto: Some(Span::from_millis(1000)), ..options };
+        let bell = dumbbell("red rule=paper min_th=1p max_th=30p max_p=0.5 w_q=1 wait=off ecn=on", 1000, Span::ZERO);
+        let mut net = case1(&bell, 60, 40, options, 1);
+        for flow in &mut net.flows {
+            flow.traffic = Traffic::Application(options, Work::Files(files));
+        }
+        run(&net, 1).classes[0].completion_s.unwrap().max
+    };
+    let [rfc, linux] = [Stack::Rfc, Stack::Linux].map(longest);
+    assert!(linux < 1.0 && rfc > 1.0, "{linux} s, {rfc} s");
 }
 
 /// Slow start from two packets on a new connection: seven packets are sent as 2 + 4 + 1.

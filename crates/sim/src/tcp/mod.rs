@@ -178,6 +178,12 @@ impl TcpOptions {
         self.ecn_capable() && !matches!(self.variant.profile().ecn, EcnUse::Unanswered)
     }
 
+    /// Are handshake packets ECN-capable? Linux makes them so for congestion controls that need ECN
+    /// (`tcp_ca_needs_ecn`); RFC 3168 section 6.1.1 does not.
+    pub(crate) fn ect_handshake(&self) -> bool {
+        self.stack() == Stack::Linux && matches!(self.variant.profile().ecn, EcnUse::Always)
+    }
+
     /// Options of the retransmission timer; `phase`: position of the timer's coarse clock within its tick at time 0.
     pub(crate) fn timer(&self, phase: Span) -> RttOptions {
         let initial = self.initial_rto.unwrap_or(match self.stack() {

@@ -23,7 +23,7 @@ use super::receiver::Ack;
 use super::reports::Block;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
-use super::sender::{Send, SenderCounts};
+use super::sender::{Handshake, Send, SenderCounts};
 use super::window::Window;
 use super::{AccEcn, TcpOptions};
 use crate::engine::due::Due;
@@ -153,11 +153,11 @@ impl Sender {
         *self = Self { una: high, next: high, high, recover: high.saturating_sub(1), counts, marks, ..first };
     }
 
-    /// Ends the handshake, which measured this estimate of the round trip. If this end retransmitted its handshake
-    /// packet, the window starts at one packet (RFC 5681 section 3.1).
-    pub(super) fn opened(&mut self, rtt: Rtt, repeated: bool) {
-        self.rtt = rtt;
-        if repeated {
+    /// Ends the handshake. If this end retransmitted its handshake packet, the window starts at one packet (RFC 5681
+    /// section 3.1).
+    pub(super) fn opened(&mut self, handshake: Handshake) {
+        self.rtt = handshake.rtt;
+        if handshake.retransmissions > 0 {
             self.window.set(1.0);
         }
     }

@@ -24,6 +24,27 @@ pub struct Send {
     pub stamp: u8,
 }
 
+/// The result of a handshake, for the end that sends data.
+#[derive(Clone, Debug)]
+pub struct Handshake {
+    /// This end's estimate of the round trip, by Karn's rule.
+    pub rtt: Rtt,
+    /// Number of retransmissions of this end's handshake packet.
+    pub retransmissions: u32,
+    /// Time from the last transmission of this end's handshake packet to the answer.
+    pub round_trip: Span,
+    /// The SYN was retransmitted.
+    pub syn_lost: bool,
+}
+
+impl Handshake {
+    /// A handshake without retransmissions, which measured this round trip.
+    pub fn at_once(rtt: Rtt) -> Self {
+        let round_trip = rtt.precise();
+        Self { rtt, retransmissions: 0, round_trip, syn_lost: false }
+    }
+}
+
 /// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounts {
@@ -79,10 +100,9 @@ impl Sender {
         }
     }
 
-    /// Ends the handshake, which measured this estimate of the round trip. If this end retransmitted its handshake
-    /// packet, the window starts at one packet (RFC 5681 section 3.1).
-    pub fn opened(&mut self, rtt: Rtt, repeated: bool) {
-        of!(&mut self.0, sender => sender.opened(rtt, repeated));
+    /// Ends the handshake.
+    pub fn opened(&mut self, handshake: Handshake) {
+        of!(&mut self.0, sender => sender.opened(handshake));
     }
 
     /// The sender's counters.

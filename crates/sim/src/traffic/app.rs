@@ -10,11 +10,11 @@
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::call::Call;
 pub use super::session::Files;
 use super::session::{Action, Session};
 use super::source::{Pattern, Source};
 use crate::tcp::TcpOptions;
+use crate::tcp::sender::Handshake;
 
 /// Kind of an application.
 #[derive(Clone, PartialEq, Debug)]
@@ -90,7 +90,7 @@ impl App {
     }
 
     /// Returns the result of the latest handshake for the sending end, once per handshake.
-    pub(crate) const fn set_up(&mut self) -> Option<Box<Call>> {
+    pub(crate) const fn set_up(&mut self) -> Option<Box<Handshake>> {
         match self {
             Self::Files(session) => session.set_up(),
             Self::Written(_) => None,
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!((app.wake(at(7)), app.wakes()), (ASK, Some(at(10))), "doubled");
         assert_eq!((app.on_control(1, at(8)), app.wakes()), (SEND, None));
         let call = app.set_up().expect("result of the handshake");
-        assert_eq!((call.repeated(), call.rtt().smoothed()), (false, Span::from_millis(3000)), "from 5 s to 8 s");
+        assert_eq!((call.retransmissions, call.rtt.smoothed()), (0, Span::from_millis(3000)), "from 5 s to 8 s");
         assert!(app.set_up().is_none(), "returned once");
         assert_eq!(app.arrived(3, at(9)), Some(SECOND * 4), "since the first SYN");
         assert_eq!(app.wake(at(11)), Action::Control { end: End::Receiver, word: SYN | 2, length: 40 });
@@ -223,8 +223,9 @@ mod tests {
         assert_eq!(app.on_control(SYN_ACK | 1, at(25)), ASK);
         assert_eq!((app.on_control(1, at(26)), app.wakes()), (SEND, None));
         let call = app.set_up().unwrap();
-        assert_eq!((call.repeated(), call.rtt().smoothed()), (true, Span::ZERO));
-        assert_eq!(call.rtt().timeout(), Span::from_millis(12_000), "doubled once by the answering end");
+        assert_eq!((call.retransmissions, call.syn_lost, call.rtt.smoothed()), (2, true, Span::ZERO));
+        assert_eq!(call.rtt.timeout(), Span::from_millis(12_000), "doubled once by the answering end");
+        assert_eq!(call.round_trip, Span::from_millis(2000), "since the last answer");
     }
 
     #[test]
@@ -250,7 +251,7 @@ mod tests {
         assert_eq!(app.on_control(SYN_ACK | 1, at(7)), SEND);
         assert_eq!(app.wakes(), Some(at(12)), "the answer's timer runs until data arrives");
         let call = app.set_up().unwrap();
-        assert_eq!((call.repeated(), call.rtt().smoothed()), (false, Span::from_millis(2000)));
+        assert_eq!((call.retransmissions, call.rtt.smoothed()), (0, Span::from_millis(2000)));
         assert_eq!((app.arrived(1, at(8)), app.wakes()), (None, None));
         assert_eq!(app.arrived(3, at(9)), Some(SECOND * 4));
         app.acknowledged(3, at(10));

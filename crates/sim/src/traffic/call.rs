@@ -1,47 +1,55 @@
 //! A handshake packet or request that is retransmitted until the other end answers.
 
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 
 use crate::engine::due::Due;
 use crate::tcp::rtt::{Rtt, RttOptions};
+use crate::tcp::sender::Handshake;
 
 /// State of a packet that needs an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     rtt: Rtt,
+    /// Time of the last transmission.
     sent: Instant,
-    repeated: bool,
+    retransmissions: u32,
+    /// Time from the last transmission to the answer.
+    round_trip: Span,
     due: Due,
 }
 
 impl Call {
     /// State before the first transmission.
     pub(crate) fn new(options: RttOptions) -> Self {
-        Self { rtt: Rtt::new(options), sent: Instant::ZERO, repeated: false, due: Due::NEVER }
+        let (sent, round_trip) = (Instant::ZERO, Span::ZERO);
+        Self { rtt: Rtt::new(options), sent, retransmissions: 0, round_trip, due: Due::NEVER }
     }
 
     /// First transmission. The timer starts from the current round-trip estimate.
     pub(crate) fn send(&mut self, now: Instant) {
         self.rtt.end_backoff();
-        (self.sent, self.repeated, self.due) = (now, false, self.expiry(now));
+        (self.sent, self.retransmissions, self.due) = (now, 0, self.expiry(now));
     }
 
     /// The timer has expired: retransmits with a doubled timeout (RFC 6298 rule 5.5).
     pub(crate) fn send_again(&mut self, now: Instant) {
         self.rtt.back_off();
-        (self.repeated, self.due) = (true, self.expiry(now));
+        self.repeat(now);
+        self.due = self.expiry(now);
     }
 
     /// Retransmits because the other end sent its packet again; the timer is unchanged.
-    pub(crate) const fn repeat(&mut self) {
-        self.repeated = true;
+    pub(crate) const fn repeat(&mut self, now: Instant) {
+        self.sent = now;
+        self.retransmissions += 1;
     }
 
     /// The answer to a handshake packet: measures the round trip, unless the packet was sent more than once (Karn's
     /// algorithm, RFC 6298 section 3).
     pub(crate) fn answered(&mut self, now: Instant) {
         self.due = Due::NEVER;
-        if self.repeated {
+        self.round_trip = now.since(self.sent);
+        if self.retransmissions > 0 {
             self.rtt.begin_after_lost_syn();
         } else {
             self.rtt.measure(self.sent, now);
@@ -58,14 +66,10 @@ impl Call {
         self.due
     }
 
-    /// Was the packet sent more than once?
-    pub(crate) const fn repeated(&self) -> bool {
-        self.repeated
-    }
-
-    /// This end's round-trip estimate.
-    pub(crate) const fn rtt(&self) -> &Rtt {
-        &self.rtt
+    /// The result for this end.
+    pub(crate) fn result(&self, syn_lost: bool) -> Handshake {
+        let Self { rtt, retransmissions, round_trip, .. } = self;
+        Handshake { rtt: rtt.clone(), retransmissions: *retransmissions, round_trip: *round_trip, syn_lost }
     }
 
     fn expiry(&self, now: Instant) -> Due {

@@ -7,6 +7,7 @@ use super::call::Call;
 use super::draw::Draw;
 use crate::engine::due::Due;
 use crate::tcp::rtt::RttOptions;
+use crate::tcp::sender::Handshake;
 
 /// Parameters of files sent one after the other.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,6 +47,11 @@ pub(super) const SYN_ACK: u32 = 1 << 30;
 /// their flow.
 pub(crate) const fn is_answer(word: u32) -> bool {
     word & SYN_ACK != 0
+}
+
+/// Is this the content of a SYN or of the answer to it?
+pub(crate) const fn is_handshake(word: u32) -> bool {
+    word & (SYN | SYN_ACK) != 0
 }
 
 /// Maximum size of a file in packets.
@@ -121,7 +127,9 @@ pub(crate) struct Session {
     /// The other end's answer to a SYN, until it is known to have arrived.
     answers: Option<Box<Call>>,
     /// Result of the latest handshake for the sending end. The function `set_up` takes it.
-    set_up: Option<Box<Call>>,
+    set_up: Option<Box<Handshake>>,
+    /// The connection's SYN was retransmitted.
+    syn_lost: bool,
 }
 
 impl Session {
@@ -141,6 +149,7 @@ impl Session {
             asks: Box::new(Call::new(REQUEST_TIMER)),
             answers: None,
             set_up: None,
+            syn_lost: false,
         }
     }
 
@@ -175,6 +184,7 @@ impl Session {
             }
             State::Opening => {
                 self.asks.send_again(now);
+                self.syn_lost = true;
                 self.syn()
             }
             State::Asked => {
@@ -193,7 +203,7 @@ impl Session {
             State::Opening if word == SYN_ACK | self.number => {
                 self.asks.answered(now);
                 if self.files.request.is_none() {
-                    self.set_up = Some(self.asks.clone());
+                    self.set_up = Some(Box::new(self.asks.result(self.syn_lost)));
                 }
                 self.request_or_begin(now)
             }
@@ -209,7 +219,7 @@ impl Session {
 
     /// The opening end sends a SYN.
     fn open(&mut self, now: Instant) -> Action {
-        self.state = State::Opening;
+        (self.state, self.syn_lost) = (State::Opening, false);
         self.asks = self.call();
         self.asks.send(now);
         self.syn()
@@ -218,7 +228,7 @@ impl Session {
     /// The other end answers a SYN.
     fn answer(&mut self, now: Instant) -> Action {
         match &mut self.answers {
-            Some(answer) => answer.repeat(),
+            Some(answer) => answer.repeat(now),
             None => {
                 let mut answer = self.call();
                 answer.send(now);
@@ -234,7 +244,7 @@ impl Session {
         let Some(mut answer) = self.answers.take() else { return };
         answer.answered(now);
         if self.files.request.is_some() {
-            self.set_up = Some(answer);
+            self.set_up = Some(Box::new(answer.result(self.syn_lost)));
         }
     }
 
@@ -295,7 +305,7 @@ impl Session {
     }
 
     /// Returns the result of the latest handshake for the sending end, once per handshake.
-    pub(super) const fn set_up(&mut self) -> Option<Box<Call>> {
+    pub(super) const fn set_up(&mut self) -> Option<Box<Handshake>> {
         self.set_up.take()
     }
 

@@ -79,8 +79,8 @@ impl World {
                 if fresh {
                     application.renew(sender);
                 }
-                if let Some(call) = application.app.set_up() {
-                    sender.opened(call.rtt().clone(), call.repeated());
+                if let Some(handshake) = application.app.set_up() {
+                    sender.opened(*handshake);
                 }
                 sender.offer(now, packets);
             }
@@ -94,7 +94,10 @@ impl World {
             End::Sender => (flow.from, flow.forward),
             End::Receiver => (flow.to, flow.back),
         };
-        let (at, load, mark) = (Instant::ZERO, Load::sent(now), Mark::control());
+        let (at, load, mut mark) = (Instant::ZERO, Load::sent(now), Mark::control());
+        if flow.app.as_ref().is_some_and(|application| application.sends_ect(seq)) {
+            mark = mark.with_ecn(flow.ecn);
+        }
         let segment = Segment { at, load, flow: id as u32, seq, hop, len, bundle: flow.bundle, mark };
         self.emit::<false>(host as usize, segment, now);
     }

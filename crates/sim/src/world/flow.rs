@@ -15,6 +15,7 @@ use crate::tcp::sender::{Sender, SenderCounts};
 use crate::traffic::app::App;
 use crate::traffic::arrived::Arrived;
 use crate::traffic::rtp::Stream;
+use crate::traffic::session::is_handshake;
 use crate::traffic::source::Source;
 
 /// Both ends of a flow.
@@ -51,6 +52,11 @@ pub(crate) struct Application {
 }
 
 impl Application {
+    /// Is a control segment with this number an ECN-capable handshake packet?
+    pub(crate) fn sends_ect(&self, seq: u32) -> bool {
+        self.options.ect_handshake() && is_handshake(seq)
+    }
+
     /// Starts a new connection of `sender`.
     pub(crate) fn renew(&mut self, sender: &mut Sender) {
         let phase = Span::from_nanos(self.rng.below(self.options.tick.nanos()));

@@ -8,6 +8,7 @@
 
 mod ack;
 mod acks;
+mod handshake;
 mod pacing;
 mod packets;
 mod prr;
@@ -124,6 +125,8 @@ pub(super) struct Sender {
     gate: Option<Gate>,
     paced: bool,
     marks: Marks,
+    /// Packets may be ECN-capable.
+    ect: bool,
     ecn: bool,
     sends_cwr: bool,
     ect_retransmissions: bool,
@@ -177,6 +180,7 @@ impl Sender {
             gate: options.paced().then(|| Gate::new(true, true)),
             paced: options.paced(),
             marks: Marks::default(),
+            ect: true,
             ecn: options.answers_echo(),
             sends_cwr: options.answers_echo() && options.accurate() == AccEcn::Off,
             ect_retransmissions: options.ect_retransmissions,
@@ -193,17 +197,6 @@ impl Sender {
     pub(super) fn renew(&mut self, options: TcpOptions, rng: Rng) {
         let (high, counts, marks, undo) = (self.high, self.counts, self.marks, self.undo.renewed());
         *self = Self { una: high, high, point: high, counts, marks, undo, ..Self::new(options, rng) };
-    }
-
-    pub(super) fn opened(&mut self, rtt: Rtt, repeated: bool) {
-        let measured = rtt.precise();
-        self.rtt = rtt;
-        if measured > Span::ZERO {
-            self.measure(Instant::ZERO, measured, measured);
-        }
-        if repeated {
-            self.window.set(1.0);
-        }
     }
 
     pub(super) const fn counts(&self) -> &SenderCounts {
@@ -357,11 +350,11 @@ impl Sender {
         self.counts.sent += 1;
         let stamp = self.undo.stamp(now, again && !probe);
         let departure = Departure { now, delivered: self.delivered, stamp };
-        let (mut cwr, mut ect) = (false, true);
+        let (mut cwr, mut ect) = (false, self.ect);
         if again {
             self.counts.retransmitted += 1;
             self.packets.resend(seq, departure, !probe);
-            ect = self.ect_retransmissions;
+            ect &= self.ect_retransmissions;
             if seq == self.una && !probe && self.timer != Timer::Reordering {
                 self.arm(Timer::Retransmission, now + self.rtt.timeout());
             }
