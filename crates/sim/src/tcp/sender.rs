@@ -202,6 +202,11 @@ impl Sender {
         of!(&self.0, sender => sender.reordering())
     }
 
+    /// How often packets were reordered, as far as the sender knows. `None`: it does not look for reordering.
+    pub fn reordered(&self) -> Option<u32> {
+        of!(&self.0, sender => sender.reordered())
+    }
+
     /// Does the sender use selective acknowledgements?
     pub fn is_selective(&self) -> bool {
         match &self.0 {

@@ -200,7 +200,7 @@ impl Sender {
         }
         self.duplicates += packets;
         event.probe_duplicated = packets == 1 && self.probed == Some(block.end);
-        self.rack.duplicate |= self.reorders && !event.probe_duplicated;
+        self.rack.duplicate |= self.reordered > 0 && !event.probe_duplicated;
         event.duplicated = true;
         self.delivered = self.delivered.wrapping_add(packets);
         if block.end <= self.una {

@@ -99,9 +99,9 @@ pub(super) struct Sender {
     prr: Prr,
     rack: Rack,
     undo: Undo,
-    /// Number of packets by which packets are reordered, as far as known; was any reordering seen?
+    /// Number of packets by which packets are reordered, as far as known; how often reordering was seen.
     reordering: u32,
-    reorders: bool,
+    reordered: u32,
     timer: Timer,
     timer_at: Due,
     /// A tail loss probe to send.
@@ -162,7 +162,7 @@ impl Sender {
             rack: Rack::default(),
             undo: Undo::default(),
             reordering: REORDERING,
-            reorders: false,
+            reordered: 0,
             timer: Timer::Retransmission,
             timer_at: Due::NEVER,
             probe: None,
@@ -253,6 +253,10 @@ impl Sender {
 
     pub(super) const fn reordering(&self) -> u32 {
         self.reordering
+    }
+
+    pub(super) const fn reordered(&self) -> Option<u32> {
+        Some(self.reordered)
     }
 
     pub(super) const fn announce(&mut self, packets: u32) {

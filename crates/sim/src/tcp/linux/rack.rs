@@ -91,7 +91,7 @@ impl Sender {
     /// The time by which packets may be reordered.
     fn reordering_window(&self) -> Span {
         let decided = self.state >= State::Recovery || self.packets.reported() >= self.reordering;
-        if !self.reorders && decided {
+        if self.reordered == 0 && decided {
             return Span::ZERO;
         }
         let least = self.min_rtt.get().unwrap_or(Span::ZERO).nanos() / 4;

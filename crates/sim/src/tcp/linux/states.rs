@@ -133,7 +133,7 @@ impl Sender {
         let top = self.packets.top(self.una);
         if seq < top {
             self.reordering = self.reordering.max((top - seq).min(MAX_REORDERING));
-            self.reorders = true;
+            self.reordered = self.reordered.saturating_add(1);
         }
     }
 

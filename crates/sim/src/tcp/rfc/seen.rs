@@ -54,6 +54,10 @@ impl Sender {
         DUP_THRESHOLD
     }
 
+    pub(in super::super) const fn reordered(&self) -> Option<u32> {
+        None
+    }
+
     /// Does the sender use selective acknowledgements?
     pub(in super::super) const fn is_selective(&self) -> bool {
         self.board.is_some()
