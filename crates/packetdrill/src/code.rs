@@ -10,7 +10,7 @@ const DEEPEST: usize = 32;
 pub(crate) enum Statement {
     /// `assert EXPRESSION`, with the expression as written.
     Assert(String),
-    /// `NAME = EXPRESSION`.
+    /// `NAME = EXPRESSION`, or `NAME += EXPRESSION`.
     Set(String, String),
 }
 
@@ -27,6 +27,10 @@ pub(crate) fn statements(code: &str) -> Result<Vec<Statement>, String> {
             && !value.starts_with('=')
         {
             found.push(Statement::Set(name.trim().to_string(), value.trim().to_string()));
+        } else if let Some((name, value)) = text.split_once("+=")
+            && name.trim().chars().all(is_name)
+        {
+            found.push(Statement::Set(name.trim().to_string(), format!("{name}+ ({value})")));
         } else if is("print").is_none() {
             return Err(format!("the Python statement `{}`", crate::lex::short(&text)));
         }
@@ -263,6 +267,8 @@ mod tests {
         let assert = |text: &str| Statement::Assert(text.to_string());
         let code = "\nassert a == 1, 'x;#' # no\nprint(a); assert (b, c) == 2, b;\\\n  assert d\nx = a + 1\n";
         let set = Statement::Set("x".to_string(), "a + 1".to_string());
+        let more = Statement::Set("x".to_string(), "x + ( 2)".to_string());
+        assert_eq!(statements("x += 2"), Ok(vec![more]));
         assert_eq!(statements(code), Ok(vec![assert("a == 1"), assert("(b, c) == 2"), assert("d"), set]));
         assert_eq!(statements("import os"), Err("the Python statement `import os`".to_string()));
         assert_eq!(statements("a == 1"), Err("the Python statement `a == 1`".to_string()));

@@ -1,5 +1,4 @@
-//! A connection after its handshake: a sender and a receiver, whose packets are whole segments, behind an interface of
-//! bytes.
+//! A connection after its handshake: a sender and a receiver, which count packets, behind an interface of bytes.
 
 use std::collections::VecDeque;
 
@@ -15,11 +14,18 @@ use forebay_sim::tcp::state::State;
 
 use crate::script::{Codepoint, Options, Packet};
 use crate::sent::Sent;
+use crate::stream::Stream;
 
 /// Smallest segment size, that of Linux (`TCP_MIN_SND_MSS`).
 const LEAST_MSS: u32 = 48;
 /// Most data that a script may hand over, in bytes.
-const MOST_DATA: u64 = 1 << 26;
+const MOST_DATA: u32 = 1 << 26;
+/// The first probe of a closed window comes after the timeout, at least this (`TCP_RTO_MIN`).
+const LEAST_PROBE: Span = Span::from_millis(200);
+/// `TCP_RTO_MAX` of Linux.
+const LONGEST_TIMEOUT: Span = Span::from_millis(120_000);
+/// The reason if duplicate acknowledgements have no selective blocks, on a sender that is driven by these.
+pub(crate) const NEEDS_SACK: &str = "duplicate acknowledgements without SACK on a sender that needs SACK";
 /// `TCP_INFINITE_SSTHRESH` of Linux.
 pub(crate) const INFINITE_SSTHRESH: f64 = 0x7fff_ffff as f64;
 
@@ -36,6 +42,8 @@ pub(crate) struct Negotiated {
     pub(crate) scale: u32,
     /// The peer's window in bytes.
     pub(crate) window: u64,
+    /// Largest segment that this end has announced, in bytes.
+    pub(crate) announced: u32,
     /// When this end sent its SYN.
     pub(crate) opened: Instant,
     /// Bounds of the segments that the script injects, sorted; the first is 1.
@@ -50,11 +58,20 @@ pub(crate) struct Connection {
     receiver: Receiver,
     negotiated: Negotiated,
     codepoint: Ecn,
-    /// Bytes handed over by the application, and the packets of them.
-    written: u64,
+    pub(crate) stream: Stream,
+    /// Packets that the sender may send, as far as the application is concerned.
     offered: u32,
-    /// One above the highest packet sent.
-    high: u32,
+    /// When the closed window of the peer is probed, and the number of times that it was.
+    probe: Option<Instant>,
+    probes: u32,
+    /// Highest byte that is acknowledged; it can be within a packet.
+    acknowledged: u32,
+    /// The queue of the device refuses packets: nothing can be sent.
+    pub(crate) is_blocked: bool,
+    /// The FIN of the peer has arrived: its sequence number.
+    fin: Option<u32>,
+    /// When data of the peer arrived last.
+    arrived: Instant,
     /// Stamp of the packet sent last.
     stamp: u8,
     /// Packets sent and not yet compared.
@@ -78,44 +95,49 @@ impl Connection {
         rtt.measure(negotiated.opened, now);
         sender.opened(Handshake::at_once(rtt));
         sender.offer(now, 0);
-        sender.announce((negotiated.window / u64::from(negotiated.mss)) as u32);
         Ok(Self {
             now,
             sender,
             receiver: Receiver::new(&options),
+            stream: Stream::new(negotiated.mss),
             negotiated,
             codepoint: options.codepoint(),
-            written: 0,
             offered: 0,
-            high: 0,
+            probe: None,
+            probes: 0,
+            acknowledged: 1,
+            is_blocked: false,
+            fin: None,
+            arrived: now,
             stamp: 0,
             out: VecDeque::new(),
         })
     }
 
-    pub(crate) const fn mss(&self) -> u32 {
+    const fn mss(&self) -> u32 {
         self.negotiated.mss
     }
 
-    /// The first byte that was not sent yet.
-    pub(crate) const fn next_byte(&self) -> u32 {
-        self.high * self.mss() + 1
-    }
-
     /// The first byte that is not acknowledged.
-    pub(crate) fn first_byte(&self) -> u32 {
-        self.sender.acknowledged() * self.mss() + 1
+    pub(crate) const fn first_byte(&self) -> u32 {
+        self.acknowledged
     }
 
-    /// Is everything acknowledged that the application has handed over, and has nothing arrived early?
-    pub(crate) fn is_idle(&self) -> bool {
-        let is_complete = self.receiver.received() == self.receiver.in_order();
-        u64::from(self.sender.acknowledged()) * u64::from(self.mss()) >= self.written && is_complete
+    /// Is the window of the peer closed, with data waiting?
+    pub(crate) const fn is_probing(&self) -> bool {
+        self.probe.is_some() || self.probes > 0
+    }
+
+    /// The acknowledgement of the peer's FIN, if that has arrived.
+    pub(crate) fn end_of_peer(&self) -> Option<u32> {
+        self.fin.map(|fin| fin + 1)
     }
 
     /// The next time at which a timer or the pacer expires.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        [self.sender.deadline(), self.receiver.deadline()].into_iter().flatten().min()
+        // A packet that the queue refuses is not due again.
+        let sender = self.sender.deadline().filter(|&at| !self.is_blocked || at > self.now);
+        [sender, self.receiver.deadline(), self.probe].into_iter().flatten().min()
     }
 
     /// Lets the next timer expire.
@@ -127,7 +149,43 @@ impl Connection {
         }
         let is_due = self.receiver.deadline().is_some_and(|at| at <= self.now);
         let ack = is_due.then(|| self.receiver.ack());
+        if self.probe.is_some_and(|at| at <= self.now) {
+            self.probe_window()?;
+        }
         self.send(ack)
+    }
+
+    /// Linux's timer of probes has expired (`tcp_write_wakeup`): data that the window allows is sent, else a packet below it
+    /// without data (RFC 9293 section 3.8.6.1). Probes back off.
+    fn probe_window(&mut self) -> Result<(), String> {
+        self.probe = None;
+        match self.negotiated.window {
+            0 => {
+                self.probes += 1;
+                let ack = self.receiver.ack();
+                self.push_ack(ack, self.first_byte() - 1);
+                Ok(())
+            }
+            window if window < u64::from(self.stream.waiting().min(self.mss())) => {
+                Err("a window of less than one segment".to_string())
+            }
+            _ => {
+                self.stream.pushed = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Runs the timer of probes while data waits and nothing is outstanding.
+    fn set_probe(&mut self) {
+        let is_stuck = self.stream.waiting() > 0 && self.sender.outstanding().sent == 0;
+        if !is_stuck || self.sender.deadline().is_some() {
+            (self.probe, self.probes) = (None, 0);
+        } else if self.probe.is_none() {
+            let timeout = self.sender.rtt().timeout().max(LEAST_PROBE);
+            let backed_off = timeout.nanos().saturating_mul(1 << self.probes.min(30));
+            self.probe = Some(self.now + Span::from_nanos(backed_off).min(LONGEST_TIMEOUT));
+        }
     }
 
     /// Advances the clock to `to`.
@@ -139,29 +197,24 @@ impl Connection {
         Ok(())
     }
 
-    /// The application hands over data.
-    pub(crate) fn write(&mut self, bytes: u64) -> Result<(), String> {
-        self.written += bytes;
-        if self.written > MOST_DATA {
-            return Err("more than 64 MiB of data".to_string());
-        }
-        let packets = self.written.div_ceil(u64::from(self.mss())) as u32;
-        if packets > self.offered {
-            self.sender.offer(self.now, packets - self.offered);
-            self.offered = packets;
-        }
-        self.check_window()?;
+    /// The application hands over data. `ends_record`: with `MSG_EOR`; `more`: with `MSG_MORE`.
+    pub(crate) fn write(&mut self, bytes: u64, ends_record: bool, more: bool) -> Result<(), String> {
+        let bytes = u32::try_from(bytes).ok().filter(|bytes| *bytes <= MOST_DATA.saturating_sub(self.stream.last()));
+        let bytes = bytes.ok_or_else(|| "more than 64 MiB of data".to_string())?;
+        self.stream.write(bytes, ends_record);
+        self.stream.more = more;
         self.send(None)
     }
 
-    /// The zero window probes of Linux, and its segments that fill a small window, are not expressed.
-    fn check_window(&self) -> Result<(), String> {
-        let is_closed = self.negotiated.window < u64::from(self.mss());
-        if is_closed && self.offered > self.high {
-            Err("a window of less than one segment".to_string())
-        } else {
-            Ok(())
-        }
+    /// Sends what may be sent after a change of the stream.
+    pub(crate) fn push(&mut self) -> Result<(), String> {
+        self.send(None)
+    }
+
+    /// The application closes its end.
+    pub(crate) fn close(&mut self) -> Result<(), String> {
+        self.stream.close();
+        self.send(None)
     }
 
     /// A packet of the peer arrives. Returns the next byte to send if it acknowledges more than was sent; it is then
@@ -172,49 +225,63 @@ impl Connection {
         {
             return Ok(Some(next));
         }
+        // `MSG_MORE` holds for one call: after any packet of the peer Linux sends what waits.
+        self.stream.more = false;
         let ack = if packet.len > 0 { self.take_data(packet)? } else { None };
-        self.check_window()?;
+        if packet.flags.fin {
+            let fin = packet.seq + packet.len;
+            if self.next_of_peer() != fin {
+                return Err("a FIN out of order".to_string());
+            }
+            self.fin = Some(fin);
+        }
         self.send(ack)?;
         Ok(None)
     }
 
-    /// The number of the packet that begins at byte `byte`.
-    fn packet_at(&self, byte: u32, what: &str) -> Result<u32, String> {
-        let bytes = byte.saturating_sub(1);
-        let is_whole = byte > 0 && bytes.is_multiple_of(self.mss());
-        if is_whole { Ok(bytes / self.mss()) } else { Err(format!("{what} within a segment of {} bytes", self.mss())) }
+    /// The next byte that the peer must send.
+    fn next_of_peer(&self) -> u32 {
+        self.edge(self.receiver.in_order())
+    }
+
+    fn edge(&self, packet: u32) -> u32 {
+        self.negotiated.edges.get(packet as usize).copied().unwrap_or(1)
     }
 
     /// Gives the acknowledgement to the sender. Returns the next byte to send if it acknowledges more than was sent.
     fn acknowledge(&mut self, packet: &Packet, ack: u32) -> Result<Option<u32>, String> {
-        let next = self.packet_at(ack, "an acknowledgement")?;
-        if next > self.offered {
+        if ack > self.stream.last() {
             return Err("an acknowledgement of data that was never handed over".to_string());
         }
-        if next > self.high {
+        if ack > self.stream.next() {
             // The sender has sent less than the one of the script. RFC 9293 section 3.10.7.4: it ignores the packet.
-            return Ok(Some(self.next_byte()));
+            return Ok(Some(self.stream.next()));
         }
+        // A packet is acknowledged with its last byte.
+        let next = self.stream.within(1, ack).1;
+        if self.stream.start(next) != ack && !self.sender.is_selective() {
+            return Err("an acknowledgement within a segment on a sender without SACK".to_string());
+        }
+        self.acknowledged = self.acknowledged.max(ack);
         let una = self.sender.acknowledged();
         let before = self.negotiated.window;
         if next >= una {
             // Without `win` packetdrill injects the window 0, which such scripts do not mean.
             self.negotiated.window = packet.win.map_or(before, |win| u64::from(win) << self.negotiated.scale.min(14));
-            self.sender.announce((self.negotiated.window / u64::from(self.mss())) as u32);
         }
         let none = Options::default();
         let reported = &packet.options.as_ref().unwrap_or(&none).sack;
         let mut blocks = Vec::new();
         for &(left, right) in reported {
-            let start = self.packet_at(left, "a selective block")?;
-            let end = self.packet_at(right, "a selective block")?;
-            if start < end {
+            let (start, end) = self.stream.within(left, right);
+            if start < end && right <= self.stream.next() {
                 blocks.push(Block { start, end });
             }
         }
-        let is_duplicate = next == una && una < self.high && packet.len == 0 && self.negotiated.window == before;
+        let is_duplicate =
+            next == una && una < self.stream.sent() && packet.len == 0 && self.negotiated.window == before;
         if is_duplicate && !self.negotiated.sack && self.sender.is_selective() {
-            return Err("duplicate acknowledgements without SACK on a sender that needs SACK".to_string());
+            return Err(NEEDS_SACK.to_string());
         }
         // RFC 5681 section 2: data and changes of the window are not duplicate acknowledgements.
         if self.sender.is_selective() || next != una || is_duplicate {
@@ -232,6 +299,10 @@ impl Connection {
         let (Ok(from), Ok(to)) = (index(packet.seq), index(packet.seq + packet.len)) else {
             return Err("data before the first byte of the connection".to_string());
         };
+        if self.fin.is_some_and(|fin| packet.seq >= fin) {
+            return Err("data after FIN".to_string());
+        }
+        self.arrived = self.now;
         let ecn = match packet.ecn {
             Some(Codepoint::One(ecn)) if self.negotiated.ecn => ecn,
             _ => Ecn::NotEct,
@@ -239,7 +310,7 @@ impl Connection {
         let mut answer = None;
         for seq in from..to {
             if let Some(ack) = self.receiver.before_data(ecn) {
-                self.push_ack(ack);
+                self.push_ack(ack, self.stream.next());
             }
             let ack =
                 self.receiver.on_data(self.now, Data { seq, ecn, cwr: packet.flags.cwr && seq == from, stamp: 0 });
@@ -254,40 +325,57 @@ impl Connection {
 
     /// Sends what the sender may send. `ack`: an acknowledgement that is due; it goes with the data if there is some.
     fn send(&mut self, ack: Option<Ack>) -> Result<(), String> {
+        let una = self.sender.acknowledged();
+        self.sender.announce(self.stream.fitting(una, self.negotiated.window));
+        let ready = self.stream.sent() + self.stream.ready(una);
+        if ready > self.offered {
+            self.sender.offer(self.now, ready - self.offered);
+            self.offered = ready;
+        }
         let mut carried: Option<Ack> = None;
-        while let Some(send) = self.sender.poll(self.now) {
-            let mss = u64::from(self.mss());
-            let first = u64::from(send.seq) * mss;
-            let len = self.written.saturating_sub(first).min(mss);
-            if len < mss {
-                return Err(format!("a segment of {len} bytes, less than the {mss} of a full one"));
-            }
-            self.high = self.high.max(send.seq + 1);
+        while let Some(send) = (!self.is_blocked).then(|| self.sender.poll(self.now)).flatten() {
+            let is_new = send.seq == self.stream.sent();
+            let piece = if is_new { self.stream.send() } else { self.stream.piece(send.seq) };
+            let known = self.acknowledged.saturating_sub(piece.seq).min(piece.len);
             self.stamp = send.stamp;
             let carries = *carried.get_or_insert_with(|| ack.unwrap_or_else(|| self.receiver.ack()));
             let (ack, ece, sack) = self.header(carries);
-            let ecn = if send.ect { self.codepoint } else { Ecn::NotEct };
-            let (seq, len) = (first as u32 + 1, len as u32);
-            self.out.push_back(Sent { at: self.now, seq, len, ack, ece, cwr: send.cwr, ecn, sack });
+            let ecn = if send.ect && piece.len > 0 { self.codepoint } else { Ecn::NotEct };
+            let (seq, len, fin) = (piece.seq + known, piece.len - known, piece.fin);
+            self.out.push_back(Sent { at: self.now, seq, len, fin, ack, ece, cwr: send.cwr, ecn, sack });
         }
         if let (Some(ack), None) = (ack, carried) {
-            self.push_ack(ack);
+            self.push_ack(ack, self.stream.next());
         }
+        self.set_probe();
         Ok(())
     }
 
-    fn push_ack(&mut self, ack: Ack) {
+    /// Sends an acknowledgement alone. That of the peer's FIN is not compared.
+    fn push_ack(&mut self, ack: Ack, seq: u32) {
         let (ack, ece, sack) = self.header(ack);
-        let seq = self.next_byte();
-        self.out.push_back(Sent { at: self.now, seq, len: 0, ack, ece, cwr: false, ecn: Ecn::NotEct, sack });
+        if self.end_of_peer() != Some(ack) {
+            self.out.push_back(Sent {
+                at: self.now,
+                seq,
+                len: 0,
+                fin: false,
+                ack,
+                ece,
+                cwr: false,
+                ecn: Ecn::NotEct,
+                sack,
+            });
+        }
     }
 
     /// Acknowledged byte, ECN-Echo and selective blocks of an acknowledgement.
     fn header(&self, ack: Ack) -> (u32, bool, Vec<(u32, u32)>) {
-        let edge = |packet: u32| self.negotiated.edges.get(packet as usize).copied().unwrap_or(1);
         let blocks = self.receiver.blocks(ack);
         let sack = if self.negotiated.sack { &*blocks } else { &[] };
-        (edge(ack.next), ack.ece, sack.iter().map(|block| (edge(block.start), edge(block.end))).collect())
+        let sack = sack.iter().map(|block| (self.edge(block.start), self.edge(block.end))).collect();
+        let next = self.edge(ack.next);
+        (if self.fin == Some(next) { next + 1 } else { next }, ack.ece, sack)
     }
 
     /// A field of `struct tcp_info`; `None`: unknown here.
@@ -312,12 +400,15 @@ impl Connection {
             "tcpi_total_retrans" => Some(self.sender.counts().retransmitted as f64),
             "tcpi_rto" => Some(micros(self.sender.rtt().timeout())),
             "tcpi_rtt" => Some(micros(self.sender.rtt().precise())),
+            "tcpi_reord_seen" => self.sender.reordered().map(f64::from),
             "tcpi_reordering" => Some(f64::from(self.sender.reordering())),
             // Linux counts the SYN.
             "tcpi_delivered" => Some(f64::from(1 + self.sender.acknowledged() + outstanding.reported)),
             "tcpi_data_segs_out" => Some(self.sender.counts().sent as f64),
-            "tcpi_notsent_bytes" => Some(self.written.saturating_sub(u64::from(self.high * self.mss())) as f64),
+            "tcpi_notsent_bytes" => Some(f64::from(self.stream.waiting())),
             "tcpi_snd_mss" => Some(f64::from(self.mss())),
+            "tcpi_advmss" => Some(f64::from(self.negotiated.announced)),
+            "tcpi_last_data_recv" => Some((micros(self.now.since(self.arrived)) / 1000.0).floor()),
             _ => None,
         }
     }

@@ -14,10 +14,12 @@ mod run;
 mod script;
 mod sent;
 mod settings;
+mod stream;
 
 use forebay_aqm::base::time::Span;
 use forebay_sim::tcp::Variant;
 
+use connection::NEEDS_SACK;
 pub use report::{Mismatch, Reason, Report, Verdict};
 
 /// How scripts run.
@@ -52,9 +54,15 @@ impl std::fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// Reads and runs the script `text`. `file`: its name in the report and in errors. An error says which text is not
-/// understood; nothing has run then.
+/// Reads and runs the script `text`. `file`: its name in the report and in errors. If the peer of the script sends
+/// duplicate acknowledgements without SACK, and `options` name no sender, the script runs on `newreno`. An error says
+/// which text is not understood; nothing has run then.
 pub fn check(file: &str, text: &str, options: &Options) -> Result<Report, SyntaxError> {
     let script = parse::parse(file, text)?;
-    run::run(file, &script, options)
+    let report = run::run(file, &script, options)?;
+    let lacks_sack = report.reasons.first().is_some_and(|reason| reason.what == NEEDS_SACK);
+    if lacks_sack && options.tcp.is_none() {
+        return run::run(file, &script, &Options { tcp: Some(Variant::NEWRENO), ..*options });
+    }
+    Ok(report)
 }

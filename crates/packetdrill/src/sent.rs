@@ -13,6 +13,7 @@ pub(crate) struct Sent {
     pub(crate) seq: u32,
     /// Bytes of payload; 0: an acknowledgement alone.
     pub(crate) len: u32,
+    pub(crate) fin: bool,
     pub(crate) ack: u32,
     pub(crate) ece: bool,
     pub(crate) cwr: bool,
@@ -21,9 +22,14 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// One above the last byte.
+    /// One above the last byte; FIN counts as one.
     pub(crate) const fn end(&self) -> u32 {
-        self.seq + self.len
+        self.seq + self.len + self.fin as u32
+    }
+
+    /// Is it neither data nor FIN?
+    pub(crate) const fn is_ack(&self) -> bool {
+        self.len == 0 && !self.fin
     }
 }
 
@@ -36,8 +42,10 @@ impl fmt::Display for Sent {
             Ecn::Ect1 => "[ect1] ",
             Ecn::Ce => "[ce] ",
         })?;
-        let flags = [(self.ece, "E"), (self.cwr, "W")].map(|(set, letter)| if set { letter } else { "" }).concat();
-        write!(f, "{flags}. {}:{}({}) ack {}", self.seq, self.end(), self.len, self.ack)?;
+        let flags = [(self.fin, "F"), (self.ece, "E"), (self.cwr, "W")]
+            .map(|(set, letter)| if set { letter } else { "" })
+            .concat();
+        write!(f, "{flags}. {}:{}({}) ack {}", self.seq, self.seq + self.len, self.len, self.ack)?;
         if !self.sack.is_empty() {
             let blocks: Vec<String> = self.sack.iter().map(|(left, right)| format!("{left}:{right}")).collect();
             write!(f, " <sack {}>", blocks.join(" "))?;
@@ -51,8 +59,9 @@ pub(crate) fn show(packets: &[Sent]) -> String {
     let mut runs: Vec<Sent> = Vec::new();
     for packet in packets {
         match runs.last_mut() {
-            Some(run) if run.len > 0 && packet.len > 0 && run.end() == packet.seq && !packet.cwr => {
+            Some(run) if run.len > 0 && !packet.is_ack() && run.end() == packet.seq && !packet.cwr => {
                 run.len += packet.len;
+                run.fin = packet.fin;
             }
             _ => runs.push(packet.clone()),
         }

@@ -19,6 +19,10 @@ pub(crate) struct Settings {
     pub(crate) initial_rto: Span,
     /// Does the queue of the device pace (`fq`)?
     pub(crate) pacing: bool,
+    /// Does the queue of the device refuse all packets (`pfifo limit 0`)?
+    pub(crate) blocked: bool,
+    /// Is Nagle's algorithm off (`TCP_NODELAY`)?
+    pub(crate) no_delay: bool,
     /// What cannot be expressed.
     pub(crate) beyond: Option<String>,
 }
@@ -35,6 +39,8 @@ impl Default for Settings {
             min_rto: Span::from_millis(200),
             initial_rto: Span::from_millis(1000),
             pacing: false,
+            blocked: false,
+            no_delay: false,
             beyond: None,
         }
     }
@@ -71,8 +77,8 @@ impl Settings {
         if let Some(at) = words.iter().position(|word| *word == "root") {
             let kind = words.get(at + 1);
             self.pacing = kind == Some(&"fq");
-            if !matches!(kind, Some(&"fq" | &"pfifo" | &"pfifo_fast" | &"noqueue")) || words.ends_with(&["limit", "0"])
-            {
+            self.blocked = words.ends_with(&["pfifo", "limit", "0"]);
+            if !matches!(kind, Some(&"fq" | &"pfifo" | &"pfifo_fast" | &"noqueue")) {
                 self.beyond = Some(format!("the queue `{}`", words[at + 1..].join(" ")));
             }
         }
@@ -151,7 +157,7 @@ mod tests {
             run("ip route change 192.0.2.0/24 dev tun0 initcwnd 4 rto_min 5ms\ntc qdisc replace dev tun0 root fq");
         let wanted = Settings { initial_window: 4, min_rto: Span::from_millis(5), pacing: true, ..Settings::default() };
         assert_eq!(found, wanted);
-        assert!(run("tc qdisc replace dev tun0 root pfifo limit 0").beyond.is_some());
+        assert!(run("tc qdisc replace dev tun0 root pfifo limit 0").blocked);
         assert!(run("tc qdisc add dev tun0 root netem delay 1ms").beyond.is_some());
         assert_eq!(run("tc qdisc add dev tun0 root pfifo"), Settings::default());
     }

@@ -1,5 +1,6 @@
 //! Runs the scripts of the folder `scripts`. The first line of each is the wanted verdict: `// pass N`, where N is the
-//! number of comparisons, `// fail LINE...`, or `// cannot express LINE: REASON`.
+//! number of comparisons, `// fail LINE...`, or `// cannot express LINE: REASON`. Those of `scripts/linux` run on `linux`,
+//! the others on `cubic`.
 
 use std::fs;
 
@@ -8,13 +9,18 @@ use forebay_sim::tcp::Variant;
 
 #[test]
 fn every_script_gets_the_verdict_of_its_first_line() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scripts");
+    check_folder("", Variant::CUBIC);
+    check_folder("/linux", Variant::parse("linux").unwrap());
+}
+
+fn check_folder(folder: &str, tcp: Variant) {
+    let folder = format!("{}/tests/scripts{folder}", env!("CARGO_MANIFEST_DIR"));
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "pkt"));
     paths.sort();
-    assert!(paths.len() >= 10);
+    assert!(paths.len() >= 8);
     let mut wrong = Vec::new();
-    let options = Options { tcp: Some(Variant::CUBIC), ..Options::default() };
+    let options = Options { tcp: Some(tcp), ..Options::default() };
     for path in paths {
         let text = fs::read_to_string(&path).unwrap();
         let wanted = text.lines().next().unwrap().trim_start_matches("// ");

@@ -5,11 +5,10 @@ use crate::script::{Call, Value};
 
 /// Flags of the calls that hand over data, and options of sockets, which change what a sender does in a way that cannot
 /// be expressed.
-const BEYOND: [(&str, &str); 20] = [
+const BEYOND: [(&str, &str); 19] = [
     ("MSG_FASTOPEN", "TCP Fast Open"),
     ("MSG_OOB", "urgent data"),
     ("MSG_ZEROCOPY", "zero-copy sending"),
-    ("MSG_EOR", "boundaries of records (MSG_EOR)"),
     ("SO_ZEROCOPY", "zero-copy sending"),
     ("TCP_ZEROCOPY_RECEIVE", "zero-copy receiving"),
     ("TCP_FASTOPEN", "TCP Fast Open"),
@@ -45,7 +44,7 @@ impl Runner<'_> {
             "connect" => self.handshake.is_active = true,
             "close" if fd == self.listener || !self.handshake.has_begun() => {}
             "close" => self.close()?,
-            "shutdown" if names("SHUT_RD") => return Err("a socket that is shut down for reading".to_string()),
+            "shutdown" if names("SHUT_RD") => self.report.skipped += 1,
             "shutdown" => self.close()?,
             "setsockopt" => self.set_option(call)?,
             "splice" => return Err("splice".to_string()),
@@ -64,8 +63,9 @@ impl Runner<'_> {
         if self.is_closing {
             return Err("data after the connection has begun to close".to_string());
         }
+        let has = |flag: &str| call.arguments.iter().skip(1).any(|argument| argument.names(flag));
         match &mut self.connection {
-            Some(connection) => connection.write(bytes),
+            Some(connection) => connection.write(bytes, has("MSG_EOR"), has("MSG_MORE")),
             None => Err("data before the connection is established".to_string()),
         }
     }
@@ -81,6 +81,18 @@ impl Runner<'_> {
         } else if is("TCP_MAXSEG") {
             let mss = value.and_then(Value::number).and_then(|mss| u32::try_from(mss).ok());
             self.most = mss.map_or(self.most, |mss| mss.min(self.most));
+        } else if let Some(connection) = self.connection.as_mut().filter(|_| is("TCP_NODELAY") || is("TCP_CORK")) {
+            let on = value.and_then(Value::number) != Some(0);
+            let stream = &mut connection.stream;
+            if is("TCP_CORK") {
+                (stream.corked, stream.more) = (on, false);
+            } else {
+                // What waits is sent, even if `TCP_CORK` is set.
+                (stream.no_delay, stream.pushed) = (on, on && stream.waiting() > 0);
+            }
+            return connection.push();
+        } else if is("TCP_NODELAY") {
+            self.settings.no_delay = value.and_then(Value::number) != Some(0);
         } else if !is("SO_REUSEADDR") {
             self.report.skipped += 1;
         }

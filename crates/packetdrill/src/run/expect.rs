@@ -1,5 +1,7 @@
 //! Compares the packets that a script expects with those that the connection sends.
 
+use std::ops::Range;
+
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 
@@ -14,8 +16,8 @@ const LONGEST: Span = Span::from_millis(120_000);
 
 /// The packets that answer an expected one.
 enum Found {
-    /// All of them, from this position in the queue.
-    Complete(usize),
+    /// All of them: their positions in the queue.
+    Complete(Range<usize>),
     /// The first of them, at the end of the queue: their number, 0 for none.
     Partial(usize),
 }
@@ -31,7 +33,9 @@ impl Runner<'_> {
             self.report.skipped += 1;
             return self.handshake.syn(self.now, packet).map(|_| ());
         }
-        if self.skips_closing(packet)? {
+        let is_ack = packet.len == 0 && !packet.flags.fin;
+        if is_ack && packet.ack.is_some() && packet.ack == self.connection.as_ref().and_then(Connection::end_of_peer) {
+            self.report.skipped += 1;
             return self.advance(from);
         }
         if std::mem::take(&mut self.ends_handshake) && packet.len == 0 && packet.ack == Some(1) {
@@ -52,19 +56,18 @@ impl Runner<'_> {
         let Some(connection) = &self.connection else {
             return Err("a packet before the handshake".to_string());
         };
-        let mss = connection.mss();
         if packet.win.is_some() {
             return Err("the window that the receiver announces".to_string());
         }
-        let is_whole = |bytes: u32| bytes.is_multiple_of(mss);
-        if packet.seq == 0 || (packet.len > 0 && !(is_whole(packet.len) && is_whole(packet.seq - 1))) {
-            return Err(format!("segments that are not whole ({mss} bytes)"));
+        if self.compares_stamps && packet.options.as_ref().is_some_and(|options| options.timestamps) {
+            return Err("the values of timestamps".to_string());
         }
         if packet.len == 0 && packet.ack.is_none() {
             return Err("a packet without data and acknowledgement".to_string());
         }
-        if packet.len == 0 && packet.seq < connection.first_byte() {
-            return Err("probes of a closed window, or keepalive packets".to_string());
+        let is_ack = packet.len == 0 && !packet.flags.fin;
+        if is_ack && packet.seq < connection.first_byte() && !connection.is_probing() {
+            return Err("keepalive packets".to_string());
         }
         // A late packet is recognised up to twice its time.
         let latest = match event.when {
@@ -90,13 +93,12 @@ impl Runner<'_> {
         }
     }
 
-    /// All packets have been sent: from position `at` of the queue on.
-    fn matched(&mut self, event: &Event, packet: &Packet, at: usize, (from, to): (Instant, Instant)) {
+    /// All packets have been sent: those at the positions `at` of the queue.
+    fn matched(&mut self, event: &Event, packet: &Packet, at: Range<usize>, (from, to): (Instant, Instant)) {
         let allowed = self.allowed(from);
         let Some(connection) = &mut self.connection else { return };
-        let extra: Vec<Sent> = connection.out.drain(..at).collect();
-        let count = (packet.len / connection.mss()).max(1) as usize;
-        let sent: Vec<Sent> = connection.out.drain(..count).collect();
+        let extra: Vec<Sent> = connection.out.drain(..at.start).collect();
+        let sent: Vec<Sent> = connection.out.drain(..at.len()).collect();
         let times = (sent.first().map_or(from, |first| first.at), sent.last().map_or(from, |last| last.at));
         self.now = self.now.max(times.1);
         if !extra.is_empty() {
@@ -136,29 +138,26 @@ impl Runner<'_> {
     }
 }
 
-/// Looks for an expected packet in the queue.
+/// Looks for an expected packet in the queue: one that is equal, or several with consecutive bytes.
 fn find(connection: &Connection, packet: &Packet) -> Found {
     let out = &connection.out;
-    let is_first = |sent: &Sent| match packet.len {
-        0 => sent.len == 0 && Some(sent.ack) == packet.ack,
-        _ => sent.len > 0 && sent.seq == packet.seq,
-    };
-    let count = (packet.len / connection.mss()).max(1) as usize;
+    let end = (packet.seq + packet.len).saturating_add(u32::from(packet.flags.fin));
+    if packet.seq == end {
+        let at = out.iter().position(|sent| sent.is_ack() && Some(sent.ack) == packet.ack);
+        return at.map_or(Found::Partial(0), |at| Found::Complete(at..at + 1));
+    }
     let mut longest = 0;
-    for at in (0..out.len()).filter(|at| is_first(&out[*at])) {
-        let mut length = 1;
-        while length < count
-            && at + length < out.len()
-            && out[at + length].len > 0
-            && out[at + length].seq == out[at + length - 1].end()
+    for at in (0..out.len()).filter(|&at| !out[at].is_ack() && out[at].seq == packet.seq) {
+        let mut next = at + 1;
+        while next < out.len() && !out[next].is_ack() && out[next].seq == out[next - 1].end() && out[next].end() <= end
         {
-            length += 1;
+            next += 1;
         }
-        if length == count {
-            return Found::Complete(at);
+        if out[next - 1].end() == end {
+            return Found::Complete(at..next);
         }
-        if at + length == out.len() {
-            longest = length;
+        if next == out.len() {
+            longest = next - at;
         }
     }
     Found::Partial(longest)
@@ -178,10 +177,11 @@ fn differs(packet: &Packet, sent: &[Sent]) -> Option<&'static str> {
     let compares_sack = packet.options.is_some() && (packet.len == 0 || !sack.is_empty());
     let wrong = |is_wrong: IsWrong<'_>| sent.iter().enumerate().any(|(i, one)| is_wrong(i, one));
     // CWR is on the first segment only.
-    let checks: [(&'static str, IsWrong<'_>); 6] = [
+    let checks: [(&'static str, IsWrong<'_>); 7] = [
         ("another sequence number", &|_, one| packet.len == 0 && one.seq != packet.seq),
         ("another acknowledgement", &|_, one| packet.ack.is_some_and(|ack| ack != one.ack)),
         ("other selective blocks", &|_, one| compares_sack && one.sack != sack),
+        ("FIN", &|i, one| one.fin != (packet.flags.fin && i + 1 == sent.len())),
         ("ECN-Echo", &|_, one| one.ece != packet.flags.ece),
         ("CWR", &|i, one| one.cwr != (packet.flags.cwr && i == 0)),
         ("another ECN codepoint", &|_, one| !codepoint(one.ecn)),
@@ -203,6 +203,7 @@ fn shown(packet: &Packet) -> String {
         at: Instant::ZERO,
         seq: packet.seq,
         len: packet.len,
+        fin: packet.flags.fin,
         ack: packet.ack.unwrap_or_default(),
         ece: packet.flags.ece,
         cwr: packet.flags.cwr,
