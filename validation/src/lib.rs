@@ -8,7 +8,7 @@ pub mod papers;
 #[cfg(test)]
 mod patches;
 pub mod real;
-pub mod senders;
 #[cfg(test)]
 #[path = "../../crates/cli/tests/skips/mod.rs"]
 mod skips;
+pub mod statements;

@@ -15,7 +15,7 @@ use base::program::{cargo, shown};
 use base::stages::STAGES;
 use generated::{bless, book, bpf, docs, performance, verdict_page};
 use test::{miri, python};
-use validation::{ns2, ns3, papers, real, senders};
+use validation::{ns2, ns3, papers, real, statements};
 
 const USAGE: &str = "\
 cargo xtask test           every test, with lints; ends with `N passed, N failed, N skipped`; also `cargo xtask ci`
@@ -41,7 +41,7 @@ cargo xtask queues         rewrites docs/queues.md, a comparison with queueing t
 cargo xtask throughput     rewrites docs/throughput.md, a comparison with the square-root law and PFTK
 cargo xtask fluid          rewrites docs/fluid.md, a comparison of the fluid model with packets
 cargo xtask verdicts [FILE] rewrites docs/verdicts.md from reproduce --full (half an hour), or from its output in FILE
-cargo xtask senders        rewrites docs/senders.md, published statements about how senders share a link
+cargo xtask statements     rewrites docs/senders.md and docs/recommendations.md, statements that runs test
 cargo xtask sim-to-real    rewrites docs/sim-to-real.md, a comparison with Linux's TCP; `sim-to-real page`: without new runs
 cargo xtask performance    rewrites docs/performance.md, the CPU time per packet on this machine";
 
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         ["verdicts", dir @ ..] => verdict_page::run(dir.first().copied()),
         ["sim-to-real"] => real::run(),
         ["sim-to-real", "page"] => real::page(),
-        ["senders"] => senders::run(),
+        ["statements", only @ ..] => statements::run(only.first().copied()),
         ["performance"] => performance::run(),
         [] | ["help" | "-h" | "--help"] => {
             println!("{USAGE}");
