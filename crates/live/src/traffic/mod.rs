@@ -72,6 +72,9 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
                 if !controls.iter().any(|known| known == control) {
                     return Some(format!("{name}: no {control} in this kernel; available: {}", controls.join(", ")));
                 }
+                if options.amends() {
+                    return Some(format!("{name}: ecn_beta, which the kernel does not have"));
+                }
                 if options.accurate() != AccEcn::Off && !has_accecn() {
                     return Some(format!("{name}: no AccECN in this kernel (it needs Linux 6.18)"));
                 }

@@ -69,6 +69,9 @@ pub struct TcpOptions {
     /// Prague: a flow with a shorter round trip grows, reduces and averages as if it had this one. 1 us: by its own
     /// round trip.
     pub virtual_rtt: Span,
+    /// Part of the window that a mark leaves (RFC 8511): 0.8 for Reno's window, 0.85 for CUBIC's. `None`: as much as the
+    /// congestion control leaves.
+    pub ecn_beta: Option<f64>,
     /// Restart with the initial window after an idle time of one timeout (RFC 5681 section 4.1).
     pub idle_restart: bool,
     /// Rules of ns-2 that replace those of the RFCs.
@@ -192,6 +195,11 @@ impl TcpOptions {
         RttOptions { initial, min_rto: self.min_rto, max_rto: self.max_rto, tick, phase }
     }
 
+    /// Does the connection request rules that amend its congestion control?
+    pub const fn amends(&self) -> bool {
+        self.ecn_beta.is_some()
+    }
+
     /// Are the connection's packets paced?
     pub const fn paced(&self) -> bool {
         self.pacing || self.variant.profile().paces
@@ -218,6 +226,7 @@ impl Default for TcpOptions {
             ect_retransmissions: true,
             pacing: false,
             virtual_rtt: Span::from_millis(25),
+            ecn_beta: None,
             idle_restart: true,
             ns2: Ns2Rules::default(),
         }

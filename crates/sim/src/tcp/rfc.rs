@@ -16,7 +16,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::accecn::Marks;
-use super::congestion::{CongestionControl, Recovery, Start};
+use super::congestion::{CongestionControl, Recovery};
 use super::control::Control;
 use super::gate::{self, Gate};
 use super::receiver::Ack;
@@ -102,8 +102,7 @@ impl Sender {
     pub(super) fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
         let profile = options.variant.profile();
         let recovery = profile.recovery;
-        let TcpOptions { initial_window, virtual_rtt, .. } = options;
-        let control = Control::new(options.variant, Start { initial_window, virtual_rtt, rng });
+        let tracks_packets = profile.tracks_packets || options.amends();
         Self {
             una: 0,
             next: 0,
@@ -120,8 +119,8 @@ impl Sender {
             // A control with a path model does not send a burst after a pause, so that it needs no restart.
             idle_restart: options.idle_restart && !profile.paces,
             mark_is_loss: profile.mark_is_loss,
-            tracks_packets: profile.tracks_packets,
-            is_plain: !recovery.is_selective() && !profile.tracks_packets && profile.is_aimd,
+            tracks_packets,
+            is_plain: !recovery.is_selective() && !tracks_packets && profile.is_aimd,
             follows_ns2: profile.follows_ns2,
             in_recovery: false,
             partial_seen: false,
@@ -139,7 +138,7 @@ impl Sender {
             gate: options.paced().then(|| Box::new(Gate::new(true, profile.catches_up))),
             marks: Marks::default(),
             board: recovery.is_selective().then(Box::default),
-            control,
+            control: Control::new(&options, rng),
             ns2: Ns2::new(&options).map(Box::new),
             counts: SenderCounts::default(),
         }

@@ -22,7 +22,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::accecn::Marks;
-use super::congestion::{CongestionControl, PathModel, Sent, Start};
+use super::congestion::{CongestionControl, PathModel, Sent};
 use super::control::Control;
 use super::gate::Gate;
 use super::rtt::Rtt;
@@ -146,10 +146,7 @@ impl Sender {
             point: 0,
             receiver_window: options.window.unwrap_or(u32::MAX),
             window: Window::of_linux(f64::from(options.initial_window)),
-            control: Control::new(
-                options.variant,
-                Start { initial_window: options.initial_window, virtual_rtt: options.virtual_rtt, rng },
-            ),
+            control: Control::new(&options, rng),
             owns_window: profile.owns_window,
             mark_is_loss: profile.mark_is_loss,
             packets: Packets::default(),

@@ -1,0 +1,113 @@
+//! A congestion control with rules that a connection requests in addition. Each rule is a module; the control does not
+//! know them.
+
+mod abe;
+
+use forebay_aqm::base::time::{Instant, Span};
+
+use super::super::TcpOptions;
+use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, RoundTrip, Sent};
+use super::super::window::Window;
+use super::Control;
+
+/// State of an amended control.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Amended {
+    control: Control,
+    /// Part of the window that a mark leaves.
+    ecn_beta: Option<f64>,
+}
+
+impl Amended {
+    /// `control` with the rules that `options` requests.
+    pub(super) const fn new(control: Control, options: &TcpOptions) -> Self {
+        Self { control, ecn_beta: options.ecn_beta }
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl CongestionControl for Amended {
+    fn on_sent(&mut self, sent: Sent) {
+        self.control.on_sent(sent);
+    }
+
+    fn on_delivered(&mut self, now: Instant, seq: u32) {
+        self.control.on_delivered(now, seq);
+    }
+
+    fn on_lost(&mut self, now: Instant, seq: u32) {
+        self.control.on_lost(now, seq);
+    }
+
+    fn on_feedback(&mut self, feedback: Feedback) {
+        self.control.on_feedback(feedback);
+    }
+
+    fn on_round_trip(&mut self, window: &mut Window, sample: RoundTrip) {
+        self.control.on_round_trip(window, sample);
+    }
+
+    fn on_mark(&mut self, window: &mut Window) {
+        let before = window.cwnd();
+        self.control.on_mark(window);
+        if let Some(beta) = self.ecn_beta {
+            abe::reduce(window, before, beta);
+        }
+    }
+
+    fn on_recovered(&mut self, window: &mut Window) {
+        self.control.on_recovered(window);
+    }
+
+    fn on_loss(&mut self, window: &mut Window) {
+        self.control.on_loss(window);
+    }
+
+    fn on_probe_repair(&mut self, window: &mut Window) {
+        self.control.on_probe_repair(window);
+    }
+
+    fn on_undo(&mut self, window: &mut Window, before: f64) {
+        self.control.on_undo(window, before);
+    }
+
+    fn on_ack(&mut self, window: &mut Window, acked: Acked) {
+        self.control.on_ack(window, acked);
+    }
+
+    fn on_application_limited(&mut self, now: Instant) {
+        self.control.on_application_limited(now);
+    }
+
+    fn after_ack(&mut self, window: &mut Window, progress: Progress) {
+        self.control.after_ack(window, progress);
+    }
+
+    fn on_out_of_data(&mut self, in_flight: u32) {
+        self.control.on_out_of_data(in_flight);
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, is_reduced: bool) {
+        self.control.on_timeout(window, is_reduced);
+    }
+
+    fn on_restart(&mut self) {
+        self.control.on_restart();
+    }
+
+    fn pacing_interval(&self) -> Option<Span> {
+        self.control.pacing_interval()
+    }
+
+    fn burst_limit(&self) -> Option<u32> {
+        self.control.burst_limit()
+    }
+
+    fn marked_share(&self) -> Option<f64> {
+        self.control.marked_share()
+    }
+
+    fn path_model(&self) -> Option<PathModel> {
+        self.control.path_model()
+    }
+}
