@@ -72,6 +72,9 @@ pub struct TcpOptions {
     /// Part of the window that a mark leaves (RFC 8511): 0.8 for Reno's window, 0.85 for CUBIC's. `None`: as much as the
     /// congestion control leaves.
     pub ecn_beta: Option<f64>,
+    /// Appropriate byte counting (RFC 3465) with this limit L in packets; the RFC has 1 and 2. `None`: the window grows once
+    /// per acknowledgement. For a window that follows RFC 5681; not in the Linux stack, which always counts.
+    pub byte_counting: Option<u32>,
     /// Restart with the initial window after an idle time of one timeout (RFC 5681 section 4.1).
     pub idle_restart: bool,
     /// Rules of ns-2 that replace those of the RFCs.
@@ -197,7 +200,7 @@ impl TcpOptions {
 
     /// Does the connection request rules that amend its congestion control?
     pub const fn amends(&self) -> bool {
-        self.ecn_beta.is_some()
+        self.ecn_beta.is_some() || self.byte_counting.is_some()
     }
 
     /// Are the connection's packets paced?
@@ -227,6 +230,7 @@ impl Default for TcpOptions {
             pacing: false,
             virtual_rtt: Span::from_millis(25),
             ecn_beta: None,
+            byte_counting: None,
             idle_restart: true,
             ns2: Ns2Rules::default(),
         }

@@ -2,6 +2,7 @@
 //! know them.
 
 mod abe;
+mod byte_counting;
 
 use forebay_aqm::base::time::{Instant, Span};
 
@@ -9,6 +10,7 @@ use super::super::TcpOptions;
 use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, RoundTrip, Sent};
 use super::super::window::Window;
 use super::Control;
+use byte_counting::ByteCounting;
 
 /// State of an amended control.
 #[derive(Clone, Debug)]
@@ -16,12 +18,20 @@ pub(in super::super) struct Amended {
     control: Control,
     /// Part of the window that a mark leaves.
     ecn_beta: Option<f64>,
+    counting: Option<ByteCounting>,
 }
 
 impl Amended {
     /// `control` with the rules that `options` requests.
-    pub(super) const fn new(control: Control, options: &TcpOptions) -> Self {
-        Self { control, ecn_beta: options.ecn_beta }
+    pub(super) fn new(control: Control, options: &TcpOptions) -> Self {
+        Self { control, ecn_beta: options.ecn_beta, counting: options.byte_counting.map(ByteCounting::new) }
+    }
+
+    /// A loss or mark has reduced the window.
+    const fn on_reduction(&mut self) {
+        if let Some(counting) = &mut self.counting {
+            counting.on_reduction();
+        }
     }
 }
 
@@ -53,14 +63,19 @@ impl CongestionControl for Amended {
         if let Some(beta) = self.ecn_beta {
             abe::reduce(window, before, beta);
         }
+        self.on_reduction();
     }
 
     fn on_recovered(&mut self, window: &mut Window) {
         self.control.on_recovered(window);
+        if let Some(counting) = &mut self.counting {
+            counting.on_recovered(window);
+        }
     }
 
     fn on_loss(&mut self, window: &mut Window) {
         self.control.on_loss(window);
+        self.on_reduction();
     }
 
     fn on_probe_repair(&mut self, window: &mut Window) {
@@ -72,7 +87,10 @@ impl CongestionControl for Amended {
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: Acked) {
-        self.control.on_ack(window, acked);
+        match &mut self.counting {
+            Some(counting) => counting.grow(window, acked.packets),
+            None => self.control.on_ack(window, acked),
+        }
     }
 
     fn on_application_limited(&mut self, now: Instant) {
@@ -89,6 +107,9 @@ impl CongestionControl for Amended {
 
     fn on_timeout(&mut self, window: &mut Window, is_reduced: bool) {
         self.control.on_timeout(window, is_reduced);
+        if let Some(counting) = &mut self.counting {
+            counting.on_timeout();
+        }
     }
 
     fn on_restart(&mut self) {
