@@ -73,7 +73,9 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
                     return Some(format!("{name}: no {control} in this kernel; available: {}", controls.join(", ")));
                 }
                 if options.amends() {
-                    return Some(format!("{name}: a rule that amends its congestion control; the kernel has none of them"));
+                    return Some(format!(
+                        "{name}: a rule that amends its congestion control; the kernel has none of them"
+                    ));
                 }
                 if options.accurate() != AccEcn::Off && !has_accecn() {
                     return Some(format!("{name}: no AccECN in this kernel (it needs Linux 6.18)"));

@@ -75,6 +75,8 @@ pub struct TcpOptions {
     /// Appropriate byte counting (RFC 3465) with this limit L in packets; the RFC has 1 and 2. `None`: the window grows once
     /// per acknowledgement. For a window that follows RFC 5681; not in the Linux stack, which always counts.
     pub byte_counting: Option<u32>,
+    /// HyStart++ (RFC 9406) in the first slow start, in place of the slow start of the congestion control.
+    pub hystart: bool,
     /// Restart with the initial window after an idle time of one timeout (RFC 5681 section 4.1).
     pub idle_restart: bool,
     /// Rules of ns-2 that replace those of the RFCs.
@@ -200,7 +202,7 @@ impl TcpOptions {
 
     /// Does the connection request rules that amend its congestion control?
     pub const fn amends(&self) -> bool {
-        self.ecn_beta.is_some() || self.byte_counting.is_some()
+        self.ecn_beta.is_some() || self.byte_counting.is_some() || self.hystart
     }
 
     /// Are the connection's packets paced?
@@ -231,6 +233,7 @@ impl Default for TcpOptions {
             virtual_rtt: Span::from_millis(25),
             ecn_beta: None,
             byte_counting: None,
+            hystart: false,
             idle_restart: true,
             ns2: Ns2Rules::default(),
         }

@@ -78,6 +78,7 @@ pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
             "idle_restart" => options.idle_restart = flag(value)?,
             "ecn_beta" => options.ecn_beta = Some(value.parse().map_err(|_| format!("not a number: {value}"))?),
             "byte_counting" => options.byte_counting = Some(number(value)?),
+            "hystart" => options.hystart = flag(value)?,
             "ns2_cwr" => options.ns2.cwr = flag(value)?,
             "ns2_sack1" => options.ns2.sack1 = flag(value)?,
             _ => return Err(format!("no such option: {key}")),

@@ -3,6 +3,7 @@
 
 mod abe;
 mod byte_counting;
+mod hystart;
 
 use forebay_aqm::base::time::{Instant, Span};
 
@@ -11,6 +12,7 @@ use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Pr
 use super::super::window::Window;
 use super::Control;
 use byte_counting::ByteCounting;
+use hystart::HyStart;
 
 /// State of an amended control.
 #[derive(Clone, Debug)]
@@ -19,16 +21,26 @@ pub(in super::super) struct Amended {
     /// Part of the window that a mark leaves.
     ecn_beta: Option<f64>,
     counting: Option<ByteCounting>,
+    /// HyStart++ until the first slow start ends, and whether it replaces the control's HyStart.
+    hystart: Option<HyStart>,
+    has_hystart: bool,
 }
 
 impl Amended {
     /// `control` with the rules that `options` requests.
     pub(super) fn new(control: Control, options: &TcpOptions) -> Self {
-        Self { control, ecn_beta: options.ecn_beta, counting: options.byte_counting.map(ByteCounting::new) }
+        Self {
+            control,
+            ecn_beta: options.ecn_beta,
+            counting: options.byte_counting.map(ByteCounting::new),
+            hystart: options.hystart.then(|| HyStart::new(options.paced())),
+            has_hystart: options.hystart,
+        }
     }
 
-    /// A loss or mark has reduced the window.
-    const fn on_reduction(&mut self) {
+    /// A loss or mark has reduced the window. RFC 9406 section 4.2: slow start ends.
+    fn on_reduction(&mut self) {
+        self.hystart = None;
         if let Some(counting) = &mut self.counting {
             counting.on_reduction();
         }
@@ -38,10 +50,16 @@ impl Amended {
 #[deny(clippy::missing_trait_methods)]
 impl CongestionControl for Amended {
     fn on_sent(&mut self, sent: Sent) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.on_sent(sent);
+        }
         self.control.on_sent(sent);
     }
 
     fn on_delivered(&mut self, now: Instant, seq: u32) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.on_delivered(now, seq);
+        }
         self.control.on_delivered(now, seq);
     }
 
@@ -54,7 +72,12 @@ impl CongestionControl for Amended {
     }
 
     fn on_round_trip(&mut self, window: &mut Window, sample: RoundTrip) {
+        let threshold = window.ssthresh();
         self.control.on_round_trip(window, sample);
+        if self.has_hystart {
+            // Not the exit that Linux's HyStart finds.
+            window.restore_threshold(threshold);
+        }
     }
 
     fn on_mark(&mut self, window: &mut Window) {
@@ -80,6 +103,7 @@ impl CongestionControl for Amended {
 
     fn on_probe_repair(&mut self, window: &mut Window) {
         self.control.on_probe_repair(window);
+        self.on_reduction();
     }
 
     fn on_undo(&mut self, window: &mut Window, before: f64) {
@@ -87,9 +111,10 @@ impl CongestionControl for Amended {
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: Acked) {
-        match &mut self.counting {
-            Some(counting) => counting.grow(window, acked.packets),
-            None => self.control.on_ack(window, acked),
+        match (&mut self.hystart, &mut self.counting) {
+            (Some(hystart), _) if window.in_slow_start() => hystart.grow(window, acked.packets),
+            (_, Some(counting)) => counting.grow(window, acked.packets),
+            (_, None) => self.control.on_ack(window, acked),
         }
     }
 
@@ -98,6 +123,10 @@ impl CongestionControl for Amended {
     }
 
     fn after_ack(&mut self, window: &mut Window, progress: Progress) {
+        if self.hystart.as_mut().is_some_and(|hystart| hystart.ends(progress.una, progress.high)) {
+            self.hystart = None;
+            window.restore_threshold(window.cwnd());
+        }
         self.control.after_ack(window, progress);
     }
 
@@ -107,6 +136,7 @@ impl CongestionControl for Amended {
 
     fn on_timeout(&mut self, window: &mut Window, is_reduced: bool) {
         self.control.on_timeout(window, is_reduced);
+        self.hystart = None;
         if let Some(counting) = &mut self.counting {
             counting.on_timeout();
         }
