@@ -77,6 +77,8 @@ pub struct TcpOptions {
     pub byte_counting: Option<u32>,
     /// HyStart++ (RFC 9406) in the first slow start, in place of the slow start of the congestion control.
     pub hystart: bool,
+    /// Validation of the window by RFC 7661 in place of the stack's rule for an unused window.
+    pub pipe_ack: bool,
     /// Restart with the initial window after an idle time of one timeout (RFC 5681 section 4.1).
     pub idle_restart: bool,
     /// Rules of ns-2 that replace those of the RFCs.
@@ -202,7 +204,7 @@ impl TcpOptions {
 
     /// Does the connection request rules that amend its congestion control?
     pub const fn amends(&self) -> bool {
-        self.ecn_beta.is_some() || self.byte_counting.is_some() || self.hystart
+        self.ecn_beta.is_some() || self.byte_counting.is_some() || self.hystart || self.pipe_ack
     }
 
     /// Are the connection's packets paced?
@@ -234,6 +236,7 @@ impl Default for TcpOptions {
             ecn_beta: None,
             byte_counting: None,
             hystart: false,
+            pipe_ack: false,
             idle_restart: true,
             ns2: Ns2Rules::default(),
         }

@@ -117,7 +117,7 @@ impl Sender {
             sends_cwr: options.answers_echo() && options.accurate() == AccEcn::Off,
             ect_retransmissions: options.ect_retransmissions,
             // A control with a path model does not send a burst after a pause, so that it needs no restart.
-            idle_restart: options.idle_restart && !profile.paces,
+            idle_restart: options.idle_restart && !profile.paces && !options.pipe_ack,
             mark_is_loss: profile.mark_is_loss,
             tracks_packets,
             is_plain: !recovery.is_selective() && !tracks_packets && profile.is_aimd,
@@ -200,6 +200,7 @@ impl Sender {
             return;
         }
         self.control.on_application_limited(now);
+        self.control.on_resume(&mut self.window, now);
         let restart = f64::from(self.initial_window);
         if self.idle_restart && silent > self.rtt.timeout() && self.window.cwnd() > restart {
             self.window.set(restart);

@@ -79,6 +79,7 @@ pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
             "ecn_beta" => options.ecn_beta = Some(value.parse().map_err(|_| format!("not a number: {value}"))?),
             "byte_counting" => options.byte_counting = Some(number(value)?),
             "hystart" => options.hystart = flag(value)?,
+            "pipe_ack" => options.pipe_ack = flag(value)?,
             "ns2_cwr" => options.ns2.cwr = flag(value)?,
             "ns2_sack1" => options.ns2.sack1 = flag(value)?,
             _ => return Err(format!("no such option: {key}")),

@@ -4,6 +4,7 @@
 mod abe;
 mod byte_counting;
 mod hystart;
+mod validation;
 
 use forebay_aqm::base::time::{Instant, Span};
 
@@ -13,6 +14,7 @@ use super::super::window::Window;
 use super::Control;
 use byte_counting::ByteCounting;
 use hystart::HyStart;
+use validation::Validation;
 
 /// State of an amended control.
 #[derive(Clone, Debug)]
@@ -24,6 +26,7 @@ pub(in super::super) struct Amended {
     /// HyStart++ until the first slow start ends, and whether it replaces the control's HyStart.
     hystart: Option<HyStart>,
     has_hystart: bool,
+    validation: Option<Validation>,
 }
 
 impl Amended {
@@ -35,7 +38,13 @@ impl Amended {
             counting: options.byte_counting.map(ByteCounting::new),
             hystart: options.hystart.then(|| HyStart::new(options.paced())),
             has_hystart: options.hystart,
+            validation: options.pipe_ack.then(|| Validation::new(options.initial_window)),
         }
+    }
+
+    /// RFC 7661: prepares a reduction of the window. Returns the packets in use if the window is not validated.
+    fn before_reduction(&self, window: &mut Window) -> Option<f64> {
+        self.validation.as_ref().and_then(|validation| validation.before_reduction(window))
     }
 
     /// A loss or mark has reduced the window. RFC 9406 section 4.2: slow start ends.
@@ -53,12 +62,18 @@ impl CongestionControl for Amended {
         if let Some(hystart) = &mut self.hystart {
             hystart.on_sent(sent);
         }
+        if let Some(validation) = &mut self.validation {
+            validation.on_sent(sent);
+        }
         self.control.on_sent(sent);
     }
 
     fn on_delivered(&mut self, now: Instant, seq: u32) {
         if let Some(hystart) = &mut self.hystart {
             hystart.on_delivered(now, seq);
+        }
+        if let Some(validation) = &mut self.validation {
+            validation.on_delivered(now);
         }
         self.control.on_delivered(now, seq);
     }
@@ -68,6 +83,9 @@ impl CongestionControl for Amended {
     }
 
     fn on_feedback(&mut self, feedback: Feedback) {
+        if let Some(validation) = &mut self.validation {
+            validation.on_feedback(feedback);
+        }
         self.control.on_feedback(feedback);
     }
 
@@ -81,10 +99,14 @@ impl CongestionControl for Amended {
     }
 
     fn on_mark(&mut self, window: &mut Window) {
+        let used = self.before_reduction(window);
         let before = window.cwnd();
         self.control.on_mark(window);
         if let Some(beta) = self.ecn_beta {
             abe::reduce(window, before, beta);
+        }
+        if let Some(validation) = &mut self.validation {
+            validation.on_reduction(used);
         }
         self.on_reduction();
     }
@@ -94,19 +116,33 @@ impl CongestionControl for Amended {
         if let Some(counting) = &mut self.counting {
             counting.on_recovered(window);
         }
+        if let Some(validation) = &mut self.validation {
+            validation.on_recovered(window);
+        }
     }
 
     fn on_loss(&mut self, window: &mut Window) {
+        let used = self.before_reduction(window);
         self.control.on_loss(window);
+        if let Some(validation) = &mut self.validation {
+            validation.on_loss(window, used);
+        }
         self.on_reduction();
     }
 
     fn on_probe_repair(&mut self, window: &mut Window) {
+        let used = self.before_reduction(window);
         self.control.on_probe_repair(window);
+        if let Some(validation) = &mut self.validation {
+            validation.on_reduction(used);
+        }
         self.on_reduction();
     }
 
     fn on_undo(&mut self, window: &mut Window, before: f64) {
+        if let Some(validation) = &mut self.validation {
+            validation.on_undo();
+        }
         self.control.on_undo(window, before);
     }
 
@@ -127,6 +163,9 @@ impl CongestionControl for Amended {
             self.hystart = None;
             window.restore_threshold(window.cwnd());
         }
+        if let Some(validation) = &mut self.validation {
+            validation.after_ack(window, progress);
+        }
         self.control.after_ack(window, progress);
     }
 
@@ -135,7 +174,13 @@ impl CongestionControl for Amended {
     }
 
     fn on_timeout(&mut self, window: &mut Window, is_reduced: bool) {
+        if !is_reduced {
+            self.before_reduction(window);
+        }
         self.control.on_timeout(window, is_reduced);
+        if let Some(validation) = &mut self.validation {
+            validation.on_timeout();
+        }
         self.hystart = None;
         if let Some(counting) = &mut self.counting {
             counting.on_timeout();
@@ -144,6 +189,18 @@ impl CongestionControl for Amended {
 
     fn on_restart(&mut self) {
         self.control.on_restart();
+    }
+
+    fn on_resume(&mut self, window: &mut Window, now: Instant) {
+        if let Some(validation) = &mut self.validation {
+            validation.on_resume(window, now);
+        }
+        self.control.on_resume(window, now);
+    }
+
+    fn is_validated(&self, window: &Window) -> bool {
+        let own = self.validation.as_ref().is_some_and(|validation| validation.is_validated(window));
+        own || self.control.is_validated(window)
     }
 
     fn pacing_interval(&self) -> Option<Span> {

@@ -177,7 +177,7 @@ impl Sender {
             ecn: options.answers_echo(),
             sends_cwr: options.answers_echo() && options.accurate() == AccEcn::Off,
             ect_retransmissions: options.ect_retransmissions,
-            idle_restart: options.idle_restart && !profile.owns_window,
+            idle_restart: options.idle_restart && !profile.owns_window && !options.pipe_ack,
             cwr: false,
             stopped: false,
             initial_window: options.initial_window,
@@ -282,6 +282,7 @@ impl Sender {
         self.gate.get_or_insert_with(|| Gate::new(false, false)).offer(now, self.high, packets);
         if self.una == self.high && self.high > 0 {
             self.control.on_application_limited(now);
+            self.control.on_resume(&mut self.window, now);
             self.restart_after_idle(now);
         }
     }
