@@ -20,6 +20,8 @@ pub struct Start {
     pub initial_window: u32,
     /// Prague: round trip that a flow with a shorter one behaves as if it had.
     pub virtual_rtt: Span,
+    /// Prague: use the mode for low rates.
+    pub low_rate: bool,
     /// The connection's random stream.
     pub rng: Rng,
 }

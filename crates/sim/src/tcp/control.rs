@@ -127,8 +127,8 @@ impl CongestionControl for Control {
 impl Control {
     /// The state of a new connection's control. `rng`: the connection's random stream.
     pub(super) fn new(options: &TcpOptions, rng: Rng) -> Self {
-        let TcpOptions { variant, initial_window, virtual_rtt, .. } = *options;
-        let plain = (variant.0.start)(Start { initial_window, virtual_rtt, rng });
+        let TcpOptions { variant, initial_window, virtual_rtt, low_rate, .. } = *options;
+        let plain = (variant.0.start)(Start { initial_window, virtual_rtt, low_rate, rng });
         if options.amends() { Self::Amended(Box::new(amended::Amended::new(plain, options))) } else { plain }
     }
 }

@@ -69,6 +69,8 @@ pub struct TcpOptions {
     /// Prague: a flow with a shorter round trip grows, reduces and averages as if it had this one. 1 us: by its own
     /// round trip.
     pub virtual_rtt: Span,
+    /// Prague: control the rate, not the window, at small windows, so that less than two packets are sent per round trip.
+    pub low_rate: bool,
     /// Part of the window that a mark leaves (RFC 8511): 0.8 for Reno's window, 0.85 for CUBIC's. `None`: as much as the
     /// congestion control leaves.
     pub ecn_beta: Option<f64>,
@@ -233,6 +235,7 @@ impl Default for TcpOptions {
             ect_retransmissions: true,
             pacing: false,
             virtual_rtt: Span::from_millis(25),
+            low_rate: false,
             ecn_beta: None,
             byte_counting: None,
             hystart: false,

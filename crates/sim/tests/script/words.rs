@@ -80,6 +80,7 @@ pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
             "byte_counting" => options.byte_counting = Some(number(value)?),
             "hystart" => options.hystart = flag(value)?,
             "pipe_ack" => options.pipe_ack = flag(value)?,
+            "low_rate" => options.low_rate = flag(value)?,
             "ns2_cwr" => options.ns2.cwr = flag(value)?,
             "ns2_sack1" => options.ns2.sack1 = flag(value)?,
             _ => return Err(format!("no such option: {key}")),
