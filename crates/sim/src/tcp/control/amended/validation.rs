@@ -33,8 +33,9 @@ pub(super) struct Validation {
     initial_window: f64,
     now: Instant,
     srtt: Span,
-    /// Lowest packet not acknowledged, and packets outstanding.
-    una: u32,
+    /// Lowest packet not acknowledged; `None` before the first packet is sent.
+    una: Option<u32>,
+    /// Packets outstanding.
     flight: u32,
     /// First packet of the sample being taken, and one above the last.
     round: Option<(u32, u32)>,
@@ -56,7 +57,7 @@ impl Validation {
             initial_window: f64::from(initial_window),
             now: Instant::ZERO,
             srtt: Span::ZERO,
-            una: 0,
+            una: None,
             flight: 0,
             round: None,
             samples: [(Instant::ZERO, 0); PARTS],
@@ -103,6 +104,7 @@ impl Validation {
 
     pub(super) fn on_sent(&mut self, sent: Sent) {
         self.now = sent.now;
+        self.una.get_or_insert(sent.una);
         if let Some(repair) = self.repair.as_mut().filter(|repair| sent.again && sent.seq >= repair.top) {
             repair.repeated += 1;
             repair.top = sent.seq + 1;
@@ -119,7 +121,7 @@ impl Validation {
 
     pub(super) fn after_ack(&mut self, window: &mut Window, progress: Progress) {
         (self.now, self.srtt) = (progress.now, progress.srtt);
-        let before = core::mem::replace(&mut self.una, progress.una);
+        let before = self.una.replace(progress.una).unwrap_or(progress.una);
         if progress.una > before && !self.recovers {
             let (from, end) = *self.round.get_or_insert((before, progress.high));
             if progress.una >= end {
@@ -221,7 +223,14 @@ mod tests {
         fn new(cwnd: f64) -> Self {
             let mut window = Window::new(cwnd, f64::INFINITY);
             window.restore_threshold(8.0);
-            Self { validation: Validation::new(4), window, una: 0 }
+            Self::from(window, 0)
+        }
+
+        /// A flow whose first packet has this number.
+        fn from(window: Window, una: u32) -> Self {
+            let mut validation = Validation::new(4);
+            validation.on_sent(Sent { now: at(0), seq: una, una, in_flight: 0, again: false });
+            Self { validation, window, una }
         }
 
         /// A burst of `packets`, acknowledged one by one at `ms`.
@@ -266,6 +275,13 @@ mod tests {
             flow.burst(100, packets);
             assert_eq!((flow.validation.pipe_ack(), flow.is_validated()), (Some(packets), wanted));
         }
+    }
+
+    #[test]
+    fn later_connection_counts_from_its_first_packet() {
+        let mut flow = Flow::from(Window::new(20.0, f64::INFINITY), 1000);
+        flow.burst(100, 9);
+        assert_eq!(flow.validation.pipe_ack(), Some(9));
     }
 
     /// The largest sample of the last second counts, or of three round trips.
