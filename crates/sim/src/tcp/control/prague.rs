@@ -277,6 +277,7 @@ mod tests {
         now: Instant,
         una: u32,
         srtt: Span,
+        is_limited: bool,
     }
 
     impl Flow {
@@ -288,7 +289,7 @@ mod tests {
                 rng: Rng::stream(1, "test"),
             };
             let window = Window::new(f64::from(cwnd), f64::INFINITY);
-            Self { prague: Prague::new(start), window, now: Instant::ZERO, una: 0, srtt }
+            Self { prague: Prague::new(start), window, now: Instant::ZERO, una: 0, srtt, is_limited: true }
         }
 
         /// In congestion avoidance, past the rounds that depend on the round trip.
@@ -321,7 +322,7 @@ mod tests {
                     una: self.una,
                     high,
                     srtt: self.srtt,
-                    is_limited: true,
+                    is_limited: self.is_limited,
                 },
             );
         }
@@ -426,6 +427,8 @@ mod tests {
         (flow.prague.alpha, flow.prague.round_end) = (1.0, 1000);
         flow.ack(1, 0, false);
         let grown = flow.prague.target;
+        // Pacing limits sending, not the window.
+        flow.is_limited = false;
         flow.ack(1, 0, false);
         assert!((flow.prague.target - grown - 0.01 * 40.0 / 6.0).abs() < 1e-9, "{}: 208 are 5.2 per 25 ms", grown);
         let before = flow.prague.target;

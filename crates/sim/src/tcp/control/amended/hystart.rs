@@ -141,7 +141,11 @@ fn threshold(last: Span) -> Span {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::super::congestion::{Acked, CongestionControl};
+    use super::super::super::super::{TcpOptions, Variant};
+    use super::super::super::Control;
     use super::*;
+    use forebay_aqm::base::rng::Rng;
 
     /// A flow that sends what its window allows and acknowledges every packet.
     struct Flow {
@@ -271,5 +275,27 @@ mod tests {
         flow.hystart.on_sent(Sent { now: Instant::ZERO, seq: 2, una: 0, in_flight: 9, again: true });
         flow.acks(3, 80_000);
         assert_eq!(flow.hystart.samples, 2);
+    }
+
+    /// An acknowledgement of 4 packets adds 4 with HyStart++, and 1 by RFC 5681 section 3.1 in a later slow start.
+    #[test]
+    fn loss_mark_or_timeout_ends_it_for_good() {
+        let options = TcpOptions { variant: Variant::RENO, hystart: true, ..TcpOptions::default() };
+        let events: [(fn(&mut Control, &mut Window), f64); 4] = [
+            (|_, _| {}, 4.0),
+            (|control, window| control.on_loss(window), 1.0),
+            (|control, window| control.on_mark(window), 1.0),
+            (|control, window| control.on_timeout(window, false), 1.0),
+        ];
+        for (event, wanted) in events {
+            let (mut control, mut window) =
+                (Control::new(&options, Rng::stream(1, "hystart")), Window::new(10.0, f64::INFINITY));
+            event(&mut control, &mut window);
+            window.restore_threshold(f64::INFINITY);
+            let before = window.cwnd();
+            let acked = Acked { now: Instant::ZERO, packets: 4, srtt: Span::from_millis(80) };
+            control.on_ack(&mut window, acked);
+            assert_eq!(window.cwnd() - before, wanted);
+        }
     }
 }
