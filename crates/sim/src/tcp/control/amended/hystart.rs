@@ -281,13 +281,14 @@ mod tests {
     #[test]
     fn loss_mark_or_timeout_ends_it_for_good() {
         let options = TcpOptions { variant: Variant::RENO, hystart: true, ..TcpOptions::default() };
-        let events: [(fn(&mut Control, &mut Window), f64); 4] = [
-            (|_, _| {}, 4.0),
-            (|control, window| control.on_loss(window), 1.0),
-            (|control, window| control.on_mark(window), 1.0),
-            (|control, window| control.on_timeout(window, false), 1.0),
+        type Event = fn(&mut Control, &mut Window);
+        let events: [Event; 4] = [
+            |_, _| {},
+            |control, window| control.on_loss(window),
+            |control, window| control.on_mark(window),
+            |control, window| control.on_timeout(window, false),
         ];
-        for (event, wanted) in events {
+        for (event, wanted) in events.into_iter().zip([4.0, 1.0, 1.0, 1.0]) {
             let (mut control, mut window) =
                 (Control::new(&options, Rng::stream(1, "hystart")), Window::new(10.0, f64::INFINITY));
             event(&mut control, &mut window);
