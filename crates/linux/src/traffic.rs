@@ -54,6 +54,9 @@ pub(crate) fn obstacle(net: &Network) -> Option<String> {
                     Some(control) if !LATER.contains(&control) => {}
                     _ => return because(format!("{} is not in Linux 6.12", options.variant.word())),
                 }
+                if options.amends() {
+                    return because("a rule that amends its congestion control; Linux 6.12 has none of them".into());
+                }
                 if options.accurate() != AccEcn::Off {
                     return because("accurate ECN feedback is not in Linux 6.12".into());
                 }

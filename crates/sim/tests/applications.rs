@@ -76,6 +76,19 @@ fn persistent_connection_has_one_handshake() {
     }
 }
 
+/// Three packets, and a pause of 50 ms, which is no reason for quick acknowledgements. In each new connection of the Linux
+/// stack the third packet is acknowledged at once; on a persistent one only in the first five files. Later its acknowledgement
+/// is delayed by 40 to 60 ms.
+#[test]
+fn new_linux_connections_begin_with_quick_acknowledgements() {
+    let files = Files { size: Draw::Constant(1500.0), think: Draw::Constant(0.05), ..FILES };
+    let count = |fresh| outcome(Files { fresh, ..files }, TcpOptions::of(Variant::LINUX, None)).files;
+    let cycle = DATA + 2.0 * 0.0004 + ACK + 0.05;
+    assert_eq!(count(true), (20.0 / cycle).ceil() as u64);
+    let late = |delay| 5 + ((20.0 - 5.0 * cycle) / (cycle + delay)) as u64;
+    assert!((late(0.06)..=late(0.04)).contains(&count(false)), "{}", count(false));
+}
+
 /// If the SYN or its answer was retransmitted, the connection starts with one packet (RFC 5681 section 3.1). Here the
 /// timer is shorter than the round trip.
 #[test]

@@ -7,10 +7,13 @@ use crate::common::{case1, dumbbell, run};
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
+use forebay_sim::app::{Files, Work};
+use forebay_sim::draw::Draw;
 use forebay_sim::loss::LossModel;
-use forebay_sim::network::Network;
+use forebay_sim::network::{Network, Traffic};
 use forebay_sim::schedule::Schedule;
-use forebay_sim::tcp::{TcpOptions, Variant};
+use forebay_sim::source::Pattern;
+use forebay_sim::tcp::{Stack, TcpOptions, Variant};
 
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fingerprints.txt");
 
@@ -34,6 +37,49 @@ fn marked(aqm: &str, variant: Variant) -> Network {
     case1(&dumbbell(aqm, 100, Span::from_micros(10)), 20, 20, options, 1)
 }
 
+/// The senders that came later: with defaults under RED, and with ECN under CoDel as `marked`. Controls on their stack, and
+/// rules that amend a control.
+fn later() -> Vec<(&'static str, TcpOptions)> {
+    let of = |variant| TcpOptions::of(variant, None);
+    let linux = |variant| TcpOptions::of(variant, Some(Stack::Linux));
+    vec![
+        ("prague", of(Variant::PRAGUE)),
+        ("prague low_rate", TcpOptions { low_rate: true, ..of(Variant::PRAGUE) }),
+        ("linux", of(Variant::LINUX)),
+        ("l4s-linux", of(Variant::L4SLINUX)),
+        ("bbr3", of(Variant::BBR3)),
+        ("sack linux", linux(Variant::SACK)),
+        ("cubic linux", linux(Variant::CUBIC)),
+        ("newreno ecn_beta", TcpOptions { ecn_beta: Some(0.8), ..of(Variant::NEWRENO) }),
+        ("cubic ecn_beta", TcpOptions { ecn_beta: Some(0.85), ..of(Variant::CUBIC) }),
+        ("reno byte_counting", TcpOptions { byte_counting: Some(2), ..of(Variant::RENO) }),
+        ("newreno hystart++", TcpOptions { hystart: true, ..of(Variant::NEWRENO) }),
+        ("cubic linux hystart++", TcpOptions { hystart: true, ..linux(Variant::CUBIC) }),
+        ("newreno rfc7661", TcpOptions { pipe_ack: true, ..of(Variant::NEWRENO) }),
+        ("linux rfc7661", TcpOptions { pipe_ack: true, ..of(Variant::LINUX) }),
+    ]
+}
+
+/// Files on new connections, and a source of packets below the rate of the link: the application limits sending.
+fn limited(options: TcpOptions) -> Network {
+    let mut net = case1(&dumbbell("red", 100, Span::from_micros(10)), 20, 20, options, 1);
+    let files = Files {
+        size: Draw::Constant(20_000.0),
+        think: Draw::Constant(0.3),
+        count: None,
+        fresh: true,
+        request: None,
+        handshake: false,
+    };
+    for flow in net.flows.iter_mut().skip(5) {
+        flow.traffic = Traffic::Application(options, Work::Files(files));
+    }
+    for flow in net.flows.iter_mut().skip(15) {
+        flow.traffic = Traffic::Application(options, Work::Written(Pattern::Constant { every: Span::from_millis(60) }));
+    }
+    net
+}
+
 /// Bursts of losses, and a changing rate.
 fn weather() -> Network {
     let mut net = network("raqm", Variant::SACK);
@@ -55,7 +101,7 @@ fn networks(seeds: std::ops::Range<u64>) -> u64 {
 fn fingerprints_match_the_record() {
     let mut found = String::new();
     let mut line = |name: &str, net: &Network| {
-        writeln!(found, "{name:<24}{:016x}", run(net, 1).fingerprint).unwrap();
+        writeln!(found, "{name:<23} {:016x}", run(net, 1).fingerprint).unwrap();
     };
     for entry in ENTRIES {
         line(&format!("newreno {}", entry.name), &network(entry.name, Variant::NEWRENO));
@@ -63,6 +109,12 @@ fn fingerprints_match_the_record() {
     for (name, variant) in VARIANTS {
         line(&format!("{name} red"), &network("red", variant));
         line(&format!("{name} codel ecn"), &marked("codel", variant));
+    }
+    for (name, options) in later() {
+        let bell = |aqm| dumbbell(aqm, 100, Span::from_micros(10));
+        line(&format!("{name} red"), &case1(&bell("red"), 20, 20, options, 1));
+        line(&format!("{name} codel ecn"), &case1(&bell("codel"), 20, 20, TcpOptions { ecn: true, ..options }, 1));
+        line(&format!("{name} files"), &limited(options));
     }
     line("weather", &weather());
     for first in (0..1000).step_by(100) {

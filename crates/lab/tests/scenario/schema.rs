@@ -137,9 +137,16 @@ fn reader_accepts_every_key_of_the_schema() {
     let written = load::parse("s.toml", EVERYTHING, &Overrides::default()).unwrap()[0].scenario.to_toml();
     for more in [
         "tcp = \"dctcp\"\nstack = \"linux\"\naccecn = \"field\"\nect_retransmissions = false\n",
-        "tcp = \"prague\"\nvirtual_rtt = \"1us\"\n",
+        "tcp = \"prague\"\nvirtual_rtt = \"1us\"\nlow_rate = true\n",
+        "tcp = \"reno\"\necn_beta = 0.8\nbyte_counting = 2\nslow_start = \"hystart++\"\nwindow_validation = \"rfc7661\"\n",
     ] {
-        let line = |line: &str| if line.starts_with("tcp = ") { more.to_string() } else { format!("{line}\n") };
+        // `ecn_beta` needs ECN, and `l4s` is for another control.
+        let line = |line: &str| match line.split_once(" = ").map_or("", |(key, _)| key) {
+            "tcp" => more.to_string(),
+            "ecn" if more.contains("reno") => "ecn = true\n".to_string(),
+            "l4s" if more.contains("reno") => String::new(),
+            _ => format!("{line}\n"),
+        };
         let text: String = written.lines().map(line).collect();
         let cases = load::parse("s.toml", &text, &Overrides::default()).unwrap();
         used(&document(&cases[0].scenario.to_toml()), "", &mut present);

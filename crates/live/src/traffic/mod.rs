@@ -72,6 +72,11 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
                 if !controls.iter().any(|known| known == control) {
                     return Some(format!("{name}: no {control} in this kernel; available: {}", controls.join(", ")));
                 }
+                if options.amends() {
+                    return Some(format!(
+                        "{name}: a rule that amends its congestion control; the kernel has none of them"
+                    ));
+                }
                 if options.accurate() != AccEcn::Off && !has_accecn() {
                     return Some(format!("{name}: no AccECN in this kernel (it needs Linux 6.18)"));
                 }

@@ -20,6 +20,8 @@ pub struct Start {
     pub initial_window: u32,
     /// Prague: round trip that a flow with a shorter one behaves as if it had.
     pub virtual_rtt: Span,
+    /// Prague: use the mode for low rates.
+    pub low_rate: bool,
     /// The connection's random stream.
     pub rng: Rng,
 }
@@ -202,6 +204,16 @@ pub trait CongestionControl: Debug + Send + Sync {
     #[inline]
     fn on_restart(&mut self) {}
 
+    /// The application hands over data when nothing is outstanding.
+    #[inline]
+    fn on_resume(&mut self, _window: &mut Window, _now: Instant) {}
+
+    /// May the window grow although the application limits sending, because it was used recently (RFC 7661)? Default: no.
+    #[inline]
+    fn is_validated(&self, _window: &Window) -> bool {
+        false
+    }
+
     /// Time to the next packet. `None`, the default: computed from window and round trip, as in Linux.
     #[inline]
     fn pacing_interval(&self) -> Option<Span> {
@@ -323,6 +335,16 @@ macro_rules! hand_on {
         #[inline]
         fn on_restart(&mut self) {
             $each!(self, on_restart());
+        }
+
+        #[inline]
+        fn on_resume(&mut self, window: &mut Window, now: Instant) {
+            $each!(self, on_resume(window, now));
+        }
+
+        #[inline]
+        fn is_validated(&self, window: &Window) -> bool {
+            $each!(self, is_validated(window))
         }
 
         #[inline]

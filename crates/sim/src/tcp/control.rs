@@ -6,11 +6,13 @@
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
+use super::TcpOptions;
 use super::congestion::{
     Acked, CongestionControl, Design, Feedback, PathModel, Profile, Progress, RoundTrip, Sent, Start, Transport,
     hand_on,
 };
 use super::window::Window;
+use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 /// A congestion control with the loss recovery that goes with it.
@@ -57,6 +59,7 @@ macro_rules! controls {
             $($name($type),)+
             // Boxed twice: a pointer of one word keeps every sender smaller.
             Own(Box<Box<dyn Own>>),
+            Amended(Box<amended::Amended>),
         }
 
         impl Variant {
@@ -86,12 +89,14 @@ macro_rules! controls {
                 match $d self {
                     $(Self::$name(control) => control.$d hook($d($d argument),*),)+
                     Self::Own(control) => control.$d hook($d($d argument),*),
+                    Self::Amended(control) => control.$d hook($d($d argument),*),
                 }
             };
         }
     };
 }
 
+mod amended;
 mod rate;
 
 controls! {
@@ -120,9 +125,11 @@ impl CongestionControl for Control {
 }
 
 impl Control {
-    /// The state of the control `variant` for a new connection.
-    pub(super) fn new(variant: Variant, start: Start) -> Self {
-        (variant.0.start)(start)
+    /// The state of a new connection's control. `rng`: the connection's random stream.
+    pub(super) fn new(options: &TcpOptions, rng: Rng) -> Self {
+        let TcpOptions { variant, initial_window, virtual_rtt, low_rate, .. } = *options;
+        let plain = (variant.0.start)(Start { initial_window, virtual_rtt, low_rate, rng });
+        if options.amends() { Self::Amended(Box::new(amended::Amended::new(plain, options))) } else { plain }
     }
 }
 

@@ -69,6 +69,18 @@ pub struct TcpOptions {
     /// Prague: a flow with a shorter round trip grows, reduces and averages as if it had this one. 1 us: by its own
     /// round trip.
     pub virtual_rtt: Span,
+    /// Prague: control the rate, not the window, at small windows, so that less than two packets are sent per round trip.
+    pub low_rate: bool,
+    /// Part of the window that a mark leaves (RFC 8511): 0.8 for Reno's window, 0.85 for CUBIC's. `None`: as much as the
+    /// congestion control leaves.
+    pub ecn_beta: Option<f64>,
+    /// Appropriate byte counting (RFC 3465) with this limit L in packets; the RFC has 1 and 2. `None`: the window grows once
+    /// per acknowledgement. For a window that follows RFC 5681; not in the Linux stack, which always counts.
+    pub byte_counting: Option<u32>,
+    /// HyStart++ (RFC 9406) in the first slow start, in place of the slow start of the congestion control.
+    pub hystart: bool,
+    /// Validation of the window by RFC 7661 in place of the stack's rule for an unused window.
+    pub pipe_ack: bool,
     /// Restart with the initial window after an idle time of one timeout (RFC 5681 section 4.1).
     pub idle_restart: bool,
     /// Rules of ns-2 that replace those of the RFCs.
@@ -198,6 +210,11 @@ impl TcpOptions {
         RttOptions { initial, min_rto: self.min_rto, max_rto: self.max_rto, tick, phase }
     }
 
+    /// Does the connection request rules that amend its congestion control?
+    pub const fn amends(&self) -> bool {
+        self.ecn_beta.is_some() || self.byte_counting.is_some() || self.hystart || self.pipe_ack
+    }
+
     /// Are the connection's packets paced?
     pub const fn paced(&self) -> bool {
         self.pacing || self.variant.profile().paces
@@ -224,6 +241,11 @@ impl Default for TcpOptions {
             ect_retransmissions: true,
             pacing: false,
             virtual_rtt: Span::from_millis(25),
+            low_rate: false,
+            ecn_beta: None,
+            byte_counting: None,
+            hystart: false,
+            pipe_ack: false,
             idle_restart: true,
             ns2: Ns2Rules::default(),
         }

@@ -86,6 +86,14 @@ impl Receiver {
         }
     }
 
+    /// A new connection with the same peer begins, after everything sent has arrived and is acknowledged. Packet numbers go on.
+    /// Only the Linux stack has state of a connection: it acknowledges the first packets at once.
+    pub fn renew(&mut self, options: &TcpOptions) {
+        if let Some(linux) = &mut self.linux {
+            linux.renew(options);
+        }
+    }
+
     /// Number of packets received in order.
     pub const fn in_order(&self) -> u32 {
         self.next

@@ -16,7 +16,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::accecn::Marks;
-use super::congestion::{CongestionControl, Recovery, Start};
+use super::congestion::{CongestionControl, Recovery};
 use super::control::Control;
 use super::gate::{self, Gate};
 use super::receiver::Ack;
@@ -102,8 +102,7 @@ impl Sender {
     pub(super) fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
         let profile = options.variant.profile();
         let recovery = profile.recovery;
-        let TcpOptions { initial_window, virtual_rtt, .. } = options;
-        let control = Control::new(options.variant, Start { initial_window, virtual_rtt, rng });
+        let tracks_packets = profile.tracks_packets || options.amends();
         Self {
             una: 0,
             next: 0,
@@ -118,10 +117,10 @@ impl Sender {
             sends_cwr: options.answers_echo() && options.accurate() == AccEcn::Off,
             ect_retransmissions: options.ect_retransmissions,
             // A control with a path model does not send a burst after a pause, so that it needs no restart.
-            idle_restart: options.idle_restart && !profile.paces,
+            idle_restart: options.idle_restart && !profile.paces && !options.pipe_ack,
             mark_is_loss: profile.mark_is_loss,
-            tracks_packets: profile.tracks_packets,
-            is_plain: !recovery.is_selective() && !profile.tracks_packets && profile.is_aimd,
+            tracks_packets,
+            is_plain: !recovery.is_selective() && !tracks_packets && profile.is_aimd,
             follows_ns2: profile.follows_ns2,
             in_recovery: false,
             partial_seen: false,
@@ -139,7 +138,7 @@ impl Sender {
             gate: options.paced().then(|| Box::new(Gate::new(true, profile.catches_up))),
             marks: Marks::default(),
             board: recovery.is_selective().then(Box::default),
-            control,
+            control: Control::new(&options, rng),
             ns2: Ns2::new(&options).map(Box::new),
             counts: SenderCounts::default(),
         }
@@ -201,6 +200,7 @@ impl Sender {
             return;
         }
         self.control.on_application_limited(now);
+        self.control.on_resume(&mut self.window, now);
         let restart = f64::from(self.initial_window);
         if self.idle_restart && silent > self.rtt.timeout() && self.window.cwnd() > restart {
             self.window.set(restart);

@@ -75,9 +75,11 @@ impl World {
             Action::Nothing => (),
             Action::Control { end, word, length } => self.send_control(id, end, word, length),
             Action::Send { packets, fresh } => {
-                let (Some(application), Body::Tcp { sender, .. }) = (&mut flow.app, &mut flow.body) else { return };
+                let (Some(application), Body::Tcp { sender, receiver }) = (&mut flow.app, &mut flow.body) else {
+                    return;
+                };
                 if fresh {
-                    application.renew(sender);
+                    application.renew(sender, receiver);
                 }
                 if let Some(handshake) = application.app.set_up() {
                     sender.opened(*handshake);

@@ -57,11 +57,12 @@ impl Application {
         self.options.ect_handshake() && is_handshake(seq)
     }
 
-    /// Starts a new connection of `sender`.
-    pub(crate) fn renew(&mut self, sender: &mut Sender) {
+    /// Starts a new connection of `sender` to `receiver`.
+    pub(crate) fn renew(&mut self, sender: &mut Sender, receiver: &mut Receiver) {
         let phase = Span::from_nanos(self.rng.below(self.options.tick.nanos()));
         let seed = Rng::from_state([self.rng.bits(), self.rng.bits(), self.rng.bits(), 1]);
         sender.renew(self.options, phase, seed);
+        receiver.renew(&self.options);
     }
 }
 

@@ -186,6 +186,6 @@ fn report_time(words: &str) -> Parsed<Span> {
     }
 }
 
-fn within(words: &str, range: std::ops::RangeInclusive<f64>, accepts: &'static str) -> Parsed<f64> {
+pub(super) fn within(words: &str, range: std::ops::RangeInclusive<f64>, accepts: &'static str) -> Parsed<f64> {
     text::number(words).ok().filter(|x| range.contains(x)).ok_or_else(|| BadValue::new(accepts))
 }

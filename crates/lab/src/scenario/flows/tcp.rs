@@ -3,14 +3,16 @@
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
 use forebay_sim::network::Traffic;
-use forebay_sim::tcp::{AccEcn, Stack, TcpOptions, Transport, Variant};
+use forebay_sim::tcp::congestion::EcnUse;
+use forebay_sim::tcp::{AccEcn, Recovery, Stack, TcpOptions, Transport, Variant};
 
-use super::ecn::ECN;
+use super::ecn::{ECN, Ect, ecn};
 use super::group::START;
+use super::rtp::within;
 use super::{Arrivals, Part, Source};
 use crate::declare::{
-    Custom, DURATION, Flag, Form, Key, Keys, PER_SECOND, TIMES, Table, Uniform, WholeOr, Words, names, one_of, schema,
-    table, whole_number,
+    Custom, DURATION, Flag, Form, Key, Keys, Number, PER_SECOND, TIMES, Table, Uniform, WholeOr, Words, names, one_of,
+    schema, table, whole_number,
 };
 use crate::document::{Text, Value, quote};
 use crate::input::InputError;
@@ -59,6 +61,19 @@ table! {
         /// round trip. Default 25ms.
         virtual_rtt: Span = DURATION, or Self::default().virtual_rtt
             => |tcp: &Self| tcp.virtual_rtt != Self::default().virtual_rtt;
+        /// For prague: control the rate at windows of up to four packets, so that less than two packets are sent per round trip;
+        /// default false.
+        low_rate: bool = Flag, or false => |tcp: &Self| tcp.low_rate;
+        /// The part of the window that a mark leaves (ABE, RFC 8511), for a sender that reacts to marks as to losses. The RFC
+        /// has 0.8 for Reno's window and 0.85 for cubic's. Needs ecn. Default: as much as a loss leaves.
+        ecn_beta: Option<f64> = Number(|words| within(words, 0.5..=0.99, "a share from 0.5 to 0.99")), optional;
+        /// Appropriate byte counting (RFC 3465) with this limit L in packets; the RFC has 1 and 2. For tahoe, reno, newreno and
+        /// sack. Default: the window grows once per acknowledgement. With stack linux it always grows by packets.
+        byte_counting: Option<u32> = whole_number::<u32>(1, 1000), optional;
+        /// The first slow start: hystart++ (RFC 9406), or that of the control. Default control.
+        hystart as "slow_start": bool = SLOW_START, or false => |tcp: &Self| tcp.hystart;
+        /// When an unused window grows or shrinks: rfc7661, or by the rule of the stack. Default stack.
+        pipe_ack as "window_validation": bool = VALIDATION, or false => |tcp: &Self| tcp.pipe_ack;
     }
     finish sound;
 }
@@ -80,6 +95,8 @@ const ACCECN: Custom<AccEcn> = Custom {
     accepts: "",
 };
 
+const SLOW_START: Words<bool> = Words(&[("control", false), ("hystart++", true)]);
+const VALIDATION: Words<bool> = Words(&[("stack", false), ("rfc7661", true)]);
 const STACK: Words<Stack> = Words(&[("rfc", Stack::Rfc), ("linux", Stack::Linux)]);
 
 /// The options of the control and stack that the table names, without its other keys.
@@ -112,10 +129,10 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
         let scalable = known.map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ");
         return Err(table.bad("l4s", BadValue::new(format!("false, or tcp = {scalable}"))));
     }
-    let is_prague = tcp.variant == Variant::PRAGUE || tcp.variant == Variant::L4SLINUX;
-    if tcp.virtual_rtt != TcpOptions::default().virtual_rtt && !is_prague {
+    if tcp.virtual_rtt != TcpOptions::default().virtual_rtt && !is_prague(&tcp) {
         return Err(table.bad("virtual_rtt", BadValue::new("no virtual_rtt, or tcp = \"prague\" or \"l4s-linux\"")));
     }
+    amendments(&tcp, table)?;
     if tcp.accecn != AccEcn::Off && !tcp.is_selective() {
         let known =
             Variant::of(Transport::Tcp).into_iter().filter(|(_, variant)| variant.profile().recovery.is_selective());
@@ -125,6 +142,42 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
         );
     }
     Ok(tcp)
+}
+
+/// Checks the keys of rules that amend a congestion control.
+fn amendments(tcp: &TcpOptions, table: &Table<'_>) -> Result<(), InputError> {
+    let profile = tcp.variant.profile();
+    let fits = profile.ecn == EcnUse::OnRequest && profile.mark_is_loss && !profile.owns_window;
+    if tcp.ecn_beta.is_some() && !fits {
+        return Err(table.bad("ecn_beta", BadValue::new("no ecn_beta, or a sender that reacts to marks as to losses")));
+    }
+    if tcp.ecn_beta.is_some() && ecn(table)? == Ect::Off {
+        return Err(table.bad("ecn_beta", BadValue::new("no ecn_beta, or ecn = true")));
+    }
+    if tcp.low_rate && !is_prague(tcp) {
+        return Err(table.bad("low_rate", BadValue::new("false, or tcp = \"prague\" or \"l4s-linux\"")));
+    }
+    if tcp.byte_counting.is_some() && tcp.stack() == Stack::Linux {
+        return Err(table.bad("byte_counting", BadValue::new("no byte_counting, or stack = \"rfc\"")));
+    }
+    if tcp.byte_counting.is_some() && !profile.is_aimd {
+        let wanted = "no byte_counting, or tcp = \"tahoe\", \"reno\", \"newreno\" or \"sack\"";
+        return Err(table.bad("byte_counting", BadValue::new(wanted)));
+    }
+    // A control that paces or sets its window has its own slow start, and no use for a rule about an unused window.
+    let has_window = !profile.owns_window && !profile.paces;
+    if tcp.hystart && !has_window {
+        return Err(table.bad("slow_start", BadValue::new("\"control\", or a sender with the slow start of RFC 5681")));
+    }
+    if tcp.pipe_ack && !(has_window && profile.recovery != Recovery::GoBackN) {
+        let wanted = "\"stack\", or a sender with the slow start and the fast recovery of RFC 5681";
+        return Err(table.bad("window_validation", BadValue::new(wanted)));
+    }
+    Ok(())
+}
+
+fn is_prague(tcp: &TcpOptions) -> bool {
+    tcp.variant == Variant::PRAGUE || tcp.variant == Variant::L4SLINUX
 }
 
 /// The value of the key `tcp`: the name of a congestion control.

@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438).
 //!
-//! Not implemented: HyStart++ (RFC 9406), and the undo of spurious reductions (section 4.9). Slow start ends with a
-//! loss or mark. Reductions use `cwnd` in place of the amount in flight. Section 4.6 allows this if the window does not
+//! Not implemented: the undo of spurious reductions (section 4.9). Slow start ends with a loss or mark, unless the
+//! connection requests HyStart++ (RFC 9406). Reductions use `cwnd` in place of the amount in flight. Section 4.6 allows this if the window does not
 //! grow while it is unused.
 
 use forebay_aqm::base::time::Instant;

@@ -4,13 +4,16 @@
 //! Differences from the module:
 //! - the first mark halves the window also if its acknowledgement covers unmarked packets; the module then loses this
 //!   reduction, because it sets the window from the integer one afterwards;
-//! - the mode for low rates is left out: the window is at least two packets, the pacing rate at least 100 kbit/s;
+//! - the mode for low rates is off by default: then the pacing rate follows the window also at two packets, the smallest one;
 //! - packets are sent one by one, not in bursts of up to 244 microseconds.
+
+mod low_rate;
 
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::congestion::{Acked, CongestionControl, Design, Echo, EcnUse, Profile, Progress, Start};
 use super::super::window::Window;
+use low_rate::LowRate;
 
 /// Weight of the newest round in the estimate of the fraction of marked packets.
 const GAIN: f64 = 1.0 / 16.0;
@@ -48,9 +51,21 @@ pub(in super::super) struct Prague {
     in_slow_start: bool,
     now: Instant,
     interval: Option<Span>,
+    /// The mode for low rates, if the connection requests it.
+    low_rate: Option<Box<LowRate>>,
 }
 
 impl Prague {
+    /// The round trip that the flow behaves as if it had.
+    fn virtual_rtt(&self, srtt: Span) -> Span {
+        if self.is_rtt_independent() { srtt.max(self.virtual_rtt) } else { srtt }
+    }
+
+    /// Is the rate controlled, not the window?
+    fn has_low_rate(&self) -> bool {
+        self.low_rate.as_ref().is_some_and(|low| low.is_active())
+    }
+
     /// Does the flow behave as if its round trip were at least the virtual one?
     const fn is_rtt_independent(&self) -> bool {
         !self.in_slow_start && self.rounds >= DEPENDENT_ROUNDS
@@ -73,7 +88,11 @@ impl Prague {
             self.target += more;
             rest -= more;
         }
-        self.target += rest * self.increase(srtt) / self.target;
+        let virtual_rtt = self.virtual_rtt(srtt);
+        match self.low_rate.as_mut().and_then(|low| low.grow(rest as u32, virtual_rtt)) {
+            Some(target) => self.target = target,
+            None => self.target += rest * self.increase(srtt) / self.target,
+        }
     }
 
     /// Moves the sender's window by at most one packet towards the target. The first step down ends slow start.
@@ -101,10 +120,18 @@ impl Prague {
         self.round_end = progress.high;
         (self.delivered, self.marked) = (0, 0);
         self.rounds += u32::from(!self.in_slow_start);
+        if let Some(low) = &mut self.low_rate {
+            low.end_round(progress.srtt);
+        }
     }
 
     fn pace(&mut self, window: &Window, progress: Progress) {
         if progress.srtt == Span::ZERO {
+            return;
+        }
+        let (since, virtual_rtt) = (progress.now.since(self.updated_at), self.virtual_rtt(progress.srtt));
+        if let Some(interval) = self.low_rate.as_ref().and_then(|low| low.interval(since, virtual_rtt)) {
+            self.interval = Some(interval);
             return;
         }
         let packets = self.target.floor().max(f64::from(progress.in_flight.1)).max(1.0);
@@ -115,7 +142,7 @@ impl Prague {
 
     fn halve(&mut self) {
         self.before_loss = self.target;
-        self.target /= 2.0;
+        self.target = self.low_rate.as_mut().and_then(|low| low.reduce(0.5)).unwrap_or(self.target / 2.0);
         self.recovers = true;
     }
 }
@@ -130,7 +157,9 @@ impl CongestionControl for Prague {
         let recent = self.reduced_at.is_some_and(|at| self.now.since(at) < self.virtual_rtt);
         if !(self.is_rtt_independent() && recent) {
             self.reduced_at = Some(self.now);
-            self.target -= self.target * self.alpha / 2.0;
+            let (target, share) = (self.target, self.alpha / 2.0);
+            let by_rate = self.low_rate.as_mut().and_then(|low| low.reduce(1.0 - share));
+            self.target = by_rate.unwrap_or(target - target * self.alpha / 2.0);
         }
     }
 
@@ -158,6 +187,9 @@ impl CongestionControl for Prague {
 
     fn on_undo(&mut self, window: &mut Window, before: f64) {
         self.target = self.target.max(self.before_loss);
+        if let Some(low) = &mut self.low_rate {
+            low.restore(self.target);
+        }
         window.set(window.cwnd().max(before));
     }
 
@@ -170,7 +202,7 @@ impl CongestionControl for Prague {
         self.marked += marked;
         self.in_slow_start = window.in_slow_start();
         let unmarked = delivered.saturating_sub(marked);
-        if unmarked > 0 && !self.recovers && is_limited {
+        if unmarked > 0 && !self.recovers && (is_limited || self.has_low_rate()) {
             self.grow(window, unmarked, srtt);
         }
         if marked > 0 && !self.seen_mark {
@@ -180,6 +212,9 @@ impl CongestionControl for Prague {
         self.walk(window);
         self.in_slow_start = window.in_slow_start();
         self.end_round(progress);
+        if let Some(low) = self.low_rate.as_mut().filter(|_| self.seen_mark) {
+            low.switch(window.cwnd(), self.target, srtt);
+        }
         self.pace(window, progress);
     }
 
@@ -225,6 +260,7 @@ impl Design for Prague {
             in_slow_start: true,
             now: Instant::ZERO,
             interval: None,
+            low_rate: start.low_rate.then(Box::default),
         }
     }
 }
@@ -241,13 +277,19 @@ mod tests {
         now: Instant,
         una: u32,
         srtt: Span,
+        is_limited: bool,
     }
 
     impl Flow {
         fn new(cwnd: u32, srtt: Span) -> Self {
-            let start = Start { initial_window: cwnd, virtual_rtt: Span::from_millis(25), rng: Rng::stream(1, "test") };
+            let start = Start {
+                initial_window: cwnd,
+                virtual_rtt: Span::from_millis(25),
+                low_rate: false,
+                rng: Rng::stream(1, "test"),
+            };
             let window = Window::new(f64::from(cwnd), f64::INFINITY);
-            Self { prague: Prague::new(start), window, now: Instant::ZERO, una: 0, srtt }
+            Self { prague: Prague::new(start), window, now: Instant::ZERO, una: 0, srtt, is_limited: true }
         }
 
         /// In congestion avoidance, past the rounds that depend on the round trip.
@@ -280,7 +322,7 @@ mod tests {
                     una: self.una,
                     high,
                     srtt: self.srtt,
-                    is_limited: true,
+                    is_limited: self.is_limited,
                 },
             );
         }
@@ -374,5 +416,29 @@ mod tests {
             flow.ack(1, 1, true);
         });
         assert_eq!(flow.window.cwnd(), 2.0);
+    }
+
+    /// At 10 ms, 2 packets are 200 packets/s, 5 per virtual round trip: an unmarked one adds a fifth of 40/s. A mark with alpha 1
+    /// halves the rate, then the window is 1.04 packets; the sender's stays at 2.
+    #[test]
+    fn low_rate_falls_below_two_packets_per_round_trip() {
+        let mut flow = Flow::settled(2, Span::from_millis(10));
+        flow.prague.low_rate = Some(Box::default());
+        (flow.prague.alpha, flow.prague.round_end) = (1.0, 1000);
+        flow.ack(1, 0, false);
+        let grown = flow.prague.target;
+        // Pacing limits sending, not the window.
+        flow.is_limited = false;
+        flow.ack(1, 0, false);
+        assert!((flow.prague.target - grown - 0.01 * 40.0 / 6.0).abs() < 1e-9, "{}: 208 are 5.2 per 25 ms", grown);
+        let before = flow.prague.target;
+        flow.now += Span::from_millis(100);
+        flow.ack(1, 1, true);
+        assert!((flow.prague.target - before / 2.0).abs() < 1e-9);
+        assert_eq!(flow.window.cwnd(), 2.0);
+        let interval = flow.prague.pacing_interval().unwrap();
+        assert!(interval > Span::from_millis(9), "{interval:?}");
+        flow.prague.on_loss(&mut flow.window);
+        assert!((flow.prague.target - before / 4.0).abs() < 1e-9);
     }
 }

@@ -309,7 +309,7 @@ impl Sender {
         if !raises {
             return;
         }
-        if self.is_limited() {
+        if self.is_limited() || self.control.is_validated(&self.window) {
             let acked = Acked { now: event.now, packets: fresh, srtt: self.rtt.precise() };
             self.control.on_ack(&mut self.window, acked);
         } else {

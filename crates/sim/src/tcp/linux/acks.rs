@@ -55,6 +55,12 @@ impl Acks {
         }
     }
 
+    /// A new connection begins.
+    pub(in super::super) fn renew(&mut self, options: &TcpOptions) {
+        let (acknowledged, stamp) = (self.acknowledged, self.stamp);
+        *self = Self { acknowledged, stamp, ..Self::new(options) };
+    }
+
     /// The number of the latest acknowledgement.
     pub(in super::super) const fn acknowledged(&self) -> u32 {
         self.acknowledged
@@ -130,5 +136,31 @@ impl Acks {
             }
         }
         (self.stamp, self.duplicate.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::receiver::{Data, Receiver};
+    use super::super::super::{Stack, Variant};
+    use super::*;
+
+    /// 16 of the first 20 packets are acknowledged at once, of the others every second one. So again in a new connection, 5 ms
+    /// later.
+    #[test]
+    fn every_connection_begins_with_quick_acknowledgements() {
+        let options = TcpOptions::of(Variant::LINUX, Some(Stack::Linux));
+        let mut receiver = Receiver::new(&options);
+        let mut now = Instant::ZERO;
+        for connection in 0..3 {
+            let mut answered = |seq| {
+                now += Span::from_millis(5);
+                let data = Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0 };
+                receiver.on_data(now, data).is_some()
+            };
+            let all: Vec<bool> = (0..20).map(|seq| answered(20 * connection + seq)).collect();
+            assert_eq!(all, [[true; 16].as_slice(), &[false, true, false, true]].concat(), "{connection}");
+            receiver.renew(&options);
+        }
     }
 }

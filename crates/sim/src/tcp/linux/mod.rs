@@ -23,7 +23,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::accecn::Marks;
-use super::congestion::{CongestionControl, PathModel, Sent, Start};
+use super::congestion::{CongestionControl, PathModel, Sent};
 use super::control::Control;
 use super::gate::Gate;
 use super::rtt::Rtt;
@@ -149,10 +149,7 @@ impl Sender {
             point: 0,
             receiver_window: options.window.unwrap_or(u32::MAX),
             window: Window::of_linux(f64::from(options.initial_window)),
-            control: Control::new(
-                options.variant,
-                Start { initial_window: options.initial_window, virtual_rtt: options.virtual_rtt, rng },
-            ),
+            control: Control::new(&options, rng),
             owns_window: profile.owns_window,
             mark_is_loss: profile.mark_is_loss,
             packets: Packets::default(),
@@ -184,7 +181,7 @@ impl Sender {
             ecn: options.answers_echo(),
             sends_cwr: options.answers_echo() && options.accurate() == AccEcn::Off,
             ect_retransmissions: options.ect_retransmissions,
-            idle_restart: options.idle_restart && !profile.owns_window,
+            idle_restart: options.idle_restart && !profile.owns_window && !options.pipe_ack,
             cwr: false,
             stopped: false,
             initial_window: options.initial_window,
@@ -282,6 +279,7 @@ impl Sender {
         self.gate.get_or_insert_with(|| Gate::new(false, false)).offer(now, self.high, packets);
         if self.una == self.high && self.high > 0 {
             self.control.on_application_limited(now);
+            self.control.on_resume(&mut self.window, now);
             self.restart_after_idle(now);
         }
     }

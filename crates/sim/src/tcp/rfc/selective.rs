@@ -195,7 +195,7 @@ impl Sender {
     /// An acknowledgement of `packets` outside of recovery, without ECN-Echo.
     #[inline(never)]
     pub(super) fn used(&mut self, now: Instant, packets: u32, limited: bool) {
-        if limited {
+        if limited && !self.control.is_validated(&self.window) {
             self.control.on_application_limited(now);
         } else {
             let acked = Acked { now, packets, srtt: self.rtt.precise() };

@@ -19,6 +19,32 @@ fn built_in_controls_conform_on_the_linux_stack() {
     }
 }
 
+#[test]
+fn amended_controls_conform_on_both_stacks() {
+    let rules: [fn(&mut TcpOptions); 5] = [
+        |options| options.ecn_beta = Some(0.8),
+        |options| options.byte_counting = Some(2),
+        |options| options.hystart = true,
+        |options| options.pipe_ack = true,
+        |options| {
+            (options.ecn_beta, options.byte_counting) = (Some(0.85), Some(8));
+            (options.hystart, options.pipe_ack) = (true, true);
+        },
+    ];
+    for stack in [Stack::Rfc, Stack::Linux] {
+        for variant in [Variant::RENO, Variant::NEWRENO, Variant::SACK, Variant::CUBIC] {
+            for rule in rules {
+                let mut options = TcpOptions { variant, stack: Some(stack), ..TcpOptions::default() };
+                rule(&mut options);
+                check(options, 100).unwrap();
+            }
+        }
+    }
+    for variant in [Variant::PRAGUE, Variant::L4SLINUX] {
+        check(TcpOptions { variant, low_rate: true, ..TcpOptions::default() }, 100).unwrap();
+    }
+}
+
 /// A control with the default hooks of `CongestionControl` and the loss recovery `Recovery::ALL[RECOVERY]`.
 #[derive(Clone, Debug)]
 struct Defaults<const RECOVERY: usize>;
