@@ -1,4 +1,4 @@
-//! A connection after its handshake: a sender and a receiver, which count packets, behind an interface of bytes.
+//! A connection after its handshake. Scripts count bytes; the sender and the receiver of the simulator count packets.
 
 use std::collections::VecDeque;
 
@@ -20,11 +20,11 @@ use crate::stream::Stream;
 const LEAST_MSS: u32 = 48;
 /// Most data that a script may hand over, in bytes.
 const MOST_DATA: u32 = 1 << 26;
-/// The first probe of a closed window comes after the timeout, at least this (`TCP_RTO_MIN`).
+/// Shortest time before the first window probe, which waits for one retransmission timeout (`TCP_RTO_MIN`).
 const LEAST_PROBE: Span = Span::from_millis(200);
-/// `TCP_RTO_MAX` of Linux.
+/// Longest time between window probes (`TCP_RTO_MAX` of Linux).
 const LONGEST_TIMEOUT: Span = Span::from_millis(120_000);
-/// The reason if duplicate acknowledgements have no selective blocks, on a sender that is driven by these.
+/// The reason given if duplicate acknowledgements have no SACK blocks and the sender needs them.
 pub(crate) const NEEDS_SACK: &str = "duplicate acknowledgements without SACK on a sender that needs SACK";
 /// `TCP_INFINITE_SSTHRESH` of Linux.
 pub(crate) const INFINITE_SSTHRESH: f64 = 0x7fff_ffff as f64;
@@ -123,7 +123,7 @@ impl Connection {
         self.acknowledged
     }
 
-    /// Is the window of the peer closed, with data waiting?
+    /// Is the peer's window closed while data waits to be sent? The connection then sends window probes.
     pub(crate) const fn is_probing(&self) -> bool {
         self.probe.is_some() || self.probes > 0
     }
@@ -211,7 +211,7 @@ impl Connection {
         self.send(None)
     }
 
-    /// The application closes its end.
+    /// The application closes its end of the connection: a FIN follows the data.
     pub(crate) fn close(&mut self) -> Result<(), String> {
         self.stream.close();
         self.send(None)

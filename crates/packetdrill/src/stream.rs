@@ -59,7 +59,7 @@ impl Stream {
         }
     }
 
-    /// The application closes its end.
+    /// The application closes its end of the connection: a FIN follows the data.
     pub(crate) const fn close(&mut self) {
         self.is_closed = true;
     }
@@ -119,8 +119,8 @@ impl Stream {
         count + if may_end { rest.div_ceil(self.mss) } else { rest / self.mss }
     }
 
-    /// Must less than a segment wait? In Linux Nagle's algorithm has Minshall's form: only while another packet of less
-    /// than a segment is not acknowledged (`tcp_nagle_check`).
+    /// Must a packet that is shorter than a segment wait? Nagle's algorithm as in Linux, with Minshall's change: it waits
+    /// only while another short packet is not acknowledged (`tcp_nagle_check`).
     fn holds(&self, una: u32) -> bool {
         !self.pushed && (self.corked || self.more || (!self.no_delay && self.small > una))
     }

@@ -193,15 +193,20 @@ fn sender_is_chosen_by_user_or_script() {
     assert!(why.ends_with("the congestion control `vegas`"), "{why}");
 }
 
-#[test]
-fn duplicates_without_sack_need_a_sender_that_counts_them() {
+/// A peer without SACK reports a loss by three duplicate acknowledgements.
+fn without_sack() -> String {
     let body = "+0 write(4, ..., 4000) = 4000
 +0 > P. 1:4001(4000) ack 1
 +.1 < . 1:1(0) ack 1 win 257
 +0 < . 1:1(0) ack 1 win 257
 +0 < . 1:1(0) ack 1 win 257
 +0 > . 1:1001(1000) ack 1";
-    let text = format!("{OPEN}{body}").replace("sackOK", "nop");
+    format!("{OPEN}{body}").replace("sackOK", "nop")
+}
+
+#[test]
+fn duplicates_without_sack_need_a_sender_that_counts_them() {
+    let text = without_sack();
     let cubic = check("s.pkt", &text, &CUBIC).unwrap();
     assert_eq!(cubic.reasons[0].what, "duplicate acknowledgements without SACK on a sender that needs SACK");
     let newreno = Options { tcp: Some(Variant::NEWRENO), ..Options::default() };
@@ -265,13 +270,7 @@ fn queue_that_refuses_packets_stops_a_paced_sender() {
 
 #[test]
 fn script_without_sack_runs_on_newreno_by_default() {
-    let body = "+0 write(4, ..., 4000) = 4000
-+0 > P. 1:4001(4000) ack 1
-+.1 < . 1:1(0) ack 1 win 257
-+0 < . 1:1(0) ack 1 win 257
-+0 < . 1:1(0) ack 1 win 257
-+0 > . 1:1001(1000) ack 1";
-    let report = check("s.pkt", &format!("{OPEN}{body}").replace("sackOK", "nop"), &Options::default()).unwrap();
+    let report = check("s.pkt", &without_sack(), &Options::default()).unwrap();
     assert_eq!((report.verdict(), report.tcp), (Verdict::Pass, "newreno"));
 }
 

@@ -37,8 +37,8 @@ fn marked(aqm: &str, variant: Variant) -> Network {
     case1(&dumbbell(aqm, 100, Span::from_micros(10)), 20, 20, options, 1)
 }
 
-/// The senders that came later: with defaults under RED, and with ECN under CoDel as `marked`. Controls on their stack, and
-/// rules that amend a control.
+/// Senders that were added after the first recording: with defaults under RED, and with ECN under CoDel as `marked`. Each
+/// control is on its default stack; some have an amending rule, such as ABE.
 fn later() -> Vec<(&'static str, TcpOptions)> {
     let of = |variant| TcpOptions::of(variant, None);
     let linux = |variant| TcpOptions::of(variant, Some(Stack::Linux));

@@ -155,7 +155,7 @@ impl Place {
             Some(discipline) => (discipline, true),
             None => (run.aqm.trim_end_matches(" (simulated)"), false),
         };
-        // The other links add 2 ms in each direction on average.
+        // The access and egress links add 2 ms of delay in each direction, on average over the hosts.
         let round_trip = 2 * (number(axis("bottleneck.delay")?)? + 2);
         let control = axis(".tcp")?;
         let names = SENDERS.iter().find(|names| names.contains(&control)).ok_or("a sender without a name")?;

@@ -138,7 +138,7 @@ impl Runner<'_> {
     }
 }
 
-/// Looks for an expected packet in the queue: one that is equal, or several with consecutive bytes.
+/// Searches the sent packets for an expected one: a single packet with its bytes, or several that together have them.
 fn find(connection: &Connection, packet: &Packet) -> Found {
     let out = &connection.out;
     let end = (packet.seq + packet.len).saturating_add(u32::from(packet.flags.fin));

@@ -226,7 +226,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// The application closes its end.
+    /// The application closes its end of the connection: a FIN follows the data.
     fn close(&mut self) -> Result<(), String> {
         self.is_closing = true;
         match &mut self.connection {

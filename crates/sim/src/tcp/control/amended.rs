@@ -42,7 +42,8 @@ impl Amended {
         }
     }
 
-    /// RFC 7661: prepares a reduction of the window. Returns the packets in use if the window is not validated.
+    /// Called before a reduction of the window. Returns the packets in use, max(pipeACK, in flight), if the window is in the
+    /// non-validated phase (RFC 7661 section 4.4.1).
     fn before_reduction(&self, window: &mut Window) -> Option<f64> {
         self.validation.as_ref().and_then(|validation| validation.before_reduction(window))
     }
