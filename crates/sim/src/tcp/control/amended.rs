@@ -42,8 +42,8 @@ impl Amended {
         }
     }
 
-    /// Called before a reduction of the window. Returns the packets in use, max(pipeACK, in flight), if the window is in the
-    /// non-validated phase (RFC 7661 section 4.4.1).
+    /// Called before a reduction. In the non-validated phase (RFC 7661 section 4.4.1) the window becomes max(pipeACK, packets
+    /// in flight), which is returned.
     fn before_reduction(&self, window: &mut Window) -> Option<f64> {
         self.validation.as_ref().and_then(|validation| validation.before_reduction(window))
     }
