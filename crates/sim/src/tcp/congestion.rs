@@ -10,6 +10,7 @@ use core::fmt::Debug;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
+use super::Stack;
 use super::window::Window;
 pub use profile::{Echo, EcnUse, Profile, Recovery, Transport};
 
@@ -22,6 +23,8 @@ pub struct Start {
     pub virtual_rtt: Span,
     /// Prague: use the mode for low rates.
     pub low_rate: bool,
+    /// The stack that the control runs on.
+    pub stack: Stack,
     /// The connection's random stream.
     pub rng: Rng,
 }

@@ -97,6 +97,7 @@ macro_rules! controls {
 }
 
 mod amended;
+mod extra_acked;
 mod rate;
 
 controls! {
@@ -128,7 +129,8 @@ impl Control {
     /// The state of a new connection's control. `rng`: the connection's random stream.
     pub(super) fn new(options: &TcpOptions, rng: Rng) -> Self {
         let TcpOptions { variant, initial_window, virtual_rtt, low_rate, .. } = *options;
-        let plain = (variant.0.start)(Start { initial_window, virtual_rtt, low_rate, rng });
+        let stack = options.stack();
+        let plain = (variant.0.start)(Start { initial_window, virtual_rtt, low_rate, stack, rng });
         if options.amends() { Self::Amended(Box::new(amended::Amended::new(plain, options))) } else { plain }
     }
 }

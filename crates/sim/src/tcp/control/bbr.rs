@@ -3,18 +3,23 @@
 //! Not implemented:
 //! - the send quantum (packets are sent one by one: a quantum is one packet);
 //! - the detection of policers;
-//! - anything from later drafts (pacing margin, loss and ECN bounds).
+//! - anything from later drafts (loss and ECN bounds).
+//!
+//! The Linux stack adds rules of Linux's version 1: a pacing margin, and a larger window (`host.rs`).
 //!
 //! As in Linux's version 1 a connection with ECN sends ECT and ignores marks.
 
 mod cwnd;
+mod host;
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, PathModel, Profile, Progress, Sent, Start};
+use super::super::Stack;
 use super::super::window::Window;
 use super::rate::{MaxRate, Sample, Sampler};
+use host::Host;
 
 /// Section 4.2.1 (BBRHighGain): 2 / ln 2, the smallest gain that doubles the rate per round.
 const HIGH_GAIN: f64 = 2.885_390_081_777_927;
@@ -74,6 +79,8 @@ pub(in super::super) struct Bbr {
     conserving: bool,
     from_idle: bool,
     initial_window: f64,
+    /// Only on the Linux stack.
+    host: Option<Host>,
     rng: Rng,
 }
 
@@ -174,11 +181,11 @@ impl Bbr {
     fn update_min_rtt(&mut self, now: Instant, rtt: Option<Span>) -> bool {
         let expired = self.min_rtt.is_some() && now > self.min_rtt_at + MIN_RTT_LASTS;
         if let Some(rtt) = rtt
-            && (expired || self.min_rtt.is_none_or(|least| rtt <= least))
+            && (expired || self.min_rtt.is_none_or(|least| rtt < least || rtt == least && self.host.is_none()))
         {
             if self.min_rtt.is_none() {
                 // As in Linux: initial pacing rate from the first round trip.
-                self.pacing_rate = Some(HIGH_GAIN * self.initial_window / rtt.secs().max(1e-9));
+                self.pacing_rate = Some(self.margin() * HIGH_GAIN * self.initial_window / rtt.secs().max(1e-9));
             }
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
         }
@@ -222,7 +229,7 @@ impl Bbr {
     /// Section 4.2.1: sets the pacing rate to `gain` times the bandwidth. Until the pipe has been full once, the rate
     /// never decreases.
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * self.bandwidth();
+        let rate = self.margin() * gain * self.bandwidth();
         if rate > 0.0 && (self.filled_pipe || self.pacing_rate.is_none_or(|old| rate > old)) {
             self.pacing_rate = Some(rate);
         }
@@ -234,6 +241,9 @@ impl CongestionControl for Bbr {
     fn on_sent(&mut self, sent: Sent) {
         if sent.in_flight == 0 && self.sampler.is_app_limited() {
             self.from_idle = true;
+            if let Some(host) = &mut self.host {
+                host.restart(sent.now);
+            }
             if self.phase == Phase::ProbeBw {
                 self.set_pacing_rate(1.0);
             }
@@ -253,6 +263,7 @@ impl CongestionControl for Bbr {
     fn after_ack(&mut self, window: &mut Window, progress: Progress) {
         let sample = self.sampler.take(self.min_rtt);
         self.update_rate(&sample);
+        self.count_extra(window, progress);
         self.check_cycle(progress);
         self.check_full_pipe(&sample);
         self.check_drain(progress);
@@ -346,6 +357,7 @@ impl Design for Bbr {
             conserving: false,
             from_idle: false,
             initial_window: f64::from(start.initial_window),
+            host: (start.stack == Stack::Linux).then(Host::default),
             rng: start.rng,
         }
     }

@@ -17,9 +17,10 @@ use forebay_aqm::base::time::{Instant, Span};
 use super::super::Stack;
 use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, PathModel, Profile, Progress, Sent, Start};
 use super::super::window::Window;
+use super::extra_acked::ExtraAcked;
 use super::rate::Sampler;
 use cycle::{AckPhase, State};
-use model::{ExtraAcked, Model};
+use model::Model;
 
 /// Section 2.4: StartupPacingGain, 4 ln 2.
 const STARTUP_GAIN: f64 = 2.772_588_722_239_781;
@@ -140,7 +141,7 @@ impl CongestionControl for Bbr3 {
         let sample = self.sampler.take(None);
         self.update_latest(&sample);
         self.update_bounds(&sample, window);
-        self.extra_acked.update(&self.model, progress, window.cwnd(), (self.full_reached, self.round_start));
+        self.extra_acked.update(self.model.bandwidth(), progress, window.cwnd(), (self.full_reached, self.round_start));
         self.check_full_pipe(&sample);
         self.check_startup_done(progress.now);
         self.check_drain_done(progress.now);

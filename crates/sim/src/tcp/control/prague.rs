@@ -268,6 +268,7 @@ impl Design for Prague {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use super::super::super::Stack;
     use forebay_aqm::base::rng::Rng;
 
     /// A Prague flow with a window, and the packet number that its next acknowledgement reaches.
@@ -286,6 +287,7 @@ mod tests {
                 initial_window: cwnd,
                 virtual_rtt: Span::from_millis(25),
                 low_rate: false,
+                stack: Stack::Rfc,
                 rng: Rng::stream(1, "test"),
             };
             let window = Window::new(f64::from(cwnd), f64::INFINITY);

@@ -1,7 +1,5 @@
 //! BBR's window: a cap on the packets in flight, and its changes in loss recovery (section 4.2.3 of the BBR draft).
 
-use forebay_aqm::base::time::Span;
-
 use super::super::super::congestion::Progress;
 use super::super::super::window::Window;
 use super::{Bbr, MIN_CWND, Phase};
@@ -12,8 +10,14 @@ const QUANTA: f64 = 3.0;
 impl Bbr {
     /// Section 4.2.3.2: packets in flight for `gain` times the bandwidth-delay product.
     pub(super) fn in_flight_for(&self, gain: f64) -> f64 {
-        let product = |rtt: Span| gain * self.bandwidth() * rtt.secs() + QUANTA;
-        self.min_rtt.map_or(self.initial_window, product)
+        self.with_allowance(gain, 0.0)
+    }
+
+    /// As [`in_flight_for`](Self::in_flight_for), with `extra` packets for aggregated acknowledgements.
+    fn with_allowance(&self, gain: f64, extra: f64) -> f64 {
+        let Some(rtt) = self.min_rtt else { return self.initial_window };
+        let product = gain * self.bandwidth() * rtt.secs();
+        if self.host.is_some() { self.budget(libm::ceil(product) + extra) } else { product + QUANTA }
     }
 
     /// Sections 4.2.3.4 to 4.2.3.6: sets the window.
@@ -28,7 +32,7 @@ impl Bbr {
         if self.conserving {
             cwnd = cwnd.max(in_flight + delivered);
         } else {
-            let target = self.in_flight_for(self.cwnd_gain);
+            let target = self.with_allowance(self.cwnd_gain, self.extra());
             if self.filled_pipe {
                 cwnd = (cwnd + delivered).min(target);
             } else if cwnd < target || (self.sampler.delivered as f64) < self.initial_window {

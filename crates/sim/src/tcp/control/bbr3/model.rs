@@ -2,7 +2,6 @@
 
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::super::super::congestion::Progress;
 use super::super::super::window::Window;
 use super::super::rate::{Lost, Sample};
 use super::cycle::State;
@@ -18,8 +17,6 @@ const HEADROOM: f64 = 0.15;
 const MIN_RTT_LASTS: Span = Span::from_millis(10_000);
 /// Section 2.9: ProbeRTTInterval.
 const PROBE_RTT_INTERVAL: Span = Span::from_millis(5_000);
-/// Section 2.6: ExtraAckedFilterLen in rounds; one round in Startup.
-const EXTRA_ROUNDS: usize = 10;
 
 /// Estimates of the path. Bounds are infinite until a loss sets them.
 #[derive(Clone, Debug)]
@@ -246,47 +243,6 @@ fn flight_at_threshold(flight: f64, lost: f64) -> f64 {
     let (before, lost_before) = (flight - 1.0, lost - 1.0);
     let prefix = (LOSS_THRESHOLD * before - lost_before) / (1.0 - LOSS_THRESHOLD);
     before + prefix.max(0.0)
-}
-
-/// Section 5.5.9: packets acknowledged beyond what the bandwidth explains, because acknowledgements arrive in bursts.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ExtraAcked {
-    by_round: [f64; EXTRA_ROUNDS],
-    round: usize,
-    began: Instant,
-    acked: f64,
-}
-
-impl ExtraAcked {
-    pub(super) const fn restart(&mut self, now: Instant) {
-        self.began = now;
-    }
-
-    /// `(full, round)`: is the pipe full, and does a round start?
-    pub(super) fn update(&mut self, model: &Model, progress: Progress, cwnd: f64, (full, round): (bool, bool)) {
-        if round {
-            self.round = (self.round + 1) % EXTRA_ROUNDS;
-            self.by_round[self.round] = 0.0;
-        }
-        let expected = |since: Instant| model.bandwidth() * progress.now.since(since).secs();
-        let mut due = expected(self.began);
-        if self.acked <= due {
-            (self.acked, self.began, due) = (0.0, progress.now, 0.0);
-        }
-        self.acked += f64::from(progress.delivered);
-        let extra = (self.acked - due).min(cwnd);
-        if full {
-            let slot = &mut self.by_round[self.round];
-            *slot = slot.max(extra);
-        } else {
-            self.by_round = [0.0; EXTRA_ROUNDS];
-            self.by_round[self.round] = extra;
-        }
-    }
-
-    pub(super) fn get(&self) -> f64 {
-        self.by_round.iter().copied().fold(0.0, f64::max)
-    }
 }
 
 #[cfg(test)]

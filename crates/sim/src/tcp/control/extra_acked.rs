@@ -1,0 +1,50 @@
+//! The allowance of BBR's window for aggregated acknowledgements: draft-ietf-ccwg-bbr-06 section 5.5.9, and
+//! `bbr_update_ack_aggregation` of Linux's version 1, which keeps two windows of five rounds in place of ten rounds.
+
+use forebay_aqm::base::time::Instant;
+
+use super::super::congestion::Progress;
+
+/// Number of rounds that count; one in Startup (section 2.6, ExtraAckedFilterLen).
+const EXTRA_ROUNDS: usize = 10;
+
+/// Packets acknowledged beyond what the bandwidth explains, because acknowledgements arrive in bursts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ExtraAcked {
+    by_round: [f64; EXTRA_ROUNDS],
+    round: usize,
+    began: Instant,
+    acked: f64,
+}
+
+impl ExtraAcked {
+    pub(super) const fn restart(&mut self, now: Instant) {
+        self.began = now;
+    }
+
+    /// `(full, round)`: is the pipe full, and does a round start?
+    pub(super) fn update(&mut self, bandwidth: f64, progress: Progress, cwnd: f64, (full, round): (bool, bool)) {
+        if round {
+            self.round = (self.round + 1) % EXTRA_ROUNDS;
+            self.by_round[self.round] = 0.0;
+        }
+        let expected = |since: Instant| bandwidth * progress.now.since(since).secs();
+        let mut due = expected(self.began);
+        if self.acked <= due {
+            (self.acked, self.began, due) = (0.0, progress.now, 0.0);
+        }
+        self.acked += f64::from(progress.delivered);
+        let extra = (self.acked - due).min(cwnd);
+        if full {
+            let slot = &mut self.by_round[self.round];
+            *slot = slot.max(extra);
+        } else {
+            self.by_round = [0.0; EXTRA_ROUNDS];
+            self.by_round[self.round] = extra;
+        }
+    }
+
+    pub(super) fn get(&self) -> f64 {
+        self.by_round.iter().copied().fold(0.0, f64::max)
+    }
+}
