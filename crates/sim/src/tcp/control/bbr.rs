@@ -2,15 +2,16 @@
 //!
 //! Not implemented:
 //! - the send quantum (packets are sent one by one: a quantum is one packet);
-//! - the detection of policers;
 //! - anything from later drafts (loss and ECN bounds).
 //!
-//! The Linux stack adds rules of Linux's version 1: a pacing margin, and a larger window (`host.rs`).
+//! The Linux stack adds rules of Linux's version 1: a pacing margin, a larger window (`host.rs`), and the detection of policers
+//! (`policer.rs`).
 //!
 //! As in Linux's version 1 a connection with ECN sends ECT and ignores marks.
 
 mod cwnd;
 mod host;
+mod policer;
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
@@ -103,12 +104,17 @@ impl Bbr {
     }
 
     /// Sections 4.1.1.2 and 4.1.1.5: updates round count and bandwidth estimate.
-    fn update_rate(&mut self, sample: &Sample) {
-        self.round_start = sample.prior_delivered.is_some_and(|prior| prior >= self.round_ends);
+    fn update_rate(&mut self, now: Instant, has_loss: bool, sample: &Sample) {
+        // Linux ignores an acknowledgement without a rate.
+        let counts = self.host.is_none() || sample.rate.is_some();
+        self.round_start = counts && sample.prior_delivered.is_some_and(|prior| prior >= self.round_ends);
         if self.round_start {
             self.round_ends = self.sampler.delivered;
             self.conserving = false;
             self.max_rate.next_round();
+        }
+        if sample.rate.is_some() {
+            self.watch_for_policer(now, has_loss, sample.app_limited);
         }
         if let Some(rate) = sample.rate
             && (rate >= self.bandwidth() || !sample.app_limited)
@@ -137,7 +143,7 @@ impl Bbr {
     fn next_in_cycle(&mut self, now: Instant) {
         self.cycle_began = now;
         self.cycle = (self.cycle + 1) % CYCLE.len();
-        self.pacing_gain = CYCLE[self.cycle];
+        self.pacing_gain = self.probing_gain();
     }
 
     /// Section 4.3.2.2: detects a full pipe in Startup.
@@ -229,7 +235,7 @@ impl Bbr {
     /// Section 4.2.1: sets the pacing rate to `gain` times the bandwidth. Until the pipe has been full once, the rate
     /// never decreases.
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = self.margin() * gain * self.bandwidth();
+        let rate = self.margin() * gain * self.sending_bandwidth();
         if rate > 0.0 && (self.filled_pipe || self.pacing_rate.is_none_or(|old| rate > old)) {
             self.pacing_rate = Some(rate);
         }
@@ -255,6 +261,12 @@ impl CongestionControl for Bbr {
         self.sampler.arrived(now, seq);
     }
 
+    fn on_lost(&mut self, _now: Instant, _seq: u32) {
+        if let Some(host) = &mut self.host {
+            host.policer.lost += 1;
+        }
+    }
+
     fn on_out_of_data(&mut self, in_flight: u32) {
         self.sampler.limit(in_flight);
     }
@@ -262,7 +274,7 @@ impl CongestionControl for Bbr {
     /// An acknowledgement has been processed: updates model, pacing rate and window. Section 4.1 (BBRUpdateOnACK).
     fn after_ack(&mut self, window: &mut Window, progress: Progress) {
         let sample = self.sampler.take(self.min_rtt);
-        self.update_rate(&sample);
+        self.update_rate(progress.now, progress.lost > 0, &sample);
         self.count_extra(window, progress);
         self.check_cycle(progress);
         self.check_full_pipe(&sample);
@@ -281,6 +293,9 @@ impl CongestionControl for Bbr {
 
     /// Section 4.2.3.4: fast recovery begins. For one round trip, one packet is sent per packet delivered.
     fn on_loss(&mut self, window: &mut Window) {
+        if self.begins_recovery(window) {
+            return;
+        }
         self.save(window);
         (self.in_recovery, self.entering, self.conserving) = (true, true, true);
         self.round_ends = self.sampler.delivered;
@@ -292,16 +307,23 @@ impl CongestionControl for Bbr {
     /// As in Linux: the pipe is not full yet. The window before is restored when recovery ends.
     fn on_undo(&mut self, _window: &mut Window, _before: f64) {
         (self.full_rate, self.full_rounds) = (0.0, 0);
+        if let Some(host) = &mut self.host {
+            host.policer.reset();
+        }
     }
 
     fn on_timeout(&mut self, window: &mut Window, _is_reduced: bool) {
         self.save(window);
+        self.note_timeout();
         (self.in_recovery, self.conserving) = (true, false);
         window.set(1.0);
     }
 
     /// All packets outstanding at the loss are acknowledged.
     fn on_recovered(&mut self, window: &mut Window) {
+        if self.ends_recovery() {
+            return;
+        }
         (self.in_recovery, self.conserving) = (false, false);
         self.restore(window);
     }

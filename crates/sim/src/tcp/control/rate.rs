@@ -74,7 +74,7 @@ pub(super) struct Sampler {
     pub(super) delivered: u64,
     /// Packets lost so far, modulo 2^32.
     lost: u32,
-    delivered_at: Instant,
+    pub(super) delivered_at: Instant,
     first_sent_at: Instant,
     /// Samples are application-limited until this many packets are delivered; 0: they are not.
     app_limited: u64,

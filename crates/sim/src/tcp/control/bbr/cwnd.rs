@@ -10,13 +10,13 @@ const QUANTA: f64 = 3.0;
 impl Bbr {
     /// Section 4.2.3.2: packets in flight for `gain` times the bandwidth-delay product.
     pub(super) fn in_flight_for(&self, gain: f64) -> f64 {
-        self.with_allowance(gain, 0.0)
+        self.packets_for(gain * self.bandwidth(), 0.0)
     }
 
-    /// As [`in_flight_for`](Self::in_flight_for), with `extra` packets for aggregated acknowledgements.
-    fn with_allowance(&self, gain: f64, extra: f64) -> f64 {
+    /// Packets in flight at `rate` packets per second, with `extra` packets for aggregated acknowledgements.
+    fn packets_for(&self, rate: f64, extra: f64) -> f64 {
         let Some(rtt) = self.min_rtt else { return self.initial_window };
-        let product = gain * self.bandwidth() * rtt.secs();
+        let product = rate * rtt.secs();
         if self.host.is_some() { self.budget(libm::ceil(product) + extra) } else { product + QUANTA }
     }
 
@@ -24,7 +24,13 @@ impl Bbr {
     pub(super) fn set_cwnd(&mut self, window: &mut Window, progress: Progress, delivered: u32) {
         let (in_flight, delivered) = (f64::from(progress.in_flight.1), f64::from(delivered));
         let mut cwnd = window.cwnd();
-        if core::mem::take(&mut self.entering) {
+        if self.host.is_some() {
+            if delivered == 0.0 {
+                self.cap(window, cwnd);
+                return;
+            }
+            cwnd = self.update_recovery(window, progress, delivered);
+        } else if core::mem::take(&mut self.entering) {
             cwnd = in_flight + delivered.max(1.0);
         } else if self.in_recovery {
             cwnd = (cwnd - f64::from(progress.lost)).max(1.0);
@@ -32,7 +38,7 @@ impl Bbr {
         if self.conserving {
             cwnd = cwnd.max(in_flight + delivered);
         } else {
-            let target = self.with_allowance(self.cwnd_gain, self.extra());
+            let target = self.packets_for(self.cwnd_gain * self.sending_bandwidth(), self.extra());
             if self.filled_pipe {
                 cwnd = (cwnd + delivered).min(target);
             } else if cwnd < target || (self.sampler.delivered as f64) < self.initial_window {
@@ -40,10 +46,11 @@ impl Bbr {
             }
             cwnd = cwnd.max(MIN_CWND);
         }
-        if self.phase == Phase::ProbeRtt {
-            cwnd = cwnd.min(MIN_CWND);
-        }
-        window.set(cwnd);
+        self.cap(window, cwnd);
+    }
+
+    fn cap(&self, window: &mut Window, cwnd: f64) {
+        window.set(if self.phase == Phase::ProbeRtt { cwnd.min(MIN_CWND) } else { cwnd });
     }
 
     /// Section 4.2.3.3: saves the window before recovery or ProbeRTT.

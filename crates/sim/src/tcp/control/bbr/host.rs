@@ -1,12 +1,14 @@
 //! Rules of Linux's version 1 that the draft does not have (`tcp_bbr.c` of Linux 6.12): the window has room for bursts of
-//! the host and for aggregated acknowledgements, and packets are paced 1 % below the estimated bandwidth.
+//! the host and for aggregated acknowledgements, packets are paced 1 % below the estimated bandwidth, and a recovery that
+//! follows another at once does not reduce the window.
 
 use forebay_aqm::base::time::Instant;
 
 use super::super::super::congestion::Progress;
 use super::super::super::window::Window;
 use super::super::extra_acked::ExtraAcked;
-use super::{Bbr, Phase};
+use super::policer::{Change, Observation, Policer};
+use super::{Bbr, CYCLE, Phase};
 
 /// `bbr_pacing_margin_percent`.
 const MARGIN: f64 = 0.99;
@@ -17,10 +19,23 @@ const SINGLE_RATE: f64 = 1.2e6 / (8.0 * 1448.0);
 /// `sk_pacing_shift`: a burst lasts 1/1024 s.
 const BURSTS_PER_S: f64 = 1024.0;
 
-/// State of the allowance for aggregated acknowledgements.
+/// The congestion state of the sender, as far as the control distinguishes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum State {
+    #[default]
+    Open,
+    Recovery,
+    Loss,
+}
+
+/// State of the additional rules.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Host {
     extra: ExtraAcked,
+    pub(super) policer: Policer,
+    /// Now, and when the latest acknowledgement that delivered a packet had been processed (`prev_ca_state`).
+    state: State,
+    seen: State,
 }
 
 impl Host {
@@ -36,9 +51,39 @@ impl Bbr {
         if self.host.is_some() { MARGIN } else { 1.0 }
     }
 
+    /// `bbr_bw`: the bandwidth by which packets are sent, in packets per second.
+    pub(super) fn sending_bandwidth(&self) -> f64 {
+        let policed = self.host.as_ref().and_then(|host| host.policer.rate());
+        policed.unwrap_or_else(|| self.bandwidth())
+    }
+
+    /// Pacing gain of the current phase of ProbeBW.
+    pub(super) fn probing_gain(&self) -> f64 {
+        let policed = self.host.as_ref().is_some_and(|host| host.policer.rate().is_some());
+        if policed { 1.0 } else { CYCLE[self.cycle] }
+    }
+
+    /// `bbr_lt_bw_sampling`. `app_limited`: the data of the sender limited the sample.
+    pub(super) fn watch_for_policer(&mut self, now: Instant, has_loss: bool, app_limited: bool) {
+        let Some(host) = &mut self.host else { return };
+        let change = host.policer.observe(Observation {
+            now,
+            delivered: self.sampler.delivered,
+            has_loss,
+            app_limited,
+            round_start: self.round_start,
+            is_probing_bandwidth: self.phase == Phase::ProbeBw,
+        });
+        match change {
+            Change::Found if self.phase == Phase::ProbeBw => self.pacing_gain = 1.0,
+            Change::Over => self.enter_probe_bw(now),
+            Change::Found | Change::None => {}
+        }
+    }
+
     /// `bbr_update_ack_aggregation`.
     pub(super) fn count_extra(&mut self, window: &Window, progress: Progress) {
-        let (bandwidth, round) = (self.bandwidth(), self.round_start);
+        let (bandwidth, round) = (self.sending_bandwidth(), self.round_start);
         if let Some(host) = &mut self.host {
             host.extra.update(bandwidth, progress, window.cwnd(), (true, round));
         }
@@ -47,7 +92,52 @@ impl Bbr {
     /// `bbr_ack_aggregation_cwnd`: packets of the window for aggregated acknowledgements.
     pub(super) fn extra(&self) -> f64 {
         let host = self.host.as_ref().filter(|_| self.filled_pipe);
-        host.map_or(0.0, |host| host.extra.get().min(self.bandwidth() * EXTRA_LASTS))
+        host.map_or(0.0, |host| host.extra.get().min(self.sending_bandwidth() * EXTRA_LASTS))
+    }
+
+    /// Fast recovery begins. [`update_recovery`](Self::update_recovery) reacts to it. On the stack of the RFCs: false.
+    pub(super) fn begins_recovery(&mut self, window: &Window) -> bool {
+        let Some(host) = &mut self.host else { return false };
+        host.state = State::Recovery;
+        self.save(window);
+        true
+    }
+
+    /// Recovery ends. [`update_recovery`](Self::update_recovery) reacts to it. On the stack of the RFCs: false.
+    pub(super) const fn ends_recovery(&mut self) -> bool {
+        let Some(host) = &mut self.host else { return false };
+        host.state = State::Open;
+        true
+    }
+
+    /// `bbr_set_state`: after a timeout the search for a full pipe begins anew. For a policer it counts as a round.
+    pub(super) fn note_timeout(&mut self) {
+        if let Some(host) = &mut self.host {
+            (host.state, host.seen) = (State::Loss, State::Loss);
+            (self.full_rate, self.round_start) = (0.0, true);
+            self.watch_for_policer(self.sampler.delivered_at, true, false);
+        }
+    }
+
+    /// `bbr_set_cwnd_to_recover_or_restore`: the window after an acknowledgement that delivers `delivered` packets, before it
+    /// grows. A recovery that begins with the acknowledgement that ends another is no change of the state.
+    pub(super) fn update_recovery(&mut self, window: &Window, progress: Progress, delivered: f64) -> f64 {
+        let mut cwnd = window.cwnd();
+        if progress.lost > 0 {
+            cwnd = (cwnd - f64::from(progress.lost)).max(1.0);
+        }
+        let Some(host) = &mut self.host else { return cwnd };
+        let before = core::mem::replace(&mut host.seen, host.state);
+        self.in_recovery = host.state != State::Open;
+        if host.state == State::Recovery && before != State::Recovery {
+            self.conserving = true;
+            self.round_ends = self.sampler.delivered;
+            cwnd = f64::from(progress.in_flight.1) + delivered;
+        } else if before != State::Open && host.state == State::Open {
+            self.conserving = false;
+            cwnd = cwnd.max(self.prior_cwnd);
+        }
+        cwnd
     }
 
     /// `bbr_quantization_budget`: a window with room for three bursts, an even number of packets, and two more while the
@@ -68,7 +158,7 @@ mod tests {
     use forebay_aqm::base::time::Span;
 
     use super::super::super::super::Stack;
-    use super::super::super::super::congestion::{Design, Start};
+    use super::super::super::super::congestion::{CongestionControl, Design, Start};
     use super::*;
 
     fn bbr(stack: Stack) -> Bbr {
@@ -101,6 +191,48 @@ mod tests {
         assert_eq!(linux.in_flight_for(1.0), 28.0, "21 + 3 x 2, rounded up");
         linux.pacing_rate = Some(5000.0);
         assert_eq!(linux.in_flight_for(1.0), 34.0, "21 + 3 x 4, rounded up");
+    }
+
+    fn progress(lost: u32) -> Progress {
+        Progress {
+            now: Instant::ZERO + Span::from_millis(50),
+            in_flight: (20, 18),
+            lost,
+            delivered: 2,
+            marked: 0,
+            is_done: false,
+            una: 10,
+            high: 30,
+            srtt: Span::ZERO,
+            is_limited: true,
+        }
+    }
+
+    #[test]
+    fn recovery_that_follows_another_at_once_keeps_the_window() {
+        let mut bbr = bbr(Stack::Linux);
+        let mut window = Window::new(48.0, f64::INFINITY);
+        bbr.cwnd_gain = 2.0;
+        bbr.on_loss(&mut window);
+        bbr.set_cwnd(&mut window, progress(1), 2);
+        assert_eq!(window.cwnd(), 20.0, "18 in flight + 2 delivered");
+        bbr.conserving = false;
+        bbr.on_recovered(&mut window);
+        bbr.on_loss(&mut window);
+        bbr.set_cwnd(&mut window, progress(3), 2);
+        assert_eq!(window.cwnd(), 19.0, "20 - 3 lost + 2 delivered");
+        bbr.on_recovered(&mut window);
+        bbr.set_cwnd(&mut window, progress(0), 2);
+        assert_eq!(window.cwnd(), 44.0, "48 of before the recovery, not more than the target");
+    }
+
+    #[test]
+    fn acknowledgement_without_delivery_keeps_the_window() {
+        let mut bbr = bbr(Stack::Linux);
+        let mut window = Window::new(48.0, f64::INFINITY);
+        bbr.on_loss(&mut window);
+        bbr.set_cwnd(&mut window, progress(1), 0);
+        assert_eq!(window.cwnd(), 48.0);
     }
 
     #[test]
