@@ -50,6 +50,8 @@ fn later() -> Vec<(&'static str, TcpOptions)> {
         ("bbr3", of(Variant::BBR3)),
         ("sack linux", linux(Variant::SACK)),
         ("cubic linux", linux(Variant::CUBIC)),
+        ("dctcp linux", linux(Variant::DCTCP)),
+        ("bbr linux", linux(Variant::BBR)),
         ("newreno ecn_beta", TcpOptions { ecn_beta: Some(0.8), ..of(Variant::NEWRENO) }),
         ("cubic ecn_beta", TcpOptions { ecn_beta: Some(0.85), ..of(Variant::CUBIC) }),
         ("reno byte_counting", TcpOptions { byte_counting: Some(2), ..of(Variant::RENO) }),

@@ -217,6 +217,12 @@ pub trait CongestionControl: Debug + Send + Sync {
         false
     }
 
+    /// Packets that leave at once when pacing allows one. Only in the Linux stack.
+    #[inline]
+    fn burst(&self) -> u32 {
+        1
+    }
+
     /// Time to the next packet. `None`, the default: computed from window and round trip, as in Linux.
     #[inline]
     fn pacing_interval(&self) -> Option<Span> {
@@ -348,6 +354,11 @@ macro_rules! hand_on {
         #[inline]
         fn is_validated(&self, window: &Window) -> bool {
             $each!(self, is_validated(window))
+        }
+
+        #[inline]
+        fn burst(&self) -> u32 {
+            $each!(self, burst())
         }
 
         #[inline]

@@ -26,12 +26,22 @@ pub(super) struct Gate {
     next: Instant,
     /// A packet is waiting for `next`.
     waiting: bool,
+    /// Packets that may still follow the last one at the same time.
+    burst: u32,
 }
 
 impl Gate {
     /// A gate with unlimited data.
     pub(super) const fn new(paced: bool, catches_up: bool) -> Self {
-        Self { offered: None, last_sent: Instant::ZERO, paced, catches_up, next: Instant::ZERO, waiting: false }
+        Self {
+            offered: None,
+            last_sent: Instant::ZERO,
+            paced,
+            catches_up,
+            next: Instant::ZERO,
+            waiting: false,
+            burst: 0,
+        }
     }
 
     /// The application hands over `packets` more packets. The first of them is number `high` at the first call, later
@@ -57,7 +67,7 @@ impl Gate {
     /// May a packet be sent at `now`? `wants`: a packet is ready. If it may not be sent, it waits until
     /// [`deadline`](Self::deadline).
     pub(super) fn opens(&mut self, now: Instant, wants: bool) -> bool {
-        let open = now >= self.next;
+        let open = now >= self.next || self.burst > 0 && now == self.last_sent;
         self.waiting = wants && !open;
         open
     }
@@ -69,8 +79,19 @@ impl Gate {
 
     /// A packet was sent; with pacing the next one follows `interval` later.
     pub(super) fn sent(&mut self, now: Instant, interval: Span) {
+        self.sent_in_burst(now, interval, 1);
+    }
+
+    /// As [`sent`](Self::sent); up to `burst` packets may leave at once.
+    pub(super) fn sent_in_burst(&mut self, now: Instant, interval: Span, burst: u32) {
+        if self.paced && self.burst > 0 && now == self.last_sent {
+            self.burst -= 1;
+            self.next += interval;
+            return;
+        }
         self.last_sent = now;
         if self.paced {
+            self.burst = burst - 1;
             let late = if self.catches_up { now.since(self.next.min(now)).nanos() } else { 0 };
             let interval = interval.nanos();
             self.next = now + Span::from_nanos(interval - late.min(interval / 2));
@@ -90,4 +111,34 @@ pub(super) fn interval_of(window: &Window, outstanding: f64, srtt: Span) -> Span
     let fast = window.cwnd() < window.ssthresh() / 2.0;
     let factor = if fast { SLOW_START } else { AVOIDANCE };
     Span::from_nanos((srtt.nanos() as f64 / (factor * window.cwnd().max(outstanding))) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn burst_leaves_at_once() {
+        let ms = Span::from_millis(1);
+        let at = |time: u64| Instant::ZERO + ms * time;
+        let mut gate = Gate::new(true, false);
+        gate.sent_in_burst(at(0), ms, 3);
+        assert!(gate.opens(at(0), true));
+        gate.sent_in_burst(at(0), ms, 3);
+        gate.sent_in_burst(at(0), ms, 3);
+        assert!(!gate.opens(at(0), true), "three have left");
+        assert!(!gate.opens(at(2), true));
+        assert!(gate.opens(at(3), true), "three intervals later");
+    }
+
+    #[test]
+    fn rest_of_a_burst_expires() {
+        let ms = Span::from_millis(1);
+        let at = |time: u64| Instant::ZERO + ms * time;
+        let mut gate = Gate::new(true, false);
+        gate.sent_in_burst(at(0), ms * 5, 2);
+        assert!(!gate.opens(at(1), true));
+        gate.sent_in_burst(at(5), ms * 5, 1);
+        assert!(!gate.opens(at(5), true), "a burst of one");
+    }
 }

@@ -204,6 +204,10 @@ impl CongestionControl for Amended {
         own || self.control.is_validated(window)
     }
 
+    fn burst(&self) -> u32 {
+        self.control.burst()
+    }
+
     fn pacing_interval(&self) -> Option<Span> {
         self.control.pacing_interval()
     }

@@ -333,6 +333,10 @@ impl CongestionControl for Bbr {
         Some(Span::from_secs(1.0 / self.pacing_rate.unwrap_or_else(nominal)))
     }
 
+    fn burst(&self) -> u32 {
+        if self.host.is_some() { self.burst_goal() as u32 } else { 1 }
+    }
+
     fn path_model(&self) -> Option<PathModel> {
         Some(PathModel {
             phase: self.phase.word(),

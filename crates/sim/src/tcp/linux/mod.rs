@@ -378,7 +378,7 @@ impl Sender {
         }
         self.last_sent = now;
         if self.gate.is_some() {
-            self.pace(now);
+            self.pace(now, again);
         }
         Send { seq, cwr, ect, stamp }
     }

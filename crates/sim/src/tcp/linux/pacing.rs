@@ -11,14 +11,15 @@ const UNPACED: u32 = 10;
 
 impl Sender {
     /// A packet was sent: sets the time of the next one.
-    pub(super) fn pace(&mut self, now: Instant) {
+    pub(super) fn pace(&mut self, now: Instant, again: bool) {
         self.sent = self.sent.saturating_add(1);
         let outstanding = f64::from(self.high - self.una);
         let own = self.control.pacing_interval();
         let interval = own.unwrap_or_else(|| gate::interval_of(&self.window, outstanding, self.rtt.precise()));
         let is_paced = self.sent >= UNPACED;
         if let Some(gate) = &mut self.gate {
-            gate.sent(now, if is_paced { interval } else { Span::ZERO });
+            let burst = if again { 1 } else { self.control.burst() };
+            gate.sent_in_burst(now, if is_paced { interval } else { Span::ZERO }, burst);
         }
     }
 }

@@ -140,12 +140,17 @@ impl Bbr {
         cwnd
     }
 
+    /// `bbr_tso_segs_goal`: packets that leave at once.
+    pub(super) fn burst_goal(&self) -> f64 {
+        let rate = self.pacing_rate.unwrap_or(0.0);
+        let least = if rate < SINGLE_RATE { 1.0 } else { 2.0 };
+        libm::floor(rate / BURSTS_PER_S).max(least)
+    }
+
     /// `bbr_quantization_budget`: a window with room for three bursts, an even number of packets, and two more while the
     /// rate is probed.
     pub(super) fn budget(&self, packets: f64) -> f64 {
-        let rate = self.pacing_rate.unwrap_or(0.0);
-        let least = if rate < SINGLE_RATE { 1.0 } else { 2.0 };
-        let burst = libm::floor(rate / BURSTS_PER_S).max(least);
+        let burst = self.burst_goal();
         let even = 2.0 * libm::ceil((packets + 3.0 * burst) / 2.0);
         let probes = self.phase == Phase::ProbeBw && self.cycle == 0;
         if probes { even + 2.0 } else { even }
