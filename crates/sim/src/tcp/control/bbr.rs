@@ -16,8 +16,8 @@ mod policer;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, PathModel, Profile, Progress, Sent, Start};
 use super::super::Stack;
+use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, PathModel, Profile, Progress, Sent, Start};
 use super::super::window::Window;
 use super::rate::{MaxRate, Sample, Sampler};
 use host::Host;

@@ -267,8 +267,8 @@ impl Design for Prague {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::super::super::Stack;
+    use super::*;
     use forebay_aqm::base::rng::Rng;
 
     /// A Prague flow with a window, and the packet number that its next acknowledgement reaches.

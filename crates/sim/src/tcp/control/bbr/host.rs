@@ -110,7 +110,7 @@ impl Bbr {
         true
     }
 
-    /// `bbr_set_state`: after a timeout the search for a full pipe begins anew. For a policer it counts as a round.
+    /// `bbr_set_state`: after a timeout the search for a full pipe restarts. For a policer it counts as a round.
     pub(super) fn note_timeout(&mut self) {
         if let Some(host) = &mut self.host {
             (host.state, host.seen) = (State::Loss, State::Loss);
