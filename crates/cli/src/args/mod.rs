@@ -355,6 +355,7 @@ pub(crate) struct CompareArgs {
 
 Cases
   raqm-1-n40, raqm-1-n400, 1g-n1000, 10g-n1000: drop-tail, one process each
+  sender-cubic to sender-l4s-linux: raqm-1-n40 with other senders than NewReno
   1g-n10 to 1g-n100000: cost of the number of flows at 1 Gb/s
   100m-n10 to 100m-n100000: cost of the number of flows at 100 Mb/s
   disciplines: each discipline and marker without a simulation
@@ -376,7 +377,7 @@ pub(crate) struct BenchArgs {
 pub(crate) const DISCIPLINES: &str = "disciplines";
 
 fn bench_cases() -> clap::builder::PossibleValuesParser {
-    let sims = bench::CASES.iter().chain(&bench::SCALING_CASES).map(|case| case.name);
+    let sims = bench::cases().map(|case| case.name);
     sims.chain([DISCIPLINES]).collect::<Vec<_>>().into()
 }
 

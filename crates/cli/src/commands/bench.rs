@@ -19,7 +19,7 @@ pub(crate) fn command(args: &BenchArgs, ui: &Ui) -> Result<Exit, Failure> {
     }
     let named = |name: &str| args.cases.iter().any(|case| case == name);
     let all = args.cases.is_empty();
-    let standard = bench::CASES.iter().filter(|case| all || named(case.name));
+    let standard = bench::CASES.iter().chain(&bench::SENDER_CASES).filter(|case| all || named(case.name));
     let scaling = bench::SCALING_CASES.iter().filter(|case| args.scaling || named(case.name));
     let mut sims = Vec::new();
     for case in standard.chain(scaling) {

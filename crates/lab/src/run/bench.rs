@@ -24,11 +24,12 @@ const SEED: u64 = 1;
 /// Packets per round.
 const PACKETS: u64 = 200_000;
 
-/// A standard simulation: long-lived NewReno flows over a drop-tail dumbbell with equal link rates.
+/// A standard simulation: long-lived flows over a drop-tail dumbbell with equal link rates.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Name in tables.
     pub name: &'static str,
+    tcp: &'static str,
     flows: u32,
     hosts: u32,
     rate: &'static str,
@@ -43,6 +44,7 @@ pub struct Case {
 
 const RAQM_1: Case = Case {
     name: "raqm-1-n40",
+    tcp: "newreno",
     flows: 40,
     hosts: 5,
     rate: "10mbit",
@@ -57,6 +59,7 @@ const RAQM_1: Case = Case {
 
 const FAST: Case = Case {
     name: "1g-n1000",
+    tcp: "newreno",
     flows: 1000,
     hosts: 10,
     rate: "1gbit",
@@ -93,15 +96,31 @@ pub const SCALING_CASES: [Case; 9] = [
     Case { name: "100m-n100000", flows: 100_000, ..SCALING },
 ];
 
+/// `raqm-1-n40` with other congestion controls; `forebay bench` always runs them.
+pub const SENDER_CASES: [Case; 7] = [
+    Case { name: "sender-cubic", tcp: "cubic", ..RAQM_1 },
+    Case { name: "sender-dctcp", tcp: "dctcp", ..RAQM_1 },
+    Case { name: "sender-bbr", tcp: "bbr", ..RAQM_1 },
+    Case { name: "sender-bbr3", tcp: "bbr3", ..RAQM_1 },
+    Case { name: "sender-prague", tcp: "prague", ..RAQM_1 },
+    Case { name: "sender-linux", tcp: "linux", ..RAQM_1 },
+    Case { name: "sender-l4s-linux", tcp: "l4s-linux", ..RAQM_1 },
+];
+
+/// All simulations, in the order in which they run.
+pub fn cases() -> impl Iterator<Item = &'static Case> {
+    CASES.iter().chain(&SENDER_CASES).chain(&SCALING_CASES)
+}
+
 /// The simulation with that name; `None` if there is none.
 pub fn case(name: &str) -> Option<&'static Case> {
-    CASES.iter().chain(&SCALING_CASES).find(|case| case.name == name)
+    cases().find(|case| case.name == name)
 }
 
 impl Case {
     /// The simulation as a scenario file.
     pub fn scenario(&self) -> String {
-        let Self { name, flows, hosts, rate, packet, queue, delay, near, start, duration, warmup } = self;
+        let Self { name, tcp, flows, hosts, rate, packet, queue, delay, near, start, duration, warmup } = self;
         format!(
             r#"version = 1
 title = "{name}"
@@ -118,7 +137,7 @@ egress = {{ rate = "{rate}", delay = "{near}" }}
 [[flows]]
 kind = "ftp"
 count = {flows}
-tcp = "newreno"
+tcp = "{tcp}"
 start = {{ uniform = ["0s", "{start}"] }}
 "#
         )
@@ -291,7 +310,7 @@ mod tests {
 
     #[test]
     fn every_benchmark_simulation_is_a_valid_scenario() {
-        for case in CASES.iter().chain(&SCALING_CASES) {
+        for case in super::cases() {
             let cases = load::parse(case.name, &case.scenario(), &Overrides::default()).unwrap();
             assert_eq!(cases[0].scenario.compare[0].spec.name(), "droptail");
             assert!(super::case(case.name).is_some());
