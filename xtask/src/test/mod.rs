@@ -13,7 +13,7 @@ mod readme;
 
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::thread::JoinHandle;
 
 use runner::cargo_tests;
@@ -78,15 +78,18 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage("engine", "the same fingerprints in a release build, and in one for this processor", &|tally| {
         const TEST: [&str; 5] = ["test", "--release", "-p", "forebay-sim", "--test=all"];
         const MODULES: [&str; 3] = ["--", "engine::", "fingerprints::"];
-        let mut release = program::cargo(&TEST);
-        release.args(MODULES);
-        cargo_tests::run(release, tally);
+        let run = |mut command: Command, tally: &mut Tally| {
+            // Each runs once: without link-time optimisation it builds in two thirds of the time.
+            command
+                .args(MODULES)
+                .env("CARGO_PROFILE_RELEASE_LTO", "off")
+                .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+            cargo_tests::run(command, tally);
+        };
+        run(program::cargo(&TEST), tally);
         let mut native = program::cargo(&TEST);
-        native.args(["--target-dir", "target/native"]).args(MODULES);
-        native.env("RUSTFLAGS", "-C target-cpu=native");
-        // It runs once: without link-time optimisation it builds in two thirds of the time.
-        native.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-        cargo_tests::run(native, tally);
+        native.args(["--target-dir", "target/native"]).env("RUSTFLAGS", "-C target-cpu=native");
+        run(native, tally);
     });
     stage("oracles", "SciPy and python-control compute the recorded values again", &oracles::check);
     let fuzzed = joined(fuzzed);
