@@ -8,6 +8,7 @@ use forebay_aqm::base::design::{About, Cost, DisciplineKind, Entry, Order, Probe
 use forebay_aqm::base::discipline::Aqm;
 use forebay_aqm::base::own::{Own, OwnDiscipline, OwnParameters};
 use forebay_aqm::base::params::ParamError;
+use forebay_aqm::base::tc::in_words_of_tc;
 use forebay_aqm::base::units::Link;
 
 /// What the name of such a discipline begins with.
@@ -72,18 +73,13 @@ pub fn parse(text: &str) -> Option<Result<Spec, ParamError>> {
         let accepts = "a qdisc of Linux, such as linux:fq_codel".into();
         return Some(Err(ParamError { key: "aqm".into(), found: text.into(), accepts, hint: None }));
     }
-    let words = in_tc(words);
+    let words = in_words_of_tc(words);
     Some(Spec::own(&own(name), &[&words]))
 }
 
 /// The qdisc and its parameters of such a discipline, in the words of tc(8); `None` for others.
 pub fn words(spec: &Spec) -> Option<String> {
-    spec.canonical().strip_prefix(PREFIX).map(in_tc)
-}
-
-/// The words of tc(8), without those of parameters that all disciplines of Forebay have (`ecn=on`).
-fn in_tc(words: &str) -> String {
-    words.split_whitespace().filter(|word| !word.contains('=')).collect::<Vec<_>>().join(" ")
+    spec.canonical().strip_prefix(PREFIX).map(in_words_of_tc)
 }
 
 #[cfg(test)]
@@ -95,6 +91,12 @@ mod tests {
         let spec = parse("linux:fq_codel  limit 1000 flows 1000").unwrap().unwrap();
         assert_eq!(parse(&spec.canonical()).unwrap().unwrap(), spec);
         assert_eq!(words(&spec).unwrap(), "fq_codel limit 1000 flows 1000");
+    }
+
+    #[test]
+    fn settings_with_equals_signs_are_words_of_tc() {
+        let spec = parse("linux:fq_codel limit=20 target=5ms ecn=off").unwrap().unwrap();
+        assert_eq!(words(&spec).unwrap(), "fq_codel limit 20 target 5ms");
     }
 
     #[test]

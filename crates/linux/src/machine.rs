@@ -14,8 +14,11 @@ use crate::place::Kernel;
 use crate::records::{Parser, Record};
 use crate::sys;
 
-/// Memory of a guest. It is taken from the host only as the guest uses it.
-const MEMORY: &str = "mem=256M";
+/// Memory of a guest, MiB, and more of it per flow, KiB. It is taken from the host only as the guest uses it.
+const MEMORY: usize = 256;
+const MEMORY_OF_FLOW: usize = 256;
+/// Number of flows for which [`MEMORY`] is enough.
+const FEW_FLOWS: usize = 200;
 /// The kernel cannot create a file with its process number in this folder. It continues without the file.
 const NO_FOLDER: &str = "uml_dir=/proc/";
 /// CPU seconds in which the guest may write nothing; it writes at least every 64 KiB of records, and at its end.
@@ -132,6 +135,11 @@ pub(crate) struct Machine {
     buffer: Vec<u8>,
 }
 
+/// The argument with the memory of a guest.
+fn memory(flows: usize) -> String {
+    format!("mem={}M", MEMORY + flows.saturating_sub(FEW_FLOWS) * MEMORY_OF_FLOW / 1024)
+}
+
 impl Machine {
     /// Starts the kernel. `doors`: descriptors of sockets to which it connects. `arguments`: those that say who has its
     /// time, and its devices.
@@ -151,7 +159,7 @@ impl Machine {
         let mut command = Command::new(&kernel.program);
         // Constant, because the kernel mixes its arguments into its random numbers.
         command
-            .args([MEMORY, sys::ARCHIVE_PATH])
+            .args([memory(orders.flows.len()).as_str(), sys::ARCHIVE_PATH])
             .args(arguments)
             .args(["time-travel-start=1000000000", "con=null", "con0=fd:0,fd:1", NO_FOLDER, "umid=guest", "panic=1"])
             .env_clear()

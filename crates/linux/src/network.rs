@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_agent::orders::{CLIENTS, SERVERS, SERVERS_DESCRIPTOR};
 use forebay_agent::{Message, Orders};
+use forebay_aqm::base::tc::in_words_of_tc;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Limit, Rate};
 use forebay_sim::loss::LossModel;
@@ -39,10 +40,7 @@ const LINUX: &str = "linux:";
 
 /// The qdisc of Linux at a link with its parameters, in the words of tc(8); `None` if the discipline is Forebay's.
 pub(crate) fn linux_qdisc(link: &LinkSpec) -> Option<String> {
-    let canonical = link.lane.discipline.canonical();
-    // Without parameters that all disciplines of Forebay have (`ecn=on`).
-    let in_tc = |words: &str| words.split_whitespace().filter(|word| !word.contains('=')).collect::<Vec<_>>().join(" ");
-    canonical.strip_prefix(LINUX).map(in_tc)
+    link.lane.discipline.canonical().strip_prefix(LINUX).map(in_words_of_tc)
 }
 
 /// Addresses of the ends of a pair of routes.

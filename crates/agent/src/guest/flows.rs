@@ -341,7 +341,7 @@ impl<'a> Stage<'a> {
 
     /// Receives connections, and files if `files` is not empty.
     fn take(&self, flow: usize, files: &[Piece]) -> io::Result<()> {
-        let shared = &self.shared[flow];
+        let (shared, window) = (&self.shared[flow], self.orders.flows[flow].window);
         let mut next = 0;
         loop {
             let fd = sys::accept(shared.server.listener.load(Ordering::Relaxed))?;
@@ -350,7 +350,7 @@ impl<'a> Stage<'a> {
                 let mut left = files.get(next).map_or(u64::MAX, |file| file.bytes);
                 while left > 0 {
                     // A connection that the sender has ended gives an error.
-                    let got = sys::discard(fd, left).unwrap_or(0);
+                    let got = sys::discard_within(fd, window, left).unwrap_or(0);
                     if got == 0 {
                         break;
                     }
@@ -390,7 +390,7 @@ impl<'a> Stage<'a> {
             self.send(fd, request)?;
             let mut left = file.bytes;
             while left > 0 {
-                let got = sys::discard(fd, left)?;
+                let got = sys::discard_within(fd, order.window, left)?;
                 if got == 0 {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }

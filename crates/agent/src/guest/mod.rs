@@ -19,6 +19,9 @@ const REPORT: &str = "/proc/forebay";
 const NANOS: u64 = 1_000_000_000;
 /// A run that goes on for this long after its end is ended with a fault: something waits for ever. Nanoseconds.
 const PATIENCE: u64 = 10 * NANOS;
+/// Limits of the guest: threads, and descriptors of a process. A flow has two threads and up to four sockets.
+const MOST_THREADS: &str = "30000";
+const DESCRIPTORS: u64 = 65_536;
 /// Longest record, bytes.
 const MOST: usize = 4000;
 /// Bytes of messages that are sent in one system call, at most.
@@ -67,6 +70,8 @@ fn play(report: &Report) -> Result<(), String> {
     let failed = |what: &'static str| move |error: io::Error| format!("cannot {what}: {error}");
     let bytes = fs::read("/orders").map_err(failed("read the orders"))?;
     let orders = Orders::from_bytes(&bytes).ok_or("the orders are damaged")?;
+    fs::write("/proc/sys/kernel/threads-max", MOST_THREADS).map_err(failed("raise the number of threads"))?;
+    sys::raise_descriptors(DESCRIPTORS).map_err(failed("raise the number of descriptors"))?;
     let deadline = orders.zero + orders.end + PATIENCE;
     std::thread::Builder::new()
         .stack_size(64 << 10)
@@ -99,11 +104,12 @@ fn play(report: &Report) -> Result<(), String> {
         return Err("the set-up takes longer than planned".to_string());
     }
     std::thread::scope(|scope| {
-        flows::start(&stage, scope).map_err(failed("start a thread"))?;
+        let started = flows::start(&stage, scope).map_err(failed("start a thread"));
         if !orders.programs.is_empty() {
             scope.spawn(|| programs::run(&orders, report));
         }
-        let done = during(&orders, &sockets, &stage, report);
+        // A fault is reported here: the scope waits for the threads that have started.
+        let done = started.and_then(|()| during(&orders, &sockets, &stage, report));
         report.line(&done.as_ref().map_or_else(|fault| format!("fault {fault}"), |()| "end".to_string()));
         // Threads may wait in the kernel for ever.
         sys::halt()

@@ -26,6 +26,13 @@ pub(super) fn mount_proc() -> io::Result<()> {
     check(unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, ptr::null()) }.into()).map(drop)
 }
 
+/// Sets the maximum number of descriptors of this process.
+pub(super) fn raise_descriptors(most: u64) -> io::Result<()> {
+    let limit = libc::rlimit { rlim_cur: most as libc::rlim_t, rlim_max: most as libc::rlim_t };
+    // SAFETY: the limit is valid for the read.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }.into()).map(drop)
+}
+
 /// Stops the guest.
 pub(super) fn halt() -> ! {
     // SAFETY: no memory is passed.
@@ -103,6 +110,24 @@ pub(super) fn receive(fd: Descriptor, to: &mut [u8]) -> io::Result<usize> {
     check(unsafe { libc::recv(fd, to.as_mut_ptr().cast(), to.len(), 0) } as i64).map(|got| got as usize)
 }
 
+/// As [`discard`], through a receive window of this many bytes, 0: the kernel's own. The kernel forgets the limit when it
+/// measures the overhead of a packet with another length, so it is set again with each window of data.
+pub(super) fn discard_within(fd: Descriptor, window: u32, len: u64) -> io::Result<u64> {
+    if window == 0 {
+        return discard(fd, len);
+    }
+    let mut got = 0;
+    while got < len {
+        let more = discard(fd, u64::from(window).min(len - got))?;
+        if more == 0 {
+            break;
+        }
+        got += more;
+        set(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &(window as i32))?;
+    }
+    Ok(got)
+}
+
 /// Receives `len` bytes and discards them in the kernel. Returns fewer at the end of the stream.
 pub(super) fn discard(fd: Descriptor, len: u64) -> io::Result<u64> {
     let mut nothing = [0u8; 16];
@@ -141,6 +166,9 @@ fn bind(fd: Descriptor, ip: u32, port: u16) -> io::Result<()> {
     check(unsafe { libc::bind(fd, (&raw const at).cast(), size_of::<libc::sockaddr_in>() as u32) }.into()).map(drop)
 }
 
+/// Smallest receive buffer that is asked for, bytes.
+const MIN_BUFFER: u32 = 64 << 10;
+
 /// What a flow's TCP sockets have in common.
 pub(super) struct TcpOptions<'a> {
     pub(super) control: &'a str,
@@ -160,6 +188,8 @@ fn tcp(options: &TcpOptions<'_>) -> io::Result<Descriptor> {
         set_text(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, options.control)?;
     }
     if options.window > 0 {
+        // A buffer of a set size: the kernel raises the window's bound with a buffer that it sizes itself.
+        set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &(2 * options.window.max(MIN_BUFFER) as i32))?;
         set(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &(options.window as i32))?;
     }
     Ok(fd)

@@ -154,6 +154,23 @@ impl Observer for Enough {
 
 /// The simulator's event queue (agenda) has 131,072 places. A pair of hosts with delayed acknowledgements takes four.
 #[test]
+fn keys_that_a_control_excludes_are_refused() {
+    let text = "version = 1\nduration = \"10s\"\n[topology]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10mbit\", delay = \"10ms\", \
+                queue = \"100p\" }\naccess = { rate = \"100mbit\", delays = [\"1ms\"] }\negress = { rate = \"100mbit\", delay = \"1ms\" }\n[[flows]]\nname = \"ftp\"\nkind = \"ftp\"\n[compare]\naqm = [\"codel\"]\n";
+    for (control, set, key, accepts) in [
+        ("bbr3", "flows.ftp.stack=rfc", "stack", "\"linux\", which bbr3 needs"),
+        ("linux", "flows.ftp.stack=rfc", "stack", "\"linux\", which linux needs"),
+        ("bbr3", "flows.ftp.ecn=true", "ecn", "false: bbr3 does not use ECN"),
+        ("bbr3", "flows.ftp.accecn=true", "accecn", "false: bbr3 does not use ECN"),
+        ("prague", "flows.ftp.accecn=false", "accecn", "no accecn, true or \"field\": prague requires it"),
+    ] {
+        let error = refused(text, &[&format!("flows.ftp.tcp={control}"), set], &[]);
+        let message = error.to_string();
+        assert!(message.contains(key) && message.contains(accepts), "{message}");
+    }
+}
+
+#[test]
 fn too_many_hosts_for_event_agenda_are_refused() {
     let group =
         |i: u32, hosts: u32| format!("{{ name = \"g{i}\", rate = \"1mbit\", delays = [\"1ms\"], hosts = {hosts} }}");

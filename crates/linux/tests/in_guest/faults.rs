@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use forebay_agent::orders::CLIENTS;
 use forebay_agent::{Message, Orders};
+use forebay_aqm::base::time::Span;
 use forebay_linux::machine::{self, Fault, Start};
 use forebay_linux::network;
 use forebay_sim::network::{Network, Traffic};
+use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp::{AccEcn, TcpOptions, Variant};
 
 use crate::{bulk, flow, kernel, network as empty};
@@ -76,6 +78,14 @@ fn senders_that_linux_lacks_are_refused_by_name() {
         assert_eq!(why, format!("one: {words}"));
     }
     assert_eq!(network::obstacle(&bulk("droptail", 1, 1)), None);
+}
+
+#[test]
+fn random_packet_lengths_are_refused() {
+    let pattern = Pattern::Poisson { every: Span::from_millis(1), sizes: Sizes::Exponential };
+    let flows = vec![flow("one", Traffic::Datagrams(pattern))];
+    let why = network::obstacle(&Network { flows, ..empty("droptail", 1) }).unwrap_or_default();
+    assert_eq!(why, "one: random packet lengths, which can exceed 1514 bytes, the maximum");
 }
 
 #[test]

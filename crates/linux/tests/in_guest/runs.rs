@@ -57,6 +57,27 @@ fn connections_fill_the_link_and_packets_are_conserved() {
 }
 
 #[test]
+fn receive_window_limits_the_throughput() {
+    let Some(kernel) = kernel() else { return };
+    let utilisation = |window| {
+        let mut net = bulk("droptail", 1, 5);
+        net.flows[0].traffic = Traffic::Tcp(TcpOptions { window: Some(window), ..TcpOptions::default() });
+        run(&kernel, &net, 1).unwrap().outcome.links[0].utilisation
+    };
+    // Without a window the link is full.
+    let [one, two, four] = [1, 2, 4].map(utilisation);
+    assert!(one < 0.6 * two && two < 0.6 * four && four < 0.5, "{one} {two} {four}");
+}
+
+#[test]
+fn a_thousand_connections_run_to_the_end() {
+    let Some(kernel) = kernel() else { return };
+    let found = run(&kernel, &bulk("droptail", 1000, 2), 1).unwrap();
+    assert_eq!(found.faults, [""; 0]);
+    assert!(found.outcome.links[0].utilisation > 0.9, "{}", found.outcome.links[0].utilisation);
+}
+
+#[test]
 fn data_that_arrives_twice_counts_once() {
     let net = bulk("droptail", 1, 5);
     let mut measure = Measure::new(&net);

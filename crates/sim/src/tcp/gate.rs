@@ -26,8 +26,9 @@ pub(super) struct Gate {
     next: Instant,
     /// A packet is waiting for `next`.
     waiting: bool,
-    /// Packets that may still follow the last one at the same time.
+    /// Packets that may still follow the last one at the same time, and the lateness that they may make up for, ns.
     burst: u32,
+    late: u64,
 }
 
 impl Gate {
@@ -41,6 +42,7 @@ impl Gate {
             next: Instant::ZERO,
             waiting: false,
             burst: 0,
+            late: 0,
         }
     }
 
@@ -84,18 +86,22 @@ impl Gate {
 
     /// As [`sent`](Self::sent); up to `burst` packets may leave at once.
     pub(super) fn sent_in_burst(&mut self, now: Instant, interval: Span, burst: u32) {
-        if self.paced && self.burst > 0 && now == self.last_sent {
-            self.burst -= 1;
-            self.next += interval;
+        let follows = self.burst > 0 && now == self.last_sent;
+        self.last_sent = now;
+        if !self.paced {
             return;
         }
-        self.last_sent = now;
-        if self.paced {
+        let begin = if follows {
+            self.burst -= 1;
+            self.next
+        } else {
             self.burst = burst - 1;
-            let late = if self.catches_up { now.since(self.next.min(now)).nanos() } else { 0 };
-            let interval = interval.nanos();
-            self.next = now + Span::from_nanos(interval - late.min(interval / 2));
-        }
+            self.late = if self.catches_up { now.since(self.next.min(now)).nanos() } else { 0 };
+            now
+        };
+        let credit = self.late.min(interval.nanos() / 2);
+        self.late -= credit;
+        self.next = begin + Span::from_nanos(interval.nanos() - credit);
     }
 }
 
@@ -129,6 +135,17 @@ mod tests {
         assert!(!gate.opens(at(0), true), "three have left");
         assert!(!gate.opens(at(2), true));
         assert!(gate.opens(at(3), true), "three intervals later");
+    }
+
+    #[test]
+    fn late_burst_makes_up_for_half_of_its_length() {
+        let ms = Span::from_millis(1);
+        let at = |time: u64| Instant::ZERO + ms * time;
+        let mut gate = Gate::new(true, true);
+        gate.sent_in_burst(at(10), ms * 4, 2);
+        gate.sent_in_burst(at(10), ms * 4, 2);
+        assert!(!gate.opens(at(13), true));
+        assert!(gate.opens(at(14), true), "8 ms less half of them, because the burst was 10 ms late");
     }
 
     #[test]

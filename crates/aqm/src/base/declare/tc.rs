@@ -16,8 +16,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::base::common::Common;
 use crate::base::nearest::nearest;
-use crate::base::params::ParamError;
+use crate::base::params::{ParamError, ParamSet};
 use crate::base::text::joined;
 
 /// A tc argument that sets a parameter.
@@ -243,6 +244,18 @@ impl Tc {
         }
         out
     }
+}
+
+/// The settings of a qdisc of Linux as tc(8) has them: `key=value` becomes `key value`. Parameters that all disciplines of
+/// Forebay have (`ecn=on`) are left out.
+pub fn in_words_of_tc(settings: &str) -> String {
+    let is_common = |key: &str| Common::SPECS.iter().any(|spec| spec.name == key);
+    let word = |word: &str| match word.split_once('=') {
+        Some((key, _)) if is_common(key) => None,
+        Some((key, value)) => Some(format!("{key} {value}")),
+        None => Some(word.into()),
+    };
+    settings.split_whitespace().filter_map(word).collect::<Vec<String>>().join(" ")
 }
 
 /// The argument `limit` of pfifo: the buffer in packets; 0 is an ordinary value.

@@ -25,7 +25,7 @@ table! {
         /// Congestion control; default newreno.
         variant as "tcp": Variant = CONTROL, or Variant::default();
         /// Loss recovery, timers, window growth and acknowledgements: rfc or linux. linux also changes the defaults of other
-        /// keys to those of Linux. Default linux for the controls linux and l4s-linux, else rfc.
+        /// keys to those of Linux. Default linux for the controls linux, l4s-linux and bbr3, which need it, else rfc.
         stack: Option<Stack> = STACK, optional;
         /// For dctcp: send ECT(1), the codepoint of L4S (RFC 9331), in place of ECT(0). Default false.
         l4s: bool = Flag, or false => |tcp: &Self| tcp.variant.profile().is_scalable;
@@ -120,6 +120,7 @@ fn in_order(min_rto: Span, max_rto: Span, table: &Table<'_>) -> Result<(), Input
 }
 
 fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
+    fits_its_control(&tcp, table)?;
     in_order(tcp.min_rto, tcp.max_rto, table)?;
     if tcp.initial_rto.is_some_and(|first| first > tcp.max_rto) {
         return Err(table.bad("initial_rto", BadValue::new("a time of at most max_rto")));
@@ -142,6 +143,27 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
         );
     }
     Ok(tcp)
+}
+
+/// Checks the keys whose values some controls exclude.
+fn fits_its_control(tcp: &TcpOptions, table: &Table<'_>) -> Result<(), InputError> {
+    let (profile, word) = (tcp.variant.profile(), tcp.variant.word());
+    let refused = |key, accepted: String| Err(table.bad(key, BadValue::new(accepted)));
+    if profile.stack == Stack::Linux && tcp.stack() == Stack::Rfc {
+        return refused("stack", format!("\"linux\", which {word} needs"));
+    }
+    if profile.transport == Transport::Tcp && profile.ecn == EcnUse::Never {
+        if ecn(table)? != Ect::Off {
+            return refused("ecn", format!("false: {word} does not use ECN"));
+        }
+        if tcp.accecn != AccEcn::Off {
+            return refused("accecn", format!("false: {word} does not use ECN"));
+        }
+    }
+    if is_prague(tcp) && table.given("accecn", &ACCECN)? == Some(AccEcn::Off) {
+        return refused("accecn", format!("no accecn, true or \"field\": {word} requires it"));
+    }
+    Ok(())
 }
 
 /// Checks the keys of rules that amend a congestion control.

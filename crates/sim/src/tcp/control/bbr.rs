@@ -275,7 +275,7 @@ impl CongestionControl for Bbr {
     fn after_ack(&mut self, window: &mut Window, progress: Progress) {
         let sample = self.sampler.take(self.min_rtt);
         self.update_rate(progress.now, progress.lost > 0, &sample);
-        self.count_extra(window, progress);
+        self.count_extra(window, progress, &sample);
         self.check_cycle(progress);
         self.check_full_pipe(&sample);
         self.check_drain(progress);

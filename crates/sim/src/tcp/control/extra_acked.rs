@@ -22,6 +22,11 @@ impl ExtraAcked {
         self.began = now;
     }
 
+    /// As [`restart`](Self::restart); what was acknowledged before does not count.
+    pub(super) const fn restart_empty(&mut self, now: Instant) {
+        (self.began, self.acked) = (now, 0.0);
+    }
+
     /// `(full, round)`: is the pipe full, and does a round start?
     pub(super) fn update(&mut self, bandwidth: f64, progress: Progress, cwnd: f64, (full, round): (bool, bool)) {
         if round {

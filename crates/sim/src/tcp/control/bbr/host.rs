@@ -7,6 +7,7 @@ use forebay_aqm::base::time::Instant;
 use super::super::super::congestion::Progress;
 use super::super::super::window::Window;
 use super::super::extra_acked::ExtraAcked;
+use super::super::rate::Sample;
 use super::policer::{Change, Observation, Policer};
 use super::{Bbr, CYCLE, Phase};
 
@@ -18,6 +19,8 @@ const EXTRA_LASTS: f64 = 0.1;
 const SINGLE_RATE: f64 = 1.2e6 / (8.0 * 1448.0);
 /// `sk_pacing_shift`: a burst lasts 1/1024 s.
 const BURSTS_PER_S: f64 = 1024.0;
+/// Longest burst: 65,535 bytes less 320 for headers (`GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`), in packets of 1448 bytes.
+const MOST: f64 = 45.0;
 
 /// The congestion state of the sender, as far as the control distinguishes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,7 +44,7 @@ pub(super) struct Host {
 impl Host {
     /// A new epoch begins: data is sent after idle time.
     pub(super) const fn restart(&mut self, now: Instant) {
-        self.extra.restart(now);
+        self.extra.restart_empty(now);
     }
 }
 
@@ -82,7 +85,10 @@ impl Bbr {
     }
 
     /// `bbr_update_ack_aggregation`.
-    pub(super) fn count_extra(&mut self, window: &Window, progress: Progress) {
+    pub(super) fn count_extra(&mut self, window: &Window, progress: Progress, sample: &Sample) {
+        if sample.rate.is_none() || progress.delivered == 0 {
+            return;
+        }
         let (bandwidth, round) = (self.sending_bandwidth(), self.round_start);
         if let Some(host) = &mut self.host {
             host.extra.update(bandwidth, progress, window.cwnd(), (true, round));
@@ -144,7 +150,7 @@ impl Bbr {
     pub(super) fn burst_goal(&self) -> f64 {
         let rate = self.pacing_rate.unwrap_or(0.0);
         let least = if rate < SINGLE_RATE { 1.0 } else { 2.0 };
-        libm::floor(rate / BURSTS_PER_S).max(least)
+        libm::floor(rate / BURSTS_PER_S).clamp(least, MOST)
     }
 
     /// `bbr_quantization_budget`: a window with room for three bursts, an even number of packets, and two more while the
@@ -196,6 +202,8 @@ mod tests {
         assert_eq!(linux.in_flight_for(1.0), 28.0, "21 + 3 x 2, rounded up");
         linux.pacing_rate = Some(5000.0);
         assert_eq!(linux.in_flight_for(1.0), 34.0, "21 + 3 x 4, rounded up");
+        linux.pacing_rate = Some(1e6);
+        assert_eq!(linux.in_flight_for(1.0), 156.0, "21 + 3 x 45: a burst has at most 45 packets");
     }
 
     fn progress(lost: u32) -> Progress {
