@@ -60,7 +60,7 @@ pub(crate) fn obstacle(net: &Network) -> Option<String> {
                     _ => return because(format!("{} is not in Linux 6.12", options.variant.word())),
                 }
                 if options.amends() {
-                    return because("a rule that amends its congestion control; Linux 6.12 has none of them".into());
+                    return because(format!("Linux 6.12 has no {}", options.amending_keys().join(", ")));
                 }
                 if options.accurate() != AccEcn::Off {
                     return because("accurate ECN feedback is not in Linux 6.12".into());

@@ -15,6 +15,7 @@ use std::time::Duration;
 use forebay_aqm::base::packet::Ecn;
 use forebay_sim::app::{Files, Work};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
+use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp::AccEcn;
 
 use crate::sys::clock;
@@ -35,7 +36,7 @@ const UNLIMITED_WINDOW: u64 = 1 << 22;
 /// Minimum frame length of segments, bytes. The kernel rejects a `TCP_MAXSEG` below 88 bytes.
 const MIN_FRAME: u32 = BEFORE_DATA + 76;
 /// Reported for a congestion control that no kernel has.
-const NO_COUNTERPART: &str = "no kernel counterpart for this congestion control; supported: reno, cubic, bbr, dctcp";
+const NO_COUNTERPART: &str = "has no counterpart in the kernel; supported: reno, cubic, bbr, dctcp";
 /// How often a waiting thread checks for the end of the run.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -64,18 +65,21 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
             Traffic::Datagrams(_) if u32::from(flow.packet) <= BEFORE_DATAGRAM => {
                 Some(format!("{name}: packets of {} bytes; the headers alone need {BEFORE_DATAGRAM}", flow.packet))
             }
+            Traffic::Datagrams(Pattern::Poisson { sizes, .. } | Pattern::Chain { sizes, .. })
+                if *sizes != Sizes::Constant =>
+            {
+                Some(format!("{name}: random packet lengths, which can exceed {MAX_FRAME} bytes, the maximum"))
+            }
             Traffic::Datagrams(_) => None,
             Traffic::Tcp(options) | Traffic::Application(options, _) => {
                 let Some(control) = options.variant.profile().kernel else {
-                    return Some(format!("{name}: {NO_COUNTERPART}"));
+                    return Some(format!("{name}: {} {NO_COUNTERPART}", options.variant.word()));
                 };
                 if !controls.iter().any(|known| known == control) {
                     return Some(format!("{name}: no {control} in this kernel; available: {}", controls.join(", ")));
                 }
                 if options.amends() {
-                    return Some(format!(
-                        "{name}: a rule that amends its congestion control; the kernel has none of them"
-                    ));
+                    return Some(format!("{name}: the kernel has no {}", options.amending_keys().join(", ")));
                 }
                 if options.accurate() != AccEcn::Off && !has_accecn() {
                     return Some(format!("{name}: no AccECN in this kernel (it needs Linux 6.18)"));

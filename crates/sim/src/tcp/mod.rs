@@ -215,6 +215,17 @@ impl TcpOptions {
         self.ecn_beta.is_some() || self.byte_counting.is_some() || self.hystart || self.pipe_ack
     }
 
+    /// The keys of a scenario that request these rules.
+    pub fn amending_keys(&self) -> Vec<&'static str> {
+        let keys = [
+            ("ecn_beta", self.ecn_beta.is_some()),
+            ("byte_counting", self.byte_counting.is_some()),
+            ("slow_start", self.hystart),
+            ("window_validation", self.pipe_ack),
+        ];
+        keys.into_iter().filter_map(|(key, given)| given.then_some(key)).collect()
+    }
+
     /// Are the connection's packets paced?
     pub const fn paced(&self) -> bool {
         self.pacing || self.variant.profile().paces
