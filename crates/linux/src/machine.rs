@@ -14,11 +14,11 @@ use crate::place::Kernel;
 use crate::records::{Parser, Record};
 use crate::sys;
 
-/// Memory of a guest, MiB, and more of it per flow, KiB. It is taken from the host only as the guest uses it.
+/// Memory of a guest with up to [`FEW_FLOWS`] flows, MiB. The host provides it only as the guest uses it.
 const MEMORY: usize = 256;
-const MEMORY_OF_FLOW: usize = 256;
-/// Number of flows for which [`MEMORY`] is enough.
+/// Number of flows for which [`MEMORY`] is enough, and memory of each further flow, KiB.
 const FEW_FLOWS: usize = 200;
+const MEMORY_OF_FLOW: usize = 256;
 /// The kernel cannot create a file with its process number in this folder. It continues without the file.
 const NO_FOLDER: &str = "uml_dir=/proc/";
 /// CPU seconds in which the guest may write nothing; it writes at least every 64 KiB of records, and at its end.

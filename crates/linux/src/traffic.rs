@@ -7,7 +7,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
 use forebay_sim::app::{Files, Work as Application};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
-use forebay_sim::source::{Pattern, Sizes, Source};
+use forebay_sim::source::{Pattern, Source};
 use forebay_sim::tcp::AccEcn;
 
 /// Port of the first flow.
@@ -48,10 +48,9 @@ pub(crate) fn obstacle(net: &Network) -> Option<String> {
             Traffic::Datagrams(_) if bytes <= BEFORE_DATAGRAM => {
                 because(format!("packets of {bytes} bytes; the headers alone need {BEFORE_DATAGRAM}"))
             }
-            Traffic::Datagrams(Pattern::Poisson { sizes, .. } | Pattern::Chain { sizes, .. })
-                if *sizes != Sizes::Constant =>
-            {
-                because(format!("random packet lengths, which can exceed {MAX_FRAME} bytes, the maximum"))
+            Traffic::Datagrams(pattern) if pattern.longest(flow.packet) > MAX_FRAME.into() => {
+                let longest = pattern.longest(flow.packet);
+                because(format!("packets of up to {longest} bytes; the maximum is {MAX_FRAME}"))
             }
             Traffic::Datagrams(_) => None,
             Traffic::Tcp(options) | Traffic::Application(options, _) => {

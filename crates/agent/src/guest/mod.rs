@@ -108,7 +108,7 @@ fn play(report: &Report) -> Result<(), String> {
         if !orders.programs.is_empty() {
             scope.spawn(|| programs::run(&orders, report));
         }
-        // A fault is reported here: the scope waits for the threads that have started.
+        // Reported before the scope ends, because the end of the scope waits for threads that may wait for ever.
         let done = started.and_then(|()| during(&orders, &sockets, &stage, report));
         report.line(&done.as_ref().map_or_else(|fault| format!("fault {fault}"), |()| "end".to_string()));
         // Threads may wait in the kernel for ever.

@@ -110,8 +110,8 @@ pub(super) fn receive(fd: Descriptor, to: &mut [u8]) -> io::Result<usize> {
     check(unsafe { libc::recv(fd, to.as_mut_ptr().cast(), to.len(), 0) } as i64).map(|got| got as usize)
 }
 
-/// As [`discard`], through a receive window of this many bytes, 0: the kernel's own. The kernel forgets the limit when it
-/// measures the overhead of a packet with another length, so it is set again with each window of data.
+/// As [`discard`], with the receive window limited to `window` bytes; 0: not limited. Sets the limit again after each window of
+/// data, because the kernel replaces it when a packet has another length than those before (`tcp_measure_rcv_mss`).
 pub(super) fn discard_within(fd: Descriptor, window: u32, len: u64) -> io::Result<u64> {
     if window == 0 {
         return discard(fd, len);
@@ -188,7 +188,7 @@ fn tcp(options: &TcpOptions<'_>) -> io::Result<Descriptor> {
         set_text(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, options.control)?;
     }
     if options.window > 0 {
-        // A buffer of a set size: the kernel raises the window's bound with a buffer that it sizes itself.
+        // A buffer of fixed size: if the kernel sizes the buffer, it raises the limit of the window too.
         set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &(2 * options.window.max(MIN_BUFFER) as i32))?;
         set(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &(options.window as i32))?;
     }

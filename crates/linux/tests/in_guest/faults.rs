@@ -9,6 +9,7 @@ use forebay_aqm::base::time::Span;
 use forebay_linux::machine::{self, Fault, Start};
 use forebay_linux::network;
 use forebay_sim::network::{Network, Traffic};
+use forebay_sim::source::recording::{Recording, Replay};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp::{AccEcn, TcpOptions, Variant};
 
@@ -81,11 +82,17 @@ fn senders_that_linux_lacks_are_refused_by_name() {
 }
 
 #[test]
-fn random_packet_lengths_are_refused() {
-    let pattern = Pattern::Poisson { every: Span::from_millis(1), sizes: Sizes::Exponential };
-    let flows = vec![flow("one", Traffic::Datagrams(pattern))];
-    let why = network::obstacle(&Network { flows, ..empty("droptail", 1) }).unwrap_or_default();
-    assert_eq!(why, "one: random packet lengths, which can exceed 1514 bytes, the maximum");
+fn packets_that_can_exceed_a_frame_are_refused() {
+    let recorded = Recording::new(vec![(Span::ZERO, 1000), (Span::from_millis(1), 3000)]).unwrap();
+    let replay = Replay { recording: recorded.into(), from: Span::ZERO, repeat: false };
+    for (pattern, longest) in [
+        (Pattern::Poisson { every: Span::from_millis(1), sizes: Sizes::Exponential }, 65_535),
+        (Pattern::Replay(replay), 3000),
+    ] {
+        let flows = vec![flow("one", Traffic::Datagrams(pattern))];
+        let why = network::obstacle(&Network { flows, ..empty("droptail", 1) }).unwrap_or_default();
+        assert_eq!(why, format!("one: packets of up to {longest} bytes; the maximum is 1514"));
+    }
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn receive_window_limits_the_throughput() {
         net.flows[0].traffic = Traffic::Tcp(TcpOptions { window: Some(window), ..TcpOptions::default() });
         run(&kernel, &net, 1).unwrap().outcome.links[0].utilisation
     };
-    // Without a window the link is full.
+    // With an unlimited window the utilisation is 1.
     let [one, two, four] = [1, 2, 4].map(utilisation);
     assert!(one < 0.6 * two && two < 0.6 * four && four < 0.5, "{one} {two} {four}");
 }

@@ -15,7 +15,6 @@ use std::time::Duration;
 use forebay_aqm::base::packet::Ecn;
 use forebay_sim::app::{Files, Work};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
-use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp::AccEcn;
 
 use crate::sys::clock;
@@ -65,10 +64,9 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
             Traffic::Datagrams(_) if u32::from(flow.packet) <= BEFORE_DATAGRAM => {
                 Some(format!("{name}: packets of {} bytes; the headers alone need {BEFORE_DATAGRAM}", flow.packet))
             }
-            Traffic::Datagrams(Pattern::Poisson { sizes, .. } | Pattern::Chain { sizes, .. })
-                if *sizes != Sizes::Constant =>
-            {
-                Some(format!("{name}: random packet lengths, which can exceed {MAX_FRAME} bytes, the maximum"))
+            Traffic::Datagrams(pattern) if pattern.longest(flow.packet) > MAX_FRAME.into() => {
+                let longest = pattern.longest(flow.packet);
+                Some(format!("{name}: packets of up to {longest} bytes; the maximum is {MAX_FRAME}"))
             }
             Traffic::Datagrams(_) => None,
             Traffic::Tcp(options) | Traffic::Application(options, _) => {

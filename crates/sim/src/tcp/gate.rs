@@ -26,8 +26,9 @@ pub(super) struct Gate {
     next: Instant,
     /// A packet is waiting for `next`.
     waiting: bool,
-    /// Packets that may still follow the last one at the same time, and the lateness that they may make up for, ns.
+    /// Packets of the current burst that have not left; they may leave only at the time of the last packet.
     burst: u32,
+    /// Lateness of the burst that is not yet made up for, ns.
     late: u64,
 }
 

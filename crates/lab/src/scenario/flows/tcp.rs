@@ -145,7 +145,7 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
     Ok(tcp)
 }
 
-/// Checks the keys whose values some controls exclude.
+/// Refuses a stack, ECN or accurate feedback that the congestion control cannot have.
 fn fits_its_control(tcp: &TcpOptions, table: &Table<'_>) -> Result<(), InputError> {
     let (profile, word) = (tcp.variant.profile(), tcp.variant.word());
     let refused = |key, accepted: String| Err(table.bad(key, BadValue::new(accepted)));

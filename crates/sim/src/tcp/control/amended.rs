@@ -42,8 +42,8 @@ impl Amended {
         }
     }
 
-    /// Called before a reduction. In the non-validated phase (RFC 7661 section 4.4.1) the window becomes max(pipeACK, packets
-    /// in flight), which is returned.
+    /// Called before a reduction. In the non-validated phase (RFC 7661 section 4.4.1) sets the window to max(pipeACK, packets in
+    /// flight) and returns it.
     fn before_reduction(&self, window: &mut Window) -> Option<f64> {
         self.validation.as_ref().and_then(|validation| validation.before_reduction(window))
     }

@@ -4,8 +4,8 @@
 //! - the send quantum (packets are sent one by one: a quantum is one packet);
 //! - anything from later drafts (loss and ECN bounds).
 //!
-//! The Linux stack adds rules of Linux's version 1: a pacing margin, a larger window (`host.rs`), and the detection of policers
-//! (`policer.rs`).
+//! On the Linux stack it also has the rules that Linux's version 1 adds to the draft: pacing margin, bursts, window and recovery
+//! (`host.rs`), and the detection of policers (`policer.rs`).
 //!
 //! As in Linux's version 1 a connection with ECN sends ECT and ignores marks.
 

@@ -1,5 +1,6 @@
 //! The allowance of BBR's window for aggregated acknowledgements: draft-ietf-ccwg-bbr-06 section 5.5.9, and
-//! `bbr_update_ack_aggregation` of Linux's version 1, which keeps two windows of five rounds in place of ten rounds.
+//! `bbr_update_ack_aggregation` of Linux 6.12 for version 1. Differs from Linux: the maximum is over the last 10 rounds; in
+//! Linux over 5 to 10 rounds.
 
 use forebay_aqm::base::time::Instant;
 
@@ -18,11 +19,12 @@ pub(super) struct ExtraAcked {
 }
 
 impl ExtraAcked {
+    /// Data is sent after idle time: a new epoch begins.
     pub(super) const fn restart(&mut self, now: Instant) {
         self.began = now;
     }
 
-    /// As [`restart`](Self::restart); what was acknowledged before does not count.
+    /// As [`restart`](Self::restart); packets acknowledged before do not count (Linux).
     pub(super) const fn restart_empty(&mut self, now: Instant) {
         (self.began, self.acked) = (now, 0.0);
     }

@@ -63,6 +63,18 @@ pub enum Pattern {
 }
 
 impl Pattern {
+    /// Length of the longest possible packet in bytes, for a flow with packets of `packet` bytes.
+    pub fn longest(&self, packet: u16) -> u32 {
+        match self {
+            Self::Constant { .. } | Self::OnOff { .. } | Self::Pareto { .. } => u32::from(packet),
+            Self::Poisson { sizes, .. } | Self::Chain { sizes, .. } => match sizes {
+                Sizes::Constant => u32::from(packet),
+                Sizes::Exponential | Sizes::Erlang(_) => u32::from(u16::MAX),
+            },
+            Self::Replay(replay) => replay.recording.items().iter().map(|item| item.1).max().unwrap_or(0),
+        }
+    }
+
     /// Mean number of packets in `secs` seconds. For a chain, and for a recording of at least 1 ms, an upper bound.
     pub fn mean_packets(&self, secs: f64) -> f64 {
         let of = |every: &Span| secs / every.secs().max(1e-9);

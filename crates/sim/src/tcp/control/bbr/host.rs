@@ -1,6 +1,7 @@
-//! Rules of Linux's version 1 that the draft does not have (`tcp_bbr.c` of Linux 6.12): the window has room for bursts of
-//! the host and for aggregated acknowledgements, packets are paced 1 % below the estimated bandwidth, and a recovery that
-//! follows another at once does not reduce the window.
+//! Rules of Linux's version 1 that the draft does not have (`tcp_bbr.c` of Linux 6.12):
+//! - packets leave in bursts, 1 % slower than the estimated bandwidth;
+//! - the window has room for three bursts and for aggregated acknowledgements;
+//! - a recovery that begins with the acknowledgement that ends another does not reduce the window.
 
 use forebay_aqm::base::time::Instant;
 

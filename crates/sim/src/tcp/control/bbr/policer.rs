@@ -1,5 +1,5 @@
-//! The detection of policers of Linux's version 1 (`bbr_lt_bw_sampling` of Linux 6.12): after two intervals with many losses
-//! and nearly the same rate, that rate replaces the estimated bandwidth for 48 rounds.
+//! Detects policers, as Linux's version 1 does (`bbr_lt_bw_sampling` of Linux 6.12). A policer is found if two intervals in
+//! succession have many losses and nearly the same delivery rate. BBR then sends at this rate for 48 rounds.
 
 use forebay_aqm::base::time::Instant;
 
@@ -42,7 +42,9 @@ pub(super) enum Change {
 pub(super) struct Policer {
     /// Packets considered lost so far.
     pub(super) lost: u64,
+    /// An interval is being measured.
     samples: bool,
+    /// The rate replaces the bandwidth.
     is_used: bool,
     /// Rate of the latest interval that counts, packets per second; while it is used, the mean of two.
     rate: Option<f64>,
@@ -108,7 +110,7 @@ impl Policer {
         self.end_interval(seen, 1e3 * delivered / ms as f64)
     }
 
-    /// `bbr_lt_bw_interval_done`
+    /// An interval ends that has enough losses (`bbr_lt_bw_interval_done`).
     fn end_interval(&mut self, seen: Observation, rate: f64) -> Change {
         if let Some(before) = self.rate
             && (rate - before).abs() <= (RATIO * before).max(DIFFERENCE)
