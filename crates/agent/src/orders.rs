@@ -77,6 +77,8 @@ pub struct Flow {
     pub segment: u32,
     /// Receive window, bytes; 0: the kernel's own.
     pub window: u32,
+    /// Whether to pace packets, whatever the congestion control.
+    pub paced: bool,
     /// ECN codepoint of datagrams.
     pub codepoint: u8,
     /// Device from which datagrams leave.
@@ -213,7 +215,7 @@ impl Flow {
             to.number(number);
         }
         to.bytes(self.control.as_bytes());
-        for number in [u64::from(self.segment), self.window.into(), self.codepoint.into()] {
+        for number in [u64::from(self.segment), self.window.into(), self.paced.into(), self.codepoint.into()] {
             to.number(number);
         }
         to.bytes(self.device.as_bytes());
@@ -231,6 +233,7 @@ impl Flow {
             control: from.text(),
             segment: from.number() as u32,
             window: from.number() as u32,
+            paced: from.number() != 0,
             codepoint: from.number() as u8,
             device: from.text(),
             start: from.number(),
@@ -309,6 +312,7 @@ mod tests {
             control: "cubic".into(),
             segment: 1448,
             window: 0,
+            paced: true,
             codepoint: 2,
             device: "c0".into(),
             start: 5,

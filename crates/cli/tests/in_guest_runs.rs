@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use forebay_linux::place::{Kernel, REMEDY};
 
+use sha2::{Digest, Sha256};
+
 use crate::common::{Ended, Place};
 use crate::interrupt::{TOTAL, goes_on};
 use crate::kills::{on_a_full_disk, results};
@@ -64,6 +66,34 @@ fn linux_and_simulator_are_in_one_table() {
     }
 }
 
+/// The page with the digests of result files. Its lines are `| FILE | DIGEST |`.
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/linux.md");
+
+/// Compares the digests of result files with those of the page, or writes them there if FOREBAY_BLESS is set. Another
+/// kernel has others.
+fn compare_digests(files: &[(String, Vec<u8>)]) {
+    let version = Kernel::find().unwrap().version().to_string();
+    let heading = "| File | SHA-256, Linux ";
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let from = page.find(heading).unwrap();
+    let to = from + page[from..].find("\n\n").unwrap() + 1;
+    let digest = |(name, bytes): &(String, Vec<u8>)| format!("| {name} | `{}` |\n", hex(bytes));
+    let rows: String = files.iter().filter(|(name, _)| name != "meta.json").map(digest).collect();
+    let table = format!("{heading}{version} |\n|---|---|\n{rows}");
+    if std::env::var_os("FOREBAY_BLESS").is_some() {
+        std::fs::write(PAGE, [&page[..from], &table, &page[to..]].concat()).unwrap();
+    } else if page[from..].starts_with(&format!("{heading}{version} |")) {
+        assert_eq!(table, page[from..to], "docs/linux.md; FOREBAY_BLESS=1 rewrites it");
+    } else {
+        println!("the digests of docs/linux.md are those of another kernel than {version}");
+    }
+}
+
+/// The SHA-256 of a file, as sha256sum(1) writes it.
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Five runs on an idle machine, five with all cores busy, in other folders and with other environment variables.
 #[test]
 fn ten_repetitions_give_the_same_bytes() {
@@ -87,6 +117,7 @@ fn ten_repetitions_give_the_same_bytes() {
     let first = repetition(0);
     let meta = String::from_utf8(first.iter().find(|(name, _)| name == "meta.json").unwrap().1.clone()).unwrap();
     assert!(meta.contains("\"version "), "{meta}");
+    compare_digests(&first);
     let over = AtomicBool::new(false);
     let is_same = |number: usize| {
         for ((name, bytes), (_, expected)) in repetition(number).iter().zip(&first) {

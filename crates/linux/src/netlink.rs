@@ -167,9 +167,37 @@ pub(crate) fn address(device: &Device, ip: u32) -> Message {
     request.end(device.namespace, format!("give {} an address", device.name))
 }
 
-/// Sends packets for `ip`/`prefix` through a device. `ecn`: connections to it ask for ECN. Routes with a lower
-/// `priority` are preferred.
-pub(crate) fn route(device: &Device, (ip, prefix): (u32, u8), priority: u32, ecn: bool) -> Message {
+/// What connections over a route do otherwise than the kernel's own settings say (the metrics of ip-route(8)).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) struct Metrics {
+    /// Ask for ECN.
+    pub(crate) ecn: bool,
+    /// Initial window in packets.
+    pub(crate) initial_window: Option<u32>,
+    /// Acknowledge every packet at once.
+    pub(crate) quick_ack: bool,
+    /// Smallest retransmission timeout, ms.
+    pub(crate) rto_min: Option<u32>,
+}
+
+impl Metrics {
+    /// Numbers and values of the attributes, `RTAX_*` of `linux/rtnetlink.h`.
+    fn attributes(self) -> Vec<(u16, u32)> {
+        // A metric that is locked applies in place of the kernel's own setting.
+        let lock = self.rto_min.map(|_| (1, 1 << 13));
+        let all = [
+            lock,
+            self.initial_window.map(|packets| (11, packets)),
+            self.ecn.then_some((12, 1)),
+            self.rto_min.map(|ms| (13, ms)),
+            self.quick_ack.then_some((15, 1)),
+        ];
+        all.into_iter().flatten().collect()
+    }
+}
+
+/// Sends packets for `ip`/`prefix` through a device. Routes with a lower `priority` are preferred.
+pub(crate) fn route(device: &Device, (ip, prefix): (u32, u8), priority: u32, metrics: Metrics) -> Message {
     // IPv4, main table, protocol "boot", scope "link", unicast.
     let mut fixed = vec![2, prefix, 0, 0, 254, 3, 253, 1];
     fixed.extend([0; 4]);
@@ -177,8 +205,11 @@ pub(crate) fn route(device: &Device, (ip, prefix): (u32, u8), priority: u32, ecn
     request.put(1, &ip.to_be_bytes());
     request.put(4, &words(&[device.index]));
     request.put(6, &words(&[priority]));
-    if ecn {
-        request.nest(8 | NESTED, |request| request.put(12, &words(&[1])));
+    let attributes = metrics.attributes();
+    if !attributes.is_empty() {
+        request.nest(8 | NESTED, |request| {
+            attributes.iter().for_each(|(number, value)| request.put(*number, &words(&[*value])));
+        });
     }
     request.end(device.namespace, format!("add a route through {}", device.name))
 }

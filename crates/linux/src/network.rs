@@ -20,7 +20,7 @@ use forebay_sim::loss::LossModel;
 use forebay_sim::network::{FlowSpec, Lane, LinkId, LinkSpec, Network, Traffic};
 use forebay_sim::schedule::Schedule;
 
-use crate::netlink::{self, At, Device, Loss, ROOT, Request, handle};
+use crate::netlink::{self, At, Device, Loss, Metrics, ROOT, Request, handle};
 use crate::qdiscs::{self, Queue, Twin};
 use crate::tc;
 use crate::traffic::{self, Ends, PORTS};
@@ -54,7 +54,7 @@ const fn addresses(pair: usize) -> (u32, u32) {
 struct Route {
     forward: usize,
     back: usize,
-    ecn: bool,
+    metrics: Metrics,
     datagrams: bool,
 }
 
@@ -74,8 +74,8 @@ impl Addressed {
         let mut routes: BTreeMap<Route, usize> = BTreeMap::new();
         let number = |flow: &FlowSpec| {
             let datagrams = matches!(flow.traffic, Traffic::Datagrams(_));
-            let ecn = !datagrams && flow.ecn.is_capable();
-            let route = Route { forward: flow.forward, back: flow.back, ecn, datagrams };
+            let metrics = traffic::metrics(flow);
+            let route = Route { forward: flow.forward, back: flow.back, metrics, datagrams };
             let count = routes.len();
             *routes.entry(route).or_insert(count)
         };
@@ -86,21 +86,22 @@ impl Addressed {
     /// Gives the devices their addresses and routes.
     pub(crate) fn messages(&self, (client, server, datagrams): Devices<'_>) -> Vec<Message> {
         const PREFIX: u8 = 16;
+        let own = Metrics::default();
         let mut messages = vec![
-            netlink::route(client, (0x0a02_0000, PREFIX), 10, false),
-            netlink::route(server, (0x0a01_0000, PREFIX), 10, false),
+            netlink::route(client, (0x0a02_0000, PREFIX), 10, own),
+            netlink::route(server, (0x0a01_0000, PREFIX), 10, own),
         ];
         if let Some(device) = datagrams {
-            messages.push(netlink::route(device, (0x0a02_0000, PREFIX), 20, false));
+            messages.push(netlink::route(device, (0x0a02_0000, PREFIX), 20, own));
         }
         for (route, pair) in &self.routes {
             let (client_ip, server_ip) = addresses(*pair);
-            let own = if route.datagrams { datagrams.unwrap_or(client) } else { client };
-            messages.push(netlink::address(own, client_ip));
+            let source = if route.datagrams { datagrams.unwrap_or(client) } else { client };
+            messages.push(netlink::address(source, client_ip));
             messages.push(netlink::address(server, server_ip));
-            if route.ecn {
-                messages.push(netlink::route(client, (server_ip, 32), 5, true));
-                messages.push(netlink::route(server, (client_ip, 32), 5, true));
+            if route.metrics != own {
+                messages.push(netlink::route(client, (server_ip, 32), 5, route.metrics));
+                messages.push(netlink::route(server, (client_ip, 32), 5, route.metrics));
             }
         }
         messages

@@ -8,7 +8,9 @@ use forebay_aqm::base::time::Instant;
 use forebay_sim::app::{Files, Work as Application};
 use forebay_sim::network::{FlowSpec, Network, Traffic};
 use forebay_sim::source::{Pattern, Source};
-use forebay_sim::tcp::AccEcn;
+use forebay_sim::tcp::{AccEcn, TcpOptions};
+
+use crate::netlink::Metrics;
 
 /// Port of the first flow.
 pub(crate) const PORTS: u16 = 10_000;
@@ -54,7 +56,7 @@ pub(crate) fn obstacle(net: &Network) -> Option<String> {
             }
             Traffic::Datagrams(_) => None,
             Traffic::Tcp(options) | Traffic::Application(options, _) => {
-                match options.variant.profile().kernel {
+                match options.kernel() {
                     Some(control) if !LATER.contains(&control) => {}
                     _ => return because(format!("{} is not in Linux 6.12", options.variant.word())),
                 }
@@ -77,6 +79,20 @@ pub(crate) fn obstacle(net: &Network) -> Option<String> {
 /// Data bytes per segment.
 fn data(flow: &FlowSpec) -> u64 {
     u64::from(u32::from(flow.packet).saturating_sub(BEFORE_DATA).max(1))
+}
+
+/// The metrics of the routes of a flow: keys of a sender whose value is not the default of its stack. The others have the
+/// kernel's own values.
+pub(crate) fn metrics(flow: &FlowSpec) -> Metrics {
+    let Some(options) = flow.traffic.tcp() else { return Metrics::default() };
+    let default = TcpOptions::of(options.variant, options.stack);
+    Metrics {
+        ecn: flow.ecn.is_capable(),
+        initial_window: (options.initial_window != default.initial_window).then_some(options.initial_window),
+        quick_ack: default.delayed_ack && !options.delayed_ack,
+        rto_min: (options.min_rto != default.min_rto)
+            .then(|| options.min_rto.nanos().div_ceil(1_000_000).max(1) as u32),
+    }
 }
 
 /// The addresses of a flow's ends, and the device of its datagrams.
@@ -102,10 +118,11 @@ pub(crate) fn flow(net: &Network, number: usize, seed: u64, ends: Ends) -> foreb
         port: PORTS + number as u16,
         client: ends.client,
         server: ends.server,
-        control: options.and_then(|options| options.variant.profile().kernel).unwrap_or_default().to_string(),
+        control: options.and_then(TcpOptions::kernel).unwrap_or_default().to_string(),
         // TCP_MAXSEG includes TCP options.
         segment: options.map_or(0, |_| u32::from(flow.packet) - 14 - 40),
         window: window.filter(|bytes| *bytes < UNLIMITED_WINDOW).unwrap_or(0) as u32,
+        paced: options.is_some_and(|options| options.pacing),
         codepoint: flow.ecn.bits(),
         device: ends.device,
         start: flow.start.nanos(),

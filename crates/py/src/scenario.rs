@@ -41,7 +41,13 @@ impl Scenario {
 
     /// The plan of the scenario's runs with these seeds.
     pub(crate) fn plan(&self, seeds: &[u64], revision: &str) -> Plan {
-        Plan { cases: self.cases.clone(), seeds: seeds.to_vec(), revision: revision.to_string(), guest: None }
+        Plan {
+            cases: self.cases.clone(),
+            seeds: seeds.to_vec(),
+            revision: revision.to_string(),
+            guest: None,
+            beside_real: false,
+        }
     }
 
     /// Refuses plans that cannot be run.

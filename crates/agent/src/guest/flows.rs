@@ -112,7 +112,7 @@ pub(super) struct Stage<'a> {
 }
 
 fn options(flow: &Flow) -> TcpOptions<'_> {
-    TcpOptions { control: &flow.control, segment: flow.segment, window: flow.window }
+    TcpOptions { control: &flow.control, segment: flow.segment, window: flow.window, paced: flow.paced }
 }
 
 impl<'a> Stage<'a> {

@@ -174,6 +174,7 @@ pub(super) struct TcpOptions<'a> {
     pub(super) control: &'a str,
     pub(super) segment: u32,
     pub(super) window: u32,
+    pub(super) paced: bool,
 }
 
 fn tcp(options: &TcpOptions<'_>) -> io::Result<Descriptor> {
@@ -186,6 +187,10 @@ fn tcp(options: &TcpOptions<'_>) -> io::Result<Descriptor> {
     }
     if !options.control.is_empty() {
         set_text(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, options.control)?;
+    }
+    if options.paced {
+        // Any maximum switches pacing on; this one is never reached.
+        set(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(u64::MAX >> 1))?;
     }
     if options.window > 0 {
         // A buffer of fixed size: if the kernel sizes the buffer, it raises the limit of the window too.

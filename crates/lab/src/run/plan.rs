@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use forebay_sim::network::{BadNetwork, Network};
+use forebay_sim::network::{BadNetwork, Network, Traffic};
+use forebay_sim::outcome::FlowOutcome;
 use forebay_sim::world::{Observer, World};
 use sha2::{Digest, Sha256};
 
@@ -27,6 +28,8 @@ pub struct Plan {
     pub revision: String,
     /// What the guest kernel of the runs on Linux was built from; `None` without such runs.
     pub guest: Option<Vec<String>>,
+    /// Is each simulated run compared with one of real hosts? Its goodput then excludes the headers of real packets.
+    pub beside_real: bool,
 }
 
 /// One of the runs that a command asked for.
@@ -43,7 +46,13 @@ pub struct Job {
 impl Plan {
     /// A plan with `runs` seeds, starting at `first`.
     pub fn new(cases: Vec<Case>, first: u64, runs: u64) -> Self {
-        Self { cases, seeds: (first..first.saturating_add(runs)).collect(), revision: String::new(), guest: None }
+        Self {
+            cases,
+            seeds: (first..first.saturating_add(runs)).collect(),
+            revision: String::new(),
+            guest: None,
+            beside_real: false,
+        }
     }
 
     /// Sets the build of the program.
@@ -55,6 +64,12 @@ impl Plan {
     /// Sets what the guest kernel was built from: its version, and a checksum for each part.
     pub fn with_guest(mut self, parts: Vec<String>) -> Self {
         self.guest = Some(parts);
+        self
+    }
+
+    /// Makes the goodput of simulated runs comparable with that of real hosts: it excludes the headers of real packets.
+    pub const fn compared_with_real_hosts(mut self) -> Self {
+        self.beside_real = true;
         self
     }
 
@@ -179,10 +194,21 @@ impl Plan {
         let contender = &case.scenario.compare[job.contender];
         let before = thread_cpu_seconds();
         let net = self.network(job);
-        let outcome = World::new(&net, job.seed)?.run(observer);
+        let mut outcome = World::new(&net, job.seed)?.run(observer);
         let cpu = thread_cpu_seconds() - before;
+        if let Some(outcome) = outcome.as_mut().filter(|_| self.beside_real) {
+            let flows = outcome.flows.iter_mut().zip(&net.flows);
+            flows.for_each(|(flow, spec)| flow.goodput_bytes = real_goodput(flow, &spec.traffic));
+        }
         Ok(outcome.map(|outcome| record::record(case, contender, job.seed, &net, &outcome, cpu)))
     }
+}
+
+/// The goodput of a simulated flow with the headers of real packets: Ethernet, IP, and TCP with timestamps or UDP.
+fn real_goodput(flow: &FlowOutcome, traffic: &Traffic) -> u64 {
+    let packets = flow.received_bytes.saturating_sub(flow.goodput_bytes) / u64::from(traffic.headers());
+    let headers = if matches!(traffic, Traffic::Datagrams(_)) { 14 + 20 + 8 } else { 14 + 20 + 32 };
+    flow.received_bytes.saturating_sub(packets * headers)
 }
 
 /// Version of this library, with the revision of the program if known.

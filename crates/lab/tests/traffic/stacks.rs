@@ -1,7 +1,8 @@
 //! The two TCP stacks of scenario files: `stack = "rfc" | "linux"`, and the controls `linux` and `l4s-linux`.
 
 use forebay_aqm::base::time::Span;
-use forebay_lab::record::RunRecord;
+use forebay_lab::plan::{Job, Plan};
+use forebay_lab::record::{FlowRecord, RunRecord};
 use forebay_sim::tcp::{Stack, TcpOptions, Transport, Variant};
 
 use crate::dumbbell::{Dumbbell, read};
@@ -57,6 +58,26 @@ fn linux_stack_has_the_defaults_of_a_linux_host() {
         (rfc.stack(), rfc.initial_window, rfc.delayed_ack, rfc.ect_retransmissions),
         (Stack::Rfc, 2, false, true)
     );
+}
+
+#[test]
+fn kernel_tcp_names_a_control_of_linux() {
+    let options = options("tcp = \"reno\"\nkernel_tcp = \"westwood\"");
+    assert_eq!((options.variant, options.kernel()), (Variant::RENO, Some("westwood")));
+    let error = read(&text("pie", "[[flows]]\nkind = \"ftp\"\nkernel_tcp = \"westwod\"")).unwrap_err().to_string();
+    assert!(error.contains("westwod") && error.contains("did you mean westwood?"), "{error}");
+}
+
+/// 1500 bytes: 40 of headers in the simulator, 66 of real hosts.
+#[test]
+fn goodput_beside_real_hosts_excludes_their_headers() {
+    let cases = || read(&text("pie", "[[flows]]\nkind = \"ftp\"\ncount = 2")).unwrap();
+    let job = Job { case: 0, contender: 0, seed: 1 };
+    let run = |plan: Plan| plan.run(job, &mut ()).unwrap().unwrap().flows[1].clone();
+    let (alone, beside) = (run(Plan::new(cases(), 1, 1)), run(Plan::new(cases(), 1, 1).compared_with_real_hosts()));
+    let share = |flow: &FlowRecord| flow.goodput_bytes as f64 / flow.received_bytes as f64;
+    assert_eq!((share(&alone), share(&beside)), (1460.0 / 1500.0, 1434.0 / 1500.0));
+    assert_eq!(alone.received_bytes, beside.received_bytes);
 }
 
 /// Two flows of each control, of which both stacks use most of the link.

@@ -3,6 +3,7 @@
 mod conditions;
 mod controls;
 mod faults;
+mod keys;
 mod oracle;
 mod outside;
 mod runs;

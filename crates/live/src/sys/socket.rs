@@ -20,6 +20,8 @@ pub struct SocketOptions {
     pub segment: u32,
     /// Maximum receive window, bytes; 0: the kernel's default.
     pub window: u32,
+    /// Whether to pace packets, whatever the congestion control.
+    pub paced: bool,
 }
 
 /// The C structure of an IPv4 address and port.
@@ -47,6 +49,10 @@ fn stream(options: &SocketOptions) -> io::Result<OwnedFd> {
     }
     if options.segment > 0 {
         set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &options.segment)?;
+    }
+    if options.paced {
+        // Any maximum switches pacing on; this one is never reached.
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(u64::MAX >> 1))?;
     }
     if options.window > 0 {
         // Setting the buffer disables its autotuning, so that the clamp stays in force.

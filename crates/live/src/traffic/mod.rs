@@ -70,7 +70,7 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
             }
             Traffic::Datagrams(_) => None,
             Traffic::Tcp(options) | Traffic::Application(options, _) => {
-                let Some(control) = options.variant.profile().kernel else {
+                let Some(control) = options.kernel() else {
                     return Some(format!("{name}: {} {NO_COUNTERPART}", options.variant.word()));
                 };
                 if !controls.iter().any(|known| known == control) {
@@ -158,12 +158,12 @@ fn data(flow: &FlowSpec) -> u64 {
 /// Socket options of a flow's connections.
 fn socket_options(flow: &FlowSpec) -> SocketOptions {
     let Some(options) = flow.traffic.tcp() else { return SocketOptions::default() };
-    let control = options.variant.profile().kernel.unwrap_or_default().to_string();
+    let control = options.kernel().unwrap_or_default().to_string();
     // Do not set a window so large that it never limits; this leaves the kernel's autotuning on.
     let window = options.window.map(|packets| u64::from(packets).saturating_mul(data(flow)));
     let window = window.filter(|bytes| *bytes < UNLIMITED_WINDOW).unwrap_or(0) as u32;
     // TCP_MAXSEG includes TCP options.
-    SocketOptions { control, segment: u32::from(flow.packet) - 14 - 40, window }
+    SocketOptions { control, segment: u32::from(flow.packet) - 14 - 40, window, paced: options.pacing }
 }
 
 /// The file transfers of a flow, if it has any.

@@ -37,6 +37,8 @@ pub struct TcpOptions {
     pub variant: Variant,
     /// Rules of loss recovery, timers and window growth. `None`: those of the congestion control.
     pub stack: Option<Stack>,
+    /// Congestion control on a real kernel, by the kernel's name. `None`: that of `variant`.
+    pub kernel_tcp: Option<&'static str>,
     /// Packets that may be sent before the first acknowledgement.
     pub initial_window: u32,
     /// Receiver's window in packets; `None`: unlimited.
@@ -226,6 +228,14 @@ impl TcpOptions {
         keys.into_iter().filter_map(|(key, given)| given.then_some(key)).collect()
     }
 
+    /// The name of the congestion control on a real kernel; `None`: no kernel has it.
+    pub const fn kernel(&self) -> Option<&'static str> {
+        match self.kernel_tcp {
+            Some(name) => Some(name),
+            None => self.variant.profile().kernel,
+        }
+    }
+
     /// Are the connection's packets paced?
     pub const fn paced(&self) -> bool {
         self.pacing || self.variant.profile().paces
@@ -237,6 +247,7 @@ impl Default for TcpOptions {
         Self {
             variant: Variant::default(),
             stack: None,
+            kernel_tcp: None,
             initial_window: 2,
             window: None,
             ack: 40,

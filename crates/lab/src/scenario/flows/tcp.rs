@@ -27,6 +27,9 @@ table! {
         /// Loss recovery, timers, window growth and acknowledgements: rfc or linux. linux also changes the defaults of other
         /// keys to those of Linux. Default linux for the controls linux, l4s-linux and bbr3, which need it, else rfc.
         stack: Option<Stack> = STACK, optional;
+        /// Congestion control on a real kernel (--on linux, --on kernel), such as vegas or westwood, by the kernel's name.
+        /// The simulator uses that of tcp. Default: that of tcp.
+        kernel_tcp: Option<&'static str> = KERNEL_TCP, optional;
         /// For dctcp: send ECT(1), the codepoint of L4S (RFC 9331), in place of ECT(0). Default false.
         l4s: bool = Flag, or false => |tcp: &Self| tcp.variant.profile().is_scalable;
         /// Accurate feedback of marks (RFC 9768): false, true, or field for the field ACE without the AccECN option.
@@ -95,6 +98,26 @@ const ACCECN: Custom<AccEcn> = Custom {
     accepts: "",
 };
 
+/// The congestion controls of Linux 6.12.
+const KERNEL_TCP: Words<&str> = Words(&[
+    ("bbr", "bbr"),
+    ("bic", "bic"),
+    ("cdg", "cdg"),
+    ("cubic", "cubic"),
+    ("dctcp", "dctcp"),
+    ("highspeed", "highspeed"),
+    ("htcp", "htcp"),
+    ("hybla", "hybla"),
+    ("illinois", "illinois"),
+    ("lp", "lp"),
+    ("nv", "nv"),
+    ("reno", "reno"),
+    ("scalable", "scalable"),
+    ("vegas", "vegas"),
+    ("veno", "veno"),
+    ("westwood", "westwood"),
+    ("yeah", "yeah"),
+]);
 const SLOW_START: Words<bool> = Words(&[("control", false), ("hystart++", true)]);
 const VALIDATION: Words<bool> = Words(&[("stack", false), ("rfc7661", true)]);
 const STACK: Words<Stack> = Words(&[("rfc", Stack::Rfc), ("linux", Stack::Linux)]);
