@@ -171,7 +171,8 @@ impl Machine {
             .stderr(console.try_clone()?);
         let theirs = theirs.into();
         sys::prepare(&mut command, (&theirs, &archive), doors, start.core);
-        let guest = Guest(command.spawn()?);
+        let failed = |error| Fault::Failed(format!("cannot start {}: {error}", kernel.program.display()));
+        let guest = Guest(command.spawn().map_err(failed)?);
         Ok(Self {
             guest,
             records,

@@ -47,13 +47,16 @@ impl Kernel {
     }
 
     fn any() -> Result<Self, String> {
-        let named = std::env::var_os(FOLDER).map(PathBuf::from);
+        // The guest starts in another folder.
+        let absolute = |folder| std::path::absolute(&folder).unwrap_or(folder);
+        let named = std::env::var_os(FOLDER).filter(|name| !name.is_empty()).map(|name| absolute(PathBuf::from(name)));
+        let is_named = named.is_some();
         let program = std::env::current_exe().unwrap_or_default();
         let own = program.ancestors().skip(1).take(4).map(|folder| folder.join(CACHE));
         let mut places = named.map_or_else(|| own.collect(), |named| vec![named]).into_iter();
         let first = places.clone().next();
         places.find_map(|folder| Self::at(&folder)).ok_or_else(|| match first {
-            Some(first) if std::env::var_os(FOLDER).is_some() => {
+            Some(first) if is_named => {
                 format!("no kernel in {}, which {FOLDER} names", first.display())
             }
             _ => "the kernel of run --on linux is not built".to_string(),

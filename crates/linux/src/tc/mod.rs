@@ -1,5 +1,6 @@
 //! Qdiscs of Linux with parameters in the words of tc(8): `fq_codel limit 1000 target 5ms noecn`.
 
+mod kinds;
 mod structs;
 
 use forebay_agent::Message;
@@ -24,8 +25,40 @@ enum Unit {
     Share32,
     /// A probability as a part of 65,535.
     Share16,
+    /// A rate; the kernel takes bytes per second in 64 bits.
+    Rate64,
+    /// A whole number that can be negative.
+    Signed,
+    /// A whole number; the kernel takes 8 bits.
+    Byte,
+    /// A percentage; the kernel takes 8 bits.
+    Percent,
+    /// A factor in Hz; the kernel takes 256 times its value.
+    Hertz,
     /// No value: the word alone sets 1, or 0 after `no`.
     Switch,
+    /// No value: the word alone sets this number.
+    Fixed(u32),
+    /// No value: the word alone sets a rate of 0 in 64 bits.
+    Unlimited,
+    /// As `Fixed`; the kernel takes 8 bits.
+    FixedByte(u8),
+}
+
+impl Unit {
+    /// Whether the word stands alone.
+    const fn is_alone(self) -> bool {
+        matches!(self, Self::Switch | Self::Unlimited | Self::Fixed(_) | Self::FixedByte(_))
+    }
+
+    /// The value of an attribute as bytes.
+    fn bytes(self, value: u32) -> Vec<u8> {
+        match self {
+            Self::Rate64 | Self::Unlimited => u64::from(value).to_le_bytes().to_vec(),
+            Self::Byte | Self::Percent | Self::FixedByte(_) => vec![value as u8],
+            _ => value.to_le_bytes().to_vec(),
+        }
+    }
 }
 
 /// A parameter: its word, its attribute, and its unit.
@@ -40,142 +73,15 @@ enum Form {
     Limit,
     /// The structures of RED, CHOKe or SFB: the parameters' attributes are numbers of [`structs`].
     Struct(fn(&structs::Given) -> Result<structs::Options, String>),
+    /// The structure of SFQ alone.
+    Sfq,
     /// No options; its classes have them.
     Classes,
 }
 
-/// A qdisc. The parameter `limit` has the link's buffer if it is not given.
-struct Kind {
-    name: &'static str,
-    form: Form,
-    parameters: &'static [Parameter],
-}
-
-use Unit::{Length, Millis, Number, Rate, Share16, Share32, Switch, Time};
-
-const KINDS: &[Kind] = &[
-    Kind {
-        name: "codel",
-        form: Form::Attributes,
-        parameters: &[
-            ("target", 1, Time),
-            ("limit", 2, Number),
-            ("interval", 3, Time),
-            ("ecn", 4, Switch),
-            ("ce_threshold", 5, Time),
-        ],
-    },
-    Kind {
-        name: "fq_codel",
-        form: Form::Attributes,
-        parameters: &[
-            ("target", 1, Time),
-            ("limit", 2, Number),
-            ("interval", 3, Time),
-            ("ecn", 4, Switch),
-            ("flows", 5, Number),
-            ("quantum", 6, Number),
-            ("ce_threshold", 7, Time),
-            ("drop_batch", 8, Number),
-            ("memory_limit", 9, Length),
-        ],
-    },
-    Kind {
-        name: "pie",
-        form: Form::Attributes,
-        parameters: &[
-            ("target", 1, Time),
-            ("limit", 2, Number),
-            ("tupdate", 3, Time),
-            ("alpha", 4, Number),
-            ("beta", 5, Number),
-            ("ecn", 6, Switch),
-            ("bytemode", 7, Switch),
-            ("dq_rate_estimator", 8, Switch),
-        ],
-    },
-    Kind {
-        name: "fq_pie",
-        form: Form::Attributes,
-        parameters: &[
-            ("limit", 1, Number),
-            ("flows", 2, Number),
-            ("target", 3, Time),
-            ("tupdate", 4, Time),
-            ("alpha", 5, Number),
-            ("beta", 6, Number),
-            ("quantum", 7, Number),
-            ("memory_limit", 8, Length),
-            ("ecn_prob", 9, Number),
-            ("ecn", 10, Switch),
-            ("bytemode", 11, Switch),
-            ("dq_rate_estimator", 12, Switch),
-        ],
-    },
-    Kind {
-        name: "fq",
-        form: Form::Attributes,
-        parameters: &[
-            ("limit", 1, Number),
-            ("flow_limit", 2, Number),
-            ("quantum", 3, Number),
-            ("initial_quantum", 4, Number),
-        ],
-    },
-    Kind { name: "cake", form: Form::Attributes, parameters: &[("rtt", 7, Time), ("memlimit", 10, Length)] },
-    Kind { name: "pfifo", form: Form::Limit, parameters: &[("limit", 0, Number)] },
-    Kind { name: "bfifo", form: Form::Limit, parameters: &[("limit", 0, Length)] },
-    Kind {
-        name: "red",
-        form: Form::Struct(structs::red),
-        parameters: &[
-            ("limit", structs::LIMIT, Length),
-            ("min", structs::MIN, Length),
-            ("max", structs::MAX, Length),
-            ("avpkt", structs::AVPKT, Length),
-            ("burst", structs::BURST, Number),
-            ("probability", structs::PROBABILITY, Share32),
-            ("bandwidth", structs::BANDWIDTH, Rate),
-            ("ecn", structs::ECN, Switch),
-            ("harddrop", structs::HARDDROP, Switch),
-            ("nodrop", structs::NODROP, Switch),
-        ],
-    },
-    Kind {
-        name: "choke",
-        form: Form::Struct(structs::choke),
-        parameters: &[
-            ("limit", structs::LIMIT, Number),
-            ("min", structs::MIN, Number),
-            ("max", structs::MAX, Number),
-            ("avpkt", structs::AVPKT, Length),
-            ("burst", structs::BURST, Number),
-            ("probability", structs::PROBABILITY, Share32),
-            ("bandwidth", structs::BANDWIDTH, Rate),
-            ("ecn", structs::ECN, Switch),
-        ],
-    },
-    Kind {
-        name: "sfb",
-        form: Form::Struct(structs::sfb),
-        parameters: &[
-            ("rehash", structs::REHASH, Millis),
-            ("db", structs::DB, Millis),
-            ("limit", structs::LIMIT, Number),
-            ("max", structs::MAX, Number),
-            ("target", structs::TARGET, Number),
-            ("increment", structs::INCREMENT, Share16),
-            ("decrement", structs::DECREMENT, Share16),
-            ("penalty_rate", structs::PENALTY_RATE, Number),
-            ("penalty_burst", structs::PENALTY_BURST, Number),
-        ],
-    },
-    Kind { name: "drr", form: Form::Classes, parameters: &[] },
-];
-
 /// The names of the qdiscs that need no classes.
 pub fn names() -> Vec<&'static str> {
-    KINDS.iter().filter(|kind| !matches!(kind.form, Form::Classes)).map(|kind| kind.name).collect()
+    kinds::KINDS.iter().filter(|kind| !matches!(kind.form, Form::Classes)).map(|kind| kind.name).collect()
 }
 
 /// A probability below 1.
@@ -188,34 +94,51 @@ fn value(word: &str, unit: Unit) -> Result<u32, String> {
     let number = match unit {
         Unit::Time => text::span(word).map(|span| span.nanos() / 1000).ok(),
         Unit::Millis => text::span(word).map(|span| span.nanos() / 1_000_000).ok(),
-        Unit::Rate => text::rate(word).map(|rate| rate.0 / 8).ok(),
+        Unit::Rate | Unit::Rate64 => text::rate(word).map(|rate| rate.0 / 8).ok(),
+        // Two's complement.
+        Unit::Signed => word.parse().ok().map(|number: i32| u64::from(number as u32)),
+        Unit::Percent => word.trim_end_matches('%').parse().ok().filter(|percent| *percent <= 100),
+        Unit::Hertz => {
+            word.parse().ok().filter(|hertz| (0.0..1e6).contains(hertz)).map(|hertz: f64| (hertz * 256.0) as u64)
+        }
+        Unit::Byte => word.parse().ok().filter(|number| *number < 256),
         Unit::Share32 => share(word).map(|share| (share * 4_294_967_296.0) as u64),
         Unit::Share16 => share(word).map(|share| (share * 65_535.0 + 0.5).floor() as u64),
         Unit::Length => text::bytes(word).map(|bytes| bytes.0).ok(),
-        Unit::Number | Unit::Switch => word.trim_end_matches('p').parse().ok(),
+        Unit::Number | Unit::Switch | Unit::Unlimited | Unit::Fixed(_) | Unit::FixedByte(_) => {
+            word.trim_end_matches('p').parse().ok()
+        }
     };
     number.and_then(|number: u64| u32::try_from(number).ok()).ok_or_else(|| format!("'{word}' is not a valid value"))
 }
 
 /// Attributes with their values.
-type Attributes = Vec<(u16, u32)>;
+type Attributes = Vec<(u16, u32, Unit)>;
 
 /// The attributes of a qdisc in these words.
-fn attributes(words: &str) -> Result<(&'static Kind, Attributes), String> {
+fn attributes(words: &str) -> Result<(&'static kinds::Kind, Attributes), String> {
     let mut words = words.split_whitespace();
     let name = words.next().unwrap_or_default();
     let known = || format!("no qdisc '{name}'; known: {}", names().join(", "));
-    let kind = KINDS.iter().find(|kind| kind.name == name).ok_or_else(known)?;
+    let kind = kinds::KINDS.iter().find(|kind| kind.name == name).ok_or_else(known)?;
     let mut found = Vec::new();
     while let Some(word) = words.next() {
         let (plain, on) = word.strip_prefix("no").map_or((word, 1), |plain| (plain, 0));
-        let parameter = |word: &str| kind.parameters.iter().find(|parameter| parameter.0 == word);
+        let parameter = |word: &str| kind.parameters.iter().find(|parameter| parameter.0 == word).copied();
         match (parameter(word), parameter(plain)) {
-            (Some((_, attribute, Switch)), _) => found.push((*attribute, 1)),
-            (None, Some((_, attribute, Switch))) => found.push((*attribute, on)),
+            (Some((_, attribute, unit)), _) if unit.is_alone() => {
+                let value = match unit {
+                    Unit::Fixed(number) => number,
+                    Unit::FixedByte(number) => number.into(),
+                    Unit::Unlimited => 0,
+                    _ => 1,
+                };
+                found.push((attribute, value, unit));
+            }
+            (None, Some((_, attribute, Unit::Switch))) => found.push((attribute, on, Unit::Switch)),
             (Some((_, attribute, unit)), _) => {
                 let text = words.next().ok_or_else(|| format!("{name}: '{word}' needs a value"))?;
-                found.push((*attribute, value(text, *unit).map_err(|why| format!("{name} {word}: {why}"))?));
+                found.push((attribute, value(text, unit).map_err(|why| format!("{name} {word}: {why}"))?, unit));
             }
             _ => {
                 let all: Vec<&str> = kind.parameters.iter().map(|parameter| parameter.0).collect();
@@ -223,7 +146,13 @@ fn attributes(words: &str) -> Result<(&'static Kind, Attributes), String> {
             }
         }
     }
+    found.extend(kinds::implied(kind.name, &found));
     Ok((kind, found))
+}
+
+/// The numbers of parameters with their values.
+fn given(found: &Attributes) -> structs::Given {
+    found.iter().map(|(attribute, value, _)| (*attribute, *value)).collect()
 }
 
 /// Checks the words of a qdisc.
@@ -233,9 +162,9 @@ fn attributes(words: &str) -> Result<(&'static Kind, Attributes), String> {
 pub fn check(words: &str) -> Result<(), String> {
     let (kind, found) = attributes(words)?;
     match kind.form {
-        Form::Struct(options) => options(&found.into_iter().collect()).map(drop),
+        Form::Struct(options) => options(&given(&found)).map(drop),
         Form::Classes => Err(format!("{} needs classes; only cargo xtask validate-linux makes them", kind.name)),
-        Form::Attributes | Form::Limit => Ok(()),
+        Form::Attributes | Form::Limit | Form::Sfq => Ok(()),
     }
 }
 
@@ -244,21 +173,24 @@ pub(crate) fn qdisc(at: At<'_>, words: &str, limit: u32) -> Result<Message, Stri
     let (kind, mut found) = attributes(words)?;
     let own = kind.parameters.iter().find(|parameter| parameter.0 == "limit");
     if let Some((_, attribute, unit)) = own
-        && !found.iter().any(|(known, _)| known == attribute)
+        && !found.iter().any(|(known, ..)| known == attribute)
     {
         let limit = if *unit == Unit::Length { limit.saturating_mul(1514) } else { limit };
-        found.push((*attribute, limit));
+        found.push((*attribute, limit, *unit));
     }
     let options = match kind.form {
-        Form::Attributes => found.iter().map(|(attribute, value)| (*attribute, value.to_le_bytes().to_vec())).collect(),
-        Form::Struct(options) => options(&found.iter().copied().collect())?,
-        Form::Limit | Form::Classes => Vec::new(),
+        Form::Attributes => found.iter().map(|(attribute, value, unit)| (*attribute, unit.bytes(*value))).collect(),
+        Form::Struct(options) => options(&given(&found))?,
+        Form::Limit | Form::Sfq | Form::Classes => Vec::new(),
+    };
+    let raw = match (kind.form, found.last()) {
+        (Form::Limit, Some((_, limit, _))) => limit.to_le_bytes().to_vec(),
+        (Form::Sfq, _) => structs::sfq(&given(&found)),
+        _ => Vec::new(),
     };
     Ok(netlink::qdisc(at, kind.name, |request: &mut Request| {
         options.iter().for_each(|(attribute, value)| request.put(*attribute, value));
-        if let (Form::Limit, Some((_, limit))) = (kind.form, found.last()) {
-            request.raw(&limit.to_le_bytes());
-        }
+        request.raw(&raw);
     }))
 }
 
@@ -270,7 +202,37 @@ mod tests {
     fn parameters_are_read_in_their_units() {
         let (kind, found) = attributes("fq_codel limit 1000 target 5ms noecn memory_limit 32kb").unwrap();
         assert_eq!(kind.name, "fq_codel");
+        let found: Vec<(u16, u32)> = found.into_iter().map(|(attribute, value, _)| (attribute, value)).collect();
         assert_eq!(found, [(2, 1000), (1, 5000), (4, 0), (9, 32 * 1024)]);
+    }
+
+    /// Attributes and bytes of a qdisc.
+    fn encoded(words: &str) -> Vec<(u16, Vec<u8>)> {
+        let (_, found) = attributes(words).unwrap();
+        found.into_iter().map(|(attribute, value, unit)| (attribute, unit.bytes(value))).collect()
+    }
+
+    fn word(value: u32) -> Vec<u8> {
+        value.to_le_bytes().to_vec()
+    }
+
+    /// As tc(8): the target of CAKE is a twentieth of its round trip.
+    #[test]
+    fn words_of_cake_are_those_of_tc() {
+        let words = "cake bandwidth 20Mbit diffserv4 dual-dsthost noatm overhead -4 mpu 64 rtt 50ms nowash ack-filter";
+        let bandwidth = (2, 2_500_000u64.to_le_bytes().to_vec());
+        let rest = [(3, 1), (5, 6), (4, 0), (6, (-4i32) as u32), (14, 64), (7, 50_000), (13, 0), (16, 1), (8, 2500)];
+        let all: Vec<_> = [bandwidth].into_iter().chain(rest.map(|(at, value)| (at, word(value)))).collect();
+        assert_eq!(encoded(words), all);
+        assert_eq!(encoded("cake metro unlimited"), [(7, word(10_000)), (2, vec![0; 8]), (8, word(500))]);
+    }
+
+    #[test]
+    fn words_of_dualpi2_have_their_widths() {
+        let all = [(5, word(41)), (10, vec![3]), (8, word(2000)), (13, vec![5]), (12, vec![1]), (14, vec![3])];
+        let words =
+            "dualpi2 alpha 0.16015625 coupling_factor 3 step_thresh 2ms classic_protection 5% drop_enqueue any_ect";
+        assert_eq!(encoded(words), all);
     }
 
     #[test]

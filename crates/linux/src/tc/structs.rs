@@ -21,6 +21,13 @@ pub(super) const DECREMENT: u16 = 15;
 pub(super) const PENALTY_RATE: u16 = 16;
 pub(super) const PENALTY_BURST: u16 = 17;
 
+pub(super) const QUANTUM: u16 = 18;
+pub(super) const PERTURB: u16 = 19;
+pub(super) const DIVISOR: u16 = 20;
+pub(super) const FLOWS: u16 = 21;
+pub(super) const DEPTH: u16 = 22;
+pub(super) const HEADDROP: u16 = 23;
+
 /// The given parameters.
 pub(super) type Given = BTreeMap<u16, u32>;
 /// Attributes with their bytes.
@@ -148,6 +155,15 @@ pub(super) fn sfb(given: &Given) -> Result<Options, String> {
     Ok(vec![(1, parameters)])
 }
 
+/// `tc qdisc add ... sfq`, without RED: `struct tc_sfq_qopt_v1`.
+pub(super) fn sfq(given: &Given) -> Vec<u8> {
+    let value = |parameter: &u16| given.get(parameter).copied().unwrap_or(0);
+    let mut fields: Vec<u32> = [QUANTUM, PERTURB, LIMIT, DIVISOR, FLOWS, DEPTH, HEADDROP].iter().map(value).collect();
+    // Parameters and counts of RED.
+    fields.resize(18, 0);
+    words(&fields)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::attributes;
@@ -161,7 +177,7 @@ mod tests {
             CELLS => (kind, bytes.chunk_by(|a, b| a == b).map(|run| run.len() as u8).collect()),
             _ => (kind, bytes),
         };
-        options(&found.into_iter().collect()).unwrap().into_iter().map(run).collect()
+        options(&super::super::given(&found)).unwrap().into_iter().map(run).collect()
     }
 
     // Messages of tc 6.1.0, as strace(1) shows them.

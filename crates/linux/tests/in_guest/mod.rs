@@ -6,4 +6,5 @@ mod faults;
 mod keys;
 mod oracle;
 mod outside;
+mod qdiscs;
 mod runs;

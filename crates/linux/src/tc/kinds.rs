@@ -1,0 +1,226 @@
+//! The qdiscs of Linux and their parameters: words of tc(8), numbers of attributes, units.
+
+use super::Unit::{
+    Byte, Fixed, FixedByte, Hertz, Length, Millis, Number, Percent, Rate, Rate64, Share16, Share32, Signed, Switch,
+    Time, Unlimited,
+};
+use super::{Form, Parameter, Unit, structs};
+
+/// Attributes of CAKE: the round trip, and the target.
+const RTT: u16 = 7;
+const TARGET: u16 = 8;
+
+/// A qdisc. The parameter `limit` has the link's buffer if it is not given.
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) form: Form,
+    pub(super) parameters: &'static [Parameter],
+}
+
+pub(super) const KINDS: &[Kind] = &[
+    Kind {
+        name: "codel",
+        form: Form::Attributes,
+        parameters: &[
+            ("target", 1, Time),
+            ("limit", 2, Number),
+            ("interval", 3, Time),
+            ("ecn", 4, Switch),
+            ("ce_threshold", 5, Time),
+        ],
+    },
+    Kind {
+        name: "fq_codel",
+        form: Form::Attributes,
+        parameters: &[
+            ("target", 1, Time),
+            ("limit", 2, Number),
+            ("interval", 3, Time),
+            ("ecn", 4, Switch),
+            ("flows", 5, Number),
+            ("quantum", 6, Number),
+            ("ce_threshold", 7, Time),
+            ("drop_batch", 8, Number),
+            ("memory_limit", 9, Length),
+        ],
+    },
+    Kind {
+        name: "pie",
+        form: Form::Attributes,
+        parameters: &[
+            ("target", 1, Time),
+            ("limit", 2, Number),
+            ("tupdate", 3, Time),
+            ("alpha", 4, Number),
+            ("beta", 5, Number),
+            ("ecn", 6, Switch),
+            ("bytemode", 7, Switch),
+            ("dq_rate_estimator", 8, Switch),
+        ],
+    },
+    Kind {
+        name: "fq_pie",
+        form: Form::Attributes,
+        parameters: &[
+            ("limit", 1, Number),
+            ("flows", 2, Number),
+            ("target", 3, Time),
+            ("tupdate", 4, Time),
+            ("alpha", 5, Number),
+            ("beta", 6, Number),
+            ("quantum", 7, Number),
+            ("memory_limit", 8, Length),
+            ("ecn_prob", 9, Number),
+            ("ecn", 10, Switch),
+            ("bytemode", 11, Switch),
+            ("dq_rate_estimator", 12, Switch),
+        ],
+    },
+    Kind {
+        name: "fq",
+        form: Form::Attributes,
+        parameters: &[
+            ("limit", 1, Number),
+            ("flow_limit", 2, Number),
+            ("quantum", 3, Number),
+            ("initial_quantum", 4, Number),
+        ],
+    },
+    Kind {
+        name: "cake",
+        form: Form::Attributes,
+        parameters: &[
+            ("bandwidth", 2, Rate64),
+            ("unlimited", 2, Unlimited),
+            ("diffserv3", 3, Fixed(0)),
+            ("diffserv4", 3, Fixed(1)),
+            ("diffserv8", 3, Fixed(2)),
+            ("besteffort", 3, Fixed(3)),
+            ("precedence", 3, Fixed(4)),
+            ("noatm", 4, Fixed(0)),
+            ("atm", 4, Fixed(1)),
+            ("ptm", 4, Fixed(2)),
+            ("flowblind", 5, Fixed(0)),
+            ("srchost", 5, Fixed(1)),
+            ("dsthost", 5, Fixed(2)),
+            ("hosts", 5, Fixed(3)),
+            ("flows", 5, Fixed(4)),
+            ("dual-srchost", 5, Fixed(5)),
+            ("dual-dsthost", 5, Fixed(6)),
+            ("triple-isolate", 5, Fixed(7)),
+            ("overhead", 6, Signed),
+            ("mpu", 14, Number),
+            ("rtt", RTT, Time),
+            ("datacentre", RTT, Fixed(100)),
+            ("lan", RTT, Fixed(1_000)),
+            ("metro", RTT, Fixed(10_000)),
+            ("regional", RTT, Fixed(30_000)),
+            ("internet", RTT, Fixed(100_000)),
+            ("oceanic", RTT, Fixed(300_000)),
+            ("satellite", RTT, Fixed(1_000_000)),
+            ("autorate-ingress", 9, Fixed(1)),
+            ("memlimit", 10, Length),
+            ("nat", 11, Switch),
+            ("wash", 13, Switch),
+            ("ingress", 15, Fixed(1)),
+            ("egress", 15, Fixed(0)),
+            ("no-ack-filter", 16, Fixed(0)),
+            ("ack-filter", 16, Fixed(1)),
+            ("ack-filter-aggressive", 16, Fixed(2)),
+            ("split-gso", 17, Fixed(1)),
+            ("no-split-gso", 17, Fixed(0)),
+            ("fwmark", 18, Number),
+        ],
+    },
+    Kind {
+        name: "dualpi2",
+        form: Form::Attributes,
+        parameters: &[
+            ("limit", 1, Number),
+            ("memlimit", 2, Length),
+            ("target", 3, Time),
+            ("tupdate", 4, Time),
+            ("alpha", 5, Hertz),
+            ("beta", 6, Hertz),
+            ("step_thresh", 8, Time),
+            ("min_qlen_step", 9, Number),
+            ("coupling_factor", 10, Byte),
+            ("overflow", 11, FixedByte(0)),
+            ("drop_on_overload", 11, FixedByte(1)),
+            ("drop_dequeue", 12, FixedByte(0)),
+            ("drop_enqueue", 12, FixedByte(1)),
+            ("classic_protection", 13, Percent),
+            ("l4s_ect", 14, FixedByte(1)),
+            ("any_ect", 14, FixedByte(3)),
+            ("no_split_gso", 15, FixedByte(0)),
+            ("split_gso", 15, FixedByte(1)),
+        ],
+    },
+    Kind {
+        name: "sfq",
+        form: Form::Sfq,
+        parameters: &[
+            ("limit", structs::LIMIT, Number),
+            ("quantum", structs::QUANTUM, Length),
+            ("perturb", structs::PERTURB, Number),
+            ("divisor", structs::DIVISOR, Number),
+            ("flows", structs::FLOWS, Number),
+            ("depth", structs::DEPTH, Number),
+            ("headdrop", structs::HEADDROP, Switch),
+        ],
+    },
+    Kind { name: "pfifo", form: Form::Limit, parameters: &[("limit", 0, Number)] },
+    Kind { name: "bfifo", form: Form::Limit, parameters: &[("limit", 0, Length)] },
+    Kind {
+        name: "red",
+        form: Form::Struct(structs::red),
+        parameters: &[
+            ("limit", structs::LIMIT, Length),
+            ("min", structs::MIN, Length),
+            ("max", structs::MAX, Length),
+            ("avpkt", structs::AVPKT, Length),
+            ("burst", structs::BURST, Number),
+            ("probability", structs::PROBABILITY, Share32),
+            ("bandwidth", structs::BANDWIDTH, Rate),
+            ("ecn", structs::ECN, Switch),
+            ("harddrop", structs::HARDDROP, Switch),
+            ("nodrop", structs::NODROP, Switch),
+        ],
+    },
+    Kind {
+        name: "choke",
+        form: Form::Struct(structs::choke),
+        parameters: &[
+            ("limit", structs::LIMIT, Number),
+            ("min", structs::MIN, Number),
+            ("max", structs::MAX, Number),
+            ("avpkt", structs::AVPKT, Length),
+            ("burst", structs::BURST, Number),
+            ("probability", structs::PROBABILITY, Share32),
+            ("bandwidth", structs::BANDWIDTH, Rate),
+            ("ecn", structs::ECN, Switch),
+        ],
+    },
+    Kind {
+        name: "sfb",
+        form: Form::Struct(structs::sfb),
+        parameters: &[
+            ("rehash", structs::REHASH, Millis),
+            ("db", structs::DB, Millis),
+            ("limit", structs::LIMIT, Number),
+            ("max", structs::MAX, Number),
+            ("target", structs::TARGET, Number),
+            ("increment", structs::INCREMENT, Share16),
+            ("decrement", structs::DECREMENT, Share16),
+            ("penalty_rate", structs::PENALTY_RATE, Number),
+            ("penalty_burst", structs::PENALTY_BURST, Number),
+        ],
+    },
+    Kind { name: "drr", form: Form::Classes, parameters: &[] },
+];
+
+/// What tc(8) adds to the given parameters: the target of CAKE, a twentieth of its round trip.
+pub(super) fn implied(name: &str, found: &[(u16, u32, Unit)]) -> Option<(u16, u32, Unit)> {
+    let round_trip = found.iter().rfind(|parameter| name == "cake" && parameter.0 == RTT)?;
+    Some((TARGET, (round_trip.1 / 20).max(1), Time))
+}
