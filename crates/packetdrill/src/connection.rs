@@ -93,7 +93,7 @@ impl Connection {
             phase: Span::ZERO,
         });
         rtt.measure(negotiated.opened, now);
-        sender.opened(Handshake::at_once(rtt));
+        sender.opened(now, Handshake::at_once(rtt));
         sender.offer(now, 0);
         Ok(Self {
             now,

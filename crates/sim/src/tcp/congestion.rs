@@ -92,6 +92,8 @@ pub struct Progress {
     pub srtt: Span,
     /// Did the window, not the application, limit sending?
     pub is_limited: bool,
+    /// Time until the pacer lets the next packet leave. Only in the Linux stack, else 0.
+    pub pause: Span,
 }
 
 /// A round trip that an acknowledgement measures.
@@ -126,6 +128,10 @@ pub struct PathModel {
 
 /// The hooks of a control, in the order in which they are called for an acknowledgement.
 pub trait CongestionControl: Debug + Send + Sync {
+    /// A handshake that measured this round trip has ended. Only in the Linux stack.
+    #[inline]
+    fn on_open(&mut self, _now: Instant, _rtt: Span) {}
+
     /// A packet is sent.
     #[inline]
     fn on_sent(&mut self, _sent: Sent) {}
@@ -344,6 +350,11 @@ macro_rules! hand_on {
         #[inline]
         fn on_restart(&mut self) {
             $each!(self, on_restart());
+        }
+
+        #[inline]
+        fn on_open(&mut self, now: Instant, rtt: Span) {
+            $each!(self, on_open(now, rtt));
         }
 
         #[inline]

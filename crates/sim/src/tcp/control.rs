@@ -99,6 +99,7 @@ macro_rules! controls {
 mod amended;
 mod extra_acked;
 mod rate;
+mod windowed_max;
 
 controls! {
     ($)

@@ -75,6 +75,11 @@ impl Gate {
         open
     }
 
+    /// Time until the pacer lets the next packet leave.
+    pub(super) fn pause(&self, now: Instant) -> Span {
+        self.next.max(now).since(now)
+    }
+
     /// When the waiting packet may be sent.
     pub(super) const fn deadline(&self) -> Due {
         if self.waiting { Due::at(self.next) } else { Due::NEVER }

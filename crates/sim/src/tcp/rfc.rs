@@ -154,7 +154,7 @@ impl Sender {
 
     /// Ends the handshake. If this end retransmitted its handshake packet, the window starts at one packet (RFC 5681
     /// section 3.1).
-    pub(super) fn opened(&mut self, handshake: Handshake) {
+    pub(super) fn opened(&mut self, _now: Instant, handshake: Handshake) {
         self.rtt = handshake.rtt;
         if handshake.retransmissions > 0 {
             self.window.set(1.0);

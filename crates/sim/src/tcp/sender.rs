@@ -101,8 +101,8 @@ impl Sender {
     }
 
     /// Ends the handshake.
-    pub fn opened(&mut self, handshake: Handshake) {
-        of!(&mut self.0, sender => sender.opened(handshake));
+    pub fn opened(&mut self, now: Instant, handshake: Handshake) {
+        of!(&mut self.0, sender => sender.opened(now, handshake));
     }
 
     /// The sender's counters.

@@ -82,7 +82,7 @@ impl World {
                     application.renew(sender, receiver);
                 }
                 if let Some(handshake) = application.app.set_up() {
-                    sender.opened(*handshake);
+                    sender.opened(now, *handshake);
                 }
                 sender.offer(now, packets);
             }

@@ -192,6 +192,10 @@ impl CongestionControl for Amended {
         self.control.on_restart();
     }
 
+    fn on_open(&mut self, now: Instant, rtt: Span) {
+        self.control.on_open(now, rtt);
+    }
+
     fn on_resume(&mut self, window: &mut Window, now: Instant) {
         if let Some(validation) = &mut self.validation {
             validation.on_resume(window, now);

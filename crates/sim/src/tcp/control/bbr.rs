@@ -128,7 +128,7 @@ impl Bbr {
         if self.phase != Phase::ProbeBw {
             return;
         }
-        let (before, now) = (f64::from(progress.in_flight.0), progress.now);
+        let (before, now) = (self.in_network(progress.in_flight.0, progress.pause), progress.now);
         let full_length = now.since(self.cycle_began) > self.min_rtt.unwrap_or(Span::ZERO);
         let over = if self.pacing_gain > 1.0 {
             full_length && (progress.lost > 0 || before >= self.in_flight_for(self.pacing_gain))
@@ -165,7 +165,9 @@ impl Bbr {
         if self.phase == Phase::Startup && self.filled_pipe {
             self.enter(Phase::Drain, 1.0 / HIGH_GAIN, HIGH_GAIN);
         }
-        if self.phase == Phase::Drain && f64::from(progress.in_flight.1) <= self.in_flight_for(1.0) {
+        if self.phase == Phase::Drain
+            && self.in_network(progress.in_flight.1, progress.pause) <= self.in_flight_for(1.0)
+        {
             self.enter_probe_bw(progress.now);
         }
     }
@@ -205,7 +207,6 @@ impl Bbr {
             self.enter(Phase::ProbeRtt, 1.0, 1.0);
             self.probe_rtt_ends = None;
         }
-        self.from_idle = false;
         if self.phase != Phase::ProbeRtt {
             return;
         }
@@ -243,6 +244,12 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
+    /// As in Linux (`bbr_init`): the round trip of the handshake is the first sample.
+    fn on_open(&mut self, now: Instant, rtt: Span) {
+        self.sampler.measured(rtt);
+        self.update_min_rtt(now, Some(rtt));
+    }
+
     /// A packet is sent: section 4.4 (BBROnTransmit), and the record that the rate estimator keeps of each packet.
     fn on_sent(&mut self, sent: Sent) {
         if sent.in_flight == 0 && self.sampler.is_app_limited() {
@@ -281,6 +288,9 @@ impl CongestionControl for Bbr {
         self.check_drain(progress);
         let expired = self.update_min_rtt(progress.now, sample.rtt);
         self.check_probe_rtt(window, progress, expired);
+        if sample.delivered > 0 || self.host.is_none() {
+            self.from_idle = false;
+        }
         self.set_pacing_rate(self.pacing_gain);
         self.set_cwnd(window, progress, sample.delivered);
     }
@@ -359,9 +369,10 @@ impl Design for Bbr {
     };
 
     fn new(start: Start) -> Self {
+        let is_linux = start.stack == Stack::Linux;
         Self {
-            sampler: Sampler::default(),
-            max_rate: MaxRate::default(),
+            sampler: if is_linux { Sampler::of_linux() } else { Sampler::default() },
+            max_rate: MaxRate::new(is_linux),
             min_rtt: None,
             min_rtt_at: Instant::ZERO,
             phase: Phase::Startup,
@@ -383,7 +394,7 @@ impl Design for Bbr {
             conserving: false,
             from_idle: false,
             initial_window: f64::from(start.initial_window),
-            host: (start.stack == Stack::Linux).then(Host::default),
+            host: is_linux.then(Host::default),
             rng: start.rng,
         }
     }

@@ -325,6 +325,7 @@ mod tests {
                     high,
                     srtt: self.srtt,
                     is_limited: self.is_limited,
+                    pause: Span::ZERO,
                 },
             );
         }

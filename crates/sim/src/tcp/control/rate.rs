@@ -4,6 +4,7 @@
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::congestion::Sent;
+use super::windowed_max::WindowedMax;
 
 /// Length of the max filter in rounds (draft of BBR version 1, section 4.1.1.3, BtlBwFilterLen).
 const ROUNDS: usize = 10;
@@ -79,13 +80,38 @@ pub(super) struct Sampler {
     /// Samples are application-limited until this many packets are delivered; 0: they are not.
     app_limited: u64,
     sample: Sample,
+    /// Only with the rules of Linux.
+    linux: Option<Linux>,
+}
+
+/// Where Linux (`tcp_rate.c`) differs from the draft: the sample is of the packet that was sent last, not of the one before
+/// which most was delivered; a connection is idle if nothing is outstanding, not if nothing is in flight; and the minimum round
+/// trip is that of the connection, not of the control.
+#[derive(Clone, Copy, Debug, Default)]
+struct Linux {
+    /// When the packet of the sample was sent, and its number.
+    newest: (Instant, u32),
+    min_rtt: Option<Span>,
 }
 
 impl Sampler {
+    /// An estimator that follows Linux.
+    pub(super) fn of_linux() -> Self {
+        Self { linux: Some(Linux::default()), ..Self::default() }
+    }
+
+    /// The handshake has measured this round trip.
+    pub(super) fn measured(&mut self, rtt: Span) {
+        if let Some(linux) = &mut self.linux {
+            linux.min_rtt = linux.min_rtt.into_iter().chain([rtt]).min();
+        }
+    }
+
     /// Records, with the packet that is sent, what has been delivered so far.
     pub(super) fn sent(&mut self, sent: Sent) {
         let Sent { now, seq, una, in_flight, again } = sent;
-        if in_flight == 0 {
+        let is_idle = if self.linux.is_some() { seq == una && !again } else { in_flight == 0 };
+        if is_idle {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
         let span = (seq - una) as usize + 1;
@@ -133,7 +159,14 @@ impl Sampler {
             let rtt = now.since(packet.sent_at);
             sample.rtt = Some(sample.rtt.map_or(rtt, |other| other.min(rtt)));
         }
-        if sample.prior_delivered.is_none_or(|prior| packet.delivered > prior) {
+        let is_newer = |prior| match &self.linux {
+            Some(linux) => (packet.sent_at, seq) > linux.newest,
+            None => packet.delivered > prior,
+        };
+        if sample.prior_delivered.is_none_or(is_newer) {
+            if let Some(linux) = &mut self.linux {
+                linux.newest = (packet.sent_at, seq);
+            }
             sample.prior_delivered = Some(packet.delivered);
             sample.prior_at = packet.delivered_at;
             sample.app_limited = packet.app_limited;
@@ -153,7 +186,7 @@ impl Sampler {
     }
 
     /// Returns the rate sample of the acknowledgement just processed (`GenerateRateSample`). If the time over which the
-    /// rate is measured is shorter than `min_rtt`, the sample has no rate.
+    /// rate is measured is shorter than `min_rtt`, in Linux than the minimum of the connection, the sample has no rate.
     pub(super) fn take(&mut self, min_rtt: Option<Span>) -> Sample {
         if self.delivered > self.app_limited {
             self.app_limited = 0;
@@ -161,6 +194,13 @@ impl Sampler {
         let mut sample = core::mem::take(&mut self.sample);
         if let Some(prior) = sample.prior_delivered {
             let interval = sample.send_elapsed.max(self.delivered_at.since(sample.prior_at));
+            let min_rtt = match &mut self.linux {
+                Some(linux) => {
+                    linux.min_rtt = linux.min_rtt.into_iter().chain(sample.rtt).min();
+                    linux.min_rtt
+                }
+                None => min_rtt,
+            };
             let least = min_rtt.unwrap_or(Span::ZERO).max(Span::from_nanos(1));
             sample.lost = self.lost.wrapping_sub(sample.lost_before);
             sample.since_sent = self.delivered - prior;
@@ -179,34 +219,59 @@ impl Sampler {
     }
 }
 
-/// Largest rate of the last [`ROUNDS`] rounds.
+/// Largest rate of the last rounds.
 ///
 /// Old rates expire only when a new rate arrives (draft section 4.1.1.3). Rounds without a new rate do not change the
 /// estimate, for example rounds in ProbeRTT or with too little data from the application.
-#[derive(Clone, Debug, Default)]
-pub(super) struct MaxRate {
-    by_round: [f64; ROUNDS],
-    round: usize,
-    /// Rounds begun since the latest rate sample.
-    silent: usize,
+#[derive(Clone, Debug)]
+pub(super) enum MaxRate {
+    /// The largest of the last [`ROUNDS`] rounds.
+    Draft {
+        by_round: [f64; ROUNDS],
+        round: usize,
+        /// Rounds begun since the latest rate sample.
+        silent: usize,
+    },
+    /// Linux's filter.
+    Linux { max: WindowedMax, round: u32 },
 }
 
 impl MaxRate {
+    /// A filter without rates; `is_linux`: that of Linux.
+    pub(super) fn new(is_linux: bool) -> Self {
+        if is_linux {
+            Self::Linux { max: WindowedMax::default(), round: 0 }
+        } else {
+            Self::Draft { by_round: [0.0; ROUNDS], round: 0, silent: 0 }
+        }
+    }
+
     pub(super) const fn next_round(&mut self) {
-        self.silent += 1;
+        match self {
+            Self::Draft { silent, .. } => *silent += 1,
+            Self::Linux { round, .. } => *round += 1,
+        }
     }
 
     pub(super) fn update(&mut self, rate: f64) {
-        for _ in 0..core::mem::take(&mut self.silent).min(ROUNDS) {
-            self.round = (self.round + 1) % ROUNDS;
-            self.by_round[self.round] = 0.0;
+        match self {
+            Self::Draft { by_round, round, silent } => {
+                for _ in 0..core::mem::take(silent).min(ROUNDS) {
+                    *round = (*round + 1) % ROUNDS;
+                    by_round[*round] = 0.0;
+                }
+                let slot = &mut by_round[*round];
+                *slot = slot.max(rate);
+            }
+            Self::Linux { max, round } => max.update(ROUNDS as u32, *round, rate),
         }
-        let slot = &mut self.by_round[self.round];
-        *slot = slot.max(rate);
     }
 
     pub(super) fn get(&self) -> f64 {
-        self.by_round.iter().copied().fold(0.0, f64::max)
+        match self {
+            Self::Draft { by_round, .. } => by_round.iter().copied().fold(0.0, f64::max),
+            Self::Linux { max, .. } => max.get(),
+        }
     }
 }
 
@@ -273,9 +338,36 @@ mod tests {
         assert!(!sampler.is_app_limited());
     }
 
+    /// Two packets that left with the same number of deliveries, 1 and 3 ms after the start of the window.
+    #[test]
+    fn sample_of_linux_is_of_the_packet_sent_last() {
+        for (mut sampler, elapsed) in [(Sampler::default(), 1), (Sampler::of_linux(), 3)] {
+            send(&mut sampler, 0, 0, 0, false);
+            send(&mut sampler, 1, 1, 1, false);
+            send(&mut sampler, 3, 2, 2, false);
+            (1..3).for_each(|seq| sampler.arrived(at(50), seq));
+            assert_eq!(sampler.take(None).send_elapsed, Span::from_millis(elapsed));
+        }
+    }
+
+    #[test]
+    fn sample_of_linux_needs_the_round_trip_of_the_connection() {
+        for (again, is_measured) in [(false, true), (true, false)] {
+            let mut sampler = Sampler::of_linux();
+            sampler.measured(Span::from_millis(60));
+            send(&mut sampler, 0, 0, 0, false);
+            if again {
+                send(&mut sampler, 20, 0, 0, true);
+            }
+            // 50 ms is a new minimum, unless the packet was sent twice.
+            sampler.arrived(at(50), 0);
+            assert_eq!(sampler.take(Some(Span::from_millis(10))).rate.is_some(), is_measured);
+        }
+    }
+
     #[test]
     fn rounds_without_samples_keep_the_rate_estimate() {
-        let mut filter = MaxRate::default();
+        let mut filter = MaxRate::new(false);
         filter.update(100.0);
         (0..25).for_each(|_| filter.next_round());
         assert_eq!(filter.get(), 100.0);
@@ -291,7 +383,7 @@ mod tests {
 
     #[test]
     fn max_filter_forgets_rates_after_ten_rounds() {
-        let mut filter = MaxRate::default();
+        let mut filter = MaxRate::new(false);
         filter.update(100.0);
         for round in 1..=10 {
             assert_eq!(filter.get(), 100.0, "round {round}");

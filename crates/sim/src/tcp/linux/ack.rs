@@ -145,6 +145,7 @@ impl Sender {
             high: self.high,
             srtt: self.rtt.precise(),
             is_limited: self.is_limited(),
+            pause: self.gate.as_ref().map_or(Span::ZERO, |gate| gate.pause(now)),
         };
         self.control.after_ack(&mut self.window, progress);
     }

@@ -2,6 +2,7 @@
 
 use forebay_aqm::base::time::{Instant, Span};
 
+use super::super::congestion::CongestionControl;
 use super::super::sender::Handshake;
 use super::Sender;
 
@@ -9,11 +10,12 @@ impl Sender {
     /// Ends the handshake. Timestamps measure the round trip of a retransmitted packet too. The window starts at one
     /// packet only after two retransmissions (`tcp_init_transfer`). A connection whose SYN was retransmitted has no ECN
     /// (RFC 3168 section 6.1.1.1, `tcp_ecn_clear_syn`).
-    pub(in super::super) fn opened(&mut self, handshake: Handshake) {
+    pub(in super::super) fn opened(&mut self, now: Instant, handshake: Handshake) {
         let Handshake { rtt, retransmissions, round_trip, syn_lost } = handshake;
         self.rtt = rtt;
         if round_trip > Span::ZERO {
-            self.measure(Instant::ZERO, round_trip, round_trip);
+            self.measure(now, round_trip, round_trip);
+            self.control.on_open(now, round_trip);
         }
         if retransmissions > 1 {
             self.window.set(1.0);
@@ -43,7 +45,7 @@ mod tests {
         } else {
             rtt.measure(Instant::ZERO, Instant::ZERO + round_trip);
         }
-        sender.opened(Handshake { rtt, retransmissions, round_trip, syn_lost });
+        sender.opened(Instant::ZERO, Handshake { rtt, retransmissions, round_trip, syn_lost });
         let (window, timeout) = (sender.cwnd(), sender.rtt.timeout());
         sender.offer(Instant::ZERO, 1);
         (window, timeout, sender.poll(Instant::ZERO).unwrap().ect)

@@ -1,6 +1,6 @@
 //! Recovery by counting duplicate acknowledgements: Tahoe, Reno (RFC 5681) and NewReno (RFC 6582).
 
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::congestion::{CongestionControl, Feedback, Progress, Recovery};
 use super::{Cut, DUP_THRESHOLD, Sender};
@@ -87,6 +87,7 @@ impl Sender {
             high: self.high,
             srtt: self.rtt.precise(),
             is_limited: !self.is_application_limited(self.high - una),
+            pause: Span::ZERO,
         };
         self.control.after_ack(&mut self.window, progress);
     }

@@ -3,7 +3,7 @@
 //! A loss reduces the window at once, and sending resumes when enough packets have left the network. There is no
 //! proportional rate reduction (RFC 6937). A lost retransmission is repaired only by the timer.
 
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::accecn::Accurate;
 use super::super::congestion::{Acked, CongestionControl, Feedback, PathModel, Progress, Recovery, Sent};
@@ -179,6 +179,7 @@ impl Sender {
             high: self.high,
             srtt: self.rtt.precise(),
             is_limited: !self.is_application_limited(outstanding),
+            pause: Span::ZERO,
         };
         self.control.after_ack(&mut self.window, progress);
     }

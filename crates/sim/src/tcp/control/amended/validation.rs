@@ -257,6 +257,7 @@ mod tests {
                 high,
                 srtt: RTT,
                 is_limited: false,
+                pause: Span::ZERO,
             };
             self.validation.after_ack(&mut self.window, progress);
         }

@@ -3,7 +3,7 @@
 //! - the window has room for three bursts and for aggregated acknowledgements;
 //! - a recovery that begins with the acknowledgement that ends another does not reduce the window.
 
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::super::congestion::Progress;
 use super::super::super::window::Window;
@@ -147,6 +147,17 @@ impl Bbr {
         cwnd
     }
 
+    /// `bbr_packets_in_net_at_edt`: packets in the network when the next burst leaves, of `in_flight` now. The path delivers
+    /// some before. While the rate grows the burst counts too. On the stack of the RFCs: `in_flight`.
+    pub(super) fn in_network(&self, in_flight: u32, pause: Span) -> f64 {
+        let now = f64::from(in_flight);
+        if self.host.is_none() {
+            return now;
+        }
+        let burst = if self.pacing_gain > 1.0 { self.burst_goal() } else { 0.0 };
+        (now + burst - libm::floor(self.sending_bandwidth() * pause.secs())).max(0.0)
+    }
+
     /// `bbr_tso_segs_goal`: packets that leave at once.
     pub(super) fn burst_goal(&self) -> f64 {
         let rate = self.pacing_rate.unwrap_or(0.0);
@@ -167,7 +178,6 @@ impl Bbr {
 #[cfg(test)]
 mod tests {
     use forebay_aqm::base::rng::Rng;
-    use forebay_aqm::base::time::Span;
 
     use super::super::super::super::Stack;
     use super::super::super::super::congestion::{CongestionControl, Design, Start};
@@ -219,6 +229,7 @@ mod tests {
             high: 30,
             srtt: Span::ZERO,
             is_limited: true,
+            pause: Span::ZERO,
         }
     }
 
@@ -247,6 +258,30 @@ mod tests {
         bbr.on_loss(&mut window);
         bbr.set_cwnd(&mut window, progress(1), 0);
         assert_eq!(window.cwnd(), 48.0);
+    }
+
+    /// 1000 packets per second, of which 2 leave at once: during a pause of 3.9 ms three of 20 packets are delivered.
+    #[test]
+    fn packets_that_arrive_before_the_next_burst_do_not_count() {
+        let pause = Span::from_micros(3900);
+        assert_eq!(bbr(Stack::Rfc).in_network(20, pause), 20.0);
+        let mut linux = bbr(Stack::Linux);
+        linux.set_pacing_rate(1.0);
+        linux.pacing_gain = 1.0;
+        assert_eq!(linux.in_network(20, pause), 17.0);
+        linux.pacing_gain = 1.25;
+        assert_eq!(linux.in_network(20, pause), 19.0, "with the next burst");
+        assert_eq!(linux.in_network(1, Span::from_millis(90)), 0.0);
+    }
+
+    #[test]
+    fn handshake_measures_the_first_round_trip() {
+        let mut linux = bbr(Stack::Linux);
+        (linux.min_rtt, linux.filled_pipe) = (None, false);
+        linux.on_open(Instant::ZERO + Span::from_millis(9), Span::from_millis(20));
+        assert_eq!(linux.min_rtt, Some(Span::from_millis(20)));
+        // 0.99 x 2.885 x 10 packets in 20 ms.
+        assert_eq!(linux.pacing_rate.map(|rate| (rate * 10.0) as u32), Some(14_282));
     }
 
     #[test]
