@@ -280,6 +280,15 @@ fn unknown_parameters_of_linux_qdiscs_are_refused() {
 }
 
 #[test]
+fn explain_lists_parameters_of_linux_qdiscs() {
+    let place = Place::new("explain-qdisc");
+    let text = place.run(&["explain", "linux:fq_codel"]).good().stdout;
+    assert!(text.contains("target TIME") && text.contains("[no]ecn"), "{text}");
+    let unknown = place.run(&["explain", "linux:fq_codle"]);
+    assert!(unknown.code == Some(4) && unknown.stderr.contains("fq_codel"), "{unknown:?}");
+}
+
+#[test]
 fn doctor_tells_what_builds_the_kernel() {
     let document = Place::new("doctor").run(&["doctor", "--json"]).json();
     let findings = document["findings"].as_array().unwrap();

@@ -17,6 +17,10 @@ use crate::render::output::Ui;
 
 /// Explains a discipline, a marker, a congestion control or a kind of traffic.
 pub(crate) fn command(args: &ExplainArgs, ui: &Ui) -> Result<Exit, Failure> {
+    #[cfg(target_os = "linux")]
+    if let Some(name) = args.name.strip_prefix("linux:") {
+        return qdisc(name, ui);
+    }
     let subject = explain::find(&args.name)?;
     if ui.json() {
         ui.print_json(&subject.document())?;
@@ -31,6 +35,22 @@ pub(crate) fn command(args: &ExplainArgs, ui: &Ui) -> Result<Exit, Failure> {
             ui.look().titled(&found.name, &found.summary) + &format!("in a scenario: tcp = \"{}\"\n", found.name)
         }
     })?;
+    Ok(Exit::Done)
+}
+
+/// Explains a qdisc of Linux: the parameters that `linux:NAME` takes.
+#[cfg(target_os = "linux")]
+fn qdisc(name: &str, ui: &Ui) -> Result<Exit, Failure> {
+    let parameters = forebay_linux::tc::parameters(name).map_err(Failure::unavailable)?;
+    if ui.json() {
+        ui.print_json(&serde_json::json!({ "name": format!("linux:{name}"), "parameters": parameters }))?;
+        return Ok(Exit::Done);
+    }
+    let mut out = ui.look().titled(&format!("linux:{name}"), "a qdisc of Linux, for run --on linux");
+    out += &heading(ui, "parameters", "in the words of tc(8); none is needed, unless tc(8) needs it");
+    out += &ui.look().wrap("  ", &parameters.join(", "));
+    out += "\nlimit, if not given, is the buffer of the link; the kernel's defaults apply to all others\n";
+    ui.print(&out)?;
     Ok(Exit::Done)
 }
 

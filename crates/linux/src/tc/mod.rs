@@ -48,7 +48,21 @@ enum Unit {
 impl Unit {
     /// Whether the word stands alone.
     const fn is_alone(self) -> bool {
-        matches!(self, Self::Switch | Self::Unlimited | Self::Fixed(_) | Self::FixedByte(_))
+        self.placeholder().is_empty()
+    }
+
+    /// What stands for a value in a synopsis; empty: the word stands alone.
+    const fn placeholder(self) -> &'static str {
+        match self {
+            Self::Number | Self::Signed | Self::Byte => "NUMBER",
+            Self::Time | Self::Millis => "TIME",
+            Self::Length => "BYTES",
+            Self::Rate | Self::Rate64 => "RATE",
+            Self::Share32 | Self::Share16 => "PROBABILITY",
+            Self::Percent => "PERCENT",
+            Self::Hertz => "HZ",
+            Self::Switch | Self::Unlimited | Self::Fixed(_) | Self::FixedByte(_) => "",
+        }
     }
 
     /// The value of an attribute as bytes.
@@ -82,6 +96,20 @@ enum Form {
 /// The names of the qdiscs that need no classes.
 pub fn names() -> Vec<&'static str> {
     kinds::KINDS.iter().filter(|kind| !matches!(kind.form, Form::Classes)).map(|kind| kind.name).collect()
+}
+
+/// The words of the parameters of a qdisc of Linux, each with what follows it, such as `target TIME`. `[no]ecn`: `ecn` or `noecn`.
+///
+/// # Errors
+/// The qdisc is not known.
+pub fn parameters(name: &str) -> Result<Vec<String>, String> {
+    let (kind, _) = attributes(name)?;
+    let synopsis = |(word, _, unit): &Parameter| match (unit, unit.placeholder()) {
+        (Unit::Switch, _) => format!("[no]{word}"),
+        (_, "") => (*word).to_string(),
+        (_, value) => format!("{word} {value}"),
+    };
+    Ok(kind.parameters.iter().map(synopsis).collect())
 }
 
 /// A probability below 1.
@@ -233,6 +261,15 @@ mod tests {
         let words =
             "dualpi2 alpha 0.16015625 coupling_factor 3 step_thresh 2ms classic_protection 5% drop_enqueue any_ect";
         assert_eq!(encoded(words), all);
+    }
+
+    #[test]
+    fn parameters_are_listed_with_their_values() {
+        let words = parameters("red").unwrap();
+        assert!(
+            ["min BYTES", "probability PROBABILITY", "[no]ecn"].iter().all(|word| words.contains(&word.to_string()))
+        );
+        assert!(parameters("rde").unwrap_err().contains("red"));
     }
 
     #[test]
