@@ -99,7 +99,6 @@ macro_rules! controls {
 mod amended;
 mod extra_acked;
 mod rate;
-mod windowed_max;
 
 controls! {
     ($)

@@ -1,10 +1,12 @@
 //! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00; draft-ietf-ccwg-bbr section 4.1 for the
 //! counts of losses), and BBR's max filter over the rates.
 
+mod windowed_max;
+
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::congestion::Sent;
-use super::windowed_max::WindowedMax;
+use windowed_max::WindowedMax;
 
 /// Length of the max filter in rounds (draft of BBR version 1, section 4.1.1.3, BtlBwFilterLen).
 const ROUNDS: usize = 10;

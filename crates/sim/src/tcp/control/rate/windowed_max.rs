@@ -10,15 +10,15 @@ struct Measured {
 
 /// The largest value of the last rounds, and two smaller, later ones that follow when it is too old.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WindowedMax([Measured; 3]);
+pub(in super::super) struct WindowedMax([Measured; 3]);
 
 impl WindowedMax {
-    pub(super) const fn get(&self) -> f64 {
+    pub(in super::super) const fn get(&self) -> f64 {
         self.0[0].value
     }
 
     /// A value of this round; values count for `window` rounds after their own.
-    pub(super) fn update(&mut self, window: u32, round: u32, value: f64) {
+    pub(in super::super) fn update(&mut self, window: u32, round: u32, value: f64) {
         let new = Measured { round, value };
         let age = |other: Measured| round - other.round;
         let [best, second, third] = self.0;
