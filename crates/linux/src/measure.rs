@@ -15,7 +15,7 @@ use forebay_sim::tracks::Tracks;
 use crate::arrivals::Arrivals;
 use crate::records::{Event, FORWARD, Kind, PAYLOAD, Record, SYN, TCP};
 use crate::round_trips::RoundTrips;
-use crate::traffic::BEFORE_DATAGRAM;
+use forebay_sim::network::DATAGRAM_HEADERS;
 
 /// What is known of a packet that waits at a link under study.
 #[derive(Clone, Copy, Debug)]
@@ -239,7 +239,7 @@ impl<'a> Measure<'a> {
         carried.packets += 1;
         if counts {
             carried.bytes += if is_new { u64::from(event.len) } else { 0 };
-            carried.payload += u64::from(event.len).saturating_sub(u64::from(BEFORE_DATAGRAM));
+            carried.payload += u64::from(event.len).saturating_sub(u64::from(DATAGRAM_HEADERS));
             if self.watched[flow] {
                 self.delays.note(spec.bundle, delay, &mut self.last_delay[flow]);
             }

@@ -167,7 +167,7 @@ pub(crate) fn address(device: &Device, ip: u32) -> Message {
     request.end(device.namespace, format!("give {} an address", device.name))
 }
 
-/// What connections over a route do otherwise than the kernel's own settings say (the metrics of ip-route(8)).
+/// Metrics of a route (ip-route(8)): settings of the connections that use it, in place of those of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Metrics {
     /// Ask for ECN.

@@ -6,7 +6,7 @@ use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
 use forebay_sim::app::{Files, Work as Application};
-use forebay_sim::network::{FlowSpec, Network, Traffic};
+use forebay_sim::network::{DATAGRAM_HEADERS, FlowSpec, Network, SEGMENT_HEADERS, Traffic};
 use forebay_sim::source::{Pattern, Source};
 use forebay_sim::tcp::{AccEcn, TcpOptions};
 
@@ -16,14 +16,10 @@ use crate::netlink::Metrics;
 pub(crate) const PORTS: u16 = 10_000;
 /// Maximum number of flows; each needs a port and two threads.
 const MAX_FLOWS: usize = 5_000;
-/// Header bytes of a segment: Ethernet, IP, TCP with timestamps.
-const BEFORE_DATA: u32 = 14 + 20 + 32;
-/// Header bytes of a datagram: Ethernet, IP, UDP.
-pub(crate) const BEFORE_DATAGRAM: u32 = 14 + 20 + 8;
 /// Maximum frame length, bytes.
 const MAX_FRAME: u16 = 1514;
 /// Minimum frame length of segments, bytes: the kernel refuses a smaller `TCP_MAXSEG`.
-const MIN_FRAME: u32 = BEFORE_DATA + 76;
+const MIN_FRAME: u32 = SEGMENT_HEADERS + 76;
 /// Receive windows of at least this many bytes count as unlimited.
 const UNLIMITED_WINDOW: u64 = 1 << 22;
 /// Largest number of files of a flow.
@@ -47,8 +43,8 @@ pub(crate) fn obstacle(net: &Network) -> Option<String> {
         }
         match &flow.traffic {
             Traffic::Rtp(_) => because("RTP video is not supported".into()),
-            Traffic::Datagrams(_) if bytes <= BEFORE_DATAGRAM => {
-                because(format!("packets of {bytes} bytes; the headers alone need {BEFORE_DATAGRAM}"))
+            Traffic::Datagrams(_) if bytes <= DATAGRAM_HEADERS => {
+                because(format!("packets of {bytes} bytes; the headers alone need {DATAGRAM_HEADERS}"))
             }
             Traffic::Datagrams(pattern) if pattern.longest(flow.packet) > MAX_FRAME.into() => {
                 let longest = pattern.longest(flow.packet);
@@ -78,7 +74,7 @@ pub(crate) fn obstacle(net: &Network) -> Option<String> {
 
 /// Data bytes per segment.
 fn data(flow: &FlowSpec) -> u64 {
-    u64::from(u32::from(flow.packet).saturating_sub(BEFORE_DATA).max(1))
+    u64::from(u32::from(flow.packet).saturating_sub(SEGMENT_HEADERS).max(1))
 }
 
 /// The metrics of the routes of a flow: keys of a sender whose value is not the default of its stack. The others have the
@@ -141,7 +137,7 @@ fn work(net: &Network, flow: &FlowSpec, seed: u64, stop: u64) -> Work {
             match files.request {
                 None => Work::Push { files: pieces, fresh, handshake },
                 Some(request) => {
-                    let request = u64::from(u32::from(request).saturating_sub(BEFORE_DATA).max(1));
+                    let request = u64::from(u32::from(request).saturating_sub(SEGMENT_HEADERS).max(1));
                     Work::Pull { files: pieces, request, fresh, handshake }
                 }
             }
@@ -151,7 +147,7 @@ fn work(net: &Network, flow: &FlowSpec, seed: u64, stop: u64) -> Work {
         }
         Traffic::Datagrams(pattern) => {
             let rng = Rng::stream(seed, &format!("flow/{}", flow.name));
-            let payload = |len: u16| u64::from(u32::from(len).saturating_sub(BEFORE_DATAGRAM).max(1));
+            let payload = |len: u16| u64::from(u32::from(len).saturating_sub(DATAGRAM_HEADERS).max(1));
             Work::Datagrams(times(flow, pattern, rng, stop, payload))
         }
     }

@@ -46,7 +46,7 @@ impl Scenario {
             seeds: seeds.to_vec(),
             revision: revision.to_string(),
             guest: None,
-            beside_real: false,
+            real_headers: false,
         }
     }
 

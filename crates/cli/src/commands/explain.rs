@@ -47,9 +47,9 @@ fn qdisc(name: &str, ui: &Ui) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let mut out = ui.look().titled(&format!("linux:{name}"), "a qdisc of Linux, for run --on linux");
-    out += &heading(ui, "parameters", "in the words of tc(8); none is needed, unless tc(8) needs it");
+    out += &heading(ui, "parameters", "in the words of tc(8), with the same required ones");
     out += &ui.look().wrap("  ", &parameters.join(", "));
-    out += "\nlimit, if not given, is the buffer of the link; the kernel's defaults apply to all others\n";
+    out += "\ndefault of limit: the buffer of the link; of the others: those of the kernel\n";
     ui.print(&out)?;
     Ok(Exit::Done)
 }

@@ -48,7 +48,7 @@ pub(crate) fn both(plan: Plan, build: &str) -> Plan {
     });
     let seeds = plan.seeds.clone();
     let plan = Plan::new(cases.collect(), seeds[0], seeds.len() as u64);
-    plan.compared_with_real_hosts().with_revision(&format!("live.{build}"))
+    plan.with_real_headers().with_revision(&format!("live.{build}"))
 }
 
 /// Whether a run of a plan is on the kernel, not in the simulator.

@@ -54,7 +54,7 @@ pub(crate) fn both(plan: Plan, build: &str, (kernel, links): (&Kernel, Links)) -
         case
     });
     let seeds = plan.seeds.clone();
-    let plan = Plan::new(cases.collect(), seeds[0], seeds.len() as u64).compared_with_real_hosts();
+    let plan = Plan::new(cases.collect(), seeds[0], seeds.len() as u64).with_real_headers();
     let parts = kernel.sources.lines().map(str::to_string).collect();
     plan.with_revision(&format!("linux.{build}.{}", plan::hex_hash(&kernel.sources))).with_guest(parts)
 }

@@ -28,8 +28,9 @@ pub struct Plan {
     pub revision: String,
     /// What the guest kernel of the runs on Linux was built from; `None` without such runs.
     pub guest: Option<Vec<String>>,
-    /// Is each simulated run compared with one of real hosts? Its goodput then excludes the headers of real packets.
-    pub beside_real: bool,
+    /// Does the goodput of simulated runs exclude the headers of real packets, not those of the simulator's? For tables
+    /// with runs of real hosts.
+    pub real_headers: bool,
 }
 
 /// One of the runs that a command asked for.
@@ -51,7 +52,7 @@ impl Plan {
             seeds: (first..first.saturating_add(runs)).collect(),
             revision: String::new(),
             guest: None,
-            beside_real: false,
+            real_headers: false,
         }
     }
 
@@ -67,9 +68,9 @@ impl Plan {
         self
     }
 
-    /// Makes the goodput of simulated runs comparable with that of real hosts: it excludes the headers of real packets.
-    pub const fn compared_with_real_hosts(mut self) -> Self {
-        self.beside_real = true;
+    /// Excludes the headers of real packets from the goodput of simulated runs.
+    pub const fn with_real_headers(mut self) -> Self {
+        self.real_headers = true;
         self
     }
 
@@ -196,7 +197,7 @@ impl Plan {
         let net = self.network(job);
         let mut outcome = World::new(&net, job.seed)?.run(observer);
         let cpu = thread_cpu_seconds() - before;
-        if let Some(outcome) = outcome.as_mut().filter(|_| self.beside_real) {
+        if let Some(outcome) = outcome.as_mut().filter(|_| self.real_headers) {
             let flows = outcome.flows.iter_mut().zip(&net.flows);
             flows.for_each(|(flow, spec)| flow.goodput_bytes = real_goodput(flow, &spec.traffic));
         }
@@ -204,11 +205,10 @@ impl Plan {
     }
 }
 
-/// The goodput of a simulated flow with the headers of real packets: Ethernet, IP, and TCP with timestamps or UDP.
+/// The goodput of a simulated flow if each packet had the headers of a real one, bytes.
 fn real_goodput(flow: &FlowOutcome, traffic: &Traffic) -> u64 {
     let packets = flow.received_bytes.saturating_sub(flow.goodput_bytes) / u64::from(traffic.headers());
-    let headers = if matches!(traffic, Traffic::Datagrams(_)) { 14 + 20 + 8 } else { 14 + 20 + 32 };
-    flow.received_bytes.saturating_sub(packets * headers)
+    flow.received_bytes.saturating_sub(packets * u64::from(traffic.real_headers()))
 }
 
 /// Version of this library, with the revision of the program if known.

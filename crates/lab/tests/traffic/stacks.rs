@@ -70,14 +70,14 @@ fn kernel_tcp_names_a_control_of_linux() {
 
 /// 1500 bytes: 40 of headers in the simulator, 66 of real hosts.
 #[test]
-fn goodput_beside_real_hosts_excludes_their_headers() {
+fn goodput_can_exclude_headers_of_real_packets() {
     let cases = || read(&text("pie", "[[flows]]\nkind = \"ftp\"\ncount = 2")).unwrap();
     let job = Job { case: 0, contender: 0, seed: 1 };
     let run = |plan: Plan| plan.run(job, &mut ()).unwrap().unwrap().flows[1].clone();
-    let (alone, beside) = (run(Plan::new(cases(), 1, 1)), run(Plan::new(cases(), 1, 1).compared_with_real_hosts()));
+    let (own, real) = (run(Plan::new(cases(), 1, 1)), run(Plan::new(cases(), 1, 1).with_real_headers()));
     let share = |flow: &FlowRecord| flow.goodput_bytes as f64 / flow.received_bytes as f64;
-    assert_eq!((share(&alone), share(&beside)), (1460.0 / 1500.0, 1434.0 / 1500.0));
-    assert_eq!(alone.received_bytes, beside.received_bytes);
+    assert_eq!((share(&own), share(&real)), (1460.0 / 1500.0, 1434.0 / 1500.0));
+    assert_eq!(own.received_bytes, real.received_bytes);
 }
 
 /// Two flows of each control, of which both stacks use most of the link.

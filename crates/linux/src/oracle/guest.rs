@@ -18,7 +18,7 @@ use crate::network;
 use crate::place::Kernel;
 use crate::qdiscs::Twin;
 use crate::records::{Event, Kind, Record};
-use crate::traffic::BEFORE_DATAGRAM;
+use forebay_sim::network::DATAGRAM_HEADERS;
 
 /// Bytes that `crates/linux/src/network.rs` adds to the longest packet for tbf's bucket.
 const ADDED: u64 = 3;
@@ -108,7 +108,7 @@ pub(super) fn fates(
     let mut orders = network::orders_of_twins(&twins(spec, arrivals), seed, &twin).map_err(Fault::Failed)?;
     let mut packets = vec![Vec::new(); orders.flows.len()];
     for packet in &arrivals.packets {
-        packets[packet.flow as usize].push((packet.at, u64::from(u32::from(packet.len) - BEFORE_DATAGRAM)));
+        packets[packet.flow as usize].push((packet.at, u64::from(u32::from(packet.len) - DATAGRAM_HEADERS)));
     }
     for (flow, packets) in orders.flows.iter_mut().zip(packets) {
         flow.work = Work::Datagrams(packets);

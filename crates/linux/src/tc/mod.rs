@@ -37,9 +37,9 @@ enum Unit {
     Hertz,
     /// No value: the word alone sets 1, or 0 after `no`.
     Switch,
-    /// No value: the word alone sets this number.
+    /// The word has no value and stands for this number, such as `diffserv4` for 1.
     Fixed(u32),
-    /// No value: the word alone sets a rate of 0 in 64 bits.
+    /// The word has no value and stands for a rate of 0, in 64 bits.
     Unlimited,
     /// As `Fixed`; the kernel takes 8 bits.
     FixedByte(u8),
@@ -65,7 +65,7 @@ impl Unit {
         }
     }
 
-    /// The value of an attribute as bytes.
+    /// The bytes of an attribute with this value, in the width that the kernel expects.
     fn bytes(self, value: u32) -> Vec<u8> {
         match self {
             Self::Rate64 | Self::Unlimited => u64::from(value).to_le_bytes().to_vec(),
@@ -98,7 +98,7 @@ pub fn names() -> Vec<&'static str> {
     kinds::KINDS.iter().filter(|kind| !matches!(kind.form, Form::Classes)).map(|kind| kind.name).collect()
 }
 
-/// The words of the parameters of a qdisc of Linux, each with what follows it, such as `target TIME`. `[no]ecn`: `ecn` or `noecn`.
+/// The parameters of a qdisc of Linux in tc's notation, such as `target TIME`. `[no]ecn` stands for `ecn` and `noecn`.
 ///
 /// # Errors
 /// The qdisc is not known.

@@ -74,8 +74,8 @@ fn delayed_acknowledgements_can_be_switched_off() {
     assert!((0.95..1.1).contains(&each) && delayed > 1.5, "{each} {delayed}");
 }
 
-/// With a third of the packets lost, timeouts decide the throughput: of 2 s at least, or by Linux's own rule, the round
-/// trip and 200 ms.
+/// A third of the packets is lost, so timeouts decide the throughput. A timeout of Linux is at least 200 ms above the round
+/// trip; with `min_rto` = 2 s it is at least 2 s.
 #[test]
 fn least_timeout_applies() {
     let Some(kernel) = kernel() else { return };
@@ -89,8 +89,8 @@ fn least_timeout_applies() {
     assert!(own > 2 * longer, "{own} {longer} packets");
 }
 
-/// In slow start a window leaves in bursts that wait, or spread over the round trip. Linux never paces the first ten
-/// packets.
+/// Without pacing, slow start sends bursts, which queue. With pacing it spreads them over the round trip. Linux never paces
+/// the first ten packets.
 #[test]
 fn pacing_shortens_the_queue_of_slow_start() {
     let Some(kernel) = kernel() else { return };
@@ -111,7 +111,7 @@ fn kernel_tcp_replaces_the_congestion_control() {
     assert_ne!(fingerprint("cubic", Some("vegas")), cubic);
 }
 
-/// A value that is the stack's default leaves the kernel's own value: RFC's initial window is not set.
+/// A key with the default value of its stack is not set on Linux: with `stack = "rfc"` the initial window stays Linux's.
 #[test]
 fn defaults_of_a_stack_are_the_kernels_own() {
     let Some(kernel) = kernel() else { return };

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_sim::app::{Files, Work};
-use forebay_sim::network::{FlowSpec, Network, Traffic};
+use forebay_sim::network::{DATAGRAM_HEADERS, FlowSpec, Network, SEGMENT_HEADERS, Traffic};
 use forebay_sim::tcp::AccEcn;
 
 use crate::sys::clock;
@@ -24,16 +24,12 @@ use crate::sys::socket::SocketOptions;
 const PORTS: u16 = 10_000;
 /// Maximum number of flows; each needs a port.
 pub const MAX_FLOWS: usize = 50_000;
-/// Header bytes of a segment: Ethernet, IP, TCP with timestamps.
-pub const BEFORE_DATA: u32 = 14 + 20 + 32;
-/// Header bytes of a datagram: Ethernet, IP, UDP.
-pub const BEFORE_DATAGRAM: u32 = 14 + 20 + 8;
 /// Maximum frame length, bytes.
 const MAX_FRAME: u16 = 1514;
 /// Receive windows of at least this many bytes count as unlimited: they are not set on the socket.
 const UNLIMITED_WINDOW: u64 = 1 << 22;
 /// Minimum frame length of segments, bytes. The kernel rejects a `TCP_MAXSEG` below 88 bytes.
-const MIN_FRAME: u32 = BEFORE_DATA + 76;
+const MIN_FRAME: u32 = SEGMENT_HEADERS + 76;
 /// Reported for a congestion control that no kernel has.
 const NO_COUNTERPART: &str = "has no counterpart in the kernel; supported: reno, cubic, bbr, dctcp";
 /// How often a waiting thread checks for the end of the run.
@@ -61,8 +57,8 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
         }
         match &flow.traffic {
             Traffic::Rtp(_) => Some(format!("{name}: RTP video is not supported on the kernel")),
-            Traffic::Datagrams(_) if u32::from(flow.packet) <= BEFORE_DATAGRAM => {
-                Some(format!("{name}: packets of {} bytes; the headers alone need {BEFORE_DATAGRAM}", flow.packet))
+            Traffic::Datagrams(_) if u32::from(flow.packet) <= DATAGRAM_HEADERS => {
+                Some(format!("{name}: packets of {} bytes; the headers alone need {DATAGRAM_HEADERS}", flow.packet))
             }
             Traffic::Datagrams(pattern) if pattern.longest(flow.packet) > MAX_FRAME.into() => {
                 let longest = pattern.longest(flow.packet);
@@ -152,7 +148,7 @@ impl Stage<'_> {
 
 /// Data bytes per TCP segment of a flow.
 fn data(flow: &FlowSpec) -> u64 {
-    u64::from(u32::from(flow.packet).saturating_sub(BEFORE_DATA).max(1))
+    u64::from(u32::from(flow.packet).saturating_sub(SEGMENT_HEADERS).max(1))
 }
 
 /// Socket options of a flow's connections.

@@ -9,7 +9,7 @@ use forebay_sim::app::{Files, Work};
 use forebay_sim::network::{FlowSpec, Traffic};
 use forebay_sim::source::{Pattern, Source};
 
-use super::{BEFORE_DATAGRAM, LOOK, Stage, data, port, socket_options};
+use super::{DATAGRAM_HEADERS, LOOK, Stage, data, port, socket_options};
 use crate::sys::{clock, socket};
 
 /// The payload of all data that flows send.
@@ -188,7 +188,7 @@ fn answer(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
 
 /// Payload bytes of a request.
 pub(super) fn request(files: &Files) -> usize {
-    usize::from(files.request.unwrap_or_default()).saturating_sub(super::BEFORE_DATA as usize).max(1)
+    usize::from(files.request.unwrap_or_default()).saturating_sub(super::SEGMENT_HEADERS as usize).max(1)
 }
 
 /// Calls `send` at each time at which `source` sends a packet, with the packet's length on the wire.
@@ -234,7 +234,7 @@ fn datagrams(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<
     socket.connect((stage.server, port(number)))?;
     socket::set_codepoint(&socket, flow.ecn)?;
     as_source(stage, flow, source, |len| {
-        let len = usize::from(len).saturating_sub(BEFORE_DATAGRAM as usize).max(1);
+        let len = usize::from(len).saturating_sub(DATAGRAM_HEADERS as usize).max(1);
         match socket.send(&ZEROS[..len]) {
             // No receiver yet or any more; or the device is full and drops, as a link does.
             Err(error) if [io::ErrorKind::ConnectionRefused, io::ErrorKind::WouldBlock].contains(&error.kind()) => {

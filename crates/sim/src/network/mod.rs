@@ -134,6 +134,11 @@ pub enum Traffic {
     Rtp(Rtp),
 }
 
+/// Header bytes of a TCP segment of a real host: Ethernet, IP, TCP with timestamps.
+pub const SEGMENT_HEADERS: u32 = 14 + 20 + 32;
+/// Header bytes of a datagram of a real host: Ethernet, IP, UDP.
+pub const DATAGRAM_HEADERS: u32 = 14 + 20 + 8;
+
 impl Traffic {
     /// The options of the connection; `None` for other traffic.
     pub const fn tcp(&self) -> Option<&TcpOptions> {
@@ -222,6 +227,11 @@ impl Traffic {
             Self::Datagrams(_) => 28,
             Self::Rtp(_) => rtp::HEADERS,
         }
+    }
+
+    /// Header bytes of a data packet of a real host.
+    pub const fn real_headers(&self) -> u32 {
+        if matches!(self, Self::Datagrams(_)) { DATAGRAM_HEADERS } else { SEGMENT_HEADERS }
     }
 }
 

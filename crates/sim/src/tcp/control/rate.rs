@@ -82,13 +82,14 @@ pub(super) struct Sampler {
     /// Samples are application-limited until this many packets are delivered; 0: they are not.
     app_limited: u64,
     sample: Sample,
-    /// Only with the rules of Linux.
+    /// State of Linux's rules; `None`: the estimator follows the draft.
     linux: Option<Linux>,
 }
 
-/// Where Linux (`tcp_rate.c`) differs from the draft: the sample is of the packet that was sent last, not of the one before
-/// which most was delivered; a connection is idle if nothing is outstanding, not if nothing is in flight; and the minimum round
-/// trip is that of the connection, not of the control.
+/// State of Linux's rules (`tcp_rate.c`). They differ from the draft:
+/// - the sample is that of the packet that was sent last; in the draft, of the packet with the largest `delivered`;
+/// - a connection is idle if nothing is outstanding; in the draft, if nothing is in flight;
+/// - the minimum round trip is that of the connection; in the draft, that of the control.
 #[derive(Clone, Copy, Debug, Default)]
 struct Linux {
     /// When the packet of the sample was sent, and its number.

@@ -1,5 +1,6 @@
 //! Rules of Linux's version 1 that the draft does not have (`tcp_bbr.c` of Linux 6.12):
 //! - packets leave in bursts, 1 % slower than the estimated bandwidth;
+//! - packets that the path delivers before the next burst do not count as in flight;
 //! - the window has room for three bursts and for aggregated acknowledgements;
 //! - a recovery that begins with the acknowledgement that ends another does not reduce the window.
 

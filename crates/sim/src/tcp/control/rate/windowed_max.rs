@@ -1,7 +1,7 @@
 //! The windowed maximum of Linux (`lib/win_minmax.c`, the algorithm of Kathleen Nichols): three samples stand for the
 //! window.
 
-/// A value and the round in which it was measured.
+/// A value, and the number of the round trip in which it was measured.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     round: u32,
