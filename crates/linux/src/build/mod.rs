@@ -139,10 +139,19 @@ fn source() -> Result<PathBuf, BuildError> {
     })
 }
 
+/// What `uname -v` and `/proc/version` show. Constant, because the kernel mixes the former into its random numbers.
+const BUILD_NAMES: [&str; 4] = [
+    "KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970",
+    "KBUILD_BUILD_VERSION=1",
+    "KBUILD_BUILD_USER=forebay",
+    "KBUILD_BUILD_HOST=forebay",
+];
+
 fn make(tree: &Path, targets: &[&str]) -> Result<(), String> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = format!("-j{cores}");
-    let words: Vec<&str> = ["make", "-s", "ARCH=um", &jobs].into_iter().chain(targets.iter().copied()).collect();
+    let words: Vec<&str> =
+        ["make", "-s", "ARCH=um", &jobs].into_iter().chain(BUILD_NAMES).chain(targets.iter().copied()).collect();
     run(tree, &words).map(drop)
 }
 
