@@ -131,6 +131,7 @@ fn work(net: &Network, flow: &FlowSpec, seed: u64, stop: u64) -> Work {
     let own = || Rng::stream(seed, &format!("flow/{}/application", flow.name));
     match &flow.traffic {
         Traffic::Tcp(_) | Traffic::Rtp(_) => Work::Bulk,
+        Traffic::Application(_, Application::Files(files)) if *files == Files::ENDLESS => Work::Bulk,
         Traffic::Application(_, Application::Files(files)) => {
             let pieces = pieces(net, flow, files, own(), stop);
             let (fresh, handshake) = (files.fresh, files.handshake);

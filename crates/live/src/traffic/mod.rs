@@ -165,7 +165,7 @@ fn socket_options(flow: &FlowSpec) -> SocketOptions {
 /// The file transfers of a flow, if it has any.
 fn files(flow: &FlowSpec) -> Option<&Files> {
     match &flow.traffic {
-        Traffic::Application(_, Work::Files(files)) => Some(files),
+        Traffic::Application(_, Work::Files(files)) if *files != Files::ENDLESS => Some(files),
         _ => None,
     }
 }

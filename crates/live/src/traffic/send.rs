@@ -22,6 +22,7 @@ pub(super) fn flow(stage: &Stage<'_>, number: usize) {
     let flow = &stage.flows[number];
     let played = match &flow.traffic {
         Traffic::Tcp(_) => endless(stage, number),
+        Traffic::Application(_, Work::Files(files)) if *files == Files::ENDLESS => endless(stage, number),
         Traffic::Application(_, Work::Files(files)) if files.request.is_some() => answer(stage, number, files),
         Traffic::Application(_, Work::Files(files)) => push(stage, number, files),
         Traffic::Application(_, Work::Written(pattern)) => written(stage, number, pattern),

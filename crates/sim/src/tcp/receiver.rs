@@ -228,6 +228,12 @@ impl Receiver {
         self.answer()
     }
 
+    /// The application has read the end of a write. Returns the delayed acknowledgement if it must be sent now: in the Linux
+    /// stack, because the end of a write has the flag PSH (`tcp_cleanup_rbuf`).
+    pub(crate) fn end_of_write(&mut self) -> Option<Ack> {
+        (self.linux.is_some() && self.held > 0).then(|| self.answer())
+    }
+
     /// The current acknowledgement; cancels a delayed one.
     fn answer(&mut self) -> Ack {
         (self.held, self.held_ce) = (0, false);

@@ -13,8 +13,8 @@ use forebay_aqm::base::time::{Instant, Span};
 pub use super::session::Files;
 use super::session::{Action, Session};
 use super::source::{Pattern, Source};
-use crate::tcp::TcpOptions;
 use crate::tcp::sender::Handshake;
+use crate::tcp::{Stack, TcpOptions};
 
 /// Kind of an application.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,7 +37,10 @@ impl App {
     /// An application before its start, for packets of this length and a connection with these options.
     pub(crate) fn new(work: &Work, packet: u16, options: &TcpOptions, rng: Rng) -> Self {
         match work {
-            Work::Files(files) => Self::Files(Session::new(*files, packet, options.timer(Span::ZERO), rng)),
+            Work::Files(files) => {
+                let opening = (options.timer(Span::ZERO), options.stack() == Stack::Linux);
+                Self::Files(Session::new(*files, packet, opening, rng))
+            }
             Work::Written(pattern) => Self::Written(Source::new(pattern.clone(), packet, rng)),
         }
     }
@@ -106,6 +109,14 @@ impl App {
         }
     }
 
+    /// Is the last packet of a file acknowledged at once in the Linux stack?
+    pub(crate) const fn ends_at_once(&self) -> bool {
+        match self {
+            Self::Files(session) => session.ends_at_once(),
+            Self::Written(_) => false,
+        }
+    }
+
     /// Packets up to `una` are acknowledged at `now`.
     #[inline]
     pub(crate) fn acknowledged(&mut self, una: u32, now: Instant) {
@@ -118,7 +129,7 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::super::draw::Draw;
-    use super::super::session::{End, SYN, SYN_ACK};
+    use super::super::session::{End, FIN, FIN_ACK, SYN, SYN_ACK, THIRD};
     use super::*;
 
     const FILES: Files = Files {
@@ -257,6 +268,47 @@ mod tests {
         app.acknowledged(3, at(10));
         assert_eq!(app.wake(at(12)), SEND, "on the same connection");
         assert!(app.set_up().is_none());
+    }
+
+    /// In the Linux stack: the third packet of the handshake, and three packets that close the connection.
+    #[test]
+    fn linux_connection_has_all_its_packets() {
+        let initial_rto = Some(Span::from_millis(6000));
+        let options = TcpOptions { stack: Some(Stack::Linux), initial_rto, ..TcpOptions::default() };
+        let control = |end, word| Action::Control { end, word, length: 40 };
+        let from = |end| move |word| control(end, word);
+        for (files, opener, other) in [
+            (Files { handshake: true, ..FILES }, from(End::Sender), from(End::Receiver)),
+            (PAGES, from(End::Receiver), from(End::Sender)),
+        ] {
+            let mut app = App::new(&Work::Files(files), 1000, &options, Rng::from_state([1; 4]));
+            app.start(at(5));
+            assert_eq!(app.wake(at(5)), opener(SYN | 1));
+            assert_eq!(app.on_control(SYN | 1, at(6)), other(SYN_ACK | 1));
+            assert_eq!((app.on_control(SYN_ACK | 1, at(7)), app.wakes()), (opener(THIRD | 1), Some(at(7))));
+            assert_eq!(app.wake(at(7)), if files.request.is_some() { ASK } else { SEND });
+            assert_eq!(app.on_control(THIRD | 1, at(8)), Action::Nothing);
+            if files.request.is_some() {
+                assert_eq!(app.on_control(1, at(8)), SEND);
+            }
+            assert!(app.set_up().is_some_and(|call| call.round_trip == Span::from_millis(2000)));
+            assert_eq!(app.arrived(3, at(9)), Some(SECOND * 4));
+            app.acknowledged(3, at(9));
+            assert_eq!((app.wakes(), app.wake(at(9)), app.wakes()), (Some(at(9)), opener(FIN | 1), Some(at(11))));
+            assert_eq!(app.wake(at(11)), opener(SYN | 2));
+            assert_eq!(app.on_control(FIN | 1, at(12)), other(FIN_ACK | 1));
+            let Action::Control { word, .. } = app.on_control(FIN_ACK | 1, at(13)) else {
+                panic!("no acknowledgement")
+            };
+            assert_eq!(app.on_control(word, at(14)), Action::Nothing);
+        }
+    }
+
+    #[test]
+    fn linux_end_of_data_is_acknowledged_at_once() {
+        let ends_at_once = |files| app(files).ends_at_once();
+        assert!(ends_at_once(FILES) && ends_at_once(PAGES), "a new connection for each file");
+        assert!(!ends_at_once(Files { fresh: false, ..PAGES }), "a dialogue");
     }
 
     #[test]

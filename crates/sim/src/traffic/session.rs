@@ -27,6 +27,18 @@ pub struct Files {
     pub handshake: bool,
 }
 
+impl Files {
+    /// Unlimited data on one connection that begins with a handshake.
+    pub const ENDLESS: Self = Self {
+        size: Draw::Constant(f64::INFINITY),
+        think: Draw::Constant(0.0),
+        count: Some(1),
+        fresh: false,
+        request: None,
+        handshake: true,
+    };
+}
+
 /// Request timer without a round-trip estimate: 1 s at first (RFC 6298 rule 2.1), doubled at each expiry up to 60 s.
 const REQUEST_TIMER: RttOptions = RttOptions {
     initial: Span::from_millis(1000),
@@ -38,15 +50,19 @@ const REQUEST_TIMER: RttOptions = RttOptions {
 
 /// Length on the wire of a SYN and of the answer to it, in bytes.
 const SYN_LENGTH: u16 = 40;
-/// Flags in the content of a control packet, next to the file number: `SYN` for the connection of that file, and
-/// `SYN_ACK` for the answer to it. File numbers are below both.
+/// Flags in the content of a control packet, next to the number of the connection's file: `SYN`, the answer to it, and the
+/// acknowledgement of that; `FIN`, the answer to it, and the acknowledgement of that. File numbers are below all of them.
 pub(super) const SYN: u32 = 1 << 31;
 pub(super) const SYN_ACK: u32 = 1 << 30;
+pub(super) const THIRD: u32 = 1 << 29;
+pub(super) const FIN: u32 = 1 << 28;
+pub(super) const FIN_ACK: u32 = 1 << 27;
+const LAST: u32 = 1 << 26;
 
-/// Is this the content of an answer to a SYN? Answers go in the opposite direction of all other control packets of
+/// Is this the content of an answer to a SYN or FIN? Answers go in the opposite direction of all other control packets of
 /// their flow.
 pub(crate) const fn is_answer(word: u32) -> bool {
-    word & SYN_ACK != 0
+    word & (SYN_ACK | FIN_ACK) != 0
 }
 
 /// Is this the content of a SYN or of the answer to it?
@@ -54,7 +70,7 @@ pub(crate) const fn is_handshake(word: u32) -> bool {
     word & (SYN | SYN_ACK) != 0
 }
 
-/// Maximum size of a file in packets.
+/// Maximum size of a file in packets; 1.5 TB of packets of 1500 bytes.
 const MAX_FILE: f64 = 1e9;
 
 /// One end of a connection.
@@ -95,6 +111,8 @@ enum State {
     Resting,
     /// Waiting for the answer to a SYN.
     Opening,
+    /// The answer to a SYN is acknowledged.
+    Opened,
     /// Waiting for the first packet after a request.
     Asked,
     /// Receiving packets.
@@ -104,6 +122,8 @@ enum State {
 /// State of the files of a flow.
 pub(crate) struct Session {
     files: Files,
+    /// Connections have all packets of a real one: the third of the handshake, and those that close it.
+    is_whole: bool,
     /// Length of a packet in bytes.
     packet: f64,
     /// Options of the handshake timers.
@@ -114,6 +134,8 @@ pub(crate) struct Session {
     left: Option<u32>,
     /// Start time of the next file.
     next: Due,
+    /// When the connection of the last file is closed.
+    closes: Due,
     /// When the current file was requested or started.
     since: Instant,
     /// Number of packets of all files so far, the current one included.
@@ -133,15 +155,17 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(files: Files, packet: u16, timer: RttOptions, rng: Rng) -> Self {
+    pub(super) fn new(files: Files, packet: u16, (timer, is_whole): (RttOptions, bool), rng: Rng) -> Self {
         Self {
             files,
+            is_whole: is_whole && files.handshake,
             packet: f64::from(packet),
             timer,
             rng,
             state: State::Resting,
             left: files.count,
             next: Due::NEVER,
+            closes: Due::NEVER,
             since: Instant::ZERO,
             end: 0,
             arrived: false,
@@ -156,7 +180,7 @@ impl Session {
     /// Time of the session's next action.
     pub(super) fn wakes(&self) -> Option<Instant> {
         let answers = self.answers.as_ref().map_or(Due::NEVER, |answer| answer.due());
-        self.next.min(self.asks.due()).min(answers).get()
+        self.next.min(self.closes).min(self.asks.due()).min(answers).get()
     }
 
     /// Starts; the first file is due at once.
@@ -171,6 +195,10 @@ impl Session {
         if let Some(answer) = self.answers.as_mut().filter(|answer| answer.due().has_come(now)) {
             answer.send_again(now);
             return self.syn_ack();
+        }
+        if self.closes.has_come(now) {
+            self.closes = Due::NEVER;
+            return self.from_opener(FIN | self.number);
         }
         match self.state {
             State::Resting => {
@@ -187,6 +215,10 @@ impl Session {
                 self.syn_lost = true;
                 self.syn()
             }
+            State::Opened => {
+                self.next = Due::NEVER;
+                self.request_or_begin(now)
+            }
             State::Asked => {
                 self.asks.send_again(now);
                 self.request()
@@ -199,11 +231,21 @@ impl Session {
     /// it is for. Returns the action to take.
     pub(super) fn on_control(&mut self, word: u32, now: Instant) -> Action {
         match self.state {
+            _ if word & FIN != 0 => self.to_opener(FIN_ACK | word & !FIN),
+            _ if word & FIN_ACK != 0 => self.from_opener(LAST | word & !FIN_ACK),
+            _ if word == THIRD | self.number => {
+                self.established(now);
+                Action::Nothing
+            }
             State::Opening if word == SYN | self.number => self.answer(now),
             State::Opening if word == SYN_ACK | self.number => {
                 self.asks.answered(now);
                 if self.files.request.is_none() {
                     self.set_up = Some(Box::new(self.asks.result(self.syn_lost)));
+                }
+                if self.is_whole {
+                    (self.state, self.next) = (State::Opened, Due::at(now));
+                    return self.from_opener(THIRD | self.number);
                 }
                 self.request_or_begin(now)
             }
@@ -277,6 +319,9 @@ impl Session {
         self.left = self.left.map(|left| left.saturating_sub(1));
         let think = Span::from_secs(self.files.think.next(&mut self.rng));
         self.next = if self.left == Some(0) { Due::NEVER } else { Due::at(now + think) };
+        if self.is_whole && self.files.fresh {
+            self.closes = Due::at(now);
+        }
     }
 
     /// Stops sending files.
@@ -284,19 +329,29 @@ impl Session {
         self.next = Due::NEVER;
         self.asks.drop_timer();
         self.answers = None;
-        if self.state == State::Opening {
+        if matches!(self.state, State::Opening | State::Opened) {
             self.state = State::Resting;
         }
     }
 
     fn syn(&self) -> Action {
-        let end = if self.files.request.is_some() { End::Receiver } else { End::Sender };
-        Action::Control { end, word: SYN | self.number, length: SYN_LENGTH }
+        self.from_opener(SYN | self.number)
     }
 
     fn syn_ack(&self) -> Action {
+        self.to_opener(SYN_ACK | self.number)
+    }
+
+    /// The end that opens and closes connections sends a packet without data.
+    const fn from_opener(&self, word: u32) -> Action {
+        let end = if self.files.request.is_some() { End::Receiver } else { End::Sender };
+        Action::Control { end, word, length: SYN_LENGTH }
+    }
+
+    /// The other end sends a packet without data.
+    const fn to_opener(&self, word: u32) -> Action {
         let end = if self.files.request.is_some() { End::Sender } else { End::Receiver };
-        Action::Control { end, word: SYN_ACK | self.number, length: SYN_LENGTH }
+        Action::Control { end, word, length: SYN_LENGTH }
     }
 
     fn request(&self) -> Action {
@@ -324,6 +379,12 @@ impl Session {
             self.rest(now);
         }
         Some(took)
+    }
+
+    /// Is the last packet of a file acknowledged at once? The end of a write has the flag PSH, which Linux acknowledges when
+    /// the application has read everything, unless the connection is a dialogue; a FIN is always acknowledged.
+    pub(super) const fn ends_at_once(&self) -> bool {
+        self.files.request.is_none() || self.files.fresh
     }
 
     /// Packets up to `una` are acknowledged at `now`. Without requests this ends the file.

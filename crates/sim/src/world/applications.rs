@@ -6,6 +6,7 @@ use super::World;
 use super::flow::Body;
 use crate::link::segment::{Kind, Load, Mark, Segment};
 use crate::measure::outcome::Completion;
+use crate::tcp::receiver::Ack;
 use crate::traffic::session::{Action, End};
 
 impl World {
@@ -19,12 +20,14 @@ impl World {
         }
     }
 
-    /// Notifies the receiving application of data that has arrived by `at`.
+    /// Notifies the receiving application of data that has arrived by `at`. Returns the delayed acknowledgement if a file
+    /// has ended and its end must be acknowledged at once.
     #[inline(never)]
-    pub(super) fn arrived(&mut self, id: usize, at: Instant) {
+    pub(super) fn arrived(&mut self, id: usize, at: Instant) -> Option<Ack> {
         let flow = &mut self.ends.flows[id];
-        let (Some(application), Body::Tcp { receiver, .. }) = (&mut flow.app, &flow.body) else { return };
-        let Some(took) = application.app.arrived(receiver.in_order(), at) else { return };
+        let (Some(application), Body::Tcp { receiver, .. }) = (&mut flow.app, &mut flow.body) else { return None };
+        let took = application.app.arrived(receiver.in_order(), at)?;
+        let ack = if application.app.ends_at_once() { receiver.end_of_write() } else { None };
         let wakes = application.app.wakes();
         if flow.watched && at >= self.window.from {
             self.ends.delays.completed(flow.bundle, took);
@@ -33,6 +36,7 @@ impl World {
         if let Some(at) = wakes {
             self.arm(id, at);
         }
+        ack
     }
 
     /// A request, a report or a handshake packet has arrived.

@@ -165,7 +165,8 @@ impl World {
                 debug_assert!(before <= receiver.in_order(), "what is in order stays so");
                 debug_assert!(ack.is_none_or(|ack| ack.next <= receiver.in_order()), "acknowledges what has come");
                 if flow.app.is_some() {
-                    self.arrived(segment.flow as usize, at);
+                    let last = self.arrived(segment.flow as usize, at);
+                    return ack.or(last);
                 }
                 ack
             }

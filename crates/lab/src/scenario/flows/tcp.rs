@@ -2,6 +2,7 @@
 
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
+use forebay_sim::app::{Files, Work};
 use forebay_sim::network::Traffic;
 use forebay_sim::tcp::congestion::EcnUse;
 use forebay_sim::tcp::{AccEcn, Recovery, Stack, TcpOptions, Transport, Variant};
@@ -262,6 +263,8 @@ table! {
     /// TCP that always has data to send.
     pub struct Ftp {
         + START;
+        /// Whether the connection begins with a SYN handshake. Default false.
+        handshake: bool = Flag, or false;
         + ECN;
         /// The keys of the scenario file that set the flows' TCP options.
         ..tcp: TcpOptions;
@@ -273,7 +276,12 @@ impl Source for Ftp {
         Some(self.tcp)
     }
     fn parts(&self, ecn: bool) -> Vec<Part> {
-        Part::only(Traffic::Tcp(TcpOptions { ecn, ..self.tcp }))
+        let tcp = TcpOptions { ecn, ..self.tcp };
+        Part::only(if self.handshake {
+            Traffic::Application(tcp, Work::Files(Files::ENDLESS))
+        } else {
+            Traffic::Tcp(tcp)
+        })
     }
 }
 
