@@ -254,11 +254,6 @@ pub(crate) fn counters(at: At<'_>) -> Message {
     request.end(at.device.namespace, format!("read the counters of a qdisc of {}", at.device.name))
 }
 
-/// Wakes the qdiscs of a device: those that wait for a time calculate it again. `at` is a qdisc of Forebay.
-pub(crate) fn wake(at: At<'_>) -> Message {
-    change(at, "forebay", |_| ())
-}
-
 /// Sends packets that arrive at `from`, or leave it if it is that of a link, on through other devices by their IPv4
 /// destination. All packets go to the same
 /// device if there is only one. `copies`: a device that gets a copy of each packet first.

@@ -4,8 +4,9 @@
 //! queue. What the queue sends goes to the device of the next link, by its destination. Each pair of
 //! routes has an own pair of addresses.
 //!
-//! - Links under study, and those with losses, a variable rate, a small buffer or another discipline than drop-tail: tbf
-//!   has the rate, its child the discipline; a second device has the delay and the losses (netem).
+//! - Links under study, and those with losses, a variable rate, a small buffer or another discipline than drop-tail: a
+//!   transmitter of our own (`sch_forebay_line.c`) has the rate, its child the discipline; a second device has the delay and
+//!   the losses (netem).
 //! - All others: netem has rate, delay and a buffer for the packets in the queue and on the wire. One that follows a
 //!   delay, and to which no other packets go, shares its netem.
 
@@ -15,7 +16,7 @@ use forebay_agent::orders::{CLIENTS, SERVERS, SERVERS_DESCRIPTOR};
 use forebay_agent::{Message, Orders};
 use forebay_aqm::base::tc::in_words_of_tc;
 use forebay_aqm::base::time::{Instant, Span};
-use forebay_aqm::base::units::{Limit, Rate};
+use forebay_aqm::base::units::Limit;
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::{FlowSpec, Lane, LinkId, LinkSpec, Network, Traffic};
 use forebay_sim::schedule::Schedule;
@@ -27,7 +28,7 @@ use crate::traffic::{self, Ends, PORTS};
 
 /// Time on the guest's clock at which runs start, ns. The set-up ends before.
 pub(crate) const ZERO: u64 = 2_000_000_000;
-/// A timer of the guest expires up to this much late, ns: what a link can send in this time is added to its bucket.
+/// A timer of the guest expires up to this much late, ns: what a link can send in this time is added to the bucket of tbf.
 const TIMER_LATE: u64 = 2_000;
 /// Links that are not under study have this number in records.
 pub(crate) const NOT_STUDIED: u32 = 255;
@@ -395,16 +396,17 @@ impl Builder<'_> {
         Ok(Built { entry, exit: wire })
     }
 
-    /// The rate of a link, and its changes.
+    /// The transmitter of a link, and the changes of its rate. A comparison of qdiscs has tbf(8).
     fn rates(&mut self, link: &LinkSpec, at: At<'_>) -> Result<(), String> {
-        let frame = self.net.flows.iter().map(|flow| flow.packet).max().unwrap_or(1514).max(100);
-        let set = |rate: Rate| {
-            let bytes = (rate.0 / 8).max(1);
+        if self.twin.is_some() {
+            let bytes = (link.lane.rate.0 / 8).max(1);
+            let frame = self.net.flows.iter().map(|flow| flow.packet).max().unwrap_or(1514).max(100);
             // The bucket holds one packet, and what a late timer lets through.
             let late = u128::from(bytes) * u128::from(TIMER_LATE) / 1_000_000_000;
             let bucket = u32::from(frame) + late as u32 + 1;
-            move |request: &mut Request| netlink::tbf(request, bytes, bucket)
-        };
+            self.queues.push(netlink::qdisc(at, "tbf", |request| netlink::tbf(request, bytes, bucket)));
+            return Ok(());
+        }
         let conditions = &link.lane.conditions;
         let steps = match (&conditions.schedule, &conditions.levels) {
             (Some(schedule), _) => Some(schedule.as_ref().clone()),
@@ -420,12 +422,11 @@ impl Builder<'_> {
             None => vec![(Instant::ZERO, link.lane.rate)],
         };
         for (from, rate) in steps {
+            let set = |request: &mut Request| qdiscs::line(request, rate);
             if from == Instant::ZERO {
-                self.queues.push(netlink::qdisc(at, "tbf", set(rate)));
+                self.queues.push(netlink::qdisc(at, qdiscs::LINE, set));
             } else {
-                self.changes.push((from.nanos(), netlink::change(at, "tbf", set(rate))));
-                let child = At { parent: handle(2, 1), handle: handle(3, 0), ..at };
-                self.changes.push((from.nanos(), netlink::wake(child)));
+                self.changes.push((from.nanos(), netlink::change(at, qdiscs::LINE, set)));
             }
         }
         Ok(())

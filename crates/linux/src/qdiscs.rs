@@ -1,7 +1,7 @@
 //! The qdisc of Forebay in its roles, and qdiscs of Linux with tc(8)'s parameters.
 
 use forebay_agent::Message;
-use forebay_aqm::base::units::Limit;
+use forebay_aqm::base::units::{Limit, Rate};
 use forebay_sim::network::{FlowSpec, LinkSpec};
 
 use crate::netlink::{self, At, Device, ROOT, Request, handle};
@@ -58,6 +58,14 @@ pub(crate) fn edge(
         request.put(PAIRS, &vec![0; 4 * flows]);
         request.put(CLASSES, &vec![0; flows]);
     })
+}
+
+/// Name of the transmitter of a link (`crates/qdisc/kernel/sch_forebay_line.c`).
+pub(crate) const LINE: &str = "forebay_line";
+
+/// Options of the transmitter of a link.
+pub(crate) fn line(request: &mut Request, rate: Rate) {
+    long(request, 1, rate.0);
 }
 
 /// Releases each datagram at the time that its sender gave.

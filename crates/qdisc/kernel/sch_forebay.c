@@ -85,12 +85,7 @@ static int forebay_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 
 	if (err)
 		return err;
-	/* Nothing changes: a parent whose rate has changed calculates anew when the next packet may leave. */
-	if (!tb[OPT_SPEC]) {
-		__netif_schedule(qdisc_root_sleeping(sch));
-		return 0;
-	}
-	if (f->role != DISCIPLINE || !tb[OPT_NAME])
+	if (f->role != DISCIPLINE || !tb[OPT_SPEC] || !tb[OPT_NAME])
 		return -EOPNOTSUPP;
 	order = order_of(tb);
 	sch_tree_lock(sch);

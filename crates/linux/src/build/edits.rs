@@ -107,7 +107,7 @@ pub(super) const EDITS: &[Edit] = &[
         file: "net/sched/Makefile",
         from: "obj-y\t:= sch_generic.o sch_mq.o",
         to: "always-y\t:= forebay_types.o\nCFLAGS_forebay_types.o := $(call cc-option,-gbtf)\n\
-             obj-y\t:= sch_generic.o sch_mq.o sch_forebay.o sch_forebay_packets.o sch_forebay_records.o \
+             obj-y\t:= sch_generic.o sch_mq.o sch_forebay.o sch_forebay_line.o sch_forebay_packets.o sch_forebay_records.o \
              sch_forebay_route.o sch_forebay_runtime.o forebay_bpf.o forebay_discipline.o",
         needed: true,
     },
