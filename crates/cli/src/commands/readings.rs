@@ -103,7 +103,7 @@ fn text(ui: &Ui, summary: &ReadingsSummary) -> String {
         &format!(
             "{tried} of {size} readings were tried with {seeds} each, {sampled} of them a sample by plausibility, from \
              which the percentages are, and {differing} more that differ from what the paper prints. They were found \
-             after the paper: the verdicts of `reproduce` do not change."
+             after the fact: the verdicts of `reproduce` do not change."
         ),
     );
     out

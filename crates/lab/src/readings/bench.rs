@@ -327,10 +327,12 @@ impl Bench {
             let mut check = check.clone();
             for (dimension, at) in self.space.dimensions.iter().zip(&reading.0) {
                 let value = &dimension.values[*at];
-                let Some(window) = dimension.window.as_ref().filter(|_| value != AS_IS) else { continue };
-                let (from, to) = (format!("@{window}"), format!("@{value}"));
-                check.quantity = check.quantity.replace(&from, &to);
-                check.against = check.against.map(|against| against.replace(&from, &to));
+                let window = dimension.window.as_ref().filter(|_| value != AS_IS);
+                let window = window.map(|window| (format!("@{window}"), format!("@{value}")));
+                for (from, to) in window.iter().chain(dimension.term.get(value)) {
+                    check.quantity = check.quantity.replace(from, to);
+                    check.against = check.against.map(|against| against.replace(from, to));
+                }
             }
             results.extend(runs.answer(&check, &section.subject).map_err(|error| format!("{}: {error}", claim.id))?);
         }

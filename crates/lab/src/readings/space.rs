@@ -76,6 +76,9 @@ pub struct Dimension {
     /// this window are measured over the window that is the dimension's value instead.
     #[serde(default)]
     pub window: Option<String>,
+    /// For a value of the setting: a term of quantities in `claims.toml`, such as `+ 0.192`, and the term in its place.
+    #[serde(default)]
+    pub term: BTreeMap<String, (String, String)>,
     /// For a value of the setting: several changes, each `PATH=VALUE`, or `aqm NAME.KEY=VALUE` for a parameter of a
     /// discipline.
     #[serde(default)]
@@ -159,8 +162,11 @@ impl Space {
             } else if set.is_empty() && parameter.is_empty() && window.is_none() && means.is_empty() && point.is_empty()
             {
                 "changes nothing: needs set, parameter, window, means or point"
-            } else if means.keys().chain(point.keys()).chain(&dimension.differs).any(|value| !values.contains(value)) {
-                "means, point or differs has a value that is not one of the values"
+            } else if (means.keys().chain(point.keys()).chain(dimension.term.keys()))
+                .chain(&dimension.differs)
+                .any(|value| !values.contains(value))
+            {
+                "means, point, term or differs has a value that is not one of the values"
             } else {
                 continue;
             };

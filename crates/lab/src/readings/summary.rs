@@ -167,7 +167,8 @@ pub struct ClaimReadings {
     pub sensitivity: Vec<Sensitivity>,
 }
 
-/// Conditions under which a claim holds.
+/// Conditions under which a claim holds. Only if the readings that were not used to find them confirm them: the 95 %
+/// intervals of the two fractions must not overlap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     /// The conditions, such as `min_rto in {1s, 2s} and ecn = on`.
@@ -439,7 +440,10 @@ fn rule(space: &Space, sample: &[&Trial], holds: impl Fn(&Trial) -> bool) -> Opt
         let held = here.iter().filter(|trial| holds(trial)).count();
         (held as f64 / here.len().max(1) as f64, here.len())
     };
-    let ((holds, readings), (otherwise, _)) = (of(true), of(false));
+    let ((holds, readings), (otherwise, rest)) = (of(true), of(false));
+    if wilson(holds, readings as f64)[0] <= wilson(otherwise, rest as f64)[1] {
+        return None;
+    }
     let words: Vec<String> = conditions.iter().map(|condition| condition.words(space)).collect();
     Some(Rule { text: words.join(" and "), holds, otherwise, readings })
 }
