@@ -119,14 +119,12 @@ fn shape(found: &Outcome) -> (Vec<f64>, Vec<(&'static str, usize)>, [usize; 6]) 
     (series.time_s.clone(), columns, counts)
 }
 
-/// The links inside and outside differ in two points: tbf lets the first packet of a busy period pass at once, which
-/// the simulator's link sends in 1.2 ms; and netem delays packets in steps of the guest's clock. So the round-trip time
-/// differs by about 1.3 ms of 22 to 100 ms, and each run is another realisation of the same process. Bounds:
+/// The links inside and outside differ in one point: the guest's clock has steps of 256 ns, outside it is exact. This makes
+/// each run another realisation of the same process. Bounds:
 ///
 /// - goodput 2 %: the link is busy in both; the rest are the headers and what is on the way at the ends of the window;
-/// - mean queue 10 %: it is the sum of the windows minus what is on the way, of which the longer round trip takes up to
-///   one or two packets; with reverse traffic that of a run varies by 6 %, so there are more of these runs;
-/// - mean round-trip time 8 %: mostly queue, and up to 1.3 ms of at least 22 ms more;
+/// - mean queue 10 %: with reverse traffic that of a run varies by 6 %, so there are more of these runs;
+/// - mean round-trip time 8 %: mostly queue;
 /// - drops and marks 20 %: at least 130 in all runs of a scenario; independent ones would vary by up to 9 %, the
 ///   difference of two by up to 12 %.
 fn compare(name: &str, net: &Network, seeds: u64) {
