@@ -198,7 +198,7 @@ impl Session {
         }
         if self.closes.has_come(now) {
             self.closes = Due::NEVER;
-            return self.from_opener(FIN | self.number);
+            return self.by_opener(FIN | self.number);
         }
         match self.state {
             State::Resting => {
@@ -231,8 +231,8 @@ impl Session {
     /// it is for. Returns the action to take.
     pub(super) fn on_control(&mut self, word: u32, now: Instant) -> Action {
         match self.state {
-            _ if word & FIN != 0 => self.to_opener(FIN_ACK | word & !FIN),
-            _ if word & FIN_ACK != 0 => self.from_opener(LAST | word & !FIN_ACK),
+            _ if word & FIN != 0 => self.by_other(FIN_ACK | word & !FIN),
+            _ if word & FIN_ACK != 0 => self.by_opener(LAST | word & !FIN_ACK),
             _ if word == THIRD | self.number => {
                 self.established(now);
                 Action::Nothing
@@ -245,7 +245,7 @@ impl Session {
                 }
                 if self.is_whole {
                     (self.state, self.next) = (State::Opened, Due::at(now));
-                    return self.from_opener(THIRD | self.number);
+                    return self.by_opener(THIRD | self.number);
                 }
                 self.request_or_begin(now)
             }
@@ -335,21 +335,21 @@ impl Session {
     }
 
     fn syn(&self) -> Action {
-        self.from_opener(SYN | self.number)
+        self.by_opener(SYN | self.number)
     }
 
     fn syn_ack(&self) -> Action {
-        self.to_opener(SYN_ACK | self.number)
+        self.by_other(SYN_ACK | self.number)
     }
 
     /// The end that opens and closes connections sends a packet without data.
-    const fn from_opener(&self, word: u32) -> Action {
+    const fn by_opener(&self, word: u32) -> Action {
         let end = if self.files.request.is_some() { End::Receiver } else { End::Sender };
         Action::Control { end, word, length: SYN_LENGTH }
     }
 
     /// The other end sends a packet without data.
-    const fn to_opener(&self, word: u32) -> Action {
+    const fn by_other(&self, word: u32) -> Action {
         let end = if self.files.request.is_some() { End::Sender } else { End::Receiver };
         Action::Control { end, word, length: SYN_LENGTH }
     }
