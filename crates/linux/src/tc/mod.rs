@@ -37,7 +37,7 @@ enum Unit {
     Hertz,
     /// No value: the word alone sets 1, or 0 after `no`.
     Switch,
-    /// The word has no value and stands for this number, such as `diffserv4` for 1.
+    /// A word without a value. It means this number: `diffserv4` is 1.
     Fixed(u32),
     /// The word has no value and stands for a rate of 0, in 64 bits.
     Unlimited,

@@ -111,7 +111,7 @@ fn kernel_tcp_replaces_the_congestion_control() {
     assert_ne!(fingerprint("cubic", Some("vegas")), cubic);
 }
 
-/// A key with the default value of its stack is not set on Linux: with `stack = "rfc"` the initial window stays Linux's.
+/// Keys with the default value of their stack are left to Linux: with `stack = "rfc"` the initial window is that of Linux.
 #[test]
 fn defaults_of_a_stack_are_the_kernels_own() {
     let Some(kernel) = kernel() else { return };

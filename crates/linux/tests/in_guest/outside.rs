@@ -119,8 +119,8 @@ fn shape(found: &Outcome) -> (Vec<f64>, Vec<(&'static str, usize)>, [usize; 6]) 
     (series.time_s.clone(), columns, counts)
 }
 
-/// The links inside and outside differ in one point: the guest's clock has steps of 256 ns, outside it is exact. This makes
-/// each run another realisation of the same process. Bounds:
+/// The links inside and outside differ in one point: the guest's clock has steps of 256 ns, outside it is exact. The two
+/// runs therefore differ as runs with different seeds do. Bounds:
 ///
 /// - goodput 2 %: the link is busy in both; the rest are the headers and what is on the way at the ends of the window;
 /// - mean queue 10 %: with reverse traffic that of a run varies by 6 %, so there are more of these runs;
