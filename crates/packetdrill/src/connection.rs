@@ -6,7 +6,7 @@ use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::TcpOptions;
-use forebay_sim::tcp::receiver::{Ack, Data, Receiver};
+use forebay_sim::tcp::receiver::{Ack, Data, Echoes, Receiver};
 use forebay_sim::tcp::reports::Block;
 use forebay_sim::tcp::rtt::{Rtt, RttOptions};
 use forebay_sim::tcp::sender::{Handshake, Sender};
@@ -287,7 +287,7 @@ impl Connection {
         if self.sender.is_selective() || next != una || is_duplicate {
             // The stamp of the latest transmission: without timestamps a sender cannot tell an earlier one.
             let (ece, is_selective) = (packet.flags.ece, !blocks.is_empty());
-            let ack = Ack { next, ece, accurate: None, stamp: self.stamp, is_selective };
+            let ack = Ack { next, ece, echoes: Echoes::new(None, self.stamp), is_selective };
             self.sender.on_ack(self.now, ack, &blocks);
         }
         Ok(None)

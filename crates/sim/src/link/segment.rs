@@ -4,7 +4,7 @@
 use forebay_aqm::base::packet::{Colour, Ecn};
 use forebay_aqm::base::time::Instant;
 
-use crate::tcp::accecn::Accurate;
+use crate::tcp::receiver::Echoes;
 
 /// Kind of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -64,20 +64,10 @@ impl Segment {
         }
     }
 
-    /// The accurate feedback of an acknowledgement, if it has any.
+    /// The accurate feedback and the stamp of an acknowledgement.
     #[inline]
-    pub fn accurate(&self) -> Option<Accurate> {
-        let high = self.load.0 >> 32;
-        (high & Load::ACCURATE != 0).then(|| Accurate {
-            ace: self.mark.ace(),
-            total: (high & Load::OPTION != 0).then_some(high as u32 & Load::TOTAL),
-        })
-    }
-
-    /// The stamp of an acknowledgement: two bits in place of a timestamp.
-    #[inline]
-    pub const fn echoed_stamp(&self) -> u8 {
-        (self.load.0 >> Load::STAMP_AT & Load::STAMP) as u8
+    pub const fn echoes(&self) -> Echoes {
+        Echoes::from_bits((self.load.0 >> 32) as u32)
     }
 
     /// The bundle and the colour (IN or OUT of a traffic profile) whose counters count it.
@@ -93,15 +83,6 @@ impl Segment {
 pub struct Load(u64);
 
 impl Load {
-    /// Bits of the high half: the count of the AccECN option, whether there is an option, and whether the field ACE is
-    /// used.
-    const TOTAL: u32 = (1 << 24) - 1;
-    const OPTION: u64 = 1 << 24;
-    const ACCURATE: u64 = 1 << 25;
-    /// Mask and position of an acknowledgement's stamp, above its accurate feedback.
-    const STAMP: u64 = 3;
-    const STAMP_AT: u32 = 58;
-
     /// The time at which the host sent the segment.
     #[inline]
     pub const fn sent(at: Instant) -> Self {
@@ -114,33 +95,25 @@ impl Load {
         Self(place.map_or(0, |place| u64::from(place) + 1))
     }
 
-    /// Adds the stamp of an acknowledgement, two bits ([`Ack::stamp`](crate::tcp::receiver::Ack::stamp)).
+    /// Adds the accurate feedback and the stamp of an acknowledgement.
     #[inline]
     #[must_use]
-    pub const fn with_stamp(self, stamp: u8) -> Self {
-        Self(self.0 | (stamp as u64 & Self::STAMP) << Self::STAMP_AT)
-    }
-
-    /// Adds the accurate feedback of an acknowledgement. Its field ACE is in the segment's [`Mark`].
-    #[inline]
-    #[must_use]
-    pub fn with_accurate(self, feedback: Accurate) -> Self {
-        let option = feedback.total.map_or(0, |total| Self::OPTION | u64::from(total & Self::TOTAL));
-        Self(self.0 | (Self::ACCURATE | option) << 32)
+    pub const fn with_echoes(self, echoes: Echoes) -> Self {
+        Self(self.0 | (echoes.bits() as u64) << 32)
     }
 }
 
-/// Kind, ECN codepoint, the TCP flags ECE and CWR (RFC 3168), with AccECN the field ACE (RFC 9768), and the colour (IN or
-/// OUT of a traffic profile) in one byte. Data has no ECE and no ACE; their bits are its stamp.
+/// Kind, ECN codepoint, the TCP flags ECE and CWR (RFC 3168), and the colour (IN or OUT of a traffic profile) in one byte.
+/// Data has no ECE; its bit and the next one are the stamp of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mark(u8);
 
 impl Mark {
     const ECE: u8 = 1 << 4;
-    const CWR: u8 = 1 << 5;
-    const OUT: u8 = 1 << 6;
-    /// The highest bit of ACE; the others are CWR and ECE.
-    const AE: u8 = 1 << 7;
+    const CWR: u8 = 1 << 6;
+    const OUT: u8 = 1 << 7;
+    /// Position of a stamp.
+    const STAMP_AT: u32 = 4;
 
     /// Data or a datagram; `cwr`: its sender has reduced its window.
     #[inline]
@@ -152,32 +125,19 @@ impl Mark {
     #[inline]
     #[must_use]
     pub const fn with_stamp(self, stamp: u8) -> Self {
-        Self(self.0 | (stamp & 1) << 4 | (stamp & 2) << 6)
+        Self(self.0 | (stamp & 3) << Self::STAMP_AT)
     }
 
     /// The stamp of data.
     #[inline]
     pub const fn stamp(self) -> u8 {
-        self.0 >> 4 & 1 | self.0 >> 6 & 2
+        self.0 >> Self::STAMP_AT & 3
     }
 
     /// An acknowledgement; `ece`: it echoes congestion.
     #[inline]
     pub const fn ack(ece: bool) -> Self {
         Self(Kind::Ack as u8 | Ecn::NotEct.bits() << 2 | if ece { Self::ECE } else { 0 })
-    }
-
-    /// An acknowledgement with this field ACE, three bits.
-    #[inline]
-    pub const fn accurate_ack(ace: u8) -> Self {
-        let (ae, cwr, ece) = ((ace & 4) << 5, (ace & 2) << 4, (ace & 1) << 4);
-        Self(Kind::Ack as u8 | Ecn::NotEct.bits() << 2 | ae | cwr | ece)
-    }
-
-    /// The field ACE of an acknowledgement, three bits.
-    #[inline]
-    pub const fn ace(self) -> u8 {
-        (self.0 & Self::AE) >> 5 | (self.0 & Self::CWR) >> 4 | (self.0 & Self::ECE) >> 4
     }
 
     /// A control segment: a request, a handshake packet or an RTP report.
@@ -244,6 +204,7 @@ impl Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::accecn::Accurate;
 
     #[test]
     fn byte_stores_type_ecn_cwr_ece_and_colour() {
@@ -280,9 +241,10 @@ mod tests {
             );
             assert_eq!(data.mark.colour(), Colour::Out);
             let feedback = Accurate::new(0xab_cdef, true);
-            let load = Load::blocks(Some(7)).with_stamp(stamp).with_accurate(feedback);
-            let ack = Segment { mark: Mark::accurate_ack(feedback.ace), load, ..Segment::default() };
-            assert_eq!((ack.echoed_stamp(), ack.blocks(), ack.accurate()), (stamp, Some(7), Some(feedback)));
+            let load = Load::blocks(Some(7)).with_echoes(Echoes::new(Some(feedback), stamp));
+            let ack = Segment { mark: Mark::ack(false), load, ..Segment::default() };
+            let echoes = ack.echoes();
+            assert_eq!((echoes.stamp(), ack.blocks(), echoes.accurate()), (stamp, Some(7), Some(feedback)));
         }
     }
 

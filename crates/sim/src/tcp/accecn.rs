@@ -9,25 +9,68 @@
 //! - a connection uses AccECN by configuration, without negotiation in the handshake;
 //! - marks on acknowledgements are not counted.
 
+use core::num::NonZeroU32;
+
 /// Section 3.2.1: initial value of the counters `r.cep` and `s.cep`, so that a field of zeros is recognised as an error.
 const START: u32 = 5;
 /// The largest count in the option is one less.
 const OPTION: u32 = 1 << 24;
+/// Bit of [`Accurate`]: there is an option.
+const HAS_OPTION: u32 = 1 << 24;
+/// Bit of [`Accurate`] that is always set.
+const PRESENT: NonZeroU32 = NonZeroU32::new(1 << 25).unwrap();
+/// Position of the field ACE in [`Accurate`].
+const ACE_AT: u32 = 26;
 
-/// Accurate feedback of an acknowledgement.
+/// Accurate feedback of an acknowledgement, in 29 bits: an acknowledgement fits into two registers, and the feedback into
+/// a segment. From the lowest bit on: 24 of the option, one that there is an option, one that is always set, 3 of the
+/// field ACE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Accurate {
-    /// The field ACE: 5 plus the number of packets that arrived with CE, modulo 8.
-    pub ace: u8,
-    /// With the AccECN option: number of packets that arrived with CE, modulo 2^24.
-    pub total: Option<u32>,
-}
+pub struct Accurate(NonZeroU32);
 
 impl Accurate {
     /// The feedback after `marked` packets have arrived with CE; `option`: with the AccECN option.
     #[inline]
     pub fn new(marked: u32, option: bool) -> Self {
-        Self { ace: (marked.wrapping_add(START) & 7) as u8, total: option.then_some(marked % OPTION) }
+        let field = Self::of_field(marked.wrapping_add(START) as u8);
+        if option { Self(field.0 | marked % OPTION | HAS_OPTION) } else { field }
+    }
+
+    /// Feedback with this field ACE, three bits, and without the option.
+    #[inline]
+    pub fn of_field(ace: u8) -> Self {
+        Self(PRESENT | (ace as u32 & 7) << ACE_AT)
+    }
+
+    /// The field ACE: 5 plus the number of packets that arrived with CE, modulo 8.
+    #[inline]
+    pub const fn ace(self) -> u8 {
+        (self.0.get() >> ACE_AT) as u8
+    }
+
+    /// With the AccECN option: number of packets that arrived with CE, modulo 2^24.
+    #[inline]
+    pub fn total(self) -> Option<u32> {
+        let bits = self.0.get();
+        (bits & HAS_OPTION != 0).then_some(bits % OPTION)
+    }
+
+    /// The bits of the feedback, [`Self::BITS`] of them.
+    #[inline]
+    pub const fn bits(self) -> u32 {
+        self.0.get()
+    }
+
+    /// Number of bits.
+    pub const BITS: u32 = ACE_AT + 3;
+
+    /// The feedback with these bits, if they are those of one. Further bits are ignored.
+    #[inline]
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        match NonZeroU32::new(bits & ((1 << Self::BITS) - 1)) {
+            Some(bits) => Some(Self(bits)),
+            None => None,
+        }
     }
 }
 
@@ -44,14 +87,14 @@ impl Marks {
     /// difference of the fields. Up to 7 delivered packets, the smallest one is taken, else the largest one that does not
     /// exceed them ("safest likely case", as in Linux).
     pub(super) fn decode(&mut self, feedback: Accurate, delivered: u32) -> u32 {
-        let more = match feedback.total {
+        let more = match feedback.total() {
             Some(total) => match total.wrapping_sub(self.0) % OPTION {
                 // An acknowledgement that was overtaken.
                 more if more >= OPTION / 2 => 0,
                 more => more,
             },
             None => {
-                let least = u32::from(feedback.ace).wrapping_sub(self.0.wrapping_add(START)) & 7;
+                let least = u32::from(feedback.ace()).wrapping_sub(self.0.wrapping_add(START)) & 7;
                 if delivered <= 7 { least } else { delivered - (delivered.wrapping_sub(least) & 7) }
             }
         };
@@ -84,7 +127,7 @@ mod tests {
     fn field_is_decoded_as_rfc9768_a_2() {
         for (delivered, ace, before, more) in FIELD {
             let mut marks = Marks(before);
-            assert_eq!(marks.decode(Accurate { ace, total: None }, delivered), more, "{delivered} {ace} {before}");
+            assert_eq!(marks.decode(Accurate::of_field(ace), delivered), more, "{delivered} {ace} {before}");
             assert_eq!(marks.0, before + more);
         }
     }
@@ -101,6 +144,6 @@ mod tests {
 
     #[test]
     fn field_counts_from_five() {
-        assert_eq!([0, 2, 3, 8].map(|marked| Accurate::new(marked, false).ace), [5, 7, 0, 5]);
+        assert_eq!([0, 2, 3, 8].map(|marked| Accurate::new(marked, false).ace()), [5, 7, 0, 5]);
     }
 }

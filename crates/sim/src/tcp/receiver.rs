@@ -38,12 +38,53 @@ pub struct Ack {
     pub next: u32,
     /// ECN-Echo (RFC 3168 section 6.1.3; for DCTCP RFC 8257 section 3.2).
     pub ece: bool,
-    /// Accurate feedback of marks, in place of ECN-Echo.
-    pub accurate: Option<Accurate>,
-    /// The stamp of the packet that advanced the acknowledgement ([`Send::stamp`]).
-    pub stamp: u8,
+    /// Accurate feedback of marks, in place of ECN-Echo, and the stamp of the packet that advanced the acknowledgement.
+    pub echoes: Echoes,
     /// Does it carry selective blocks? [`Receiver::blocks`] returns them until the next acknowledgement.
     pub is_selective: bool,
+}
+
+/// What an acknowledgement returns of the packets that arrived: accurate feedback of marks and a stamp
+/// ([`Send::stamp`]), in 31 bits. An acknowledgement fits into two registers, and these bits into a segment as they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Echoes(u32);
+
+impl Echoes {
+    const STAMP: u32 = 3;
+
+    /// Neither, with these bits of [`bits`](Self::bits).
+    #[inline]
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// The feedback and the stamp, two bits.
+    #[inline]
+    pub const fn new(accurate: Option<Accurate>, stamp: u8) -> Self {
+        let feedback = match accurate {
+            Some(feedback) => feedback.bits(),
+            None => 0,
+        };
+        Self(feedback | (stamp as u32 & Self::STAMP) << Accurate::BITS)
+    }
+
+    /// All bits.
+    #[inline]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Accurate feedback of marks.
+    #[inline]
+    pub const fn accurate(self) -> Option<Accurate> {
+        Accurate::from_bits(self.0)
+    }
+
+    /// The stamp.
+    #[inline]
+    pub const fn stamp(self) -> u8 {
+        (self.0 >> Accurate::BITS & Self::STAMP) as u8
+    }
 }
 
 /// State of a receiver.
@@ -59,6 +100,8 @@ pub struct Receiver {
     /// True for DCTCP: ECN-Echo is the CE mark of the latest packet. False: ECN-Echo stays set until CWR arrives.
     each_packet: bool,
     accecn: AccEcn,
+    /// Whether acknowledgements have [`Echoes`]: AccECN or the Linux stack.
+    has_echoes: bool,
     /// With AccECN: number of packets that arrived with CE, and whether the latest one did.
     marked: u32,
     last_ce: bool,
@@ -80,6 +123,7 @@ impl Receiver {
             delay: profile.ack_delay,
             each_packet: profile.echo == Echo::EachPacket && options.accecn == AccEcn::Off,
             accecn: options.accurate(),
+            has_echoes: options.accurate() != AccEcn::Off || options.stack() == Stack::Linux,
             linux: (options.stack() == Stack::Linux).then(|| Box::new(Acks::new(options))),
             reports: options.is_selective().then(Box::default),
             ..Self::default()
@@ -235,9 +279,19 @@ impl Receiver {
     }
 
     /// The current acknowledgement; cancels a delayed one.
+    #[inline]
     fn answer(&mut self) -> Ack {
         (self.held, self.held_ce) = (0, false);
         self.deadline = None;
+        if self.has_echoes {
+            return self.answer_with_echoes();
+        }
+        let is_selective = self.reports.is_some() && self.choose_blocks(None);
+        Ack { next: self.next, ece: self.ece, echoes: Echoes::default(), is_selective }
+    }
+
+    #[inline(never)]
+    fn answer_with_echoes(&mut self) -> Ack {
         let (stamp, duplicate) = match &mut self.linux {
             Some(linux) => linux.send(self.next),
             None => (0, None),
@@ -248,11 +302,12 @@ impl Receiver {
             AccEcn::Field => Some(Accurate::new(self.marked, false)),
             AccEcn::Option => Some(Accurate::new(self.marked, true)),
         };
-        Ack { next: self.next, ece: self.ece, accurate, stamp, is_selective }
+        Ack { next: self.next, ece: self.ece, echoes: Echoes::new(accurate, stamp), is_selective }
     }
 
     /// Chooses the selective blocks of an acknowledgement; `duplicate`: a packet that arrived twice. Returns whether there
     /// are any.
+    #[inline(never)]
     fn choose_blocks(&mut self, duplicate: Option<Block>) -> bool {
         match &mut self.reports {
             Some(reports) if !self.early.is_empty() || duplicate.is_some() => {

@@ -74,13 +74,13 @@ impl World {
                 Some(place) => self.ends.blocks.remove(place),
                 None => &[],
             };
-            let (accurate, is_selective) = (segment.accurate(), !blocks.is_empty());
-            let ece = accurate.is_none() && segment.mark.ece();
-            sender.on_ack(
-                now,
-                Ack { next: segment.seq, ece, accurate, stamp: segment.echoed_stamp(), is_selective },
-                blocks,
-            );
+            let ack = Ack {
+                next: segment.seq,
+                ece: segment.mark.ece(),
+                echoes: segment.echoes(),
+                is_selective: !blocks.is_empty(),
+            };
+            sender.on_ack(now, ack, blocks);
             let una = sender.acknowledged();
             if let Some(rtt) = sender.take_round_trip() {
                 self.round_trip(id, rtt);
@@ -217,20 +217,16 @@ impl World {
     #[inline(always)]
     fn send_ack(&mut self, id: usize, ack: Ack, now: Instant) {
         let load = if ack.is_selective { self.ends.load(id, ack) } else { Load::blocks(None) };
-        let (load, mark) = match ack.accurate {
-            None => (load, Mark::ack(ack.ece)),
-            Some(feedback) => (load.with_accurate(feedback), Mark::accurate_ack(feedback.ace)),
-        };
         let flow = &self.ends.flows[id];
         let segment = Segment {
             at: Instant::ZERO,
-            load: load.with_stamp(ack.stamp),
+            load: load.with_echoes(ack.echoes),
             flow: id as u32,
             seq: ack.next,
             hop: flow.back,
             len: flow.ack,
             bundle: flow.bundle,
-            mark,
+            mark: Mark::ack(ack.ece),
         };
         self.emit::<false>(flow.to as usize, segment, now);
     }

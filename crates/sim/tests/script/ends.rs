@@ -6,7 +6,7 @@ use forebay_aqm::base::text::show_span;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::TcpOptions;
 use forebay_sim::tcp::accecn::Accurate;
-use forebay_sim::tcp::receiver::{Ack, Data, Receiver};
+use forebay_sim::tcp::receiver::{Ack, Data, Echoes, Receiver};
 use forebay_sim::tcp::reports::Block;
 use forebay_sim::tcp::sender::{Send, Sender};
 
@@ -108,10 +108,16 @@ impl Stage {
                 "ece" => ack.ece = true,
                 "sack" => {}
                 _ if word.starts_with("ace=") => {
-                    ack.accurate = Some(Accurate { ace: number(&word[4..])? as u8, total: None });
+                    let feedback = Accurate::of_field(number(&word[4..])? as u8);
+                    ack.echoes = Echoes::new(Some(feedback), ack.echoes.stamp());
                 }
-                _ if word.starts_with("ce=") => ack.accurate = Some(Accurate::new(number(&word[3..])?, true)),
-                _ if word.starts_with("stamp=") => ack.stamp = number(&word[6..])? as u8,
+                _ if word.starts_with("ce=") => {
+                    let feedback = Accurate::new(number(&word[3..])?, true);
+                    ack.echoes = Echoes::new(Some(feedback), ack.echoes.stamp());
+                }
+                _ if word.starts_with("stamp=") => {
+                    ack.echoes = Echoes::new(ack.echoes.accurate(), number(&word[6..])? as u8);
+                }
                 _ if word.starts_with('x') => count = number(&word[1..])?,
                 _ => blocks.push(range(word)?),
             }
@@ -198,11 +204,14 @@ fn show_ack(receiver: &Receiver, ack: Ack) -> String {
     let blocks = receiver.blocks(ack);
     let sack = if blocks.is_empty() { "" } else { " sack" };
     let blocks: String = blocks.iter().map(|&block| format!(" {}", show_range(block))).collect();
-    let accurate = ack.accurate.map_or(String::new(), |feedback| match feedback.total {
+    let accurate = ack.echoes.accurate().map_or(String::new(), |feedback| match feedback.total() {
         Some(total) => format!(" ce={total}"),
-        None => format!(" ace={}", feedback.ace),
+        None => format!(" ace={}", feedback.ace()),
     });
-    let stamp = if ack.stamp > 0 { format!(" stamp={}", ack.stamp) } else { String::new() };
+    let stamp = match ack.echoes.stamp() {
+        0 => String::new(),
+        stamp => format!(" stamp={stamp}"),
+    };
     format!("ack {}{}{accurate}{stamp}{sack}{blocks}", ack.next, if ack.ece { " ece" } else { "" })
 }
 

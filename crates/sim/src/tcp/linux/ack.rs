@@ -52,7 +52,7 @@ impl Event {
             now,
             ack: ack.next,
             before,
-            stamp: ack.stamp,
+            stamp: ack.echoes.stamp(),
             advanced: ack.next > before,
             reported: false,
             duplicated: false,
@@ -287,12 +287,12 @@ impl Sender {
 
     /// Decodes the marks that the acknowledgement reports. Returns their number.
     fn count_marks(&mut self, event: &mut Event, ack: &Ack) -> u32 {
-        let marked = match ack.accurate {
+        let marked = match ack.echoes.accurate() {
             Some(feedback) if event.fresh > 0 => self.marks.decode(feedback, event.fresh),
             None if event.echo => event.fresh,
             Some(_) | None => 0,
         };
-        event.echo |= ack.accurate.is_some() && marked > 0 && self.ecn;
+        event.echo |= ack.echoes.accurate().is_some() && marked > 0 && self.ecn;
         self.control.on_feedback(Feedback { delivered: event.fresh, marked, una: self.una, high: self.high });
         marked
     }

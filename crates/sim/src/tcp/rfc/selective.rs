@@ -100,7 +100,7 @@ impl Sender {
     /// 9260 section 6.2.1) and ns-2's Sack1 ignore an old one completely.
     #[inline(never)]
     pub(super) fn on_selective_ack(&mut self, now: Instant, ack: Ack, blocks: &[Block]) {
-        let Ack { next: ack, ece, accurate, .. } = ack;
+        let Ack { next: ack, ece, echoes, .. } = ack;
         let is_late = ack < self.una;
         if is_late && (blocks.is_empty() || self.counts_misses() || self.as_sack1().is_some()) {
             return;
@@ -131,6 +131,7 @@ impl Sender {
             control.on_delivered(now, seq);
         });
         delivered += reported;
+        let accurate = echoes.accurate();
         let marked = self.count_marks(accurate, delivered, ece && !is_late);
         let ece = (ece && !is_late) || (accurate.is_some() && marked > 0 && self.ecn);
         self.control.on_feedback(Feedback { delivered, marked, una: ack, high: self.high });
