@@ -33,7 +33,7 @@ impl Accurate {
     #[inline]
     pub fn new(marked: u32, option: bool) -> Self {
         let field = Self::of_field(marked.wrapping_add(START) as u8);
-        if option { Self(field.0 | marked % OPTION | HAS_OPTION) } else { field }
+        if option { Self(field.0 | (marked % OPTION) | HAS_OPTION) } else { field }
     }
 
     /// Feedback with this field ACE, three bits, and without the option.
