@@ -64,7 +64,7 @@ impl Segment {
         }
     }
 
-    /// The accurate feedback and the stamp of an acknowledgement.
+    /// AccECN feedback and stamp. Only for acknowledgements.
     #[inline]
     pub const fn echoes(&self) -> Echoes {
         Echoes::from_bits((self.load.0 >> 32) as u32)

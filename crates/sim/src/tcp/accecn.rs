@@ -17,7 +17,7 @@ const START: u32 = 5;
 const OPTION: u32 = 1 << 24;
 /// Bit of [`Accurate`]: there is an option.
 const HAS_OPTION: u32 = 1 << 24;
-/// Bit of [`Accurate`] that is always set.
+/// Bit of [`Accurate`] that every feedback has set, so that 0 means no feedback.
 const PRESENT: NonZeroU32 = NonZeroU32::new(1 << 25).unwrap();
 /// Position of the field ACE in [`Accurate`].
 const ACE_AT: u32 = 26;
@@ -55,16 +55,16 @@ impl Accurate {
         (bits & HAS_OPTION != 0).then_some(bits % OPTION)
     }
 
-    /// The bits of the feedback, [`Self::BITS`] of them.
+    /// The feedback as a number. Its layout is described at [`Accurate`].
     #[inline]
     pub const fn bits(self) -> u32 {
         self.0.get()
     }
 
-    /// Number of bits.
+    /// Number of bits that [`bits`](Self::bits) uses.
     pub const BITS: u32 = ACE_AT + 3;
 
-    /// The feedback with these bits, if they are those of one. Further bits are ignored.
+    /// The inverse of [`bits`](Self::bits). Bits above [`Self::BITS`] are ignored. `None`: there is no feedback.
     #[inline]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match NonZeroU32::new(bits & ((1 << Self::BITS) - 1)) {

@@ -38,27 +38,27 @@ pub struct Ack {
     pub next: u32,
     /// ECN-Echo (RFC 3168 section 6.1.3; for DCTCP RFC 8257 section 3.2).
     pub ece: bool,
-    /// Accurate feedback of marks, in place of ECN-Echo, and the stamp of the packet that advanced the acknowledgement.
+    /// AccECN feedback, which replaces ECN-Echo, and the stamp of the packet that advanced `next`.
     pub echoes: Echoes,
     /// Does it carry selective blocks? [`Receiver::blocks`] returns them until the next acknowledgement.
     pub is_selective: bool,
 }
 
-/// What an acknowledgement returns of the packets that arrived: accurate feedback of marks and a stamp
-/// ([`Send::stamp`]), in 31 bits. An acknowledgement fits into two registers, and these bits into a segment as they are.
+/// AccECN feedback and stamp ([`Send::stamp`]) of an acknowledgement, in 31 bits. Packed, so that [`Ack`] fits into two
+/// registers; a segment stores the same bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Echoes(u32);
 
 impl Echoes {
     const STAMP: u32 = 3;
 
-    /// Neither, with these bits of [`bits`](Self::bits).
+    /// The inverse of [`bits`](Self::bits). 0: no feedback, stamp 0.
     #[inline]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// The feedback and the stamp, two bits.
+    /// Combines feedback and a stamp of two bits.
     #[inline]
     pub const fn new(accurate: Option<Accurate>, stamp: u8) -> Self {
         let feedback = match accurate {
@@ -68,13 +68,13 @@ impl Echoes {
         Self(feedback | (stamp as u32 & Self::STAMP) << Accurate::BITS)
     }
 
-    /// All bits.
+    /// Feedback and stamp as a number, for a segment.
     #[inline]
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// Accurate feedback of marks.
+    /// The accurate feedback. `None`: the acknowledgement has ECN-Echo instead.
     #[inline]
     pub const fn accurate(self) -> Option<Accurate> {
         Accurate::from_bits(self.0)
