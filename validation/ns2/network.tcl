@@ -69,6 +69,21 @@ proc loss {from to p} {
     $losses drop-target [new Agent/Null]
 }
 
+# lost FROM TO NUMBERS: the packets with these numbers, from 0, are lost after transmission.
+proc lost {from to numbers} {
+    set losses [new ErrorModel/List]
+    $losses unit pkt
+    $losses droplist $numbers
+    $::ns link-lossmodel $losses $::node($from) $::node($to)
+    $losses drop-target [new Agent/Null]
+}
+
+# rates FROM TO STEPS: the link has a new rate at each time. A transmission that has begun keeps its rate.
+proc rates {from to steps} {
+    set lane [[$::ns link $::node($from) $::node($to)] link]
+    foreach {at rate} $steps { $::ns at $at "$lane set bandwidth_ $rate" }
+}
+
 # jitter FROM TO MOST: a packet waits up to MOST seconds before it is sent; the order is kept.
 set jitter_rng [new RNG]
 $jitter_rng seed [expr {2000 + $seed}]

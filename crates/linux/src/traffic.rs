@@ -62,6 +62,9 @@ pub(crate) fn obstacle(net: &Network) -> Option<String> {
                 if options.accurate() != AccEcn::Off {
                     return because("accurate ECN feedback is not in Linux 6.12".into());
                 }
+                if flow.traffic.opens_as_ns2() {
+                    return because("handshake = \"ns2\"; Linux has only the handshake of TCP".into());
+                }
                 if flow.ecn == Ecn::Ect1 {
                     return because("ECT(1) over TCP; Linux 6.12 sends ECT(0)".into());
                 }
@@ -134,7 +137,7 @@ fn work(net: &Network, flow: &FlowSpec, seed: u64, stop: u64) -> Work {
         Traffic::Application(_, Application::Files(files)) if *files == Files::ENDLESS => Work::Bulk,
         Traffic::Application(_, Application::Files(files)) => {
             let pieces = pieces(net, flow, files, own(), stop);
-            let (fresh, handshake) = (files.fresh, files.handshake);
+            let (fresh, handshake) = (files.fresh, files.opening.has_syn());
             match files.request {
                 None => Work::Push { files: pieces, fresh, handshake },
                 Some(request) => {

@@ -2,7 +2,7 @@
 
 use crate::common::{case1, dumbbell, run};
 use forebay_aqm::base::time::{Instant, Span};
-use forebay_sim::app::{Files, Work};
+use forebay_sim::app::{Files, Opening, Work};
 use forebay_sim::draw::Draw;
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::{Network, Traffic};
@@ -20,7 +20,7 @@ const FILES: Files = Files {
     count: None,
     fresh: true,
     request: None,
-    handshake: false,
+    opening: Opening::Established,
 };
 
 /// `count` connections of this application, without jitter, all starting at 0.
@@ -60,9 +60,19 @@ fn one_packet_file_takes_the_path_delay() {
 /// A handshake takes one round trip of 40-byte packets before the data or the request.
 #[test]
 fn a_handshake_takes_a_round_trip() {
-    takes(Files { handshake: true, ..FILES }, 2.0 * ACK + DATA);
-    takes(Files { handshake: true, request: Some(40), ..FILES }, 2.0 * ACK + ACK + DATA);
-    takes(Files { handshake: true, request: Some(500), ..FILES }, 2.0 * ACK + DATA + DATA);
+    takes(Files { opening: Opening::Handshake, ..FILES }, 2.0 * ACK + DATA);
+    takes(Files { opening: Opening::Handshake, request: Some(40), ..FILES }, 2.0 * ACK + ACK + DATA);
+    takes(Files { opening: Opening::Handshake, request: Some(500), ..FILES }, 2.0 * ACK + DATA + DATA);
+}
+
+/// ns-2's file ends when its acknowledgement arrives.
+#[test]
+fn file_of_ns2_ends_with_its_acknowledgement() {
+    let files = Files { opening: Opening::Ns2, ..FILES };
+    let class = outcome(files, TcpOptions::default());
+    let (took, secs) = (class.completion_s.expect("some files are complete"), 2.0 * ACK + DATA + ACK);
+    assert!((took.mean - secs).abs() < 1e-6 && took.std < 1e-6, "{took:?}");
+    assert_eq!(class.files, (20.0 / (secs + 1.0)).ceil() as u64, "the next file starts one second later");
 }
 
 /// On a persistent connection only the first of two files has a handshake.
@@ -71,7 +81,7 @@ fn persistent_connection_has_one_handshake() {
     for request in [None, Some(40)] {
         let once = Files { fresh: false, count: Some(2), request, ..FILES };
         let mean = |files| outcome(files, TcpOptions::default()).completion_s.unwrap().mean;
-        let more = mean(Files { handshake: true, ..once }) - mean(once);
+        let more = mean(Files { opening: Opening::Handshake, ..once }) - mean(once);
         assert!((more - ACK).abs() < 1e-6, "half of a round trip of two ACKs on average: {more}");
     }
 }
@@ -101,7 +111,7 @@ fn linux_acknowledges_the_end_of_a_file_at_once() {
 #[test]
 fn lost_syn_means_initial_window_of_one_packet() {
     let slow = TcpOptions { initial_window: 7, ..TcpOptions::default() };
-    let files = Files { handshake: true, size: Draw::Constant(3500.0), count: Some(1), ..FILES };
+    let files = Files { opening: Opening::Handshake, size: Draw::Constant(3500.0), count: Some(1), ..FILES };
     let mut net = network(1, 20, slow, &Work::Files(files));
     let took = |net: &Network| run(net, 1).classes[0].completion_s.unwrap().mean;
     let at_once = took(&net);
@@ -112,6 +122,11 @@ fn lost_syn_means_initial_window_of_one_packet() {
     let repeated = took(&net);
     let rounds = 2.0 * ACK + 2.0 * (DATA + ACK) + DATA + 3.0 * 0.0004;
     assert!((repeated - rounds).abs() < 1e-6, "1, 2 and 4 packets: {repeated} {rounds}");
+    // In ns-2 the loss of the SYN ends slow start at two packets, and the last acknowledgement ends the file.
+    net.flows[0].traffic = Traffic::Application(hasty, Work::Files(Files { opening: Opening::Ns2, ..files }));
+    let of_ns2 = took(&net);
+    let rounds = 2.0 * ACK + 4.0 * (DATA + ACK) + 0.0004;
+    assert!((of_ns2 - rounds).abs() < 1e-6, "1, 2, 2 and 2 packets: {of_ns2} {rounds}");
 }
 
 /// The Linux stack keeps the initial window if the SYN was retransmitted once. The third packet of the handshake is before the
@@ -119,7 +134,7 @@ fn lost_syn_means_initial_window_of_one_packet() {
 #[test]
 fn linux_keeps_window_after_one_lost_syn() {
     let linux = TcpOptions { initial_window: 7, ..TcpOptions::of(Variant::LINUX, Some(Stack::Linux)) };
-    let files = Files { handshake: true, size: Draw::Constant(3500.0), count: Some(1), ..FILES };
+    let files = Files { opening: Opening::Handshake, size: Draw::Constant(3500.0), count: Some(1), ..FILES };
     let mut net = network(1, 20, linux, &Work::Files(files));
     let took = |net: &Network| run(net, 1).classes[0].completion_s.unwrap().mean;
     let at_once = took(&net);
@@ -133,7 +148,7 @@ fn linux_keeps_window_after_one_lost_syn() {
 /// a timeout of 1 s longer.
 #[test]
 fn linux_dctcp_has_ecn_capable_handshakes() {
-    let files = Files { handshake: true, size: Draw::Constant(18_000.0), ..FILES };
+    let files = Files { opening: Opening::Handshake, size: Draw::Constant(18_000.0), ..FILES };
     let longest = |stack: Stack| {
         let options = TcpOptions::of(Variant::DCTCP, Some(stack));
         let options = TcpOptions { initial_rto: Some(Span::from_millis(1000)), ..options };
@@ -171,17 +186,19 @@ fn persistent_connection_keeps_its_window() {
 #[test]
 fn every_file_completes_despite_losses() {
     for variant in Variant::all() {
-        for (request, handshake) in [(None, false), (Some(400), false), (None, true), (Some(400), true)] {
+        let by_request =
+            [None, Some(400)].map(|request| [Opening::Established, Opening::Handshake].map(|it| (request, it)));
+        for (request, opening) in by_request.into_iter().flatten().chain([(None, Opening::Ns2)]) {
             for fresh in [false, true] {
                 let options = TcpOptions { variant, ..TcpOptions::default() };
                 let think = Draw::Exponential(0.1);
-                let files = Files { size: Draw::Constant(10_000.0), think, count: Some(10), fresh, request, handshake };
+                let files = Files { size: Draw::Constant(10_000.0), think, count: Some(10), fresh, request, opening };
                 let mut net = network(5, 400, options, &Work::Files(files));
                 for link in &mut net.links {
                     link.lane.conditions.loss = Some(LossModel::Bernoulli(0.03));
                 }
                 let outcome = run(&net, 1);
-                assert_eq!(outcome.classes[0].files, 50, "{variant:?} {request:?} {fresh}");
+                assert_eq!(outcome.classes[0].files, 50, "{variant:?} {request:?} {opening:?} {fresh}");
                 assert!(outcome.flows.iter().all(|flow| flow.delivered_pkts == 200), "{variant:?}");
             }
         }

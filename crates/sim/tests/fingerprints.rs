@@ -7,7 +7,7 @@ use crate::common::{case1, dumbbell, run};
 use forebay_aqm::ENTRIES;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
-use forebay_sim::app::{Files, Work};
+use forebay_sim::app::{Files, Opening, Work};
 use forebay_sim::draw::Draw;
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::{Network, Traffic};
@@ -71,7 +71,7 @@ fn limited(options: TcpOptions) -> Network {
         count: None,
         fresh: true,
         request: None,
-        handshake: false,
+        opening: Opening::Established,
     };
     for flow in net.flows.iter_mut().skip(5) {
         flow.traffic = Traffic::Application(options, Work::Files(files));

@@ -11,7 +11,7 @@ use forebay_sim::tcp::congestion::Transport;
 /// Header bytes that ns-2 adds to the payload `packetSize_` of a packet.
 const HEADERS: u16 = 40;
 /// Length of ns-2's acknowledgements, bytes.
-const ACK: u16 = 40;
+pub(super) const ACK: u16 = 40;
 /// ns-2's variable `window_` for a connection whose window has no limit.
 const UNLIMITED: u32 = 1_000_000;
 
@@ -27,7 +27,7 @@ pub(super) fn describe(net: &Network, flow: &FlowSpec, seed: u64) -> Result<Stri
     Ok(match &flow.traffic {
         Traffic::Tcp(options) => format!("tcp {times} {}", connection(options, flow.packet, false)?),
         Traffic::Application(options, Work::Files(files)) => {
-            let connection = connection(options, flow.packet, files.handshake)?;
+            let connection = connection(options, flow.packet, files.opening.has_syn())?;
             let (fresh, request) = (u8::from(files.fresh), files.request.unwrap_or(0));
             let back = delay(net, flow.back).secs();
             let draws = draws(net, flow, files, seed);

@@ -1,17 +1,20 @@
 //! A network of ours as the description that `validation/ns2/network.tcl` reads.
 //!
 //! Random start times, file sizes, think times and packet times are those of our run with the same seed, so both
-//! simulators have the same demand. What ns-2 draws itself: the jitter of hosts, the losses of links, and the decisions
+//! simulators have the same demand. So are the rates of links whose rate changes at random, and the numbers of the packets
+//! that links lose in bursts. What ns-2 draws itself: the jitter of hosts, independent losses of links, and the decisions
 //! of the discipline.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::Limit;
-use forebay_sim::network::{FlowSpec, LinkId, LinkSpec, Network, RouteId};
-use forebay_sim::wire::loss::LossModel;
+use forebay_sim::network::{FlowSpec, LinkId, Network, RouteId};
+use forebay_sim::schedule::Schedule;
+use forebay_sim::wire::loss::{LossModel, Losses};
 
-use super::flows;
+use super::flows::{self, ACK};
 
 /// The link whose discipline is compared. It is an error if there is none or more than one.
 pub(super) fn studied(net: &Network) -> Result<LinkId, String> {
@@ -31,7 +34,7 @@ pub(super) fn describe(net: &Network, seed: u64) -> Result<String, String> {
     line(format!("nodes {}", nodes.count))?;
     let studied = studied(net)?;
     for (&id, &(from, to)) in &nodes.ends {
-        for words in link(&net.links[id], from, to, id == studied)? {
+        for words in link(net, id, (from, to), id == studied, seed)? {
             line(words)?;
         }
     }
@@ -52,13 +55,16 @@ pub(super) fn describe(net: &Network, seed: u64) -> Result<String, String> {
     Ok(text)
 }
 
-/// The lines of the description for a link.
-fn link(link: &LinkSpec, from: usize, to: usize, studied: bool) -> Result<Vec<String>, String> {
-    let lane = &link.lane;
+/// The lines of the description for the link `id` from one node to another.
+fn link(
+    net: &Network,
+    id: LinkId,
+    (from, to): (usize, usize),
+    studied: bool,
+    seed: u64,
+) -> Result<Vec<String>, String> {
+    let (link, lane) = (&net.links[id], &net.links[id].lane);
     let refuse = |what: &str| Err(format!("link {}: {what}", link.name));
-    if lane.conditions.schedule.is_some() || lane.conditions.levels.is_some() {
-        return refuse("a variable rate");
-    }
     let ends = format!("{from} {to} {} {}", lane.rate.0, lane.delay.secs());
     let mut lines = match (studied, lane.limit) {
         (true, _) => vec![format!("study {ends}")],
@@ -66,10 +72,26 @@ fn link(link: &LinkSpec, from: usize, to: usize, studied: bool) -> Result<Vec<St
         (false, Limit::Packets(packets)) => vec![format!("link {ends} {packets} packets")],
         (false, Limit::Bytes(bytes)) => vec![format!("link {ends} {bytes} bytes")],
     };
+    let end = Instant::ZERO + net.duration;
+    match lane.conditions.drawn_rates(&link.name, seed, end).as_deref() {
+        None => {}
+        Some(Schedule::Steps(steps)) if !studied && steps.iter().all(|(_, rate)| rate.0 > 0) => {
+            let steps: Vec<String> = steps.iter().map(|(at, rate)| format!("{} {}", at.secs(), rate.0)).collect();
+            lines.push(format!("rates {from} {to} {{{}}}", steps.join(" ")));
+        }
+        Some(_) => return refuse("a trace, a pause, or a variable rate of the link under study"),
+    }
     match lane.conditions.loss {
         None => {}
         Some(LossModel::Bernoulli(p)) => lines.extend((p > 0.0).then(|| format!("loss {from} {to} {p}"))),
-        Some(_) => return refuse("losses that are not independent"),
+        Some(_) => {
+            let smallest = net.flows.iter().map(|flow| flow.packet).min().unwrap_or(ACK).min(ACK);
+            let most = lane.most_rate() * net.duration.secs() / f64::from(8 * smallest);
+            let mut losses = lane.conditions.losses(&link.name, seed);
+            let lost = (0..most as u64).filter(|_| losses.as_mut().is_some_and(Losses::draw));
+            let lost: Vec<String> = lost.map(|number| number.to_string()).collect();
+            lines.extend((!lost.is_empty()).then(|| format!("lost {from} {to} {{{}}}", lost.join(" "))));
+        }
     }
     Ok(lines)
 }

@@ -1,6 +1,7 @@
 //! Tests of the descriptions of our scenarios that ns-2 runs, and a comparison with ns-2.
 
 use forebay_aqm::Spec;
+use forebay_aqm::base::time::Instant;
 use forebay_lab::scenario::{Case, Overrides};
 use forebay_lab::{load, lower};
 use runner::program;
@@ -55,6 +56,24 @@ fn dumbbell_gives_lines_for_links_jitter_and_routes() {
     assert!(hops.iter().all(|hop| lines(&all, "hop").contains(hop)));
     let flows: Vec<&str> = lines(&all, "tcp").iter().map(|line| &line[..3]).collect();
     assert_eq!(flows, ["1 0", "7 6", "1 0"]);
+}
+
+#[test]
+fn radio_links_give_lines_with_our_rates_and_losses() {
+    let access = "[{ name = \"radio\", rate = \"10mbit\", delays = [\"2ms\"], egress = { preset = \"hsdpa\" } }]";
+    let radio = case(access, "[[flows]]\nkind = \"ftp\"\n");
+    let all = described(&radio).unwrap();
+    let net = lower::network(&radio.scenario, &Spec::parse("droptail").unwrap(), 1);
+    let hop = net.links.iter().find(|link| link.lane.conditions.levels.is_some()).unwrap();
+    let conditions = &hop.lane.conditions;
+    let rates = conditions.drawn_rates(&hop.name, 1, Instant::ZERO + net.duration).unwrap();
+    let forebay_sim::schedule::Schedule::Steps(steps) = &*rates else { panic!("no steps") };
+    let line = lines(&all, "rates")[0];
+    let [at, rate, next_at, next_rate] = numbers(line, [2, 3, 4, 5]);
+    assert_eq!([(at, rate), (next_at, next_rate)], [0, 1].map(|step| (steps[step].0.secs(), steps[step].1.0 as f64)));
+    let mut losses = conditions.losses(&hop.name, 1).unwrap();
+    let first = (0..).find(|_| losses.draw()).map(f64::from);
+    assert_eq!(first, Some(numbers::<1>(lines(&all, "lost")[0], [2])[0]));
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub const PAPERS: &[Paper] = &[
         ["case-1", "case-2", "case-3", "case-3-sweep", "case-4", "constant-p", "sub-aggregates"],
         "exhibits"),
     paper!("red-tail", "RED+Tail: short TCP and UDP drop-tail, long TCP under Adaptive RED; dynamic thresholds",
-        ["files", "files-tcp", "files-two-way", "files-setup", "files-limited", "files-timers", "files-2006", "mixed", "mixed-tcp", "mixed-2006", "delivery", "load", "max-th1", "model"],
+        ["files", "files-tcp", "files-two-way", "files-setup", "files-ns2", "files-timers", "files-2006", "mixed", "mixed-tcp", "mixed-2006", "delivery", "load", "max-th1", "model"],
         "exhibits"),
     paper!("msvb", "MSVB and SIO: a virtual buffer with a threshold for each class, or for IN and OUT",
         ["load", "load-350", "load-sio", "profile", "profile-double", "rtt", "rtt-wide", "mixed", "mixed-double", "weighted", "weighted-mixed", "weighted-mixed-double"],

@@ -13,6 +13,7 @@ use forebay_lab::scenario::{
     Frames, Ftp, InputError, Item, Lengths, OnOff, Overrides, Pareto, Play, Recorded, Rtp, Scenario, Spacing,
     Synthetic, TcpOptions, TcpVariant, Topology, Uniform, Voip, Web,
 };
+use forebay_sim::app::Opening;
 use forebay_sim::draw::Draw;
 use forebay_sim::source::Sizes;
 
@@ -69,7 +70,7 @@ fn example_file_has_the_expected_values() {
     assert_eq!((flows.name.as_str(), flows.kind.word(), flows.count), ("ftp", "ftp", 40));
     assert_eq!((flows.direction, flows.ecn, flows.class), (Direction::Forward, Ect::Off, Class::Fixed(0)));
     assert_eq!((flows.start, flows.active.as_slice()), (Some(uniform(0, 1000)), [(Span::ZERO, None)].as_slice()));
-    assert_eq!(flows.kind, FlowKind::Ftp(Ftp { handshake: false, tcp: TcpOptions::default() }));
+    assert_eq!(flows.kind, FlowKind::Ftp(Ftp { handshake: Opening::Established, tcp: TcpOptions::default() }));
     let labels: Vec<&str> = scenario.compare.iter().map(|c| c.label.as_str()).collect();
     assert_eq!(labels, ["raqm q0=50", "pi preset=ns2 q_ref=50", "rem preset=ns2 b=50 mean_packet=500", "droptail"]);
     assert_eq!(scenario.report.series, ["queue", "raqm.p"]);
@@ -207,7 +208,7 @@ fn every_key_of_files_is_read(groups: &[FlowGroup]) {
         repeat: None,
         persistent: false,
         request: 300,
-        handshake: true,
+        handshake: Opening::Handshake,
         tcp: tcp(users),
     });
     assert_eq!((&users.kind, users.ecn, users.class), (&web, Ect::Own, Class::Fixed(1)));
@@ -216,7 +217,7 @@ fn every_key_of_files_is_read(groups: &[FlowGroup]) {
         think: Draw::Uniform(1.0, 5.0),
         repeat: Some(10),
         persistent: false,
-        handshake: false,
+        handshake: Opening::Established,
         tcp: tcp(mail),
     };
     assert_eq!((&mail.kind, tcp(mail).variant), (&FlowKind::File(letters.clone()), TcpVariant::SACK));

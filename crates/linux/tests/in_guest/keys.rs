@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::time::Span;
 use forebay_linux::place::Kernel;
-use forebay_sim::app::{Files, Work};
+use forebay_sim::app::{Files, Opening, Work};
 use forebay_sim::draw::Draw;
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::{Network, Traffic};
@@ -27,7 +27,14 @@ fn outcome(kernel: &Kernel, options: TcpOptions) -> Outcome {
 /// in packets.
 fn transfers(kernel: &Kernel, options: TcpOptions, packets: u32) -> (Vec<f64>, f64) {
     let size = Draw::Constant(f64::from(packets) * 1500.0);
-    let files = Files { size, think: Draw::Constant(1.0), count: None, fresh: true, request: None, handshake: true };
+    let files = Files {
+        size,
+        think: Draw::Constant(1.0),
+        count: None,
+        fresh: true,
+        request: None,
+        opening: Opening::Handshake,
+    };
     let flows = vec![flow("files/0", Traffic::Application(options, Work::Files(files)))];
     let mut net = Network { flows, ..network("droptail", 40) };
     net.links.iter_mut().for_each(|link| link.lane.delay = Span::from_millis(100));

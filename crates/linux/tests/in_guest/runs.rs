@@ -9,7 +9,7 @@ use forebay_linux::machine::Fault;
 use forebay_linux::measure::Measure;
 use forebay_linux::records::{Event, FORWARD, Kind, PAYLOAD, Record, TCP};
 use forebay_linux::run::Finished;
-use forebay_sim::app::{Files, Work};
+use forebay_sim::app::{Files, Opening, Work};
 use forebay_sim::draw::Draw;
 use forebay_sim::network::{Lane, Network, Traffic};
 use forebay_sim::source::Pattern;
@@ -124,7 +124,7 @@ pub(crate) fn every_kind_arrives(run: impl Fn(&Network) -> Result<Finished, Faul
             count: None,
             fresh,
             request,
-            handshake: true,
+            opening: Opening::Handshake,
         };
         Traffic::Application(TcpOptions::default(), Work::Files(files))
     };

@@ -72,6 +72,9 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
                 if !controls.iter().any(|known| known == control) {
                     return Some(format!("{name}: no {control} in this kernel; available: {}", controls.join(", ")));
                 }
+                if flow.traffic.opens_as_ns2() {
+                    return Some(format!("{name}: handshake = \"ns2\"; the kernel has only the handshake of TCP"));
+                }
                 if options.amends() {
                     return Some(format!("{name}: the kernel has no {}", options.amending_keys().join(", ")));
                 }

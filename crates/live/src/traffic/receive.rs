@@ -115,7 +115,7 @@ fn ask(stage: &Stage<'_>, number: usize, files: &Files, arrived: &mut Arrived) -
                 stream
             }
         };
-        let begun = if files.handshake { asked } else { clock::monotonic() };
+        let begun = if files.opening.has_syn() { asked } else { clock::monotonic() };
         io::Write::write_all(&mut stream, &vec![0; request(files)])?;
         if take_file(stage, &mut stream, arrived)?.is_some() {
             note(stage, number, begun);

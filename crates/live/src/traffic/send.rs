@@ -127,7 +127,7 @@ fn push(stage: &Stage<'_>, number: usize, files: &Files) -> io::Result<()> {
             None => connect(stage, number)?,
         };
         // The transfer time includes the TCP handshake only if the scenario says so.
-        let begun = if files.handshake { begun } else { clock::monotonic() };
+        let begun = if files.opening.has_syn() { begun } else { clock::monotonic() };
         send_file(&mut stream, len, begun, stage.times.end)?;
         again(stage, number, &stream, &mut known);
         if !files.fresh {

@@ -13,7 +13,7 @@ use forebay_aqm::base::units::{Bytes, Limit, Rate};
 
 use crate::measure::bundles::Bundles;
 use crate::tcp::TcpOptions;
-use crate::traffic::app::Work;
+use crate::traffic::app::{Files, Opening, Work};
 use crate::traffic::rtp::{self, Rtp};
 use crate::traffic::source::Pattern;
 pub use crate::wire::Conditions;
@@ -162,10 +162,15 @@ impl Traffic {
         }
     }
 
+    /// Do connections begin with the SYN of ns-2's one-way agents, which kernels do not have?
+    pub const fn opens_as_ns2(&self) -> bool {
+        matches!(self, Self::Application(_, Work::Files(Files { opening: Opening::Ns2, .. })))
+    }
+
     /// Does the receiver send anything other than acknowledgements?
     pub(crate) const fn asks(&self) -> bool {
         match self {
-            Self::Application(_, Work::Files(files)) => files.request.is_some() || files.handshake,
+            Self::Application(_, Work::Files(files)) => files.request.is_some() || files.opening.has_syn(),
             Self::Rtp(_) => true,
             Self::Tcp(_) | Self::Application(..) | Self::Datagrams(_) => false,
         }

@@ -153,11 +153,14 @@ impl Sender {
     }
 
     /// Ends the handshake. If this end retransmitted its handshake packet, the window starts at one packet (RFC 5681
-    /// section 3.1).
+    /// section 3.1). If the packet counts as data, the slow-start threshold too is that after a timeout.
     pub(super) fn opened(&mut self, _now: Instant, handshake: Handshake) {
         self.rtt = handshake.rtt;
         if handshake.retransmissions > 0 {
             self.window.set(1.0);
+            if handshake.counts_as_loss {
+                self.window.collapse();
+            }
         }
     }
 

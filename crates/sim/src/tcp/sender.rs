@@ -35,13 +35,15 @@ pub struct Handshake {
     pub round_trip: Span,
     /// The SYN was retransmitted.
     pub syn_lost: bool,
+    /// A lost handshake packet counts as a loss of data, as in ns-2.
+    pub counts_as_loss: bool,
 }
 
 impl Handshake {
     /// A handshake without retransmissions, which measured this round trip.
     pub fn at_once(rtt: Rtt) -> Self {
         let round_trip = rtt.precise();
-        Self { rtt, retransmissions: 0, round_trip, syn_lost: false }
+        Self { rtt, retransmissions: 0, round_trip, syn_lost: false, counts_as_loss: false }
     }
 }
 

@@ -2,7 +2,8 @@
 //! write single packets at the times of a packet source.
 //!
 //! Applications do no I/O: they receive events with their times and return the action to take. A file is a number of
-//! packets. Its completion time ends when all of them have arrived in order. It begins:
+//! packets. Its completion time ends when all of them have arrived in order ([`Opening::Ns2`]: when they are
+//! acknowledged). It begins:
 //! - if the file opens a connection with a handshake: with the first SYN;
 //! - otherwise, if it has a request: with the first request;
 //! - otherwise: when the sender starts the file.
@@ -10,8 +11,8 @@
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
-pub use super::session::Files;
 use super::session::{Action, Session};
+pub use super::session::{Files, Opening};
 use super::source::{Pattern, Source};
 use crate::tcp::sender::Handshake;
 use crate::tcp::{Stack, TcpOptions};
@@ -117,11 +118,13 @@ impl App {
         }
     }
 
-    /// Packets up to `una` are acknowledged at `now`.
+    /// Packets up to `una` are acknowledged at `now`. Returns the completion time of a file that this ends, if its
+    /// acknowledgement counts.
     #[inline]
-    pub(crate) fn acknowledged(&mut self, una: u32, now: Instant) {
-        if let Self::Files(session) = self {
-            session.acknowledged(una, now);
+    pub(crate) fn acknowledged(&mut self, una: u32, now: Instant) -> Option<Span> {
+        match self {
+            Self::Files(session) => session.acknowledged(una, now),
+            Self::Written(_) => None,
         }
     }
 }
@@ -138,7 +141,7 @@ mod tests {
         count: Some(2),
         fresh: true,
         request: None,
-        handshake: false,
+        opening: Opening::Established,
     };
     const SECOND: Span = Span::from_millis(1000);
 
@@ -159,7 +162,7 @@ mod tests {
     const ASK: Action = Action::Control { end: End::Receiver, word: 1, length: 400 };
     const SEND: Action = Action::Send { packets: 3, fresh: false };
 
-    const PAGES: Files = Files { request: Some(400), handshake: true, ..FILES };
+    const PAGES: Files = Files { request: Some(400), opening: Opening::Handshake, ..FILES };
 
     #[test]
     fn sender_without_requests_sends_file_after_file() {
@@ -253,7 +256,7 @@ mod tests {
 
     #[test]
     fn sender_without_requests_opens_the_connection() {
-        let mut app = app(Files { handshake: true, fresh: false, ..FILES });
+        let mut app = app(Files { opening: Opening::Handshake, fresh: false, ..FILES });
         let (open, opened) = (
             Action::Control { end: End::Sender, word: SYN | 1, length: 40 },
             Action::Control { end: End::Receiver, word: SYN_ACK | 1, length: 40 },
@@ -270,6 +273,26 @@ mod tests {
         assert!(app.set_up().is_none());
     }
 
+    /// ns-2's SYN: only the sender has a timer, and the last acknowledgement ends the file.
+    #[test]
+    fn syn_of_ns2_is_repeated_by_the_sender_only() {
+        let mut app = app(Files { opening: Opening::Ns2, ..FILES });
+        let (open, opened) = (
+            Action::Control { end: End::Sender, word: SYN | 1, length: 40 },
+            Action::Control { end: End::Receiver, word: SYN_ACK | 1, length: 40 },
+        );
+        assert_eq!((app.wake(at(5)), app.on_control(SYN | 1, at(6)), app.wakes()), (open, opened, Some(at(11))));
+        assert_eq!((app.wake(at(11)), app.wakes()), (open, Some(at(23))), "the answer was lost");
+        assert_eq!((app.on_control(SYN | 1, at(12)), app.wakes()), (opened, Some(at(23))), "no timer of the answer");
+        assert_eq!((app.on_control(SYN_ACK | 1, at(13)), app.wakes()), (SEND, None));
+        let call = app.set_up().unwrap();
+        assert_eq!((call.retransmissions, call.counts_as_loss), (1, true));
+        assert_eq!(call.rtt.timeout(), Span::from_millis(12_000), "backed off until a packet is measured");
+        assert_eq!(app.arrived(3, at(15)), None);
+        assert_eq!(app.acknowledged(3, at(16)), Some(SECOND * 11), "since the first SYN");
+        assert_eq!((app.acknowledged(3, at(16)), app.wakes()), (None, Some(at(18))), "reported once");
+    }
+
     /// In the Linux stack: the third packet of the handshake, and three packets that close the connection.
     #[test]
     fn linux_connection_has_all_its_packets() {
@@ -278,7 +301,7 @@ mod tests {
         let control = |end, word| Action::Control { end, word, length: 40 };
         let from = |end| move |word| control(end, word);
         for (files, opener, other) in [
-            (Files { handshake: true, ..FILES }, from(End::Sender), from(End::Receiver)),
+            (Files { opening: Opening::Handshake, ..FILES }, from(End::Sender), from(End::Receiver)),
             (PAGES, from(End::Receiver), from(End::Sender)),
         ] {
             let mut app = App::new(&Work::Files(files), 1000, &options, Rng::from_state([1; 4]));

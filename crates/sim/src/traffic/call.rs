@@ -69,7 +69,13 @@ impl Call {
     /// The result for this end.
     pub(crate) fn result(&self, syn_lost: bool) -> Handshake {
         let Self { rtt, retransmissions, round_trip, .. } = self;
-        Handshake { rtt: rtt.clone(), retransmissions: *retransmissions, round_trip: *round_trip, syn_lost }
+        Handshake {
+            rtt: rtt.clone(),
+            retransmissions: *retransmissions,
+            round_trip: *round_trip,
+            syn_lost,
+            counts_as_loss: false,
+        }
     }
 
     fn expiry(&self, now: Instant) -> Due {

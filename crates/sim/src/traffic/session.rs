@@ -23,8 +23,31 @@ pub struct Files {
     /// Length on the wire of the request that the receiver sends for each file, in bytes; `None`: the sender starts
     /// by itself.
     pub request: Option<u16>,
-    /// Start each connection with a handshake: a SYN, and the answer to it.
-    pub handshake: bool,
+    /// How each connection begins.
+    pub opening: Opening,
+}
+
+/// How a connection begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opening {
+    /// It is established from the start.
+    Established,
+    /// With a handshake: a SYN, and the answer to it.
+    Handshake,
+    /// With the SYN of ns-2's one-way agents (`Agent/TCP` with `syn_` and `delay_growth_`), for files without requests. It
+    /// is the first packet of the data and has 40 bytes. Differs from a handshake:
+    ///
+    /// - only the sender has a timer: the other end answers each SYN that arrives, and does not repeat its answer;
+    /// - the loss of the SYN counts as a loss: slow start ends at two packets;
+    /// - the completion time of a file ends when its last acknowledgement arrives.
+    Ns2,
+}
+
+impl Opening {
+    /// Does the connection begin with a SYN?
+    pub const fn has_syn(self) -> bool {
+        !matches!(self, Self::Established)
+    }
 }
 
 impl Files {
@@ -35,7 +58,7 @@ impl Files {
         count: Some(1),
         fresh: false,
         request: None,
-        handshake: true,
+        opening: Opening::Handshake,
     };
 }
 
@@ -158,7 +181,7 @@ impl Session {
     pub(super) fn new(files: Files, packet: u16, (timer, is_whole): (RttOptions, bool), rng: Rng) -> Self {
         Self {
             files,
-            is_whole: is_whole && files.handshake,
+            is_whole: is_whole && files.opening == Opening::Handshake,
             packet: f64::from(packet),
             timer,
             rng,
@@ -204,7 +227,7 @@ impl Session {
             State::Resting => {
                 (self.next, self.since) = (Due::NEVER, now);
                 self.number += 1;
-                if self.files.handshake && (self.files.fresh || self.end == 0) {
+                if self.files.opening.has_syn() && (self.files.fresh || self.end == 0) {
                     self.open(now)
                 } else {
                     self.request_or_begin(now)
@@ -241,7 +264,9 @@ impl Session {
             State::Opening if word == SYN_ACK | self.number => {
                 self.asks.answered(now);
                 if self.files.request.is_none() {
-                    self.set_up = Some(Box::new(self.asks.result(self.syn_lost)));
+                    let handshake = self.asks.result(self.syn_lost);
+                    let counts_as_loss = self.files.opening == Opening::Ns2;
+                    self.set_up = Some(Box::new(Handshake { counts_as_loss, ..handshake }));
                 }
                 if self.is_whole {
                     (self.state, self.next) = (State::Opened, Due::at(now));
@@ -269,6 +294,9 @@ impl Session {
 
     /// The other end answers a SYN.
     fn answer(&mut self, now: Instant) -> Action {
+        if self.files.opening == Opening::Ns2 {
+            return self.syn_ack();
+        }
         match &mut self.answers {
             Some(answer) => answer.repeat(now),
             None => {
@@ -378,7 +406,7 @@ impl Session {
         if self.files.request.is_some() {
             self.rest(now);
         }
-        Some(took)
+        (self.files.opening != Opening::Ns2).then_some(took)
     }
 
     /// Is the last packet of a file acknowledged at once? The end of a write has the flag PSH, which Linux acknowledges when
@@ -387,11 +415,14 @@ impl Session {
         self.files.request.is_none() || self.files.fresh
     }
 
-    /// Packets up to `una` are acknowledged at `now`. Without requests this ends the file.
+    /// Packets up to `una` are acknowledged at `now`. Without requests this ends the file. Returns the file's completion
+    /// time if it ends with the acknowledgement.
     #[inline]
-    pub(super) fn acknowledged(&mut self, una: u32, now: Instant) {
-        if self.files.request.is_none() && self.state == State::Sending && una >= self.end {
-            self.rest(now);
+    pub(super) fn acknowledged(&mut self, una: u32, now: Instant) -> Option<Span> {
+        if self.files.request.is_some() || self.state != State::Sending || una < self.end {
+            return None;
         }
+        self.rest(now);
+        (self.files.opening == Opening::Ns2).then(|| now.since(self.since))
     }
 }

@@ -8,6 +8,7 @@ pub mod schedule;
 use std::sync::Arc;
 
 use forebay_aqm::base::rng::Rng;
+use forebay_aqm::base::time::Instant;
 
 use crate::measure::meter::Window;
 use levels::Levels;
@@ -26,6 +27,22 @@ pub struct Conditions {
     pub levels: Option<Levels>,
 }
 
+impl Conditions {
+    /// The losses of the link with this name in the run with this seed.
+    pub fn losses(&self, name: &str, seed: u64) -> Option<Losses> {
+        self.loss.map(|model| Losses::new(model, Rng::stream(seed, &format!("loss/{name}"))))
+    }
+
+    /// The rates of the link with this name in the run with this seed, which ends at `end`; `None`: constant.
+    pub fn drawn_rates(&self, name: &str, seed: u64, end: Instant) -> Option<Arc<Schedule>> {
+        let drawn = self.levels.as_ref().map(|levels| {
+            let rng = Rng::stream(seed, &format!("rate/{name}"));
+            Arc::new(levels.draw(rng, end))
+        });
+        drawn.or_else(|| self.schedule.clone())
+    }
+}
+
 /// Losses and variable rate at run time. Boxed, because most links have none.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
@@ -40,12 +57,8 @@ pub struct Wire {
 impl Wire {
     /// The wire of the link with this name; `None` if `conditions` are the default.
     pub(crate) fn new(conditions: &Conditions, name: &str, seed: u64, window: Window) -> Option<Box<Self>> {
-        let losses = conditions.loss.map(|model| Losses::new(model, Rng::stream(seed, &format!("loss/{name}"))));
-        let drawn = conditions.levels.as_ref().map(|levels| {
-            let rng = Rng::stream(seed, &format!("rate/{name}"));
-            Arc::new(levels.draw(rng, window.to))
-        });
-        let pace = drawn.or_else(|| conditions.schedule.clone()).map(|schedule| Pace::new(schedule, window));
+        let losses = conditions.losses(name, seed);
+        let pace = conditions.drawn_rates(name, seed, window.to).map(|schedule| Pace::new(schedule, window));
         (losses.is_some() || pace.is_some()).then(|| Box::new(Self { losses, pace, lost: 0 }))
     }
 }

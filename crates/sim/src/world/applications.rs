@@ -1,6 +1,6 @@
 //! Applications on connections, and video with its reports: events that they receive, and actions that they request.
 
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 
 use super::World;
 use super::flow::Body;
@@ -14,9 +14,22 @@ impl World {
     #[inline(never)]
     pub(super) fn acknowledged(&mut self, id: usize, una: u32) {
         let Some(application) = &mut self.ends.flows[id].app else { return };
-        application.app.acknowledged(una, self.now);
-        if let Some(at) = application.app.wakes() {
+        let took = application.app.acknowledged(una, self.now);
+        let wakes = application.app.wakes();
+        if let Some(took) = took {
+            self.completed(id, self.now, took);
+        }
+        if let Some(at) = wakes {
             self.arm(id, at);
+        }
+    }
+
+    /// Records that a file was complete at `at`.
+    fn completed(&mut self, id: usize, at: Instant, took: Span) {
+        let flow = &self.ends.flows[id];
+        if flow.watched && at >= self.window.from {
+            self.ends.delays.completed(flow.bundle, took);
+            self.ends.completions.push(Completion { flow: id as u32, at, took });
         }
     }
 
@@ -29,10 +42,7 @@ impl World {
         let took = application.app.arrived(receiver.in_order(), at)?;
         let ack = if application.app.ends_at_once() { receiver.end_of_write() } else { None };
         let wakes = application.app.wakes();
-        if flow.watched && at >= self.window.from {
-            self.ends.delays.completed(flow.bundle, took);
-            self.ends.completions.push(Completion { flow: id as u32, at, took });
-        }
+        self.completed(id, at, took);
         if let Some(at) = wakes {
             self.arm(id, at);
         }

@@ -8,7 +8,7 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Rate};
 use forebay_aqm::{ENTRIES, Spec};
-use forebay_sim::app::{Files, Work};
+use forebay_sim::app::{Files, Opening, Work};
 use forebay_sim::draw::Draw;
 use forebay_sim::network::{Attachment, FlowSpec, MarkerSpec, Network, Traffic};
 use forebay_sim::rtp::{Frames, Rtp, Synthetic};
@@ -162,7 +162,7 @@ fn work(dice: &mut Dice, packet: u16, service: f64) -> Work {
         count: dice.once_in(2).then(|| dice.whole(0, 9) as u32),
         fresh: dice.once_in(2),
         request: dice.once_in(2).then(|| dice.whole(40, 1500) as u16),
-        handshake: dice.once_in(2),
+        opening: if dice.once_in(2) { Opening::Handshake } else { Opening::Established },
     })
 }
 

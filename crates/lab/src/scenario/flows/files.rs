@@ -3,7 +3,7 @@
 use forebay_aqm::base::text::{self, BadValue, show_span};
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Limit;
-use forebay_sim::app::{Files, Work};
+use forebay_sim::app::{Files, Opening, Work};
 use forebay_sim::draw::Draw;
 use forebay_sim::network::Traffic;
 use forebay_sim::tcp::TcpOptions;
@@ -13,10 +13,10 @@ use super::ecn::ECN;
 use super::group::START;
 use super::{Part, Source};
 use crate::declare::{
-    Flag, Form, Key, Parsed, Table, WholeOr, may, names, quantity, schema, table, time, whole_number,
+    Custom, Flag, Form, Key, Parsed, Table, WholeOr, may, names, quantity, schema, table, time, whole_number,
 };
 use crate::document::{Node, Value, quote};
-use crate::input::InputError;
+use crate::input::{InputError, did_you_mean};
 
 /// Default size of a page request in bytes on the wire: an HTTP GET with usual headers. Chosen by this project.
 const REQUEST: u16 = 400;
@@ -38,8 +38,9 @@ table! {
         think: Draw = Amount::Think, or Draw::Constant(0.0);
         /// Whether the files of a flow share a connection; default false.
         persistent: bool = Flag, or false;
-        /// Whether a connection begins with a SYN handshake; file times then start at the SYN. Default false.
-        handshake: bool = Flag, or false;
+        /// How a connection begins: false (established), true (SYN handshake), or "ns2": the sender sends a SYN that only
+        /// it repeats, as Agent/TCP of ns-2. File times start at the SYN. Default false.
+        handshake: Opening = HANDSHAKE, or Opening::Established;
         + ECN;
         /// The keys of the scenario file that set the flows' TCP options.
         ..tcp: TcpOptions;
@@ -59,8 +60,9 @@ table! {
         think: Draw = Amount::Think;
         /// Whether the pages of a flow share a connection; default true.
         persistent: bool = Flag, or true;
-        /// Whether a connection begins with a SYN handshake; page times then start at the SYN. Default false.
-        handshake: bool = Flag, or false;
+        /// How a connection begins: false (established), true (SYN handshake), or "ns2": the sender sends a SYN that only
+        /// it repeats, and there are no requests, as Agent/TCP of ns-2. Page times start at the SYN. Default false.
+        handshake: Opening = HANDSHAKE, or Opening::Established;
         /// Size of a request in bytes on the wire; default 400.
         request: u16 = whole_number::<u16>(40, 65_535), or REQUEST;
         + ECN;
@@ -74,8 +76,8 @@ impl Source for File {
         Some(self.tcp)
     }
     fn parts(&self, ecn: bool) -> Vec<Part> {
-        let Self { size, think, repeat: count, persistent, handshake, tcp } = *self;
-        let files = Files { size, think, count, fresh: !persistent, handshake, request: None };
+        let Self { size, think, repeat: count, persistent, handshake: opening, tcp } = *self;
+        let files = Files { size, think, count, fresh: !persistent, opening, request: None };
         Part::only(Traffic::Application(TcpOptions { ecn, ..tcp }, Work::Files(files)))
     }
 }
@@ -88,11 +90,33 @@ impl Source for Web {
         u32::from(self.request.max(self.tcp.ack))
     }
     fn parts(&self, ecn: bool) -> Vec<Part> {
-        let Self { size, think, repeat: count, persistent, handshake, request, tcp } = *self;
-        let files = Files { size, think, count, fresh: !persistent, handshake, request: Some(request) };
+        let Self { size, think, repeat: count, persistent, handshake: opening, request, tcp } = *self;
+        let request = (opening != Opening::Ns2).then_some(request);
+        let files = Files { size, think, count, fresh: !persistent, opening, request };
         Part::only(Traffic::Application(TcpOptions { ecn, ..tcp }, Work::Files(files)))
     }
 }
+
+/// The value of `handshake`: true, false, or the name of another way to begin a connection.
+pub(super) const HANDSHAKE: Custom<Opening> = Custom {
+    schema: || schema::flag_or(&[NS2]),
+    read: |_, node, path| match (&node.value, node.text()) {
+        (Value::Flag(false), _) => Ok(Opening::Established),
+        (Value::Flag(true), _) => Ok(Opening::Handshake),
+        (_, Some(NS2)) => Ok(Opening::Ns2),
+        (_, text) => {
+            let near = text.and_then(|text| did_you_mean(text, [NS2]));
+            Err(node.error(path, "true, false or \"ns2\"").hint(near))
+        }
+    },
+    show: |opening| match opening {
+        Opening::Established => "false".to_string(),
+        Opening::Handshake => "true".to_string(),
+        Opening::Ns2 => quote(NS2),
+    },
+    accepts: "",
+};
+const NS2: &str = "ns2";
 
 const DISTRIBUTION: &[Key] = &[
     may("uniform", || schema::many(schema::quantity()), "Uniform distribution between two values."),

@@ -2,12 +2,13 @@
 
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
-use forebay_sim::app::{Files, Work};
+use forebay_sim::app::{Files, Opening, Work};
 use forebay_sim::network::Traffic;
 use forebay_sim::tcp::congestion::EcnUse;
 use forebay_sim::tcp::{AccEcn, Recovery, Stack, TcpOptions, Transport, Variant};
 
 use super::ecn::{ECN, Ect, ecn};
+use super::files::HANDSHAKE;
 use super::group::START;
 use super::rtp::within;
 use super::{Arrivals, Part, Source};
@@ -263,8 +264,9 @@ table! {
     /// TCP that always has data to send.
     pub struct Ftp {
         + START;
-        /// Whether the connection begins with a SYN handshake. Default false.
-        handshake: bool = Flag, or false;
+        /// How the connection begins: false (established), true (SYN handshake), or "ns2": a SYN that only the sender
+        /// repeats, as Agent/TCP of ns-2. Default false.
+        handshake: Opening = HANDSHAKE, or Opening::Established;
         + ECN;
         /// The keys of the scenario file that set the flows' TCP options.
         ..tcp: TcpOptions;
@@ -277,10 +279,9 @@ impl Source for Ftp {
     }
     fn parts(&self, ecn: bool) -> Vec<Part> {
         let tcp = TcpOptions { ecn, ..self.tcp };
-        Part::only(if self.handshake {
-            Traffic::Application(tcp, Work::Files(Files::ENDLESS))
-        } else {
-            Traffic::Tcp(tcp)
+        Part::only(match self.handshake {
+            Opening::Established => Traffic::Tcp(tcp),
+            opening => Traffic::Application(tcp, Work::Files(Files { opening, ..Files::ENDLESS })),
         })
     }
 }

@@ -11,7 +11,7 @@ impl Sender {
     /// packet only after two retransmissions (`tcp_init_transfer`). A connection whose SYN was retransmitted has no ECN
     /// (RFC 3168 section 6.1.1.1, `tcp_ecn_clear_syn`).
     pub(in super::super) fn opened(&mut self, now: Instant, handshake: Handshake) {
-        let Handshake { rtt, retransmissions, round_trip, syn_lost } = handshake;
+        let Handshake { rtt, retransmissions, round_trip, syn_lost, .. } = handshake;
         self.rtt = rtt;
         if round_trip > Span::ZERO {
             self.measure(now, round_trip, round_trip);
@@ -45,7 +45,7 @@ mod tests {
         } else {
             rtt.measure(Instant::ZERO, Instant::ZERO + round_trip);
         }
-        sender.opened(Instant::ZERO, Handshake { rtt, retransmissions, round_trip, syn_lost });
+        sender.opened(Instant::ZERO, Handshake { rtt, retransmissions, round_trip, syn_lost, counts_as_loss: false });
         let (window, timeout) = (sender.cwnd(), sender.rtt.timeout());
         sender.offer(Instant::ZERO, 1);
         (window, timeout, sender.poll(Instant::ZERO).unwrap().ect)
