@@ -5,7 +5,7 @@
 //! remain, the first, the middle and the last are compared. Each becomes a description with the links, routes and flows
 //! of our network, which `validation/ns2/network.tcl` reads. The opponents are the contenders that ns-2 has too: RED,
 //! Adaptive RED, PI, REM, AVQ (Vq), RIO and drop-tail; if a scenario has none of these, drop-tail is added, so that the
-//! traffic is compared.
+//! traffic is compared. Vq's adaptation speed and the rule of Feng's Adaptive RED are those of ns-2 in both simulators.
 //!
 //! The tolerance was fixed before the first comparison. The mean of a quantity over the seeds agrees if its distance
 //! from ns-2's mean is at most the largest of

@@ -14,6 +14,10 @@ use super::disciplines::is_opponent;
 /// Largest number of combinations of varied values for each section of `claims.toml`: first, middle and last.
 const POINTS: usize = 3;
 
+/// Parameters whose value ns-2 fixes, as discipline, key and value: the adaptation speed of Vq, and the rule of Feng's
+/// Adaptive RED.
+const FIXED: [(&str, &str, &str); 2] = [("avq", "alpha", "0.15"), ("feng_red", "rule", "ns2")];
+
 /// The main scenario of a section of `claims.toml`, at one combination of the values that it varies (a case).
 pub(super) struct Experiment {
     /// Name of the scenario.
@@ -74,7 +78,7 @@ fn opponents(case: &Case) -> Result<Vec<Contender>, String> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     for contender in case.scenario.compare.iter().filter(|contender| is_opponent(&contender.spec)) {
-        let contender = without_marker(contender)?;
+        let contender = as_in_ns2(contender)?;
         if seen.insert(contender.spec.canonical()) {
             found.push(contender);
         }
@@ -85,14 +89,24 @@ fn opponents(case: &Case) -> Result<Vec<Contender>, String> {
     Ok(found)
 }
 
-/// The compared discipline without the threshold marker in front of it; ns-2 has no such marker.
-fn without_marker(contender: &Contender) -> Result<Contender, String> {
-    if contender.spec.common().th.is_off() {
-        return Ok(contender.clone());
+/// The compared discipline as ns-2 can run it: without the threshold marker in front of it, and with the values of
+/// [`FIXED`]. The label says so.
+fn as_in_ns2(contender: &Contender) -> Result<Contender, String> {
+    let (text, mut label) = (contender.spec.canonical(), contender.label.clone());
+    let marked = !contender.spec.common().th.is_off();
+    if marked {
+        label.push_str(", without th");
     }
-    let text = contender.spec.canonical();
-    let words: Vec<&str> = text.split(' ').filter(|word| !word.starts_with("th=")).collect();
-    Ok(Contender { label: format!("{}, without th", contender.label), spec: parsed(&words.join(" "))? })
+    let word = |word: &str| {
+        let key = word.split('=').next().unwrap_or_default();
+        let fixed = FIXED.iter().find(|(name, fixed, _)| *name == contender.spec.name() && *fixed == key);
+        fixed.map_or_else(|| word.to_string(), |(_, key, value)| format!("{key}={value}"))
+    };
+    let words: Vec<String> = text.split(' ').filter(|word| !marked || !word.starts_with("th=")).map(word).collect();
+    for changed in words.iter().filter(|word| !text.split(' ').any(|old| old == *word)) {
+        label.push_str(&format!(", {changed}"));
+    }
+    Ok(Contender { label, spec: parsed(&words.join(" "))? })
 }
 
 fn parsed(text: &str) -> Result<Spec, String> {

@@ -102,6 +102,17 @@ fn flows_give_lines_with_our_random_numbers() {
 }
 
 #[test]
+fn syn_of_ns2_replaces_the_request() {
+    let pages = "[[flows]]\nkind = \"web\"\nsize = \"3p\"\nthink = \"9s\"\npersistent = false\n";
+    for (handshake, syn, request) in [("false", 0, 400), ("true", 1, 400), ("\"ns2\"", 1, 0)] {
+        let all = described(&case(ACCESS, &format!("{pages}handshake = {handshake}\n"))).unwrap();
+        let files = lines(&all, "files")[0];
+        let ends = format!("syn_ {syn} delay_growth_ {syn}}} 1 {request} 0.013 {{3 9 3 9 3 9}}");
+        assert!(files.ends_with(&ends), "{files}");
+    }
+}
+
+#[test]
 fn networks_without_equivalent_in_ns2_are_refused() {
     let refused = |access: &str, flows: &str| described(&case(access, flows)).unwrap_err();
     assert!(refused(ACCESS, "[[flows]]\nkind = \"ftp\"\ntcp = \"cubic\"\n").contains("tcp cubic"));
@@ -170,6 +181,21 @@ fn ns2_runs_first_middle_and_last_varied_values() {
     // The point of the section.
     let load: Vec<String> = names("msvb").into_iter().filter(|name| name.starts_with("load [")).collect();
     assert_eq!(load, ["load [basis=accepted, cap=auto]"]);
+}
+
+#[test]
+fn values_that_ns2_fixes_are_in_the_labels() {
+    let all = points::experiments(forebay_lab::papers::find("aaqm").unwrap()).unwrap();
+    let load = all.iter().find(|it| it.scenario == "load").unwrap();
+    let labels: Vec<&str> = load.opponents.iter().map(|contender| contender.label.as_str()).collect();
+    let vq = "VQ, without th, alpha=0.15";
+    let ared = ["ARED, without th, rule=ns2", "ARED of Floyd et al., without th"];
+    assert_eq!(labels, ["PI, without th", vq, ared[0], ared[1]]);
+    let net = lower::network(&load.case.scenario, &load.opponents[0].spec, 1);
+    let link = &net.links[network::studied(&net).unwrap()];
+    for contender in &load.opponents {
+        assert!(Queue::of(&contender.spec, link).is_ok(), "{}", contender.label);
+    }
 }
 
 #[test]

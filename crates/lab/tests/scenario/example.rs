@@ -217,12 +217,12 @@ fn every_key_of_files_is_read(groups: &[FlowGroup]) {
         think: Draw::Uniform(1.0, 5.0),
         repeat: Some(10),
         persistent: false,
-        handshake: Opening::Established,
+        handshake: Opening::Ns2,
         tcp: tcp(mail),
     };
     assert_eq!((&mail.kind, tcp(mail).variant), (&FlowKind::File(letters.clone()), TcpVariant::SACK));
     let (size, think) = (Draw::Constant(30.0 * 500.0), Draw::Constant(0.0));
-    let copies = File { size, think, repeat: None, tcp: tcp(back), ..letters };
+    let copies = File { size, think, repeat: None, handshake: Opening::Established, tcp: tcp(back), ..letters };
     assert_eq!((&back.kind, back.direction), (&FlowKind::File(copies), Direction::Reverse));
 }
 

@@ -8,6 +8,7 @@ use forebay_agent::{Message, Orders};
 use forebay_aqm::base::time::Span;
 use forebay_linux::machine::{self, Fault, Start};
 use forebay_linux::network;
+use forebay_sim::app::{Files, Opening, Work};
 use forebay_sim::network::{Network, Traffic};
 use forebay_sim::source::recording::{Recording, Replay};
 use forebay_sim::source::{Pattern, Sizes};
@@ -78,6 +79,10 @@ fn senders_that_linux_lacks_are_refused_by_name() {
         let why = network::obstacle(&Network { flows, ..empty("droptail", 1) }).unwrap_or_default();
         assert_eq!(why, format!("one: {words}"));
     }
+    let files = Work::Files(Files { opening: Opening::Ns2, ..Files::ENDLESS });
+    let flows = vec![flow("one", Traffic::Application(TcpOptions::default(), files))];
+    let why = network::obstacle(&Network { flows, ..empty("droptail", 1) }).unwrap_or_default();
+    assert_eq!(why, "one: handshake = \"ns2\"; Linux has only the handshake of TCP");
     assert_eq!(network::obstacle(&bulk("droptail", 1, 1)), None);
 }
 

@@ -35,7 +35,7 @@ pub struct Handshake {
     pub round_trip: Span,
     /// The SYN was retransmitted.
     pub syn_lost: bool,
-    /// A lost handshake packet counts as a loss of data, as in ns-2.
+    /// A lost SYN counts as a loss of data, as in ns-2.
     pub counts_as_loss: bool,
 }
 

@@ -34,11 +34,12 @@ pub enum Opening {
     Established,
     /// With a handshake: a SYN, and the answer to it.
     Handshake,
-    /// With the SYN of ns-2's one-way agents (`Agent/TCP` with `syn_` and `delay_growth_`), for files without requests. It
-    /// is the first packet of the data and has 40 bytes. Differs from a handshake:
+    /// With the SYN of ns-2's one-way agents (`Agent/TCP` with `syn_` and `delay_growth_`). The sender of the data opens the
+    /// connection, without a request. This differs from a handshake in these rules:
     ///
-    /// - only the sender has a timer: the other end answers each SYN that arrives, and does not repeat its answer;
-    /// - the loss of the SYN counts as a loss: slow start ends at two packets;
+    /// - only the sender has a timer: the other end answers each SYN that arrives before the data, and does not repeat its
+    ///   answer;
+    /// - the loss of the SYN counts as a loss of data: slow start ends at two packets;
     /// - the completion time of a file ends when its last acknowledgement arrives.
     Ns2,
 }
@@ -179,8 +180,9 @@ pub(crate) struct Session {
 
 impl Session {
     pub(super) fn new(files: Files, packet: u16, (timer, is_whole): (RttOptions, bool), rng: Rng) -> Self {
+        let request = files.request.filter(|_| files.opening != Opening::Ns2);
         Self {
-            files,
+            files: Files { request, ..files },
             is_whole: is_whole && files.opening == Opening::Handshake,
             packet: f64::from(packet),
             timer,

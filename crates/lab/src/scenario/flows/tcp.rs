@@ -265,7 +265,7 @@ table! {
     pub struct Ftp {
         + START;
         /// How the connection begins: false (established), true (SYN handshake), or "ns2": a SYN that only the sender
-        /// repeats, as Agent/TCP of ns-2. Default false.
+        /// repeats, as Agent/TCP of ns-2 does. Default false.
         handshake: Opening = HANDSHAKE, or Opening::Established;
         + ECN;
         /// The keys of the scenario file that set the flows' TCP options.
