@@ -162,11 +162,7 @@ fn work(dice: &mut Dice, packet: u16, service: f64) -> Work {
         count: dice.once_in(2).then(|| dice.whole(0, 9) as u32),
         fresh: dice.once_in(2),
         request: dice.once_in(2).then(|| dice.whole(40, 1500) as u16),
-        opening: match dice.whole(0, 3) {
-            0 | 1 => Opening::Established,
-            2 => Opening::Handshake,
-            _ => Opening::Ns2,
-        },
+        opening: if dice.once_in(2) { Opening::Handshake } else { Opening::Established },
     })
 }
 
