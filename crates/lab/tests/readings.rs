@@ -265,8 +265,8 @@ fn open_setting_that_changes_nothing_is_refused() {
     assert!(error.starts_with("dimension buffer: no scenario takes it: own: "), "{error}");
 }
 
-/// Every check adds 1000 packets to the mean queue, so none holds. One value of the window replaces the 1000 by 0, so that
-/// all hold.
+/// The quantity of every check is the mean queue plus 1000 packets, so no check holds. With one value of the window the
+/// search replaces 1000 by 0 in the quantities, and all checks hold.
 #[test]
 fn value_of_setting_replaces_term_of_quantity() {
     let near = planted().map(|mean| [0.999 * mean, 1.001 * mean]);

@@ -90,7 +90,7 @@ fn opponents(case: &Case) -> Result<Vec<Contender>, String> {
 }
 
 /// The compared discipline as ns-2 can run it: without the threshold marker in front of it, and with the values of
-/// [`FIXED`]. The label says so.
+/// [`FIXED`]. The label names these changes.
 fn as_in_ns2(contender: &Contender) -> Result<Contender, String> {
     let (text, mut label) = (contender.spec.canonical(), contender.label.clone());
     let marked = !contender.spec.common().th.is_off();

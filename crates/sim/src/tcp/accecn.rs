@@ -22,9 +22,9 @@ const PRESENT: NonZeroU32 = NonZeroU32::new(1 << 25).unwrap();
 /// Position of the field ACE in [`Accurate`].
 const ACE_AT: u32 = 26;
 
-/// Accurate feedback of an acknowledgement, in 29 bits: an acknowledgement fits into two registers, and the feedback into
-/// a segment. From the lowest bit on: 24 of the option, one that there is an option, one that is always set, 3 of the
-/// field ACE.
+/// Accurate ECN feedback of an acknowledgement, packed into 29 bits, so that an acknowledgement fits into two registers.
+/// From the lowest bit: 24 bits of the option, one bit that is set if there is an option, one bit that is always set, 3 bits
+/// of the field ACE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accurate(NonZeroU32);
 

@@ -264,8 +264,8 @@ table! {
     /// TCP that always has data to send.
     pub struct Ftp {
         + START;
-        /// How the connection begins: false (established), true (SYN handshake), or "ns2": a SYN that only the sender
-        /// repeats, as Agent/TCP of ns-2 does. Default false.
+        /// How the connection begins: false (established), true (SYN handshake) or "ns2" (the SYN of ns-2's Agent/TCP,
+        /// which only the sender repeats). Default false.
         handshake: Opening = HANDSHAKE, or Opening::Established;
         + ECN;
         /// The keys of the scenario file that set the flows' TCP options.
