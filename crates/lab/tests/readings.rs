@@ -83,12 +83,12 @@ values = ["as is", "1s"]
 first = "as is"
 set = ["flows.ftp.min_rto"]
 [[dimension]]
-name = "window"
+name = "warmup"
 words = "Figure 1 shows the run."
 source = "ours"
-values = ["2..10", "0..10", "5..10"]
-first = "2..10"
-window = "2..10"
+values = ["2s", "0s", "5s"]
+first = "2s"
+set = ["warmup"]
 "#;
 
 /// Claims whose checks have these ranges: mean queue of PI at q = 10 and 20, and of drop-tail.
@@ -138,7 +138,7 @@ fn search_finds_reading_that_gives_papers_numbers() {
     let trials = searched(&bench, 384, &mut log).unwrap();
     let found = summary::summary(&bench, "synthetic", 1, &trials, &[]);
     assert_eq!(found.best[0].claims, ["A", "B", "C"], "{:?}", found.best);
-    let want = "tcp = sack, buffer = 120p, packet = 500, gain = 0.0005, window = 0..10";
+    let want = "tcp = sack, buffer = 120p, packet = 500, gain = 0.0005, warmup = 0s";
     assert_eq!(found.best[0].reading, want);
     assert!(found.claims.iter().all(|claim| claim.found > 0 && claim.share < 0.2), "{:?}", found.claims);
     assert_eq!((found.size, found.conflicts.len()), (2304, 0));
@@ -265,23 +265,44 @@ fn open_setting_that_changes_nothing_is_refused() {
     assert!(error.starts_with("dimension buffer: no scenario takes it: own: "), "{error}");
 }
 
-/// The quantity of every check is the mean queue plus 1000 packets, so no check holds. With one value of the window the
+/// `own:PATH` is a key of the scenario `own` only. A check over `@2..10` follows the end of the run.
+#[test]
+fn change_of_one_scenario_leaves_others() {
+    let near = planted().map(|mean| [0.999 * mean, 1.001 * mean]);
+    let limited = READINGS.replace("set = [\"warmup\"]", "set = [\"own:warmup\"]");
+    let held = |text: &str, warmup: &str| {
+        let bench = Bench::new(&claims(near), &[("own", SCENARIO)], text).unwrap();
+        let words = [("tcp", "sack"), ("buffer", "120p"), ("packet", "500"), ("gain", "0.0005"), ("start", "as is")];
+        let words = words.into_iter().chain([("min_rto", "as is"), ("warmup", warmup)]);
+        let reading = bench.space.reading(&words.map(|(a, b)| (a.to_string(), b.to_string())).collect()).unwrap();
+        bench.score(&reading, 1, 1).unwrap().0.iter().filter(|score| score.holds()).count()
+    };
+    assert_eq!([held(&limited, "0s"), held(READINGS, "0s"), held(&limited, "5s")], [3, 3, 0]);
+    let ends = "means.\"0s\" = [\"own:warmup=0s\", \"own:duration=8s\"]\nmeans.\"5s\" = [\"warmup=5s\"]";
+    let ends = READINGS.replace("set = [\"warmup\"]", ends);
+    assert!(held(&ends, "0s") < 3, "the last 2 s are not measured");
+    let unknown = READINGS.replace("set = [\"warmup\"]", "set = [\"other:warmup\"]");
+    let error = Bench::new(&claims(near), &[("own", SCENARIO)], &unknown).err().unwrap();
+    assert_eq!(error, "dimension warmup: the claims use no scenario 'other'");
+}
+
+/// The quantity of every check is the mean queue plus 1000 packets, so no check holds. With one value of the warm-up the
 /// search replaces 1000 by 0 in the quantities, and all checks hold.
 #[test]
 fn value_of_setting_replaces_term_of_quantity() {
     let near = planted().map(|mean| [0.999 * mean, 1.001 * mean]);
     let text = claims(near).replace("mean_pkts@2..10", "mean_pkts@2..10 + 1000");
-    let term = "window = \"2..10\"\nterm.\"0..10\" = [\"+ 1000\", \"+ 0\"]";
-    let readings = READINGS.replace("window = \"2..10\"", term);
+    let term = "set = [\"warmup\"]\nterm.\"0s\" = [\"+ 1000\", \"+ 0\"]";
+    let readings = READINGS.replace("set = [\"warmup\"]", term);
     let bench = Bench::new(&text, &[("own", SCENARIO)], &readings).unwrap();
-    let held = |window: &str| {
+    let held = |warmup: &str| {
         let words = [("tcp", "sack"), ("buffer", "120p"), ("packet", "500"), ("gain", "0.0005"), ("start", "as is")];
-        let words = words.into_iter().chain([("min_rto", "as is"), ("window", window)]);
+        let words = words.into_iter().chain([("min_rto", "as is"), ("warmup", warmup)]);
         let reading = bench.space.reading(&words.map(|(a, b)| (a.to_string(), b.to_string())).collect()).unwrap();
         bench.score(&reading, 1, 1).unwrap().0.iter().filter(|score| score.holds()).count()
     };
-    assert_eq!([held("2..10"), held("0..10")], [0, 3]);
-    let wrong = readings.replace("term.\"0..10\"", "term.\"1..10\"");
+    assert_eq!([held("2s"), held("0s")], [0, 3]);
+    let wrong = readings.replace("term.\"0s\"", "term.\"1s\"");
     assert!(Bench::new(&text, &[("own", SCENARIO)], &wrong).err().unwrap().contains("term"));
 }
 
@@ -298,7 +319,7 @@ fn fingerprint_of_search_ignores_explanations_only() {
     assert_eq!(of(&reworded, &format!("# A comment.\n{SCENARIO}"), &format!("# Too.\n{READINGS}")), same);
     assert_ne!(of(&written.replace("within = [0, 1]", "within = [0, 2]"), SCENARIO, READINGS), same);
     assert_ne!(of(&written, &SCENARIO.replace("10mbit", "11mbit"), READINGS), same);
-    assert_ne!(of(&written, SCENARIO, &READINGS.replace("2..10", "3..10")), same);
+    assert_ne!(of(&written, SCENARIO, &READINGS.replace("\"5s\"", "\"3s\"")), same);
 }
 
 #[test]

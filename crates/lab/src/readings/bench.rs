@@ -20,7 +20,7 @@ use crate::reproduce::claim_file::{self, ClaimFile};
 use crate::reproduce::judge::{self, Runs};
 use crate::results::record::RunRecord;
 use crate::run::plan::{Job, Plan, hex_hash};
-use crate::scenario::{Overrides, Scenario};
+use crate::scenario::{Case, Overrides, Scenario};
 
 /// The result of a claim under a reading.
 #[derive(Clone, Copy, Default, PartialEq, Debug, Serialize, Deserialize)]
@@ -77,6 +77,8 @@ struct Experiment {
     paths: Vec<Vec<(String, String)>>,
     /// Arguments of `--set` that leave out those values of the keys that the scenario varies that no check uses.
     fixed: Vec<String>,
+    /// The measured time of the scenario file: end of the warm-up and end of the run, s.
+    measured: [f64; 2],
 }
 
 /// The experiments of a paper.
@@ -121,8 +123,8 @@ impl Bench {
                 None => {
                     let text = scenarios.iter().find(|(known, _)| *known == name);
                     let text = text.ok_or_else(|| format!("there is no scenario '{name}'"))?.1.to_string();
-                    let (sections, contenders, paths, fixed) = Default::default();
-                    experiments.push(Experiment { name, text, sections, contenders, paths, fixed });
+                    let (sections, contenders, paths, fixed, measured) = Default::default();
+                    experiments.push(Experiment { name, text, sections, contenders, paths, fixed, measured });
                     experiments.len() - 1
                 }
             };
@@ -137,6 +139,7 @@ impl Bench {
         }
         for experiment in &mut experiments {
             experiment.fixed = fixed(&experiment.sections, &claims);
+            experiment.measured = measured(&parsed(experiment, Vec::new())?);
         }
         find_paths(&space, &mut experiments)?;
         Ok(Self { space, claims, experiments, known: Mutex::default() })
@@ -307,37 +310,39 @@ impl Bench {
         provisional: bool,
     ) -> Result<Vec<(usize, Vec<CheckResult>)>, String> {
         let mut all = Vec::new();
+        let measured = [experiment.measured, measured(&plan.cases)];
         for (section, claims) in &self.sections(experiment, reading) {
             let runs = Runs::new(plan, records, provisional).at(&section.point);
             for claim in claims {
-                all.push((*claim, self.of_claim(&runs, section, &self.claims[*claim], reading)?));
+                let claim_of = &self.claims[*claim];
+                let checks = claim_of.checks.iter().map(|check| self.under(check, reading, measured));
+                let answers = checks.map(|check| runs.answer(&check, &section.subject));
+                let results: Result<Vec<_>, String> = answers.collect();
+                let results = results.map_err(|error| format!("{}: {error}", claim_of.id))?;
+                all.push((*claim, results.into_iter().flatten().collect()));
             }
         }
         Ok(all)
     }
 
-    fn of_claim(
-        &self,
-        runs: &Runs,
-        section: &Section,
-        claim: &Claim,
-        reading: &Reading,
-    ) -> Result<Vec<CheckResult>, String> {
-        let mut results = Vec::new();
-        for check in &claim.checks {
-            let mut check = check.clone();
+    /// The check under a reading: with the terms (key `term`) of the reading's values, and with spans of time that
+    /// follow the measured time from that of the scenario file to that of the reading.
+    fn under(&self, check: &Check, reading: &Reading, measured: [[f64; 2]; 2]) -> Check {
+        let replaced = |quantity: String| {
+            let mut quantity = quantity;
             for (dimension, at) in self.space.dimensions.iter().zip(&reading.0) {
                 let value = &dimension.values[*at];
-                let window = dimension.window.as_ref().filter(|_| value != AS_IS);
-                let window = window.map(|window| (format!("@{window}"), format!("@{value}")));
-                for (from, to) in window.iter().chain(dimension.term.get(value)) {
-                    check.quantity = check.quantity.replace(from, to);
-                    check.against = check.against.map(|against| against.replace(from, to));
+                if let Some(window) = dimension.window.as_ref().filter(|_| value != AS_IS) {
+                    quantity = quantity.replace(&format!("@{window}"), &format!("@{value}"));
+                }
+                if let Some((from, to)) = dimension.term.get(value) {
+                    quantity = quantity.replace(from, to);
                 }
             }
-            results.extend(runs.answer(&check, &section.subject).map_err(|error| format!("{}: {error}", claim.id))?);
-        }
-        Ok(results)
+            with_spans(&quantity, measured)
+        };
+        let quantity = replaced(check.quantity.clone());
+        Check { quantity, against: check.against.clone().map(replaced), ..check.clone() }
     }
 
     /// The sections that use the experiment's scenario, with the indices of their claims. A reading can change the
@@ -410,9 +415,35 @@ fn key(plan: &Plan, job: Job) -> String {
     hex_hash(format!("{}\n{:?}\n{}", alone.runs_to_toml(), case.axes, job.seed))
 }
 
-fn parsed(experiment: &Experiment, sets: Vec<String>) -> Result<Vec<crate::scenario::Case>, String> {
+fn parsed(experiment: &Experiment, sets: Vec<String>) -> Result<Vec<Case>, String> {
     let overrides = Overrides { sets, ..Overrides::default() };
     load::parse(&experiment.name, &experiment.text, &overrides).map_err(|error| format!("{}: {error}", experiment.name))
+}
+
+/// The measured time of a scenario: end of the warm-up and end of the run, s.
+fn measured(cases: &[Case]) -> [f64; 2] {
+    let of = |case: &Case| [case.scenario.warmup.secs(), case.scenario.duration.secs()];
+    cases.first().map_or([0.0; 2], of)
+}
+
+/// The quantity, in which every span of time (`@20..200`) that begins at the end of the stated warm-up begins at that of
+/// the reading, and every span that ends with the stated run ends with that of the reading. `measured` has the stated
+/// times, then those of the reading, s.
+fn with_spans(quantity: &str, [stated, own]: [[f64; 2]; 2]) -> String {
+    let mut parts = quantity.split('@');
+    let mut text = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let end = part.find(|char: char| char != '.' && !char.is_ascii_digit()).unwrap_or(part.len());
+        let (span, rest) = part.split_at(end);
+        let times = span.split_once("..").and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        let Some((a, b)): Option<(f64, f64)> = times else {
+            text += &format!("@{part}");
+            continue;
+        };
+        let [a, b] = [if a == stated[0] { own[0] } else { a }, if b == stated[1] { own[1] } else { b }];
+        text += &format!("@{a}..{b}{rest}");
+    }
+    text
 }
 
 /// The discipline with this label in the comparison of a scenario, as the scenario writes it.
@@ -489,6 +520,10 @@ fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), Strin
         let of = |section: &Section| dimension.point.values().any(|points| points.contains_key(&section.id));
         is_used |= experiments.iter().any(|it| it.sections.iter().any(|(section, _)| of(section)));
         is_used |= dimension.means.values().flatten().any(|change| change.starts_with("aqm "));
+        let limited = changes.iter().filter_map(|change| limited(change).0);
+        if let Some(name) = limited.into_iter().find(|name| experiments.iter().all(|it| it.name != *name)) {
+            return Err(format!("dimension {}: the claims use no scenario '{name}'", dimension.name));
+        }
         for experiment in experiments.iter_mut() {
             let mut found = Vec::new();
             for declared in &changes {
@@ -523,10 +558,40 @@ fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), Strin
     Ok(())
 }
 
-/// The path of a key; if it begins with `flows.*`, one path for each group of flows of the scenario.
-fn expanded(experiment: &Experiment, path: &str) -> Result<Vec<String>, String> {
+/// The scenario to which a change `SCENARIO:CHANGE` is limited, if it is, and the change.
+fn limited(change: &str) -> (Option<&str>, &str) {
+    match change.split_once(':') {
+        Some((scenario, rest)) if !scenario.contains('=') => (Some(scenario), rest),
+        _ => (None, change),
+    }
+}
+
+/// The change, `PATH` or `PATH=VALUE`; if it begins with `flows.*`, one for each group of flows of the scenario. None if
+/// the change is limited to another scenario.
+fn expanded(experiment: &Experiment, change: &str) -> Result<Vec<String>, String> {
+    let (scenario, path) = limited(change);
+    if scenario.is_some_and(|name| name != experiment.name) {
+        return Ok(Vec::new());
+    }
     let Some(key) = path.strip_prefix("flows.*.") else { return Ok(vec![path.to_string()]) };
     let cases = parsed(experiment, Vec::new())?;
     let groups = cases.first().into_iter().flat_map(|case| &case.scenario.flows);
     Ok(groups.map(|group| format!("flows.{}.{key}", group.name)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_follow_measured_time() {
+        let of = |quantity: &str| with_spans(quantity, [[20.0, 200.0], [0.0, 80.5]]);
+        assert_eq!(of("mean_pkts@20..200"), "mean_pkts@0..80.5");
+        assert_eq!(
+            of("std(queue)@150..200 / std(queue)@20..100 + 20"),
+            "std(queue)@150..80.5 / std(queue)@0..100 + 20"
+        );
+        assert_eq!(of("share(queue; 20..200)"), "share(queue; 20..200)");
+        assert_eq!(of("swing_pkts@45..75"), "swing_pkts@45..75");
+    }
 }

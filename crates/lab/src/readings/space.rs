@@ -66,7 +66,7 @@ pub struct Dimension {
     #[serde(default)]
     pub added: bool,
     /// Dotted paths of keys in scenarios that take the value. A scenario without the key is left as it is.
-    /// `flows.*.KEY` is the key of every group of flows that has it.
+    /// `flows.*.KEY` is the key of every group of flows that has it, `SCENARIO:PATH` a key of this scenario only.
     #[serde(default)]
     pub set: Vec<String>,
     /// Parameters of disciplines that take the value, such as `raqm.eps`.
@@ -79,8 +79,8 @@ pub struct Dimension {
     /// For a value of the setting: a term of quantities in `claims.toml`, such as `+ 0.192`, and the term in its place.
     #[serde(default)]
     pub term: BTreeMap<String, (String, String)>,
-    /// For a value of the setting: several changes, each `PATH=VALUE`, or `aqm NAME.KEY=VALUE` for a parameter of a
-    /// discipline.
+    /// For a value of the setting: several changes, each `PATH=VALUE`, with paths as in `set`, or `aqm NAME.KEY=VALUE`
+    /// for a parameter of a discipline.
     #[serde(default)]
     pub means: BTreeMap<String, Vec<String>>,
     /// For a value of the setting: the values of the axes at which the claims of a section are decided, by section.
