@@ -188,6 +188,12 @@ impl Receiver {
         let in_order = seq == self.next;
         let was_early = !self.early.is_empty();
         let twice = seq < self.next || (was_early && self.early.has(self.next, seq));
+        // The acknowledgement before has no room for a run of packets that it does not report yet
+        // (`tcp_sack_compress_send_ack`).
+        let is_compressed = self.linux.as_ref().is_some_and(|linux| linux.is_compressed());
+        let reports = self.reports.as_ref().filter(|_| is_compressed && seq > self.next);
+        let before =
+            reports.is_some_and(|reports| !reports.is_recent(self.next, seq, &self.early)).then(|| self.answer());
         self.take(seq);
         let linux = self.linux.as_mut()?;
         if in_order {
@@ -197,13 +203,22 @@ impl Receiver {
         }
         linux.note_ecn(ecn, !echoed);
         let outstanding = self.next - linux.acknowledged();
-        let now_due = !self.delayed || !in_order || was_early || changed || cwr || outstanding > 1;
-        if now_due || linux.is_quick() {
+        let is_missing = !self.early.is_empty();
+        let filled = in_order && was_early && !is_missing;
+        if !self.delayed || filled || changed || cwr || outstanding > 1 || linux.is_quick() {
             return Some(self.answer());
         }
-        let delay = linux.delay();
-        self.hold(ecn, now + delay);
-        None
+        if !is_missing {
+            let delay = linux.delay();
+            self.hold(ecn, now + delay);
+            return None;
+        }
+        let is_selective = self.reports.is_some();
+        self.deadline = linux.compress(now, self.next).filter(|_| is_selective);
+        match self.deadline {
+            Some(_) => before,
+            None => Some(self.answer()),
+        }
     }
 
     /// Packet `seq` has arrived: in order, out of order or again.
@@ -257,6 +272,14 @@ impl Receiver {
         let marked = ecn == Ecn::Ce;
         self.marked = self.marked.wrapping_add(u32::from(marked));
         core::mem::replace(&mut self.last_ce, marked) != marked
+    }
+
+    /// The sender has measured a round trip. The Linux stack derives the delay of compressed acknowledgements from it.
+    #[inline]
+    pub fn note_round_trip(&mut self, rtt: Span) {
+        if let Some(linux) = &mut self.linux {
+            linux.note_round_trip(rtt);
+        }
     }
 
     /// When the delayed acknowledgement is due.

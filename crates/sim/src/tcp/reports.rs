@@ -50,6 +50,14 @@ impl Reports {
         self.recent.push(seq);
     }
 
+    /// Whether packet `seq`, which arrives above `next`, is in or beside one of the two runs that changed most recently, or
+    /// there are fewer than two runs.
+    pub(super) fn is_recent(&self, next: u32, seq: u32, early: &BitRing) -> bool {
+        let mut runs = self.recent.iter().rev().filter(|&&seq| seq > next).map(|&seq| run_around(next, seq, early));
+        let (Some(latest), Some(other)) = (runs.next(), runs.next()) else { return true };
+        [latest, other].iter().any(|run| run.start <= seq + 1 && seq <= run.end)
+    }
+
     /// Chooses the blocks of an acknowledgement sent now. Returns false if there are none.
     ///
     /// RFC 2018 section 4: the first block is the run with the latest packet; the others are the most recently

@@ -68,7 +68,7 @@ impl World {
     pub(super) fn deliver(&mut self, segment: Segment) {
         let now = self.now;
         let id = segment.flow as usize;
-        if let (Body::Tcp { sender, .. }, Kind::Ack) = (&mut self.ends.flows[id].body, segment.mark.kind()) {
+        if let (Body::Tcp { sender, receiver }, Kind::Ack) = (&mut self.ends.flows[id].body, segment.mark.kind()) {
             self.record.delivered(now, &segment);
             let blocks: &[Block] = match segment.blocks() {
                 Some(place) => self.ends.blocks.remove(place),
@@ -83,6 +83,7 @@ impl World {
             sender.on_ack(now, ack, blocks);
             let una = sender.acknowledged();
             if let Some(rtt) = sender.take_round_trip() {
+                receiver.note_round_trip(rtt);
                 self.round_trip(id, rtt);
             }
             self.pump(id);

@@ -1,8 +1,10 @@
 //! The acknowledgements of a Linux receiver: the first ones at once, then every second packet, or after a delay that adapts
-//! to the time between packets. A packet that arrives twice is reported.
+//! to the time between packets. A packet that arrives twice is reported. While a packet is missing, the first three
+//! acknowledgements are sent at once; those that follow are compressed (`tcp_comp_sack_*`): one is sent for all packets
+//! that arrive in a short time.
 //!
-//! Left out: compressed SACKs, and aggregation by the network card (GRO). The receiver does not know its round trip; in place
-//! of its retransmission timeout it uses the smallest one.
+//! Left out: aggregation by the network card (GRO). In place of its retransmission timeout the receiver uses the smallest
+//! one; in place of the round trip of its handshake, the first that the sender measures.
 
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
@@ -18,6 +20,17 @@ const FEW: u32 = 2;
 const MIN_DELAY: Span = Span::from_millis(40);
 /// Longest delay (`TCP_DELACK_MAX`).
 const MAX_DELAY: Span = Span::from_millis(200);
+
+/// Acknowledgements for the same missing packet that are sent at once (`TCP_FASTRETRANS_THRESH`).
+const REPEATED: u32 = 3;
+/// Most packets whose acknowledgements one replaces (`tcp_comp_sack_nr`).
+const COMPRESSED: u32 = 44;
+/// A compressed acknowledgement waits for this part of a round trip,
+const COMPRESSED_PART: u64 = 20;
+/// at most so long (`tcp_comp_sack_delay_ns`),
+const COMPRESSED_DELAY: Span = Span::from_millis(1);
+/// and as long as its timer may be late (`tcp_comp_sack_slack_ns`).
+const COMPRESSED_SLACK: Span = Span::from_micros(100);
 
 /// State of the acknowledgements.
 #[derive(Clone, Debug)]
@@ -38,6 +51,14 @@ pub(in super::super) struct Acks {
     duplicate: Option<Block>,
     /// An ECN-capable packet has arrived.
     capable: bool,
+    /// The missing packet for which acknowledgements were repeated, and how often.
+    missing: u32,
+    repeated: u32,
+    /// Packets whose acknowledgement waits, and when it is due.
+    compressed: u32,
+    due: Instant,
+    /// Round trip of the handshake.
+    round_trip: Option<Span>,
 }
 
 impl Acks {
@@ -52,6 +73,11 @@ impl Acks {
             stamp: 0,
             duplicate: None,
             capable: false,
+            missing: 0,
+            repeated: 0,
+            compressed: 0,
+            due: Instant::ZERO,
+            round_trip: None,
         }
     }
 
@@ -106,6 +132,37 @@ impl Acks {
         }
     }
 
+    /// The sender has measured a round trip. The first counts.
+    pub(in super::super) fn note_round_trip(&mut self, rtt: Span) {
+        self.round_trip.get_or_insert(rtt);
+    }
+
+    /// Does the acknowledgement of an earlier packet wait while a packet is missing?
+    pub(in super::super) const fn is_compressed(&self) -> bool {
+        self.compressed > 0
+    }
+
+    /// A packet has arrived while packet `next` is missing (`__tcp_ack_snd_check`). Returns when its acknowledgement is due;
+    /// `None`: at once.
+    pub(in super::super) fn compress(&mut self, now: Instant, next: u32) -> Option<Instant> {
+        if self.compressed == COMPRESSED {
+            return None;
+        }
+        if self.missing != next {
+            (self.missing, self.repeated) = (next, 0);
+        }
+        if self.repeated < REPEATED {
+            self.repeated += 1;
+            return None;
+        }
+        if self.compressed == 0 {
+            let part = self.round_trip.map_or(0, |rtt| rtt.nanos() / COMPRESSED_PART);
+            self.due = now + Span::from_nanos(part).min(COMPRESSED_DELAY) + COMPRESSED_SLACK;
+        }
+        self.compressed += 1;
+        Some(self.due)
+    }
+
     /// Notes the codepoint of a packet. `first`: no mark is being echoed. A packet without ECT after others with ECT is
     /// probably a retransmission.
     pub(in super::super) fn note_ecn(&mut self, ecn: Ecn, first: bool) {
@@ -121,14 +178,17 @@ impl Acks {
         }
     }
 
-    /// The timer of a delayed acknowledgement has expired: the next delay is longer.
+    /// The timer of an acknowledgement has expired. If it was delayed, not compressed, the next delay is longer.
     pub(in super::super) fn waited(&mut self) {
-        self.delay = (self.delay * 2).min(self.pause).min(MAX_DELAY);
+        if !self.is_compressed() {
+            self.delay = (self.delay * 2).min(self.pause).min(MAX_DELAY);
+        }
     }
 
     /// An acknowledgement is sent that expects packet `next`. Returns its stamp, and the packet that has arrived twice.
     pub(in super::super) fn send(&mut self, next: u32) -> (u8, Option<Block>) {
         self.acknowledged = next;
+        self.compressed = 0;
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -141,7 +201,7 @@ impl Acks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::receiver::{Data, Receiver};
+    use super::super::super::receiver::{Ack, Data, Receiver};
     use super::super::super::{Stack, Variant};
     use super::*;
 
@@ -162,5 +222,65 @@ mod tests {
             assert_eq!(all, [[true; 16].as_slice(), &[false, true, false, true]].concat(), "{connection}");
             receiver.renew(&options);
         }
+    }
+
+    /// A receiver that has 40 packets, and the number of the next packet. The round trip is 10 ms, so that a compressed
+    /// acknowledgement waits for 0.5 ms and 0.1 ms.
+    fn receiver() -> (Receiver, u32) {
+        let mut receiver = Receiver::new(&TcpOptions::of(Variant::LINUX, Some(Stack::Linux)));
+        receiver.note_round_trip(Span::from_millis(10));
+        receiver.note_round_trip(Span::from_millis(70));
+        for seq in 0..40 {
+            arrive(&mut receiver, seq, 0);
+        }
+        (receiver, 40)
+    }
+
+    /// Packet `seq` arrives at `us`, µs. Returns the acknowledgement.
+    fn arrive(receiver: &mut Receiver, seq: u32, us: u64) -> Option<Ack> {
+        let now = Instant::ZERO + Span::from_millis(5 * u64::from(seq.min(40))) + Span::from_micros(us);
+        receiver.on_data(now, Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0 })
+    }
+
+    /// The blocks of an acknowledgement, as pairs.
+    fn blocks(receiver: &Receiver, ack: Ack) -> Vec<(u32, u32)> {
+        receiver.blocks(ack).iter().map(|block| (block.start, block.end)).collect()
+    }
+
+    #[test]
+    fn acknowledgements_after_three_of_a_loss_are_compressed() {
+        let (mut receiver, lost) = receiver();
+        let sent: Vec<bool> =
+            (0..8).map(|at| arrive(&mut receiver, lost + 1 + at, 100 * u64::from(at)).is_some()).collect();
+        assert_eq!(sent, [true, true, true, false, false, false, false, false]);
+        let due = Instant::ZERO + Span::from_millis(200) + Span::from_micros(300 + 600);
+        assert_eq!(receiver.deadline(), Some(due), "the first of them counts");
+        let ack = receiver.ack();
+        assert_eq!((ack.next, blocks(&receiver, ack)), (lost, vec![(lost + 1, lost + 9)]));
+        assert_eq!(receiver.deadline(), None);
+        // At most 44 wait for one.
+        let sent: Vec<u64> =
+            (0..100).filter(|at| arrive(&mut receiver, lost + 9 + *at as u32, 900 + at).is_some()).collect();
+        assert_eq!(sent, [44, 89]);
+        // The lost packet arrives; the next packet after it is lost again.
+        assert_eq!(arrive(&mut receiver, lost, 2000).unwrap().next, lost + 109);
+        assert_eq!(receiver.deadline(), None);
+        assert!((0..3).all(|at| arrive(&mut receiver, lost + 110 + at, 2100).is_some()));
+        assert!(arrive(&mut receiver, lost + 113, 2200).is_none());
+    }
+
+    #[test]
+    fn compressed_acknowledgement_is_sent_before_a_third_run() {
+        let (mut receiver, lost) = receiver();
+        for at in 1..=4 {
+            arrive(&mut receiver, lost + at, 0);
+        }
+        assert!(arrive(&mut receiver, lost + 6, 100).is_none(), "a second run");
+        let ack = arrive(&mut receiver, lost + 8, 200).unwrap();
+        assert_eq!(blocks(&receiver, ack), [(lost + 6, lost + 7), (lost + 1, lost + 5)]);
+        assert!(receiver.deadline().is_some(), "the packet itself waits");
+        assert!(arrive(&mut receiver, lost + 9, 300).is_none());
+        let ack = receiver.ack();
+        assert_eq!(blocks(&receiver, ack), [(lost + 8, lost + 10), (lost + 6, lost + 7), (lost + 1, lost + 5)]);
     }
 }
