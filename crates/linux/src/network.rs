@@ -229,11 +229,13 @@ fn orders_with(net: &Network, seed: u64, twin: Option<&Twin>) -> Result<Orders, 
     Ok(Orders { zero, changes: builder.changes, counted: builder.counted, ..orders })
 }
 
-/// Settings of the guest's kernel. Its computer is infinitely fast: many packets can wait for a device at one time.
+/// Settings of the guest's kernel. Its computer is infinitely fast: many packets can wait for a device at one time. The
+/// receive buffer has its full size from the start, so that the window of the scenario limits, not that of a host: Linux
+/// begins with 128 KB, and lets it grow more slowly than BBR's window when many packets are lost.
 fn settings() -> Vec<(u64, String, String)> {
     let all = [
         ("net/ipv4/tcp_wmem", "4096 262144 16777216"),
-        ("net/ipv4/tcp_rmem", "4096 262144 16777216"),
+        ("net/ipv4/tcp_rmem", "4096 16777216 16777216"),
         ("net/ipv4/tcp_no_metrics_save", "1"),
     ];
     let both = |(path, content): (&str, &str)| {
