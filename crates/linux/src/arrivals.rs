@@ -33,10 +33,11 @@ impl Arrivals {
         received.acknowledged.is_none_or(|before| is_after(end, before)) && received.ends.insert(end)
     }
 
-    /// The receiver acknowledges everything before `number`.
+    /// The receiver acknowledges everything before `number`. Only the end of a segment counts: the last acknowledgement of
+    /// the connection before can be sent after the SYN of this one.
     pub(crate) fn acknowledged(&mut self, flow: usize, number: u32) {
         let received = &mut self.0[flow];
-        if received.acknowledged.is_none_or(|before| is_after(number, before)) {
+        if received.ends.contains(&number) {
             received.acknowledged = Some(number);
             received.ends.retain(|end| is_after(*end, number));
         }
@@ -58,6 +59,17 @@ mod tests {
         assert_eq!([100, 300, 200].map(|end| arrivals.is_new(0, end)), [false, false, true]);
         arrivals.begins(0);
         assert!(arrivals.is_new(0, 100), "another connection");
+    }
+
+    #[test]
+    fn acknowledgement_of_earlier_connection_does_not_count() {
+        let mut arrivals = Arrivals::new(1);
+        assert!(arrivals.is_new(0, 3_000_000_000));
+        arrivals.begins(0);
+        arrivals.acknowledged(0, 3_000_000_000);
+        assert!(arrivals.is_new(0, 1_000_000_000), "the new connection has another first number");
+        arrivals.acknowledged(0, 3_000_000_001);
+        assert_eq!([1_000_000_000, 1_000_001_448].map(|end| arrivals.is_new(0, end)), [false, true]);
     }
 
     #[test]
