@@ -325,11 +325,10 @@ impl Bench {
         Ok(all)
     }
 
-    /// The check under a reading: with the terms (key `term`) of the reading's values, and with spans of time that
-    /// follow the measured time from that of the scenario file to that of the reading.
+    /// The check as a reading changes it: terms are replaced (key `term`), and spans of time are adapted ([`with_spans`]).
+    /// `measured`: the measured time of the scenario file, then that of the reading.
     fn under(&self, check: &Check, reading: &Reading, measured: [[f64; 2]; 2]) -> Check {
-        let replaced = |quantity: String| {
-            let mut quantity = quantity;
+        let replaced = |mut quantity: String| {
             for (dimension, at) in self.space.dimensions.iter().zip(&reading.0) {
                 let value = &dimension.values[*at];
                 if let Some(window) = dimension.window.as_ref().filter(|_| value != AS_IS) {
@@ -426,9 +425,9 @@ fn measured(cases: &[Case]) -> [f64; 2] {
     cases.first().map_or([0.0; 2], of)
 }
 
-/// The quantity, in which every span of time (`@20..200`) that begins at the end of the stated warm-up begins at that of
-/// the reading, and every span that ends with the stated run ends with that of the reading. `measured` has the stated
-/// times, then those of the reading, s.
+/// Adapts the spans of time (`@20..200`) of a quantity to a reading. A span that begins at the end of the scenario file's
+/// warm-up then begins at the end of the reading's warm-up. A span that ends with the file's run then ends with the
+/// reading's run. Other spans stay as they are. `stated` and `own` are the measured times, s, of the file and of the reading.
 fn with_spans(quantity: &str, [stated, own]: [[f64; 2]; 2]) -> String {
     let mut parts = quantity.split('@');
     let mut text = parts.next().unwrap_or_default().to_string();
@@ -520,8 +519,8 @@ fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), Strin
         let of = |section: &Section| dimension.point.values().any(|points| points.contains_key(&section.id));
         is_used |= experiments.iter().any(|it| it.sections.iter().any(|(section, _)| of(section)));
         is_used |= dimension.means.values().flatten().any(|change| change.starts_with("aqm "));
-        let limited = changes.iter().filter_map(|change| limited(change).0);
-        if let Some(name) = limited.into_iter().find(|name| experiments.iter().all(|it| it.name != *name)) {
+        let mut scenarios = changes.iter().filter_map(|change| limited(change).0);
+        if let Some(name) = scenarios.find(|name| experiments.iter().all(|it| it.name != *name)) {
             return Err(format!("dimension {}: the claims use no scenario '{name}'", dimension.name));
         }
         for experiment in experiments.iter_mut() {
@@ -558,7 +557,7 @@ fn find_paths(space: &Space, experiments: &mut [Experiment]) -> Result<(), Strin
     Ok(())
 }
 
-/// The scenario to which a change `SCENARIO:CHANGE` is limited, if it is, and the change.
+/// Splits `SCENARIO:CHANGE`, a change of one scenario only. A change of all scenarios has no `SCENARIO`.
 fn limited(change: &str) -> (Option<&str>, &str) {
     match change.split_once(':') {
         Some((scenario, rest)) if !scenario.contains('=') => (Some(scenario), rest),
@@ -566,8 +565,8 @@ fn limited(change: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The change, `PATH` or `PATH=VALUE`; if it begins with `flows.*`, one for each group of flows of the scenario. None if
-/// the change is limited to another scenario.
+/// The changes of this scenario that `change` stands for, each `PATH` or `PATH=VALUE`. `flows.*` stands for one change for
+/// each group of flows. Empty if `change` names another scenario.
 fn expanded(experiment: &Experiment, change: &str) -> Result<Vec<String>, String> {
     let (scenario, path) = limited(change);
     if scenario.is_some_and(|name| name != experiment.name) {

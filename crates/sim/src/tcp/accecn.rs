@@ -23,8 +23,11 @@ const PRESENT: NonZeroU32 = NonZeroU32::new(1 << 25).unwrap();
 const ACE_AT: u32 = 26;
 
 /// Accurate ECN feedback of an acknowledgement, packed into 29 bits, so that an acknowledgement fits into two registers.
-/// From the lowest bit: 24 bits of the option, one bit that is set if there is an option, one bit that is always set, 3 bits
-/// of the field ACE.
+/// From the lowest bit:
+/// - 24 bits: the counter of the AccECN option;
+/// - 1 bit: set if there is an option;
+/// - 1 bit: always set;
+/// - 3 bits: the field ACE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accurate(NonZeroU32);
 

@@ -188,8 +188,8 @@ impl Receiver {
         let in_order = seq == self.next;
         let was_early = !self.early.is_empty();
         let twice = seq < self.next || (was_early && self.early.has(self.next, seq));
-        // The acknowledgement before has no room for a run of packets that it does not report yet
-        // (`tcp_sack_compress_send_ack`).
+        // If this packet changes a third run, the compressed acknowledgement is sent first (`tcp_sack_compress_send_ack`).
+        // Otherwise later packets could push one of the two other runs out of its three blocks.
         let is_compressed = self.linux.as_ref().is_some_and(|linux| linux.is_compressed());
         let reports = self.reports.as_ref().filter(|_| is_compressed && seq > self.next);
         let before =

@@ -50,8 +50,8 @@ impl Reports {
         self.recent.push(seq);
     }
 
-    /// Whether packet `seq`, which arrives above `next`, is in one of the two runs that changed most recently or
-    /// next to one, or there are fewer than two runs.
+    /// Does packet `seq`, which arrives above `next`, belong to or extend one of the two runs that changed most recently?
+    /// Also true if there are fewer than two runs.
     pub(super) fn is_recent(&self, next: u32, seq: u32, early: &BitRing) -> bool {
         let mut runs = self.recent.iter().rev().filter(|&&seq| seq > next).map(|&seq| run_around(next, seq, early));
         let (Some(latest), Some(other)) = (runs.next(), runs.next()) else { return true };

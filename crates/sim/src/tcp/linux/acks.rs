@@ -1,7 +1,7 @@
 //! The acknowledgements of a Linux receiver: the first ones at once, then every second packet, or after a delay that adapts
 //! to the time between packets. A packet that arrives twice is reported. While a packet is missing, the first three
-//! acknowledgements are sent at once; those that follow are compressed (`tcp_comp_sack_*`): one is sent for all packets
-//! that arrive in a short time.
+//! acknowledgements are sent at once; after that acknowledgements are compressed (`tcp_comp_sack_*`): one is sent for all
+//! packets that arrive within a twentieth of a round trip, at most 1 ms.
 //!
 //! Left out: aggregation by the network card (GRO). In place of its retransmission timeout the receiver uses the smallest
 //! one; in place of the round trip of its handshake, the first that the sender measures.
@@ -23,13 +23,13 @@ const MAX_DELAY: Span = Span::from_millis(200);
 
 /// Acknowledgements for the same missing packet that are sent at once (`TCP_FASTRETRANS_THRESH`).
 const REPEATED: u32 = 3;
-/// Most packets whose acknowledgements one replaces (`tcp_comp_sack_nr`).
+/// A compressed acknowledgement stands for at most this number of packets (`tcp_comp_sack_nr`).
 const COMPRESSED: u32 = 44;
-/// A compressed acknowledgement waits for this part of a round trip,
+/// The delay of a compressed acknowledgement is the round trip divided by this number.
 const COMPRESSED_PART: u64 = 20;
-/// at most so long (`tcp_comp_sack_delay_ns`),
+/// Largest delay of a compressed acknowledgement (`tcp_comp_sack_delay_ns`).
 const COMPRESSED_DELAY: Span = Span::from_millis(1);
-/// and as long as its timer may be late (`tcp_comp_sack_slack_ns`).
+/// How much later than the delay the timer can expire (`tcp_comp_sack_slack_ns`). It always does here.
 const COMPRESSED_SLACK: Span = Span::from_micros(100);
 
 /// State of the acknowledgements.
@@ -142,8 +142,8 @@ impl Acks {
         self.compressed > 0
     }
 
-    /// A packet has arrived while packet `next` is missing (`__tcp_ack_snd_check`). Returns when its acknowledgement is due;
-    /// `None`: at once.
+    /// A packet has arrived while packet `next` is missing (`__tcp_ack_snd_check`). Returns the time at which the
+    /// acknowledgement must be sent. `None`: it must be sent at once.
     pub(in super::super) fn compress(&mut self, now: Instant, next: u32) -> Option<Instant> {
         if self.compressed == COMPRESSED {
             return None;
@@ -224,8 +224,8 @@ mod tests {
         }
     }
 
-    /// A receiver that has 40 packets, and the number of the next packet. The round trip is 10 ms, so that a compressed
-    /// acknowledgement waits for 0.5 ms and 0.1 ms.
+    /// A receiver that has 40 packets, and the number of the next packet. The round trip is 10 ms, so the
+    /// delay of a compressed acknowledgement is 0.5 ms plus the 0.1 ms by which the timer is late.
     fn receiver() -> (Receiver, u32) {
         let mut receiver = Receiver::new(&TcpOptions::of(Variant::LINUX, Some(Stack::Linux)));
         receiver.note_round_trip(Span::from_millis(10));
