@@ -186,7 +186,8 @@ impl Receiver {
         let echoed = self.ece;
         let changed = self.note_ecn(ecn, cwr);
         let in_order = seq == self.next;
-        let was_early = !self.early.is_empty();
+        let early = self.early.len();
+        let was_early = early > 0;
         let twice = seq < self.next || (was_early && self.early.has(self.next, seq));
         // If this packet changes a third run, the compressed acknowledgement is sent first (`tcp_sack_compress_send_ack`).
         // Otherwise later packets could push one of the two other runs out of its three blocks.
@@ -198,8 +199,11 @@ impl Receiver {
         let linux = self.linux.as_mut()?;
         if in_order {
             linux.arrives(now, seq, stamp);
-        } else if twice {
+        }
+        if twice {
             linux.arrives_twice(seq, seq < self.next);
+        } else {
+            linux.grow(early);
         }
         linux.note_ecn(ecn, !echoed);
         let outstanding = self.next - linux.acknowledged();

@@ -1,5 +1,6 @@
-//! The acknowledgements of a Linux receiver: the first ones at once, then every second packet, or after a delay that adapts
-//! to the time between packets. A packet that arrives twice is reported. While a packet is missing, the first three
+//! The acknowledgements of a Linux receiver: at the start and while the receive window grows one for each packet at once, then
+//! one for every second packet, or after a delay that adapts to the time between packets. A packet that arrives twice is
+//! reported. While a packet is missing, the first three
 //! acknowledgements are sent at once; after that acknowledgements are compressed (`tcp_comp_sack_*`): one is sent for all
 //! packets that arrive within a twentieth of a round trip, at most 1 ms.
 //!
@@ -21,6 +22,14 @@ const MIN_DELAY: Span = Span::from_millis(40);
 /// Longest delay (`TCP_DELACK_MAX`).
 const MAX_DELAY: Span = Span::from_millis(200);
 
+/// Receive window at the start, packets of 1448 bytes, if the scenario has none: half of a buffer of 16 MiB. Linux uses half
+/// of the buffer until it knows how much memory a packet needs.
+const WINDOW: u32 = 5793;
+/// By which part the receive window grows then: data is 158/256 of the memory of a full packet.
+const GROWTH: (u64, u64) = (2 * 158 - 256, 256);
+/// Packets by which the receive window grows with each packet that arrives.
+const STEP: u32 = 2;
+
 /// Acknowledgements for the same missing packet that are sent at once (`TCP_FASTRETRANS_THRESH`).
 const REPEATED: u32 = 3;
 /// A compressed acknowledgement stands for at most this number of packets (`tcp_comp_sack_nr`).
@@ -38,6 +47,8 @@ pub(in super::super) struct Acks {
     /// Acknowledgements to send at once, and the most that may be.
     quick: u32,
     most: u32,
+    /// Packets by which the receive window can grow.
+    room: u32,
     /// Delay of an acknowledgement (`ato`).
     delay: Span,
     /// A pause of the data longer than this starts quick acknowledgements.
@@ -66,6 +77,7 @@ impl Acks {
         Self {
             quick: 0,
             most: options.window.map_or(QUICK, |window| (window / 2).clamp(FEW, QUICK)),
+            room: (u64::from(options.window.unwrap_or(WINDOW)) * GROWTH.0 / GROWTH.1) as u32,
             delay: MIN_DELAY,
             pause: options.min_rto,
             arrived: None,
@@ -120,6 +132,15 @@ impl Acks {
             Some(gap) if gap < self.delay => self.delay = (half + gap).min(self.pause).min(MAX_DELAY),
             Some(gap) if gap > self.pause => self.quicken(QUICK),
             Some(_) => {}
+        }
+    }
+
+    /// A new packet has arrived, in order or not, and the receive window grows (`tcp_grow_window`). `early`: number of
+    /// packets that had arrived out of order before; their memory is not free.
+    pub(in super::super) fn grow(&mut self, early: u32) {
+        if self.room > early {
+            self.room -= STEP.min(self.room - early);
+            self.quick |= 1;
         }
     }
 
@@ -205,41 +226,69 @@ mod tests {
     use super::super::super::{Stack, Variant};
     use super::*;
 
-    /// 16 of the first 20 packets are acknowledged at once, of the others every second one. So again in a new connection, 5 ms
-    /// later.
+    /// Options with a receive window of `window` packets.
+    fn options(window: u32) -> TcpOptions {
+        TcpOptions { window: Some(window), ..TcpOptions::of(Variant::LINUX, Some(Stack::Linux)) }
+    }
+
+    /// Which of `count` packets from `first` are acknowledged at once. They arrive in order, 5 ms apart.
+    fn acknowledged(receiver: &mut Receiver, first: u32, count: u32) -> Vec<bool> {
+        (first..first + count).map(|seq| arrive(receiver, seq, 5000 * u64::from(seq)).is_some()).collect()
+    }
+
+    /// A window of 20 packets grows by 20 * 60/256, rounded down to 4, so by 2 with the first two packets. The next 10 packets,
+    /// half of the window, are acknowledged at once, of the others every second one. So again in a new connection.
     #[test]
     fn every_connection_begins_with_quick_acknowledgements() {
-        let options = TcpOptions::of(Variant::LINUX, Some(Stack::Linux));
-        let mut receiver = Receiver::new(&options);
-        let mut now = Instant::ZERO;
+        let mut receiver = Receiver::new(&options(20));
         for connection in 0..3 {
-            let mut answered = |seq| {
-                now += Span::from_millis(5);
-                let data = Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0 };
-                receiver.on_data(now, data).is_some()
-            };
-            let all: Vec<bool> = (0..20).map(|seq| answered(20 * connection + seq)).collect();
-            assert_eq!(all, [[true; 16].as_slice(), &[false, true, false, true]].concat(), "{connection}");
-            receiver.renew(&options);
+            let sent = acknowledged(&mut receiver, 20 * connection, 20);
+            let alternating = [false, true].repeat(4);
+            assert_eq!(sent, [[true; 12].as_slice(), &alternating].concat(), "{connection}");
+            receiver.renew(&options(20));
         }
     }
+
+    /// Without a limit the window grows by 5793 * 60/256 = 1357 packets, with 679 packets that arrive. The 16 acknowledgements
+    /// of the start remain.
+    #[test]
+    fn packets_are_acknowledged_while_window_grows() {
+        let mut receiver = Receiver::new(&TcpOptions::of(Variant::LINUX, Some(Stack::Linux)));
+        assert!(acknowledged(&mut receiver, 0, 679 + 16).iter().all(|sent| *sent));
+        assert_eq!(acknowledged(&mut receiver, 679 + 16, 4), [false, true, false, true]);
+    }
+
+    /// A window of 40 packets can grow by 9. A packet is lost. The next three packets let the window grow by 2 each; then the
+    /// three packets that wait occupy the rest.
+    #[test]
+    fn window_stops_growing_when_packets_wait() {
+        let mut acks = Acks::new(&options(40));
+        let room: Vec<u32> = (0..6)
+            .map(|early| {
+                acks.grow(early);
+                acks.room
+            })
+            .collect();
+        assert_eq!(room, [7, 5, 3, 3, 3, 3]);
+        assert_eq!(acks.quick, 1);
+    }
+
+    /// When the packets after the first 40 arrive, µs.
+    const LATER: u64 = 200_000;
 
     /// A receiver that has 40 packets, and the number of the next packet. The round trip is 10 ms, so the
     /// delay of a compressed acknowledgement is 0.5 ms plus the 0.1 ms by which the timer is late.
     fn receiver() -> (Receiver, u32) {
-        let mut receiver = Receiver::new(&TcpOptions::of(Variant::LINUX, Some(Stack::Linux)));
+        let mut receiver = Receiver::new(&options(32));
         receiver.note_round_trip(Span::from_millis(10));
         receiver.note_round_trip(Span::from_millis(70));
-        for seq in 0..40 {
-            arrive(&mut receiver, seq, 0);
-        }
+        acknowledged(&mut receiver, 0, 40);
         (receiver, 40)
     }
 
     /// Packet `seq` arrives at `us`, µs. Returns the acknowledgement.
     fn arrive(receiver: &mut Receiver, seq: u32, us: u64) -> Option<Ack> {
-        let now = Instant::ZERO + Span::from_millis(5 * u64::from(seq.min(40))) + Span::from_micros(us);
-        receiver.on_data(now, Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0 })
+        receiver.on_data(Instant::ZERO + Span::from_micros(us), Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0 })
     }
 
     /// The blocks of an acknowledgement, as pairs.
@@ -251,35 +300,35 @@ mod tests {
     fn acknowledgements_after_three_of_a_loss_are_compressed() {
         let (mut receiver, lost) = receiver();
         let sent: Vec<bool> =
-            (0..8).map(|at| arrive(&mut receiver, lost + 1 + at, 100 * u64::from(at)).is_some()).collect();
+            (0..8).map(|at| arrive(&mut receiver, lost + 1 + at, LATER + 100 * u64::from(at)).is_some()).collect();
         assert_eq!(sent, [true, true, true, false, false, false, false, false]);
-        let due = Instant::ZERO + Span::from_millis(200) + Span::from_micros(300 + 600);
+        let due = Instant::ZERO + Span::from_micros(LATER + 300 + 600);
         assert_eq!(receiver.deadline(), Some(due), "the first of them counts");
         let ack = receiver.ack();
         assert_eq!((ack.next, blocks(&receiver, ack)), (lost, vec![(lost + 1, lost + 9)]));
         assert_eq!(receiver.deadline(), None);
         // At most 44 wait for one.
         let sent: Vec<u64> =
-            (0..100).filter(|at| arrive(&mut receiver, lost + 9 + *at as u32, 900 + at).is_some()).collect();
+            (0..100).filter(|at| arrive(&mut receiver, lost + 9 + *at as u32, LATER + 900 + at).is_some()).collect();
         assert_eq!(sent, [44, 89]);
         // The lost packet arrives; the next packet after it is lost again.
-        assert_eq!(arrive(&mut receiver, lost, 2000).unwrap().next, lost + 109);
+        assert_eq!(arrive(&mut receiver, lost, LATER + 2000).unwrap().next, lost + 109);
         assert_eq!(receiver.deadline(), None);
-        assert!((0..3).all(|at| arrive(&mut receiver, lost + 110 + at, 2100).is_some()));
-        assert!(arrive(&mut receiver, lost + 113, 2200).is_none());
+        assert!((0..3).all(|at| arrive(&mut receiver, lost + 110 + at, LATER + 2100).is_some()));
+        assert!(arrive(&mut receiver, lost + 113, LATER + 2200).is_none());
     }
 
     #[test]
     fn compressed_acknowledgement_is_sent_before_a_third_run() {
         let (mut receiver, lost) = receiver();
         for at in 1..=4 {
-            arrive(&mut receiver, lost + at, 0);
+            arrive(&mut receiver, lost + at, LATER);
         }
-        assert!(arrive(&mut receiver, lost + 6, 100).is_none(), "a second run");
-        let ack = arrive(&mut receiver, lost + 8, 200).unwrap();
+        assert!(arrive(&mut receiver, lost + 6, LATER + 100).is_none(), "a second run");
+        let ack = arrive(&mut receiver, lost + 8, LATER + 200).unwrap();
         assert_eq!(blocks(&receiver, ack), [(lost + 6, lost + 7), (lost + 1, lost + 5)]);
         assert!(receiver.deadline().is_some(), "the packet itself waits");
-        assert!(arrive(&mut receiver, lost + 9, 300).is_none());
+        assert!(arrive(&mut receiver, lost + 9, LATER + 300).is_none());
         let ack = receiver.ack();
         assert_eq!(blocks(&receiver, ack), [(lost + 8, lost + 10), (lost + 6, lost + 7), (lost + 1, lost + 5)]);
     }
