@@ -312,8 +312,9 @@ impl Connection {
             if let Some(ack) = self.receiver.before_data(ecn) {
                 self.push_ack(ack, self.stream.next());
             }
-            let ack =
-                self.receiver.on_data(self.now, Data { seq, ecn, cwr: packet.flags.cwr && seq == from, stamp: 0 });
+            let ack = self
+                .receiver
+                .on_data(self.now, Data { seq, ecn, cwr: packet.flags.cwr && seq == from, stamp: 0, push: false });
             // One acknowledgement for the packet, of all its segments.
             answer = match (ack, answer) {
                 (None, Some(_)) => Some(self.receiver.ack()),

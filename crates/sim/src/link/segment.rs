@@ -52,7 +52,13 @@ impl Segment {
     #[inline]
     pub fn sent(&self) -> Instant {
         debug_assert!(self.mark.kind() != Kind::Ack, "an acknowledgement carries blocks in place of a time");
-        Instant::from_nanos(self.load.0)
+        Instant::from_nanos(self.load.0 & !(1 << Load::PUSH_AT))
+    }
+
+    /// The flag PSH of data.
+    #[inline]
+    pub const fn push(self) -> bool {
+        self.load.0 >> Load::PUSH_AT != 0
     }
 
     /// The index of its SACK blocks, if it is an acknowledgement with blocks.
@@ -77,16 +83,26 @@ impl Segment {
     }
 }
 
-/// Eight bytes whose meaning depends on the segment's kind: the sending time, or of an acknowledgement the index of its
+/// Eight bytes whose meaning depends on the segment's kind: the sending time and in the highest bit the flag PSH, or of an acknowledgement the index of its
 /// SACK blocks in the low half, and its accurate feedback of marks and its stamp in the high half.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Load(u64);
 
 impl Load {
+    /// Position of the flag PSH. Times reach it after 292 years.
+    const PUSH_AT: u32 = 63;
+
     /// The time at which the host sent the segment.
     #[inline]
     pub const fn sent(at: Instant) -> Self {
         Self(at.nanos())
+    }
+
+    /// Adds the flag PSH of data.
+    #[inline]
+    #[must_use]
+    pub const fn with_push(self, push: bool) -> Self {
+        Self(self.0 | (push as u64) << Self::PUSH_AT)
     }
 
     /// The index of an acknowledgement's SACK blocks, if it has any.
@@ -228,6 +244,17 @@ mod tests {
         }
         assert_eq!((Mark::control().kind(), Mark::control().ecn()), (Kind::Control, Ecn::NotEct));
         assert_eq!(size_of::<Segment>(), 32);
+    }
+
+    #[test]
+    fn push_leaves_the_sending_time_alone() {
+        for nanos in [0, 1, 1 << 62, (1 << 63) - 1] {
+            for push in [false, true] {
+                let at = Instant::from_nanos(nanos);
+                let segment = Segment { load: Load::sent(at).with_push(push), ..Segment::default() };
+                assert_eq!((segment.sent(), segment.push()), (at, push));
+            }
+        }
     }
 
     #[test]

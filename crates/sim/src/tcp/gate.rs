@@ -62,6 +62,11 @@ impl Gate {
         }
     }
 
+    /// Packets handed over from number `high` on.
+    pub(super) fn left(&self, high: u32) -> u32 {
+        self.offered.map_or(u32::MAX, |offered| offered.saturating_sub(high))
+    }
+
     /// Is the application's data limited?
     pub(super) const fn can_run_dry(&self) -> bool {
         self.offered.is_some()

@@ -22,12 +22,14 @@ pub struct Data {
     pub cwr: bool,
     /// Its stamp ([`Send::stamp`]).
     pub stamp: u8,
+    /// The flag PSH ([`Send::push`]).
+    pub push: bool,
 }
 
 impl Data {
     /// The packet `send` as it arrives with the codepoint `ecn`.
     pub const fn of(send: Send, ecn: Ecn) -> Self {
-        Self { seq: send.seq, ecn, cwr: send.cwr, stamp: send.stamp }
+        Self { seq: send.seq, ecn, cwr: send.cwr, stamp: send.stamp, push: send.push }
     }
 }
 
@@ -182,7 +184,7 @@ impl Receiver {
     #[cold]
     #[inline(never)]
     fn on_linux_data(&mut self, now: Instant, data: Data) -> Option<Ack> {
-        let Data { seq, ecn, cwr, stamp } = data;
+        let Data { seq, ecn, cwr, stamp, push } = data;
         let echoed = self.ece;
         let changed = self.note_ecn(ecn, cwr);
         let in_order = seq == self.next;
@@ -209,7 +211,9 @@ impl Receiver {
         let outstanding = self.next - linux.acknowledged();
         let is_missing = !self.early.is_empty();
         let filled = in_order && was_early && !is_missing;
-        if !self.delayed || filled || changed || cwr || outstanding > 1 || linux.is_quick() {
+        // The application reads at once what is in order; after PSH this sends the acknowledgement (`tcp_cleanup_rbuf`).
+        let pushed = push && in_order && !was_early;
+        if !self.delayed || filled || pushed || changed || cwr || outstanding > 1 || linux.is_quick() {
             return Some(self.answer());
         }
         if !is_missing {
@@ -362,7 +366,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn arrive(r: &mut Receiver, seq: u32) -> Option<Ack> {
-        r.on_data(Instant::ZERO, Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0 })
+        r.on_data(Instant::ZERO, Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0, push: false })
     }
 
     fn selective() -> Receiver {

@@ -249,7 +249,7 @@ impl Sender {
         if self.gate.is_some() {
             self.pace(now);
         }
-        Some(Send { seq, cwr, ect, stamp: 0 })
+        Some(Send { seq, cwr, ect, stamp: 0, push: false })
     }
 
     #[inline(never)]

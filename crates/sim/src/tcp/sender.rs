@@ -19,6 +19,8 @@ pub struct Send {
     pub cwr: bool,
     /// Does the packet have the ECN codepoint of the connection's data? If not, it is Not-ECT.
     pub ect: bool,
+    /// The flag PSH: the receiver of the Linux stack acknowledges the packet at once.
+    pub push: bool,
     /// Number of the sender's retransmission episode, modulo 4, in place of a timestamp (RFC 7323). The Linux stack
     /// detects with it which transmission of a packet has arrived.
     pub stamp: u8,

@@ -137,7 +137,7 @@ impl World {
         }
         if let Some((len, seq)) = packet {
             let ecn = self.ends.flows[id].ecn;
-            self.send_data(id, len, seq, Mark::data(Kind::Datagram, ecn, false));
+            self.send_data(id, (len, seq, false), Mark::data(Kind::Datagram, ecn, false));
         }
     }
 }

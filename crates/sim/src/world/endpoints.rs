@@ -161,7 +161,13 @@ impl World {
         match &mut flow.body {
             Body::Tcp { receiver, .. } => {
                 let before = receiver.in_order();
-                let data = Data { seq: segment.seq, ecn: mark.ecn(), cwr: mark.cwr(), stamp: mark.stamp() };
+                let data = Data {
+                    seq: segment.seq,
+                    ecn: mark.ecn(),
+                    cwr: mark.cwr(),
+                    stamp: mark.stamp(),
+                    push: segment.push(),
+                };
                 let ack = receiver.on_data(at, data);
                 debug_assert!(before <= receiver.in_order(), "what is in order stays so");
                 debug_assert!(ack.is_none_or(|ack| ack.next <= receiver.in_order()), "acknowledges what has come");
@@ -198,19 +204,20 @@ impl World {
             };
             let len = self.ends.flows[id].packet;
             let ecn = if send.ect { self.ends.flows[id].ecn } else { Ecn::NotEct };
-            self.send_data(id, len, send.seq, Mark::data(Kind::Data, ecn, send.cwr).with_stamp(send.stamp));
+            let mark = Mark::data(Kind::Data, ecn, send.cwr).with_stamp(send.stamp);
+            self.send_data(id, (len, send.seq, send.push), mark);
         }
     }
 
     /// A flow's sender sends data or a datagram.
     #[inline(always)]
-    pub(super) fn send_data(&mut self, id: usize, len: u16, seq: u32, mark: Mark) {
+    pub(super) fn send_data(&mut self, id: usize, (len, seq, push): (u16, u32, bool), mark: Mark) {
         let flow = &self.ends.flows[id];
         let mark = match flow.marker {
             Some(marker) => mark.with_colour(self.ends.markers[marker.get()].colour(u32::from(len), self.now)),
             None => mark,
         };
-        let (load, hop, bundle) = (Load::sent(self.now), flow.forward, flow.bundle);
+        let (load, hop, bundle) = (Load::sent(self.now).with_push(push), flow.forward, flow.bundle);
         let segment = Segment { at: Instant::ZERO, load, flow: id as u32, seq, hop, len, bundle, mark };
         self.emit::<true>(flow.from as usize, segment, self.now);
     }
@@ -299,7 +306,7 @@ impl World {
                     *sent += 1;
                     let seq = *sent;
                     let ecn = self.ends.flows[id].ecn;
-                    self.send_data(id, len, seq, Mark::data(Kind::Datagram, ecn, false));
+                    self.send_data(id, (len, seq, false), Mark::data(Kind::Datagram, ecn, false));
                 }
             }
             Body::Rtp(_) => self.run_stream(id, starts, stops),

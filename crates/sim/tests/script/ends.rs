@@ -23,6 +23,8 @@ pub(crate) struct Stage {
     pub(crate) path: Option<Path>,
     /// Packets sent and not yet expected by the script.
     sent: Vec<Send>,
+    /// Packets sent with PSH since the last line that listed them.
+    pushed: Vec<u32>,
 }
 
 impl Stage {
@@ -52,7 +54,9 @@ impl Stage {
     fn poll(&mut self) {
         let now = self.now;
         let sender = self.sender.iter_mut();
+        let before = self.sent.len();
         self.sent.extend(sender.flat_map(|sender| std::iter::from_fn(|| sender.poll(now))));
+        self.pushed.extend(self.sent[before..].iter().filter(|send| send.push).map(|send| send.seq));
     }
 
     /// Runs an event at the sender; `false`: the line is not an event.
@@ -72,6 +76,13 @@ impl Stage {
                 self.sender()?.on_deadline(deadline);
             }
             "wait" => self.now += pause,
+            "pushed" => {
+                let wanted = words.iter().map(|word| number(word)).collect::<Result<Vec<u32>, _>>()?;
+                let pushed = std::mem::take(&mut self.pushed);
+                if pushed != wanted {
+                    return Err(format!("{pushed:?} had PSH, not {wanted:?}"));
+                }
+            }
             "offer" => {
                 self.now += pause;
                 let (now, packets) = (self.now, number(words.first().ok_or("how many?")?)?);
@@ -160,13 +171,13 @@ impl Stage {
                     _ => return Err(format!("neither cwr nor not-ect: {part}")),
                 }
             }
-            expected.extend((run.start..run.end).map(|seq| Send { seq, cwr, ect, stamp: 0 }));
+            expected.extend((run.start..run.end).map(|seq| Send { seq, cwr, ect, stamp: 0, push: false }));
         }
         let expected = show_sends(&expected);
         if wanted == "*" || sent == expected { Ok(()) } else { Err(format!("sent {sent}, not {expected}")) }
     }
 
-    /// Runs `data SEQ [ce] [not-ect] [cwr] [stamp=BITS]` or `timer` at the receiver, and checks its acknowledgement.
+    /// Runs `data SEQ [ce] [not-ect] [cwr] [psh] [stamp=BITS]` or `timer` at the receiver, and checks its acknowledgement.
     pub(crate) fn receive(&mut self, pause: Span, verb: &str, words: &[&str], wanted: &str) -> Result<(), String> {
         self.now += pause;
         let mut answers = Vec::new();
@@ -182,7 +193,10 @@ impl Stage {
                 let stamp = stamp.map_or(Ok(0), number)? as u8;
                 let Some(receiver) = &mut self.receiver else { return Err("no receiver yet".to_string()) };
                 answers.extend(receiver.before_data(ecn).map(|ack| show_ack(receiver, ack)));
-                let ack = receiver.on_data(self.now, Data { seq, ecn, cwr: words.contains(&"cwr"), stamp });
+                let ack = receiver.on_data(
+                    self.now,
+                    Data { seq, ecn, cwr: words.contains(&"cwr"), stamp, push: words.contains(&"psh") },
+                );
                 answers.extend(ack.map(|ack| show_ack(receiver, ack)));
             }
             "timer" => {

@@ -288,7 +288,10 @@ mod tests {
 
     /// Packet `seq` arrives at `us`, µs. Returns the acknowledgement.
     fn arrive(receiver: &mut Receiver, seq: u32, us: u64) -> Option<Ack> {
-        receiver.on_data(Instant::ZERO + Span::from_micros(us), Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0 })
+        receiver.on_data(
+            Instant::ZERO + Span::from_micros(us),
+            Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0, push: false },
+        )
     }
 
     /// The blocks of an acknowledgement, as pairs.

@@ -11,6 +11,7 @@ mod acks;
 mod handshake;
 mod pacing;
 mod packets;
+mod pieces;
 mod prr;
 mod rack;
 mod rto;
@@ -33,6 +34,7 @@ use super::{AccEcn, TcpOptions};
 use crate::engine::due::Due;
 pub(super) use acks::Acks;
 use packets::{Departure, Packets};
+use pieces::Piece;
 use prr::Prr;
 use rack::Rack;
 use rto::{Estimator, MinRtt};
@@ -135,6 +137,7 @@ pub(super) struct Sender {
     stopped: bool,
     initial_window: u32,
     last_sent: Instant,
+    piece: Piece,
     /// Packets sent in this connection.
     sent: u32,
     counts: SenderCounts,
@@ -186,6 +189,7 @@ impl Sender {
             stopped: false,
             initial_window: options.initial_window,
             last_sent: Instant::ZERO,
+            piece: Piece::default(),
             sent: 0,
             counts: SenderCounts::default(),
         }
@@ -348,6 +352,7 @@ impl Sender {
     /// Sends packet `seq`; `probe`: as a tail loss probe.
     fn send(&mut self, now: Instant, seq: u32, probe: bool) -> Send {
         let (again, in_flight) = (seq < self.high, self.in_flight());
+        let push = self.ends_piece(now, again);
         self.control.on_sent(Sent { now, seq, una: self.una, in_flight, again });
         self.counts.sent += 1;
         let stamp = self.undo.stamp(now, again && !probe);
@@ -380,7 +385,7 @@ impl Sender {
         if self.gate.is_some() {
             self.pace(now, again);
         }
-        Send { seq, cwr, ect, stamp }
+        Send { seq, cwr, ect, stamp, push }
     }
 
     /// Nothing more can be sent now.
