@@ -87,12 +87,12 @@ fn persistent_connection_has_one_handshake() {
 }
 
 /// Files of three packets, each on a new connection of the Linux stack with an initial window of one packet. The
-/// acknowledgement of the first packet is one of the quick ones of a new connection, in every file; a receiver that counted
-/// them once would delay it after 16.
+/// acknowledgement of the first packet is one of the quick ones of a new connection, in every file. A receiver that counted
+/// them once would delay the later ones: with a window of four packets these are 3 for the growth of the window and 2.
 #[test]
 fn new_linux_connections_begin_with_quick_acknowledgements() {
     let files = Files { size: Draw::Constant(1500.0), think: Draw::Constant(0.05), ..FILES };
-    let options = TcpOptions { initial_window: 1, ..TcpOptions::of(Variant::LINUX, None) };
+    let options = TcpOptions { initial_window: 1, window: Some(4), ..TcpOptions::of(Variant::LINUX, None) };
     let class = outcome(files, options);
     let (took, secs) = (class.completion_s.unwrap(), DATA + ACK + DATA + 0.0004);
     assert!((took.mean - secs).abs() < 1e-6 && took.std < 1e-6, "{took:?}");
@@ -101,9 +101,10 @@ fn new_linux_connections_begin_with_quick_acknowledgements() {
 #[test]
 fn linux_acknowledges_the_end_of_a_file_at_once() {
     let files = Files { think: Draw::Constant(0.05), fresh: false, ..FILES };
-    // One packet is not two, for which a delayed acknowledgement would be sent. Later than the first 16.
+    // One packet is not two, for which a delayed acknowledgement would be sent. Later than the first five.
+    let options = TcpOptions { window: Some(4), ..TcpOptions::of(Variant::LINUX, None) };
     let cycle = DATA + ACK + 0.05;
-    assert_eq!(outcome(files, TcpOptions::of(Variant::LINUX, None)).files, (20.0 / cycle).ceil() as u64);
+    assert_eq!(outcome(files, options).files, (20.0 / cycle).ceil() as u64);
 }
 
 /// If the SYN or its answer was retransmitted, the connection starts with one packet (RFC 5681 section 3.1). Here the

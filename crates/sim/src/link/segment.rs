@@ -30,8 +30,8 @@ pub enum Kind {
 pub struct Segment {
     /// When it reaches the next link or host of its route.
     pub at: Instant,
-    /// When its host sent it. For an acknowledgement: the index of its SACK blocks in a table with the blocks of all
-    /// acknowledgements in transit, and its AccECN option.
+    /// When its host sent it, and the flag PSH. For an acknowledgement: the index of its SACK blocks in a table with the
+    /// blocks of all acknowledgements in transit, and its AccECN option.
     pub load: Load,
     /// Index of its flow.
     pub flow: u32,
@@ -55,9 +55,10 @@ impl Segment {
         Instant::from_nanos(self.load.0 & !(1 << Load::PUSH_AT))
     }
 
-    /// The flag PSH of data.
+    /// The flag PSH of data; false for other kinds. Not for acknowledgements.
     #[inline]
-    pub const fn push(self) -> bool {
+    pub fn push(&self) -> bool {
+        debug_assert!(self.mark.kind() != Kind::Ack, "an acknowledgement has its stamp there");
         self.load.0 >> Load::PUSH_AT != 0
     }
 
@@ -83,8 +84,9 @@ impl Segment {
     }
 }
 
-/// Eight bytes whose meaning depends on the segment's kind: the sending time and in the highest bit the flag PSH, or of an acknowledgement the index of its
-/// SACK blocks in the low half, and its accurate feedback of marks and its stamp in the high half.
+/// Eight bytes whose meaning depends on the segment's kind. An acknowledgement: the index of its SACK blocks in the low half,
+/// its accurate feedback of marks and its stamp in the high half. Other kinds: the sending time, and in the highest bit the
+/// flag PSH of data.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Load(u64);
 

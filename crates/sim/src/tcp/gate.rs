@@ -62,7 +62,7 @@ impl Gate {
         }
     }
 
-    /// Packets handed over from number `high` on.
+    /// Packets handed over from number `high` on; `u32::MAX`: unlimited.
     pub(super) fn left(&self, high: u32) -> u32 {
         self.offered.map_or(u32::MAX, |offered| offered.saturating_sub(high))
     }

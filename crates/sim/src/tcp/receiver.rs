@@ -290,6 +290,12 @@ impl Receiver {
         }
     }
 
+    /// Packets by which the receive window of the Linux stack can grow.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> u32 {
+        self.linux.as_ref().map_or(0, |linux| linux.room())
+    }
+
     /// When the delayed acknowledgement is due.
     pub const fn deadline(&self) -> Option<Instant> {
         self.deadline

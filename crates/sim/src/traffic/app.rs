@@ -110,6 +110,15 @@ impl App {
         }
     }
 
+    /// Is the connection a dialogue: does its receiver send requests on it? Linux then acknowledges no packet at once because of
+    /// its flag PSH (`inet_csk_in_pingpong_mode`).
+    pub(crate) const fn is_dialogue(&self) -> bool {
+        match self {
+            Self::Files(session) => !session.ends_at_once(),
+            Self::Written(_) => false,
+        }
+    }
+
     /// Is the last packet of a file acknowledged at once in the Linux stack?
     pub(crate) const fn ends_at_once(&self) -> bool {
         match self {
@@ -331,7 +340,8 @@ mod tests {
     fn linux_end_of_data_is_acknowledged_at_once() {
         let ends_at_once = |files| app(files).ends_at_once();
         assert!(ends_at_once(FILES) && ends_at_once(PAGES), "a new connection for each file");
-        assert!(!ends_at_once(Files { fresh: false, ..PAGES }), "a dialogue");
+        let dialogue = Files { fresh: false, ..PAGES };
+        assert!(!ends_at_once(dialogue) && app(dialogue).is_dialogue() && !app(PAGES).is_dialogue());
     }
 
     #[test]

@@ -161,12 +161,13 @@ impl World {
         match &mut flow.body {
             Body::Tcp { receiver, .. } => {
                 let before = receiver.in_order();
+                let has_effect = || flow.app.as_ref().is_none_or(|application| !application.app.is_dialogue());
                 let data = Data {
                     seq: segment.seq,
                     ecn: mark.ecn(),
                     cwr: mark.cwr(),
                     stamp: mark.stamp(),
-                    push: segment.push(),
+                    push: segment.push() && has_effect(),
                 };
                 let ack = receiver.on_data(at, data);
                 debug_assert!(before <= receiver.in_order(), "what is in order stays so");
@@ -209,7 +210,7 @@ impl World {
         }
     }
 
-    /// A flow's sender sends data or a datagram.
+    /// A flow's sender sends data or a datagram of `len` bytes; `push`: with the flag PSH.
     #[inline(always)]
     pub(super) fn send_data(&mut self, id: usize, (len, seq, push): (u16, u32, bool), mark: Mark) {
         let flow = &self.ends.flows[id];

@@ -43,8 +43,8 @@ table! {
             => |tcp: &Self| tcp.ect_retransmissions != tcp.repeats_with_ect();
         /// Initial window in packets; default 2, with stack linux 10.
         initial_window: u32 = whole_number::<u32>(1, WIDEST), or_else |table| Ok(of_stack(table)?.initial_window);
-        /// Whether to delay acknowledgements: of every second packet, within 100ms; with stack linux as Linux does, after 16
-        /// without a delay. Default false, with stack linux true.
+        /// Whether to delay acknowledgements: of every second packet, within 100ms; with stack linux as Linux does, later than
+        /// the first packets of a connection. Default false, with stack linux true.
         delayed_ack: bool = Flag, or_else |table| Ok(of_stack(table)?.delayed_ack);
         /// Retransmission timeout before the first measurement, at most max_rto; default 3s, with stack linux 1s.
         initial_rto: Option<Span> = DURATION, optional;

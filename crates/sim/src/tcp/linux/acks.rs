@@ -1,8 +1,8 @@
-//! The acknowledgements of a Linux receiver: at the start and while the receive window grows one for each packet at once, then
-//! one for every second packet, or after a delay that adapts to the time between packets. A packet that arrives twice is
-//! reported. While a packet is missing, the first three
-//! acknowledgements are sent at once; after that acknowledgements are compressed (`tcp_comp_sack_*`): one is sent for all
-//! packets that arrive within a twentieth of a round trip, at most 1 ms.
+//! The acknowledgements of a Linux receiver: at the start and while the receive window grows one for each packet, at once;
+//! later one for every second packet, or after a delay that adapts to the time between packets. A packet that arrives twice
+//! is reported. While a packet is missing, the first three acknowledgements are sent at once; after that acknowledgements
+//! are compressed (`tcp_comp_sack_*`): one is sent for all packets that arrive within a twentieth of a round trip, at most
+//! 1 ms.
 //!
 //! Left out: aggregation by the network card (GRO). In place of its retransmission timeout the receiver uses the smallest
 //! one; in place of the round trip of its handshake, the first that the sender measures.
@@ -22,11 +22,12 @@ const MIN_DELAY: Span = Span::from_millis(40);
 /// Longest delay (`TCP_DELACK_MAX`).
 const MAX_DELAY: Span = Span::from_millis(200);
 
-/// Receive window at the start, packets of 1448 bytes, if the scenario has none: half of a buffer of 16 MiB. Linux uses half
-/// of the buffer until it knows how much memory a packet needs.
-const WINDOW: u32 = 5793;
-/// By which part the receive window grows then: data is 158/256 of the memory of a full packet.
-const GROWTH: (u64, u64) = (2 * 158 - 256, 256);
+/// Packets by which the receive window can grow, if the scenario has no `window`. The buffer has 16 MiB. The first window is
+/// half of it, 5793 packets of 1448 bytes; later windows are 158/256 of it, because such a packet uses 2346 bytes of memory.
+const ROOM: u32 = 5793 * (2 * 158 - 256) / 256;
+/// By which part of the first window it can grow with `window`: numerator and denominator. `run --on linux` gives a socket a
+/// buffer of four windows.
+const GROWTH: (u64, u64) = (4 * 158 - 256, 256);
 /// Packets by which the receive window grows with each packet that arrives.
 const STEP: u32 = 2;
 
@@ -77,7 +78,7 @@ impl Acks {
         Self {
             quick: 0,
             most: options.window.map_or(QUICK, |window| (window / 2).clamp(FEW, QUICK)),
-            room: (u64::from(options.window.unwrap_or(WINDOW)) * GROWTH.0 / GROWTH.1) as u32,
+            room: options.window.map_or(ROOM, |window| (u64::from(window) * GROWTH.0 / GROWTH.1) as u32),
             delay: MIN_DELAY,
             pause: options.min_rto,
             arrived: None,
@@ -136,12 +137,17 @@ impl Acks {
     }
 
     /// A new packet has arrived, in order or not, and the receive window grows (`tcp_grow_window`). `early`: number of
-    /// packets that had arrived out of order before; their memory is not free.
+    /// packets that had arrived out of order before; they occupy the buffer.
     pub(in super::super) fn grow(&mut self, early: u32) {
         if self.room > early {
             self.room -= STEP.min(self.room - early);
             self.quick |= 1;
         }
+    }
+
+    #[cfg(test)]
+    pub(in super::super) const fn room(&self) -> u32 {
+        self.room
     }
 
     /// Packet `seq` has arrived twice. `old`: it was acknowledged.
@@ -236,16 +242,15 @@ mod tests {
         (first..first + count).map(|seq| arrive(receiver, seq, 5000 * u64::from(seq)).is_some()).collect()
     }
 
-    /// A window of 20 packets grows by 20 * 60/256, rounded down to 4, so by 2 with the first two packets. The next 10 packets,
-    /// half of the window, are acknowledged at once, of the others every second one. So again in a new connection.
+    /// A window of 8 packets can grow by 8 * 376/256, rounded down to 11, so with the first 6 packets. The next 4 packets, half
+    /// of the window, are acknowledged at once, of the others every second one. So again in a new connection.
     #[test]
     fn every_connection_begins_with_quick_acknowledgements() {
-        let mut receiver = Receiver::new(&options(20));
+        let mut receiver = Receiver::new(&options(8));
         for connection in 0..3 {
             let sent = acknowledged(&mut receiver, 20 * connection, 20);
-            let alternating = [false, true].repeat(4);
-            assert_eq!(sent, [[true; 12].as_slice(), &alternating].concat(), "{connection}");
-            receiver.renew(&options(20));
+            assert_eq!(sent, [[true; 10].as_slice(), &[false, true].repeat(5)].concat(), "{connection}");
+            receiver.renew(&options(8));
         }
     }
 
@@ -258,19 +263,16 @@ mod tests {
         assert_eq!(acknowledged(&mut receiver, 679 + 16, 4), [false, true, false, true]);
     }
 
-    /// A window of 40 packets can grow by 9. A packet is lost. The next three packets let the window grow by 2 each; then the
-    /// three packets that wait occupy the rest.
+    /// A window of 6 packets can grow by 8. A packet is lost. The next packets find 0, 1, 2 and 3 that wait; a packet that
+    /// arrives twice changes nothing.
     #[test]
-    fn window_stops_growing_when_packets_wait() {
-        let mut acks = Acks::new(&options(40));
-        let room: Vec<u32> = (0..6)
-            .map(|early| {
-                acks.grow(early);
-                acks.room
-            })
-            .collect();
-        assert_eq!(room, [7, 5, 3, 3, 3, 3]);
-        assert_eq!(acks.quick, 1);
+    fn packets_that_wait_occupy_the_room_of_the_window() {
+        let mut receiver = Receiver::new(&options(6));
+        let mut room = |seq| {
+            arrive(&mut receiver, seq, 0);
+            receiver.room()
+        };
+        assert_eq!([1, 2, 2, 3, 4, 5].map(&mut room), [6, 4, 4, 2, 2, 2]);
     }
 
     /// When the packets after the first 40 arrive, µs.

@@ -3,7 +3,7 @@
 //! The module `ack` processes an acknowledgement in Linux's order, `states` has the congestion states. Packets are counted,
 //! not bytes; timers are exact, where Linux has ticks of up to 4 ms.
 //!
-//! Left out: packets in bursts (TSO) and limits of a host's queue (TSQ), reports that a receiver takes back (reneging),
+//! Left out: limits of a host's queue (TSQ), packets that wait for others (TSO), reports that a receiver takes back (reneging),
 //! probes of a closed receiver window, and linear timeouts of thin streams.
 
 mod ack;

@@ -1,7 +1,9 @@
-//! Segmentation offload: packets that leave at one time form a piece (`tcp_tso_autosize`). Here a piece decides only which
-//! packet has the flag PSH: the last of several (`__tcp_transmit_skb`). The receiver acknowledges such a packet at once.
+//! Segmentation offload (TSO): packets that leave at one time form a piece (`tcp_tso_autosize`, `tcp_write_xmit`). Here a
+//! piece decides only which packet has the flag PSH: the last of several (`__tcp_transmit_skb`). The receiver acknowledges
+//! such a packet at once.
 //!
-//! Left out: deferring a packet until a larger piece can leave (`tcp_tso_should_defer`).
+//! Left out: packets that wait for a larger piece (`tcp_tso_should_defer`); pieces of retransmissions; PSH at the end of a
+//! write within a file, and after half of the largest window. With pacing a piece is not longer than a burst.
 
 use forebay_aqm::base::time::{Instant, Span};
 
@@ -9,26 +11,24 @@ use super::super::congestion::CongestionControl;
 use super::super::gate;
 use super::Sender;
 
-/// A piece is at least as long, if the window allows it (`tcp_min_tso_segs`).
+/// Packets in the shortest piece, if window and data allow it (`tcp_min_tso_segs`).
 const LEAST: u32 = 2;
-/// Most packets of 1448 bytes in a piece of 64 KiB.
-const MOST: u32 = 44;
-/// Bytes in the longest piece (`sk_gso_max_size`).
-const MOST_BYTES: f64 = 65536.0;
+/// Bytes in the longest piece: `sk_gso_max_size`, 65,535 less 320 for headers.
+const MOST: f64 = 65215.0;
 /// Bytes of a packet.
 const PACKET: f64 = 1448.0;
-/// A piece has the packets of this time at the pacing rate (`sk_pacing_shift`), s.
+/// A piece has the packets of this time at the pacing rate, s (`sk_pacing_shift`).
 const TIME: f64 = 1.0 / 1024.0;
-/// To which power of two the smallest round trip is divided, µs: each such part halves the further bytes of a piece
-/// (`tcp_tso_rtt_log`).
-const PART: u32 = 9;
+/// A piece has as many bytes more as the longest piece divided by 2^n. n: number of whole units of this time in the smallest
+/// round trip, ns (`tcp_tso_rtt_log`).
+const UNIT: u64 = 512_000;
 
 /// The packets of the current piece.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Piece {
     /// Packets that have not left.
     left: u32,
-    /// More than one packet.
+    /// Has the piece more than one packet?
     is_long: bool,
 }
 
@@ -50,7 +50,9 @@ impl Sender {
 
     /// Number of packets in the piece that begins now, at least 1.
     fn next_piece(&self) -> u32 {
-        let window = (self.window.cwnd() as u32).saturating_sub(self.in_flight());
+        let cwnd = self.window.cwnd() as u32;
+        // At most half of the window (`tcp_cwnd_test`).
+        let window = cwnd.saturating_sub(self.in_flight()).min(cwnd / 2);
         let receiver = self.receiver_window.saturating_sub(self.high - self.una);
         let data = self.gate.as_ref().map_or(u32::MAX, |gate| gate.left(self.high));
         let room = window.min(receiver).min(data).max(1);
@@ -61,13 +63,13 @@ impl Sender {
         if room <= LEAST { room } else { room.min(self.longest_piece()) }
     }
 
-    /// `tcp_tso_autosize`.
+    /// Most packets in a piece (`tcp_tso_autosize`). Before the first measurement of a round trip: as many as fit.
     fn longest_piece(&self) -> u32 {
         let outstanding = f64::from(self.high - self.una);
         let interval = gate::interval_of(&self.window, outstanding, self.rtt.precise());
-        let paced = if interval > Span::ZERO { PACKET * TIME / interval.secs() } else { MOST_BYTES };
-        let parts = self.min_rtt.get().map_or(u32::MAX, |rtt| (rtt.nanos() / 1000 >> PART) as u32);
-        let near = if parts < 32 { MOST_BYTES / f64::from(1u32 << parts.min(31)) } else { 0.0 };
-        (((paced + near).min(MOST_BYTES) / PACKET) as u32).clamp(LEAST, MOST)
+        let paced = if interval > Span::ZERO { PACKET * TIME / interval.secs() } else { MOST };
+        let units = self.min_rtt.get().map_or(u64::MAX, |rtt| rtt.nanos() / UNIT);
+        let near = if units < 32 { MOST / (1u64 << units) as f64 } else { 0.0 };
+        (((paced + near).min(MOST) / PACKET) as u32).max(LEAST)
     }
 }
