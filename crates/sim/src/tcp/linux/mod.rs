@@ -3,7 +3,7 @@
 //! The module `ack` processes an acknowledgement in Linux's order, `states` has the congestion states. Packets are counted,
 //! not bytes; timers are exact, where Linux has ticks of up to 4 ms.
 //!
-//! Left out: limits of a host's queue (TSQ), packets that wait for others (TSO), reports that a receiver takes back (reneging),
+//! Left out: limits of a host's queue (TSQ), reports that a receiver takes back (reneging),
 //! probes of a closed receiver window, and linear timeouts of thin streams.
 
 mod ack;
@@ -313,6 +313,7 @@ impl Sender {
             && seq >= self.una
         {
             self.probe_repeated = seq < self.high;
+            self.piece = Piece::default();
             let send = self.send(now, seq, true);
             self.probed = Some(self.high);
             return Some(send);
@@ -339,7 +340,7 @@ impl Sender {
         {
             return Some(seq);
         }
-        self.has_new().then_some(self.high)
+        (self.has_new() && self.has_piece(now)).then_some(self.high)
     }
 
     /// F-RTO: new data was sent, whose fate will show whether the timeout was spurious; or none can be.
@@ -352,7 +353,7 @@ impl Sender {
     /// Sends packet `seq`; `probe`: as a tail loss probe.
     fn send(&mut self, now: Instant, seq: u32, probe: bool) -> Send {
         let (again, in_flight) = (seq < self.high, self.in_flight());
-        let push = self.ends_piece(now, again);
+        let push = self.ends_piece(again);
         self.control.on_sent(Sent { now, seq, una: self.una, in_flight, again });
         self.counts.sent += 1;
         let stamp = self.undo.stamp(now, again && !probe);
@@ -397,7 +398,7 @@ impl Sender {
         if !has_data && self.packets.lost() <= self.packets.repeated() && self.has_room() {
             self.control.on_out_of_data(self.in_flight());
         }
-        let is_full = f64::from(self.in_flight()) + 1.0 > self.window.cwnd();
+        let is_full = self.piece.waits || f64::from(self.in_flight()) + 1.0 > self.window.cwnd();
         if core::mem::take(&mut self.has_sent) || (has_data && is_full) {
             self.validate_window(now, is_full);
         }

@@ -1,17 +1,17 @@
-//! Segmentation offload (TSO): packets that leave at one time form a piece (`tcp_tso_autosize`, `tcp_write_xmit`). Here a
-//! piece decides only which packet has the flag PSH: the last of several (`__tcp_transmit_skb`). The receiver acknowledges
-//! such a packet at once.
+//! Segmentation offload (TSO): packets that leave at one time form a piece (`tcp_write_xmit`, `tcp_tso_autosize`). The last
+//! packet of a piece of several has the flag PSH (`__tcp_transmit_skb`); the receiver acknowledges it at once. A packet may
+//! wait for the next acknowledgement, so that a longer piece can leave (`tcp_tso_should_defer`).
 //!
-//! Left out: packets that wait for a larger piece (`tcp_tso_should_defer`); pieces of retransmissions; PSH at the end of a
-//! write within a file, and after half of the largest window. With pacing a piece is not longer than a burst.
+//! Left out: pieces of retransmissions; PSH at the end of a write within a file, and after half of the largest window. With
+//! pacing a piece is not longer than a burst, and no packet waits.
 
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::congestion::CongestionControl;
 use super::super::gate;
-use super::Sender;
+use super::{Sender, State};
 
-/// Packets in the shortest piece, if window and data allow it (`tcp_min_tso_segs`).
+/// A piece may have at least as many packets (`tcp_min_tso_segs`).
 const LEAST: u32 = 2;
 /// Bytes in the longest piece: `sk_gso_max_size`, 65,535 less 320 for headers.
 const MOST: f64 = 65215.0;
@@ -23,6 +23,11 @@ const TIME: f64 = 1.0 / 1024.0;
 /// round trip, ns (`tcp_tso_rtt_log`).
 const UNIT: u64 = 512_000;
 
+/// A packet waits only if the last one left within this time, and if an acknowledgement is expected within it.
+const SOON: Span = Span::from_millis(1);
+/// A packet waits only if less than this part of the window is free (`tcp_tso_win_divisor`).
+const FREE_PART: u32 = 3;
+
 /// The packets of the current piece.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Piece {
@@ -30,37 +35,59 @@ pub(super) struct Piece {
     left: u32,
     /// Has the piece more than one packet?
     is_long: bool,
+    /// A packet waits for a longer piece.
+    pub(super) waits: bool,
 }
 
 impl Sender {
-    /// A packet leaves; `again`: a retransmission. Call before it counts as sent. Returns whether it is the last of a piece of
-    /// several packets.
-    pub(super) fn ends_piece(&mut self, now: Instant, again: bool) -> bool {
-        if again {
+    /// May new data leave now, as the next packet of a piece or the first of a new one? If not, it waits.
+    pub(super) fn has_piece(&mut self, now: Instant) -> bool {
+        if self.piece.left > 0 && now == self.last_sent {
+            return true;
+        }
+        let left = self.next_piece(now);
+        self.piece = Piece { left, is_long: left > 1, waits: left == 0 };
+        left > 0
+    }
+
+    /// A packet leaves; `again`: a retransmission. Returns whether it is the last of a piece of several packets.
+    pub(super) fn ends_piece(&mut self, again: bool) -> bool {
+        if again || self.piece.left == 0 {
             self.piece.left = 0;
             return false;
-        }
-        if self.piece.left == 0 || now != self.last_sent {
-            let left = self.next_piece();
-            self.piece = Piece { left, is_long: left > 1 };
         }
         self.piece.left -= 1;
         self.piece.left == 0 && self.piece.is_long
     }
 
-    /// Number of packets in the piece that begins now, at least 1.
-    fn next_piece(&self) -> u32 {
+    /// Number of packets in the piece that begins now; 0: they wait.
+    fn next_piece(&self, now: Instant) -> u32 {
         let cwnd = self.window.cwnd() as u32;
-        // At most half of the window (`tcp_cwnd_test`).
-        let window = cwnd.saturating_sub(self.in_flight()).min(cwnd / 2);
         let receiver = self.receiver_window.saturating_sub(self.high - self.una);
+        let free = cwnd.saturating_sub(self.in_flight()).min(receiver);
         let data = self.gate.as_ref().map_or(u32::MAX, |gate| gate.left(self.high));
-        let room = window.min(receiver).min(data).max(1);
+        // At most half of the window (`tcp_cwnd_test`).
+        let most = free.min(cwnd / 2).min(data).max(1);
         if self.paced {
-            return room.min(self.control.burst());
+            return most.min(self.control.burst());
         }
-        // Fast path: no division.
-        if room <= LEAST { room } else { room.min(self.longest_piece()) }
+        let longest = self.longest_piece();
+        if data > 1 && free < longest && self.waits(now, free) { 0 } else { most.min(longest) }
+    }
+
+    /// Does a packet wait for the next acknowledgement? `free`: packets that the windows allow (`tcp_tso_should_defer`).
+    fn waits(&self, now: Instant, free: u32) -> bool {
+        let window = (self.window.cwnd() as u32).min(self.receiver_window);
+        if matches!(self.state, State::Recovery | State::Loss)
+            || now.since(self.last_sent) >= SOON
+            || free >= window.div_ceil(FREE_PART)
+            || self.una == self.high
+        {
+            return false;
+        }
+        let srtt = self.rtt.precise();
+        let expected = self.packets.get(self.una).sent + srtt;
+        srtt > Span::ZERO && expected <= now + SOON.min(Span::from_nanos(srtt.nanos() / 2))
     }
 
     /// Most packets in a piece (`tcp_tso_autosize`). Before the first measurement of a round trip: as many as fit.
