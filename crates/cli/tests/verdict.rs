@@ -39,7 +39,7 @@ fn run_subcommand_prints_the_best_discipline_first() {
     let out = place.run(&words).good().stdout;
     let answer: Vec<&str> = out.lines().take(2).collect();
     assert!(answer[0].starts_with("fq_codel has the lowest p99 queueing delay for call: 0.4"), "{answer:?}");
-    assert!(answer.join(" ").contains("against 119 ms under droptail, at the same total goodput"), "{answer:?}");
+    assert!(answer.join(" ").contains("against 119 ms under droptail, with 1"), "{answer:?}");
     let lines = table(&out);
     assert!(out.lines().count() - lines.len() <= 4, "the table begins within the first five lines");
     let heads =
