@@ -86,9 +86,9 @@ fn persistent_connection_has_one_handshake() {
     }
 }
 
-/// Files of three packets, each on a new connection of the Linux stack with an initial window of one packet. The
-/// acknowledgement of the first packet is one of the quick ones of a new connection, in every file. A receiver that counted
-/// them once would delay the later ones: with a window of four packets these are 3 for the growth of the window and 2.
+/// Files of three packets, each on a new connection of the Linux stack with an initial window of one packet. With
+/// a window of four packets the receiver acknowledges the first five packets of a connection at once, so it never delays the
+/// acknowledgement of the first packet of a file. It would if it did not start to count again in a new connection.
 #[test]
 fn new_linux_connections_begin_with_quick_acknowledgements() {
     let files = Files { size: Draw::Constant(1500.0), think: Draw::Constant(0.05), ..FILES };

@@ -30,8 +30,8 @@ pub enum Kind {
 pub struct Segment {
     /// When it reaches the next link or host of its route.
     pub at: Instant,
-    /// When its host sent it, and the flag PSH. For an acknowledgement: the index of its SACK blocks in a table with the
-    /// blocks of all acknowledgements in transit, and its AccECN option.
+    /// Of an acknowledgement: the index of its SACK blocks in a table with the blocks of all acknowledgements in transit, and
+    /// its AccECN option. Of other segments: when the host sent it, and the flag PSH.
     pub load: Load,
     /// Index of its flow.
     pub flow: u32,
@@ -91,7 +91,7 @@ impl Segment {
 pub struct Load(u64);
 
 impl Load {
-    /// Position of the flag PSH. Times reach it after 292 years.
+    /// Bit of the flag PSH. Times in ns need it only after 292 years.
     const PUSH_AT: u32 = 63;
 
     /// The time at which the host sent the segment.

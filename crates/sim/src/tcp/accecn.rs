@@ -25,7 +25,7 @@ const ACE_AT: u32 = 26;
 /// Accurate ECN feedback of an acknowledgement, packed into 29 bits, so that an acknowledgement fits into two registers.
 /// From the lowest bit:
 /// - 24 bits: the counter of the AccECN option;
-/// - 1 bit: set if there is an option;
+/// - 1 bit: set if the acknowledgement has the AccECN option;
 /// - 1 bit: always set;
 /// - 3 bits: the field ACE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -38,8 +38,8 @@ table! {
         think: Draw = Amount::Think, or Draw::Constant(0.0);
         /// Whether the files of a flow share a connection; default false.
         persistent: bool = Flag, or false;
-        /// How a connection begins: false (established), true (SYN handshake) or "ns2" (the SYN of ns-2's Agent/TCP; only
-        /// the sender of the file retransmits it). File times start at the SYN. Default false.
+        /// How a connection begins: false (established), true (SYN handshake) or "ns2" (as ns-2's Agent/TCP: the sender
+        /// sends a SYN, and only it retransmits the SYN). The time of a file begins with the SYN. Default false.
         handshake: Opening = HANDSHAKE, or Opening::Established;
         + ECN;
         /// The keys of the scenario file that set the flows' TCP options.
@@ -60,8 +60,9 @@ table! {
         think: Draw = Amount::Think;
         /// Whether the pages of a flow share a connection; default true.
         persistent: bool = Flag, or true;
-        /// How a connection begins: false (established), true (SYN handshake) or "ns2" (the SYN of ns-2's Agent/TCP; only
-        /// the sender of the page retransmits it, and users send no requests). Page times start at the SYN. Default false.
+        /// How a connection begins: false (established), true (SYN handshake) or "ns2" (as ns-2's Agent/TCP: the sender of
+        /// the page sends a SYN, only it retransmits the SYN, and users send no requests). The time of a page begins with
+        /// the SYN. Default false.
         handshake: Opening = HANDSHAKE, or Opening::Established;
         /// Size of a request in bytes on the wire; default 400.
         request: u16 = whole_number::<u16>(40, 65_535), or REQUEST;

@@ -264,8 +264,8 @@ table! {
     /// TCP that always has data to send.
     pub struct Ftp {
         + START;
-        /// How the connection begins: false (established), true (SYN handshake) or "ns2" (the SYN of ns-2's Agent/TCP;
-        /// only the sender retransmits it). Default false.
+        /// How the connection begins: false (established), true (SYN handshake) or "ns2" (as ns-2's Agent/TCP: the
+        /// sender sends a SYN, and only it retransmits the SYN). Default false.
         handshake: Opening = HANDSHAKE, or Opening::Established;
         + ECN;
         /// The keys of the scenario file that set the flows' TCP options.

@@ -22,11 +22,12 @@ const MIN_DELAY: Span = Span::from_millis(40);
 /// Longest delay (`TCP_DELACK_MAX`).
 const MAX_DELAY: Span = Span::from_millis(200);
 
-/// Packets by which the receive window can grow, if the scenario has no `window`. The buffer has 16 MiB. The first window is
-/// half of it, 5793 packets of 1448 bytes; later windows are 158/256 of it, because such a packet uses 2346 bytes of memory.
+/// By how many packets the receive window can grow in a scenario without `window`. The receive buffer has 16 MiB. The window
+/// is at first 128/256 of the buffer, 5793 packets of 1448 bytes. It grows to 158/256 of the buffer, because each such packet
+/// needs 2346 bytes of memory.
 const ROOM: u32 = 5793 * (2 * 158 - 256) / 256;
-/// By which part of the first window it can grow with `window`: numerator and denominator. `run --on linux` gives a socket a
-/// buffer of four windows.
+/// In a scenario with `window`: the part of the first window by which the receive window can grow, numerator and denominator.
+/// The buffer has four windows, as that of a socket in `run --on linux`.
 const GROWTH: (u64, u64) = (4 * 158 - 256, 256);
 /// Packets by which the receive window grows with each packet that arrives.
 const STEP: u32 = 2;
@@ -39,7 +40,8 @@ const COMPRESSED: u32 = 44;
 const COMPRESSED_PART: u64 = 20;
 /// Largest delay of a compressed acknowledgement (`tcp_comp_sack_delay_ns`).
 const COMPRESSED_DELAY: Span = Span::from_millis(1);
-/// How much later than the delay the timer can expire (`tcp_comp_sack_slack_ns`). It always does here.
+/// Linux may run the timer later than the delay, by at most this time (`tcp_comp_sack_slack_ns`). Here it always runs this
+/// much later.
 const COMPRESSED_SLACK: Span = Span::from_micros(100);
 
 /// State of the acknowledgements.
@@ -169,8 +171,8 @@ impl Acks {
         self.compressed > 0
     }
 
-    /// A packet has arrived while packet `next` is missing (`__tcp_ack_snd_check`). Returns the time at which the
-    /// acknowledgement must be sent. `None`: it must be sent at once.
+    /// Packet `next` is missing, and a later packet has arrived (`__tcp_ack_snd_check`). Returns when the acknowledgement must
+    /// be sent; `None`: now.
     pub(in super::super) fn compress(&mut self, now: Instant, next: u32) -> Option<Instant> {
         if self.compressed == COMPRESSED {
             return None;

@@ -11,16 +11,16 @@ use super::super::congestion::CongestionControl;
 use super::super::gate;
 use super::{Sender, State};
 
-/// A piece may have at least as many packets (`tcp_min_tso_segs`).
+/// A piece may have this number of packets at any pacing rate (`tcp_min_tso_segs`).
 const LEAST: u32 = 2;
 /// Bytes in the longest piece: `sk_gso_max_size`, 65,535 less 320 for headers.
 const MOST: f64 = 65215.0;
 /// Bytes of a packet.
 const PACKET: f64 = 1448.0;
-/// A piece has the packets of this time at the pacing rate, s (`sk_pacing_shift`).
+/// A piece may have the packets that the pacing rate sends in this time, s (`sk_pacing_shift`).
 const TIME: f64 = 1.0 / 1024.0;
-/// A piece has as many bytes more as the longest piece divided by 2^n. n: number of whole units of this time in the smallest
-/// round trip, ns (`tcp_tso_rtt_log`).
+/// A piece may be longer if the round trip is short: by [`MOST`] / 2^n bytes, where the smallest round trip has n whole units
+/// of this time, ns (`tcp_tso_rtt_log`).
 const UNIT: u64 = 512_000;
 
 /// A packet waits only if the last one left within this time, and if an acknowledgement is expected within it.
@@ -40,7 +40,7 @@ pub(super) struct Piece {
 }
 
 impl Sender {
-    /// May new data leave now, as the next packet of a piece or the first of a new one? If not, it waits.
+    /// May a packet of new data leave now? It may if the current piece has packets left, or if a new piece may begin.
     pub(super) fn has_piece(&mut self, now: Instant) -> bool {
         if self.piece.left > 0 && now == self.last_sent {
             return true;
@@ -60,7 +60,7 @@ impl Sender {
         self.piece.left == 0 && self.piece.is_long
     }
 
-    /// Number of packets in the piece that begins now; 0: they wait.
+    /// Number of packets in a piece that begins now; 0: no piece may begin, the packets wait.
     fn next_piece(&self, now: Instant) -> u32 {
         let cwnd = self.window.cwnd() as u32;
         let receiver = self.receiver_window.saturating_sub(self.high - self.una);
