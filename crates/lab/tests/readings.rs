@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use forebay_aqm::base::rng::Rng;
+use forebay_lab::claims::Verdict;
 use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::quantity;
-use forebay_lab::readings::bench::Bench;
-use forebay_lab::readings::confirm::{FRESH, Run, confirm};
+use forebay_lab::readings::bench::{Bench, ClaimVerdict};
+use forebay_lab::readings::confirm::{Confirmed, FRESH, Run, confirm, on_record};
 use forebay_lab::readings::search::{self, Log, SearchError, Settings, Trial, search};
-use forebay_lab::readings::summary;
+use forebay_lab::readings::summary::{self, BestReading, ReadingsSummary};
 use forebay_lab::scenario::Overrides;
 
 const SCENARIO: &str = r#"
@@ -172,14 +173,14 @@ fn fresh_seeds_confirm_readings_for_every_claim() {
     let bench = opposite();
     let settings = Settings { seed: 1, readings: 48, seeds: 1, until: None };
     let (mut log, stop) = (Log::none(), AtomicBool::new(false));
-    let trials = search(&bench, &settings, &mut log, &stop, &|| ()).unwrap();
+    let mut trials = search(&bench, &settings, &mut log, &stop, &|| ()).unwrap();
     let simulated = AtomicUsize::new(0);
     let begin = |readings: usize| -> Box<dyn Fn(f64) + Sync> {
         simulated.fetch_add(readings, Ordering::Relaxed);
         Box::new(|_| ())
     };
-    let run = Run { seeds: 3, stop: &stop, begin: &begin };
-    let confirmed = confirm(&bench, &trials, &settings, &mut log, &run).unwrap();
+    let run = Run { seeds: 3, record: &[], stop: &stop, begin: &begin };
+    let confirmed = confirm(&bench, &mut trials, &settings, &mut log, &run).unwrap();
     // The best readings differ in their claims: A with B, A with C, A alone, or none.
     assert!(confirmed.len() > 2 && simulated.load(Ordering::Relaxed) == confirmed.len(), "{}", confirmed.len());
     for (at, (trial, result)) in confirmed.iter().enumerate() {
@@ -193,8 +194,48 @@ fn fresh_seeds_confirm_readings_for_every_claim() {
     assert_eq!(found.confirmed().unwrap()[0], ["A", "B", "C"]);
     assert_eq!(found.most_under_one(), 2);
     // A second confirmation takes the results from the log.
-    assert_eq!(confirm(&bench, &trials, &settings, &mut log, &run).unwrap(), confirmed);
+    assert_eq!(confirm(&bench, &mut trials, &settings, &mut log, &run).unwrap(), confirmed);
     assert_eq!(simulated.load(Ordering::Relaxed), confirmed.len());
+}
+
+#[test]
+fn readings_on_record_confirm_what_search_missed() {
+    let bench = bench(planted().map(|mean| [0.75 * mean, 1.25 * mean]));
+    let settings = Settings { seed: 1, readings: 1, seeds: 1, until: None };
+    let (mut log, stop) = (Log::none(), AtomicBool::new(false));
+    let mut trials = search(&bench, &settings, &mut log, &stop, &|| ()).unwrap();
+    let begin = |_: usize| -> Box<dyn Fn(f64) + Sync> { Box::new(|_| ()) };
+    let run = |record| Run { seeds: 10, record, stop: &stop, begin: &begin };
+    let without = confirm(&bench, &mut trials, &settings, &mut log, &run(&[])).unwrap();
+    let tried = trials.len();
+    assert!(without.iter().all(|(_, result)| !result.holds("A")), "{without:?}");
+    // The record of an earlier search: the planted reading, one of a dimension that is gone, and one not confirmed.
+    let planted = [("tcp", "sack"), ("buffer", "120p"), ("packet", "500"), ("gain", "0.0005"), ("warmup", "0s")];
+    let holds = |verdict| ClaimVerdict { id: "A".to_string(), verdict, ..without[0].1.verdicts[0].clone() };
+    let confirmed = |verdict| Confirmed { seeds: 3, from: FRESH, cpu_s: 0.0, verdicts: vec![holds(verdict)] };
+    let best = |settings: &[(&str, &str)], confirmed: Option<Confirmed>| BestReading {
+        settings: settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        confirmed,
+        ..BestReading::default()
+    };
+    let found = ReadingsSummary {
+        best: vec![
+            best(&[("gone", "1")], Some(confirmed(Verdict::Reproduced))),
+            best(&[("buffer", "240p")], Some(confirmed(Verdict::NotReproduced))),
+            best(&planted, Some(confirmed(Verdict::Reproduced))),
+        ],
+        ..ReadingsSummary::default()
+    };
+    let record = on_record(&bench, &found);
+    assert_eq!(record.len(), 2);
+    let with = confirm(&bench, &mut trials, &settings, &mut log, &run(&record)).unwrap();
+    let (added, result) = with.last().unwrap();
+    assert_eq!((with.len(), trials.len(), trials.last().unwrap()), (without.len() + 1, tried + 1, added));
+    assert!(added.reading == record[1].0 && !added.is_sampled && result.holds("A"), "{result:?}");
+    // A record that already has this result gives the same again.
+    let again = [(added.reading.clone(), result.clone())];
+    trials.truncate(tried);
+    assert_eq!(confirm(&bench, &mut trials, &settings, &mut log, &run(&again)).unwrap(), with);
 }
 
 #[test]

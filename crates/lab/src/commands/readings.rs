@@ -15,7 +15,7 @@ use crate::disk;
 use crate::disk::lock::WriteLock;
 use crate::input::{Found, InputError};
 use crate::readings::bench::Bench;
-use crate::readings::confirm::{Run, confirm};
+use crate::readings::confirm::{Run, confirm, on_record};
 use crate::readings::search::{self, Log, SearchError, Settings};
 use crate::readings::space::Reading;
 use crate::readings::summary::{self, ReadingsSummary};
@@ -82,7 +82,7 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
         SearchError::Interrupted => Failure::Interrupted { dir: dir.clone(), done: known, total: most },
         error => Failure::Run(error.to_string()),
     };
-    let trials = found.map_err(failure)?;
+    let mut trials = found.map_err(failure)?;
     let begin = |readings: usize| -> Box<dyn Fn(f64) + Sync + '_> {
         let what = if readings == 1 { "reading" } else { "readings" };
         host.note(&format!("{}: {readings} {what} with {} fresh seeds", paper.name, asked.confirm));
@@ -92,8 +92,10 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
     let confirmed = if asked.confirm == 0 {
         Vec::new()
     } else {
-        let run = Run { seeds: asked.confirm, stop: host.stop, begin: &begin };
-        pool.install(|| confirm(&bench, &trials, &settings, &mut log, &run)).map_err(failure)?
+        let found: Option<ReadingsSummary> = serde_json::from_str(paper.found).ok();
+        let record = found.map_or_else(Vec::new, |found| on_record(&bench, &found));
+        let run = Run { seeds: asked.confirm, record: &record, stop: host.stop, begin: &begin };
+        pool.install(|| confirm(&bench, &mut trials, &settings, &mut log, &run)).map_err(failure)?
     };
     let mut summary = summary::summary(&bench, paper.name, asked.seeds, &trials, &confirmed);
     summary.files = files;

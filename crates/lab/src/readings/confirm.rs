@@ -1,13 +1,15 @@
 //! Confirms what a search of readings found: simulates the best readings again, with seeds that the search did not use.
 //! A reading is a combination of values for the settings that the paper does not state.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
 use super::bench::{Bench, ClaimScore, ClaimVerdict};
-use super::search::{Log, SearchError, Settings, Trial};
+use super::search::{self, Log, SearchError, Settings, Trial};
+use super::space::Reading;
+use super::summary::{BestReading, ReadingsSummary};
 use crate::claims::Verdict;
 
 /// First of the fresh seeds. The search uses smaller seeds.
@@ -109,6 +111,8 @@ fn candidates<'a>(bench: &Bench, trials: &'a [Trial], claim: usize, wanted: Want
 pub struct Run<'a> {
     /// Number of fresh seeds.
     pub seeds: u64,
+    /// Readings that an earlier search confirmed, with its verdicts ([`on_record`]).
+    pub record: &'a [(Reading, Confirmed)],
     /// Set to interrupt.
     pub stop: &'a AtomicBool,
     /// Called before some readings are simulated, with their number. What it returns is called with the simulated
@@ -116,48 +120,85 @@ pub struct Run<'a> {
     pub begin: &'a (dyn Fn(usize) -> Box<dyn Fn(f64) + Sync + 'a> + Sync),
 }
 
-/// Confirms the best readings ([`best`]), then for each claim that none of them confirms up to four further readings
-/// under which it holds, until one confirms it. Then the same for the claims of which only the checks hold that the
-/// paper prints. Returns the readings in the order in which they were simulated, with their verdicts. After the time
-/// limit of `settings` no reading is begun.
+/// The readings of an earlier search with the verdicts of its fresh seeds. Readings with dimensions or values that the
+/// paper no longer declares are left out; dimensions that were declared since have the value of the first reading.
+pub fn on_record(bench: &Bench, found: &ReadingsSummary) -> Vec<(Reading, Confirmed)> {
+    let read = |best: &BestReading| {
+        let first = bench.space.first();
+        let mut words = bench.space.words(&first).map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        BTreeMap::extend(&mut words, best.settings.clone());
+        Some((bench.space.reading(&words)?, best.confirmed.clone()?))
+    };
+    found.best.iter().filter_map(read).collect()
+}
+
+/// Confirms readings with seeds that the search did not use:
+///
+/// 1. the best readings ([`best`]);
+/// 2. for each claim that is not confirmed yet, up to four further readings under which it holds, until one confirms it;
+///    then the same for the claims of which only the checks hold that the paper prints;
+/// 3. for each claim that is not confirmed yet, the readings that confirmed it in an earlier search, in the same way.
+///
+/// Returns the readings in the order in which they were simulated, with their verdicts. Readings that the search did not
+/// try are added to `trials`. After the time limit of `settings` no reading is begun.
 ///
 /// # Errors
 /// Interrupted, or the log cannot be written.
-pub fn confirm<'a>(
+pub fn confirm(
     bench: &Bench,
-    trials: &'a [Trial],
+    trials: &mut Vec<Trial>,
     settings: &Settings,
     log: &mut Log,
     run: &Run<'_>,
-) -> Result<Vec<(&'a Trial, Confirmed)>, SearchError> {
-    let mut done: Vec<(&Trial, Confirmed)> = Vec::new();
-    round(bench, best(bench, trials), settings, log, run, &mut done)?;
+) -> Result<Vec<(Trial, Confirmed)>, SearchError> {
+    let mut done: Vec<(Trial, Confirmed)> = Vec::new();
+    let best = best(bench, trials).into_iter().cloned().collect();
+    round(bench, best, settings, log, run, &mut done)?;
     for wanted in WANTED {
         for rank in 0..TRIES {
-            let open = (0..bench.claims.len()).filter(|claim| {
-                let id = &bench.claims[*claim].id;
-                bench.is_decidable(*claim) && done.iter().all(|(_, verdicts)| !(wanted.confirmed)(verdicts, id))
-            });
-            let next = open.filter_map(|claim| candidates(bench, trials, claim, wanted).get(rank).copied());
+            let next = open(bench, &done, wanted)
+                .filter_map(|claim| candidates(bench, trials, claim, wanted).get(rank).copied().cloned())
+                .collect();
+            round(bench, next, settings, log, run, &mut done)?;
+        }
+    }
+    for wanted in WANTED {
+        for rank in 0..TRIES {
+            let of_claim = |claim: usize| {
+                let id = &bench.claims[claim].id;
+                let confirmed = run.record.iter().filter(|(_, verdicts)| (wanted.confirmed)(verdicts, id));
+                confirmed.map(|(reading, _)| reading.clone()).nth(rank)
+            };
+            let next: Vec<Reading> = open(bench, &done, wanted).filter_map(of_claim).collect();
+            search::add(bench, settings, log, run.stop, next.clone(), trials)?;
+            let next = next.iter().filter_map(|reading| trials.iter().find(|trial| trial.reading == *reading).cloned());
             round(bench, next.collect(), settings, log, run, &mut done)?;
         }
     }
     Ok(done)
 }
 
+/// Indices of the claims that no reading in `done` confirms.
+fn open<'a>(bench: &'a Bench, done: &'a [(Trial, Confirmed)], wanted: Wanted) -> impl Iterator<Item = usize> + 'a {
+    (0..bench.claims.len()).filter(move |claim| {
+        let id = &bench.claims[*claim].id;
+        bench.is_decidable(*claim) && done.iter().all(|(_, verdicts)| !(wanted.confirmed)(verdicts, id))
+    })
+}
+
 /// Simulates with fresh seeds those of `readings` that are not in `done`, and adds each with its verdicts to `done`.
-fn round<'a>(
+fn round(
     bench: &Bench,
-    readings: Vec<&'a Trial>,
+    readings: Vec<Trial>,
     settings: &Settings,
     log: &mut Log,
     run: &Run<'_>,
-    done: &mut Vec<(&'a Trial, Confirmed)>,
+    done: &mut Vec<(Trial, Confirmed)>,
 ) -> Result<(), SearchError> {
-    let mut new: Vec<&Trial> = Vec::new();
+    let mut new: Vec<Trial> = Vec::new();
     for trial in readings {
         let is_same = |other: &Trial| other.reading == trial.reading;
-        if !done.iter().any(|(other, _)| is_same(other)) && !new.iter().any(|other| is_same(other)) {
+        if !done.iter().any(|(other, _)| is_same(other)) && !new.iter().any(is_same) {
             new.push(trial);
         }
     }
@@ -176,7 +217,8 @@ fn round<'a>(
             let confirmed = Confirmed { seeds: run.seeds, from: FRESH, cpu_s, verdicts };
             log.confirm(bench, &trial.reading, confirmed).map_err(SearchError::Log)?;
         }
-        done.extend(log.confirmed(&trial.reading, run.seeds).map(|confirmed| (trial, confirmed.clone())));
+        let confirmed = log.confirmed(&trial.reading, run.seeds).cloned();
+        done.extend(confirmed.map(|confirmed| (trial, confirmed)));
     }
     Ok(())
 }

@@ -303,6 +303,29 @@ pub fn unknown(bench: &Bench, settings: &Settings, log: &mut Log) -> Vec<Reading
     }
 }
 
+/// Adds those of `readings` that `trials` lacks to it, with their results. They are simulated if the log does not have
+/// the results. They do not belong to the sample.
+///
+/// # Errors
+/// The log cannot be written, or `stop` was set.
+pub fn add(
+    bench: &Bench,
+    settings: &Settings,
+    log: &mut Log,
+    stop: &AtomicBool,
+    readings: Vec<Reading>,
+    trials: &mut Vec<Trial>,
+) -> Result<(), SearchError> {
+    let mut search = Search { bench, settings, log, stop, tried: Some(&|| ()), trials: Vec::new() };
+    for reading in readings {
+        if trials.iter().all(|trial| trial.reading != reading) {
+            search.try_all(vec![reading], false)?;
+            trials.append(&mut search.trials);
+        }
+    }
+    Ok(())
+}
+
 fn run(mut search: Search<'_>) -> Result<Vec<Trial>, SearchError> {
     let Search { bench, settings, .. } = search;
     let mut rng = Rng::stream(settings.seed, "readings");

@@ -193,12 +193,12 @@ pub struct Sensitivity {
 }
 
 /// The summary of `trials`, the tried readings with their results; `trials` begins with the first reading.
-pub fn summary<'a>(
+pub fn summary(
     bench: &Bench,
     paper: &str,
     seeds: u64,
-    trials: &'a [Trial],
-    confirmed: &[(&'a Trial, Confirmed)],
+    trials: &[Trial],
+    confirmed: &[(Trial, Confirmed)],
 ) -> ReadingsSummary {
     let sampled: Vec<&Trial> = trials.iter().filter(|trial| trial.is_sampled).collect();
     let mut seen = BTreeSet::new();
@@ -233,14 +233,14 @@ pub fn summary<'a>(
 /// The confirmed readings, plausible ones first, then those that confirm most claims. In addition to the first [`BEST`],
 /// the list has for every claim the first reading that confirms it, and the first that confirms every check that the paper prints. Without
 /// confirmed readings: the readings under which most claims hold.
-fn listed<'a>(bench: &Bench, trials: &'a [Trial], confirmed: &[(&'a Trial, Confirmed)]) -> Vec<BestReading> {
+fn listed(bench: &Bench, trials: &[Trial], confirmed: &[(Trial, Confirmed)]) -> Vec<BestReading> {
     if confirmed.is_empty() {
         return confirm::best(bench, trials).into_iter().map(|trial| described(bench, trial, None)).collect();
     }
     let ids =
         || (0..bench.claims.len()).filter(|claim| bench.is_decidable(*claim)).map(|claim| &bench.claims[claim].id);
     let count = |it: &Confirmed| ids().filter(|id| it.holds(id)).count();
-    let mut order: Vec<&(&Trial, Confirmed)> = confirmed.iter().collect();
+    let mut order: Vec<&(Trial, Confirmed)> = confirmed.iter().collect();
     let agrees = |trial: &Trial| bench.space.is_plausible(&trial.reading);
     order.sort_by(|(a, a_confirmed), (b, b_confirmed)| {
         let by_print = agrees(b).cmp(&agrees(a));
@@ -252,7 +252,7 @@ fn listed<'a>(bench: &Bench, trials: &'a [Trial], confirmed: &[(&'a Trial, Confi
     }
     kept.sort_unstable();
     kept.dedup();
-    kept.into_iter().map(|at| described(bench, order[at].0, Some(order[at].1.clone()))).collect()
+    kept.into_iter().map(|at| described(bench, &order[at].0, Some(order[at].1.clone()))).collect()
 }
 
 fn described(bench: &Bench, trial: &Trial, confirmed: Option<Confirmed>) -> BestReading {
