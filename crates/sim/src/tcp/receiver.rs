@@ -104,6 +104,8 @@ pub struct Receiver {
     accecn: AccEcn,
     /// Whether acknowledgements have [`Echoes`]: AccECN or the Linux stack.
     has_echoes: bool,
+    /// Neither AccECN nor DCTCP's echo nor the Linux stack: most receivers.
+    is_plain: bool,
     /// With AccECN: number of packets that arrived with CE, and whether the latest one did.
     marked: u32,
     last_ce: bool,
@@ -120,12 +122,15 @@ impl Receiver {
     /// A receiver that has received nothing yet.
     pub fn new(options: &TcpOptions) -> Self {
         let profile = options.variant.profile();
+        let each_packet = profile.echo == Echo::EachPacket && options.accecn == AccEcn::Off;
+        let has_echoes = options.accurate() != AccEcn::Off || options.stack() == Stack::Linux;
         Self {
             delayed: options.delayed_ack,
             delay: profile.ack_delay,
-            each_packet: profile.echo == Echo::EachPacket && options.accecn == AccEcn::Off,
+            each_packet,
             accecn: options.accurate(),
-            has_echoes: options.accurate() != AccEcn::Off || options.stack() == Stack::Linux,
+            has_echoes,
+            is_plain: !each_packet && !has_echoes,
             linux: (options.stack() == Stack::Linux).then(|| Box::new(Acks::new(options))),
             reports: options.is_selective().then(Box::default),
             ..Self::default()
@@ -164,19 +169,38 @@ impl Receiver {
     /// A packet has arrived. Returns the acknowledgement to send at once, if any.
     #[inline]
     pub fn on_data(&mut self, now: Instant, data: Data) -> Option<Ack> {
+        if !self.is_plain {
+            return self.on_special_data(now, data);
+        }
+        let changed = self.note_mark(data.ecn, data.cwr, false);
+        self.take_or_hold(now, data, changed).then(|| {
+            self.forget_held();
+            self.plain_answer()
+        })
+    }
+
+    /// As [`on_data`](Self::on_data), with AccECN, for DCTCP, or in the Linux stack.
+    #[inline(never)]
+    fn on_special_data(&mut self, now: Instant, data: Data) -> Option<Ack> {
         if self.linux.is_some() {
             return self.on_linux_data(now, data);
         }
-        let Data { seq, ecn, cwr, .. } = data;
-        let changed = self.note_ecn(ecn, cwr);
-        let in_order = seq == self.next;
+        let changed = self.note_ecn(data.ecn, data.cwr);
+        self.take_or_hold(now, data, changed).then(|| self.answer())
+    }
+
+    /// Takes a packet. Returns whether it must be acknowledged now; if not, its acknowledgement is delayed. `changed`: its
+    /// codepoint must be reported at once.
+    #[inline(always)]
+    fn take_or_hold(&mut self, now: Instant, data: Data, changed: bool) -> bool {
+        let in_order = data.seq == self.next;
         let filled_a_gap = in_order && !self.early.is_empty();
-        self.take(seq);
-        if self.delayed && in_order && !filled_a_gap && !changed && self.held == 0 {
-            self.hold(ecn, now + self.delay);
-            return None;
+        self.take(data.seq);
+        let holds = self.delayed && in_order && !filled_a_gap && !changed && self.held == 0;
+        if holds {
+            self.hold(data.ecn, now + self.delay);
         }
-        Some(self.answer())
+        !holds
     }
 
     /// As [`on_data`](Self::on_data), in the Linux stack: a packet that arrives twice is reported (RFC 2883), and Linux
@@ -255,18 +279,19 @@ impl Receiver {
     #[inline]
     fn note_ecn(&mut self, ecn: Ecn, cwr: bool) -> bool {
         match self.accecn {
-            AccEcn::Off => self.note_mark(ecn, cwr),
+            AccEcn::Off => self.note_mark(ecn, cwr, self.each_packet),
             AccEcn::Field | AccEcn::Option => self.count_mark(ecn),
         }
     }
 
-    /// Sets ECN-Echo for a packet that has arrived. Returns whether it must be acknowledged at once.
-    #[inline]
-    fn note_mark(&mut self, ecn: Ecn, cwr: bool) -> bool {
-        let changed = self.each_packet && (ecn == Ecn::Ce) != self.ece;
-        if cwr || self.each_packet {
+    /// Sets ECN-Echo for a packet that has arrived. Returns whether it must be acknowledged at once. `each`: ECN-Echo is the
+    /// mark of this packet.
+    #[inline(always)]
+    fn note_mark(&mut self, ecn: Ecn, cwr: bool, each: bool) -> bool {
+        let changed = each && (ecn == Ecn::Ce) != self.ece;
+        if cwr || each {
             // CWR acknowledges earlier echoes, not the mark on the packet with the delayed acknowledgement.
-            self.ece = self.held_ce && !self.each_packet;
+            self.ece = self.held_ce && !each;
         }
         if ecn == Ecn::Ce {
             self.ece = true;
@@ -318,11 +343,20 @@ impl Receiver {
     /// The current acknowledgement; cancels a delayed one.
     #[inline]
     fn answer(&mut self) -> Ack {
+        self.forget_held();
+        if self.has_echoes { self.answer_with_echoes() } else { self.plain_answer() }
+    }
+
+    /// Cancels a delayed acknowledgement.
+    #[inline(always)]
+    fn forget_held(&mut self) {
         (self.held, self.held_ce) = (0, false);
         self.deadline = None;
-        if self.has_echoes {
-            return self.answer_with_echoes();
-        }
+    }
+
+    /// The current acknowledgement without [`Echoes`].
+    #[inline(always)]
+    fn plain_answer(&mut self) -> Ack {
         let is_selective = self.reports.is_some() && self.choose_blocks(None);
         Ack { next: self.next, ece: self.ece, echoes: Echoes::default(), is_selective }
     }

@@ -4,7 +4,7 @@ use forebay_aqm::base::time::{Instant, Span};
 
 use super::World;
 use super::flow::Body;
-use crate::link::segment::{Kind, Load, Mark, Segment};
+use crate::link::segment::{Load, Mark, Segment};
 use crate::measure::outcome::Completion;
 use crate::tcp::receiver::Ack;
 use crate::traffic::session::{Action, End};
@@ -136,8 +136,7 @@ impl World {
             self.send_control(id, End::Receiver, report, len);
         }
         if let Some((len, seq)) = packet {
-            let ecn = self.ends.flows[id].ecn;
-            self.send_data(id, (len, seq, false), Mark::data(Kind::Datagram, ecn, false));
+            self.send_datagram(id, len, seq);
         }
     }
 }

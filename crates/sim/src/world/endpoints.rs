@@ -196,31 +196,30 @@ impl World {
     /// Sends everything that the flow's sender may send now, and arms its timer.
     #[inline]
     pub(super) fn pump(&mut self, id: usize) {
-        while let Body::Tcp { sender, .. } = &mut self.ends.flows[id].body {
+        loop {
+            let flow = &mut self.ends.flows[id];
+            let Body::Tcp { sender, .. } = &mut flow.body else { return };
             let Some(send) = sender.poll(self.now) else {
                 if let Some(deadline) = sender.deadline() {
                     self.arm(id, deadline);
                 }
                 return;
             };
-            let len = self.ends.flows[id].packet;
-            let ecn = if send.ect { self.ends.flows[id].ecn } else { Ecn::NotEct };
+            let ecn = if send.ect { flow.ecn } else { Ecn::NotEct };
             let mark = Mark::data(Kind::Data, ecn, send.cwr).with_stamp(send.stamp);
-            self.send_data(id, (len, send.seq, send.push), mark);
+            let packet = (flow.packet, send.seq, send.push);
+            let (from, segment) = outgoing(id, flow, &mut self.ends.markers, packet, mark, self.now);
+            self.emit::<true>(from, segment, self.now);
         }
     }
 
-    /// A flow's sender sends data or a datagram of `len` bytes; `push`: with the flag PSH.
-    #[inline(always)]
-    pub(super) fn send_data(&mut self, id: usize, (len, seq, push): (u16, u32, bool), mark: Mark) {
+    /// A flow's sender sends a datagram of `len` bytes.
+    #[inline]
+    pub(super) fn send_datagram(&mut self, id: usize, len: u16, seq: u32) {
         let flow = &self.ends.flows[id];
-        let mark = match flow.marker {
-            Some(marker) => mark.with_colour(self.ends.markers[marker.get()].colour(u32::from(len), self.now)),
-            None => mark,
-        };
-        let (load, hop, bundle) = (Load::sent(self.now).with_push(push), flow.forward, flow.bundle);
-        let segment = Segment { at: Instant::ZERO, load, flow: id as u32, seq, hop, len, bundle, mark };
-        self.emit::<true>(flow.from as usize, segment, self.now);
+        let mark = Mark::data(Kind::Datagram, flow.ecn, false);
+        let (from, segment) = outgoing(id, flow, &mut self.ends.markers, (len, seq, false), mark, self.now);
+        self.emit::<true>(from, segment, self.now);
     }
 
     #[inline(always)]
@@ -306,8 +305,7 @@ impl World {
                     let len = source.send(now);
                     *sent += 1;
                     let seq = *sent;
-                    let ecn = self.ends.flows[id].ecn;
-                    self.send_data(id, (len, seq, false), Mark::data(Kind::Datagram, ecn, false));
+                    self.send_datagram(id, len, seq);
                 }
             }
             Body::Rtp(_) => self.run_stream(id, starts, stops),
@@ -321,4 +319,23 @@ impl World {
             audit::connection(sender, receiver);
         }
     }
+}
+
+/// The packet that flow `id` sends, and its host: `len` bytes on the wire, number `seq`; `push`: with the flag PSH. A marker
+/// colours it.
+#[inline(always)]
+fn outgoing(
+    id: usize,
+    flow: &Flow,
+    markers: &mut [TokenBucket],
+    (len, seq, push): (u16, u32, bool),
+    mark: Mark,
+    now: Instant,
+) -> (usize, Segment) {
+    let mark = match flow.marker {
+        Some(marker) => mark.with_colour(markers[marker.get()].colour(u32::from(len), now)),
+        None => mark,
+    };
+    let (load, hop, bundle) = (Load::sent(now).with_push(push), flow.forward, flow.bundle);
+    (flow.from as usize, Segment { at: Instant::ZERO, load, flow: id as u32, seq, hop, len, bundle, mark })
 }
