@@ -302,6 +302,21 @@ mod tests {
         assert_eq!((app.acknowledged(3, at(16)), app.wakes()), (None, Some(at(18))), "reported once");
     }
 
+    /// In the Linux stack the timeout of the SYN stays 6 s at its first four expirations; that of the answer doubles at each.
+    #[test]
+    fn linux_doubles_timeout_of_fifth_syn() {
+        let initial_rto = Some(Span::from_millis(6000));
+        let options = TcpOptions { stack: Some(Stack::Linux), initial_rto, ..TcpOptions::default() };
+        let mut app = App::new(&Work::Files(PAGES), 1000, &options, Rng::from_state([1; 4]));
+        app.start(at(5));
+        assert_eq!((app.wake(at(5)), app.wakes()), (OPEN, Some(at(11))));
+        for (now, next) in [(11, 17), (17, 23), (23, 29), (29, 35), (35, 47), (47, 71)] {
+            assert_eq!((app.wake(at(now)), app.wakes()), (OPEN, Some(at(next))), "{now} s");
+        }
+        assert_eq!((app.on_control(SYN | 1, at(48)), app.wakes()), (OPENED, Some(at(54))));
+        assert_eq!((app.wake(at(54)), app.wakes()), (OPENED, Some(at(66))));
+    }
+
     /// In the Linux stack: the third packet of the handshake, and three packets that close the connection.
     #[test]
     fn linux_connection_has_all_its_packets() {

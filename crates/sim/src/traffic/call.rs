@@ -13,16 +13,19 @@ pub(crate) struct Call {
     /// Time of the last transmission.
     sent: Instant,
     retransmissions: u32,
+    /// Number of expirations of the timer at which the timeout does not double.
+    linear: u32,
     /// Time from the last transmission to the answer.
     round_trip: Span,
     due: Due,
 }
 
 impl Call {
-    /// State before the first transmission.
-    pub(crate) fn new(options: RttOptions) -> Self {
+    /// State before the first transmission. `linear`: number of expirations of the timer, before the first answer, at which
+    /// the timeout does not double.
+    pub(crate) fn new(options: RttOptions, linear: u32) -> Self {
         let (sent, round_trip) = (Instant::ZERO, Span::ZERO);
-        Self { rtt: Rtt::new(options), sent, retransmissions: 0, round_trip, due: Due::NEVER }
+        Self { rtt: Rtt::new(options), sent, retransmissions: 0, linear, round_trip, due: Due::NEVER }
     }
 
     /// First transmission. The timer starts from the current round-trip estimate.
@@ -31,9 +34,12 @@ impl Call {
         (self.sent, self.retransmissions, self.due) = (now, 0, self.expiry(now));
     }
 
-    /// The timer has expired: retransmits with a doubled timeout (RFC 6298 rule 5.5).
+    /// The timer has expired: retransmits with a doubled timeout (RFC 6298 rule 5.5), unless the first expirations do not
+    /// double it.
     pub(crate) fn send_again(&mut self, now: Instant) {
-        self.rtt.back_off();
+        if self.retransmissions >= self.linear {
+            self.rtt.back_off();
+        }
         self.repeat(now);
         self.due = self.expiry(now);
     }
@@ -47,7 +53,7 @@ impl Call {
     /// The answer to a handshake packet: measures the round trip, unless the packet was sent more than once (Karn's
     /// algorithm, RFC 6298 section 3).
     pub(crate) fn answered(&mut self, now: Instant) {
-        self.due = Due::NEVER;
+        (self.due, self.linear) = (Due::NEVER, 0);
         self.round_trip = now.since(self.sent);
         if self.retransmissions > 0 {
             self.rtt.begin_after_lost_syn();

@@ -72,6 +72,8 @@ const REQUEST_TIMER: RttOptions = RttOptions {
     phase: Span::ZERO,
 };
 
+/// Expirations of the timer of a SYN at which Linux does not double the timeout (`tcp_syn_linear_timeouts`).
+const LINEAR_SYNS: u32 = 4;
 /// Length on the wire of a SYN and of the answer to it, in bytes.
 const SYN_LENGTH: u16 = 40;
 /// Flags in the content of a control packet, next to the number of the connection's file: `SYN`, the answer to it, and the
@@ -195,7 +197,7 @@ impl Session {
             end: 0,
             arrived: false,
             number: 0,
-            asks: Box::new(Call::new(REQUEST_TIMER)),
+            asks: Box::new(Call::new(REQUEST_TIMER, 0)),
             answers: None,
             set_up: None,
             syn_lost: false,
@@ -289,7 +291,7 @@ impl Session {
     /// The opening end sends a SYN.
     fn open(&mut self, now: Instant) -> Action {
         (self.state, self.syn_lost) = (State::Opening, false);
-        self.asks = self.call();
+        self.asks = self.call(if self.is_whole { LINEAR_SYNS } else { 0 });
         self.asks.send(now);
         self.syn()
     }
@@ -302,7 +304,7 @@ impl Session {
         match &mut self.answers {
             Some(answer) => answer.repeat(now),
             None => {
-                let mut answer = self.call();
+                let mut answer = self.call(0);
                 answer.send(now);
                 self.answers = Some(answer);
             }
@@ -320,10 +322,10 @@ impl Session {
         }
     }
 
-    /// New timer state for one end of a connection; the phase of its clock is random.
-    fn call(&mut self) -> Box<Call> {
+    /// New timer state for one end of a connection, for `linear` see [`Call::new`]. The phase of its clock is random.
+    fn call(&mut self, linear: u32) -> Box<Call> {
         let phase = Span::from_nanos(self.rng.below(self.timer.tick.nanos()));
-        Box::new(Call::new(RttOptions { phase, ..self.timer }))
+        Box::new(Call::new(RttOptions { phase, ..self.timer }, linear))
     }
 
     fn request_or_begin(&mut self, now: Instant) -> Action {
