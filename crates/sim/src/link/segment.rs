@@ -4,7 +4,7 @@
 use forebay_aqm::base::packet::{Colour, Ecn};
 use forebay_aqm::base::time::Instant;
 
-use crate::tcp::receiver::Echoes;
+use crate::tcp::accecn::Echoes;
 
 /// Kind of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -106,6 +106,49 @@ impl Marks {
     }
 }
 
+/// AccECN feedback and stamp ([`Send::stamp`](super::sender::Send::stamp)) of an acknowledgement, in 31 bits. Packed, so that [`Ack`](super::receiver::Ack) fits into two
+/// registers; a segment stores the same bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Echoes(u32);
+
+impl Echoes {
+    const STAMP: u32 = 3;
+
+    /// The inverse of [`bits`](Self::bits). 0: no feedback, stamp 0.
+    #[inline]
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// Combines feedback and a stamp of two bits.
+    #[inline]
+    pub const fn new(accurate: Option<Accurate>, stamp: u8) -> Self {
+        let feedback = match accurate {
+            Some(feedback) => feedback.bits(),
+            None => 0,
+        };
+        Self(feedback | (stamp as u32 & Self::STAMP) << Accurate::BITS)
+    }
+
+    /// Feedback and stamp as a number, for a segment.
+    #[inline]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The accurate feedback. `None`: the acknowledgement has ECN-Echo instead.
+    #[inline]
+    pub const fn accurate(self) -> Option<Accurate> {
+        Accurate::from_bits(self.0)
+    }
+
+    /// The stamp.
+    #[inline]
+    pub const fn stamp(self) -> u8 {
+        (self.0 >> Accurate::BITS & Self::STAMP) as u8
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::accecn::Accurate;
+use super::accecn::{Accurate, Echoes};
 use super::bits::BitRing;
 use super::congestion::Echo;
 use super::linux::Acks;
@@ -46,49 +46,6 @@ pub struct Ack {
     pub is_selective: bool,
 }
 
-/// AccECN feedback and stamp ([`Send::stamp`]) of an acknowledgement, in 31 bits. Packed, so that [`Ack`] fits into two
-/// registers; a segment stores the same bits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Echoes(u32);
-
-impl Echoes {
-    const STAMP: u32 = 3;
-
-    /// The inverse of [`bits`](Self::bits). 0: no feedback, stamp 0.
-    #[inline]
-    pub const fn from_bits(bits: u32) -> Self {
-        Self(bits)
-    }
-
-    /// Combines feedback and a stamp of two bits.
-    #[inline]
-    pub const fn new(accurate: Option<Accurate>, stamp: u8) -> Self {
-        let feedback = match accurate {
-            Some(feedback) => feedback.bits(),
-            None => 0,
-        };
-        Self(feedback | (stamp as u32 & Self::STAMP) << Accurate::BITS)
-    }
-
-    /// Feedback and stamp as a number, for a segment.
-    #[inline]
-    pub const fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// The accurate feedback. `None`: the acknowledgement has ECN-Echo instead.
-    #[inline]
-    pub const fn accurate(self) -> Option<Accurate> {
-        Accurate::from_bits(self.0)
-    }
-
-    /// The stamp.
-    #[inline]
-    pub const fn stamp(self) -> u8 {
-        (self.0 >> Accurate::BITS & Self::STAMP) as u8
-    }
-}
-
 /// State of a receiver.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
@@ -104,7 +61,7 @@ pub struct Receiver {
     accecn: AccEcn,
     /// Whether acknowledgements have [`Echoes`]: AccECN or the Linux stack.
     has_echoes: bool,
-    /// Neither AccECN nor DCTCP's echo nor the Linux stack: most receivers.
+    /// True without AccECN, DCTCP's echo and the Linux stack, as in most receivers.
     is_plain: bool,
     /// With AccECN: number of packets that arrived with CE, and whether the latest one did.
     marked: u32,
@@ -170,7 +127,7 @@ impl Receiver {
     #[inline]
     pub fn on_data(&mut self, now: Instant, data: Data) -> Option<Ack> {
         if !self.is_plain {
-            return self.on_special_data(now, data);
+            return self.on_data_unless_plain(now, data);
         }
         let changed = self.note_mark(data.ecn, data.cwr, false);
         self.take_or_hold(now, data, changed).then(|| {
@@ -181,7 +138,7 @@ impl Receiver {
 
     /// As [`on_data`](Self::on_data), with AccECN, for DCTCP, or in the Linux stack.
     #[inline(never)]
-    fn on_special_data(&mut self, now: Instant, data: Data) -> Option<Ack> {
+    fn on_data_unless_plain(&mut self, now: Instant, data: Data) -> Option<Ack> {
         if self.linux.is_some() {
             return self.on_linux_data(now, data);
         }

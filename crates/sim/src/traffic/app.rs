@@ -304,7 +304,7 @@ mod tests {
 
     /// In the Linux stack the timeout of the SYN stays 6 s at its first four expirations; that of the answer doubles at each.
     #[test]
-    fn linux_doubles_timeout_of_fifth_syn() {
+    fn linux_doubles_timeout_at_fifth_expiration() {
         let initial_rto = Some(Span::from_millis(6000));
         let options = TcpOptions { stack: Some(Stack::Linux), initial_rto, ..TcpOptions::default() };
         let mut app = App::new(&Work::Files(PAGES), 1000, &options, Rng::from_state([1; 4]));

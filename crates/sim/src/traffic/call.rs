@@ -34,8 +34,7 @@ impl Call {
         (self.sent, self.retransmissions, self.due) = (now, 0, self.expiry(now));
     }
 
-    /// The timer has expired: retransmits with a doubled timeout (RFC 6298 rule 5.5), unless the first expirations do not
-    /// double it.
+    /// The timer has expired: retransmits. The timeout doubles (RFC 6298 rule 5.5), except at the first `linear` expirations.
     pub(crate) fn send_again(&mut self, now: Instant) {
         if self.retransmissions >= self.linear {
             self.rtt.back_off();

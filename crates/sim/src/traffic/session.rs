@@ -322,7 +322,7 @@ impl Session {
         }
     }
 
-    /// New timer state for one end of a connection, for `linear` see [`Call::new`]. The phase of its clock is random.
+    /// New timer state for one end of a connection. The phase of its clock is random. [`Call::new`] describes `linear`.
     fn call(&mut self, linear: u32) -> Box<Call> {
         let phase = Span::from_nanos(self.rng.below(self.timer.tick.nanos()));
         Box::new(Call::new(RttOptions { phase, ..self.timer }, linear))

@@ -6,7 +6,8 @@ use forebay_aqm::base::text::show_span;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::tcp::TcpOptions;
 use forebay_sim::tcp::accecn::Accurate;
-use forebay_sim::tcp::receiver::{Ack, Data, Echoes, Receiver};
+use forebay_sim::tcp::accecn::Echoes;
+use forebay_sim::tcp::receiver::{Ack, Data, Receiver};
 use forebay_sim::tcp::reports::Block;
 use forebay_sim::tcp::sender::{Send, Sender};
 
