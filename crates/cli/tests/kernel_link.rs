@@ -370,13 +370,20 @@ fn datagrams_carry_the_requested_codepoint() {
 }
 
 #[test]
-fn unsupported_codepoint_is_refused() {
-    let text = scenario("20mbit", 20.0, "400p", 1, "\"dualpi2\"", 10).replace("cubic\"", "cubic\"\necn = \"ect1\"");
-    let file = place().join("ect1.toml");
-    fs::write(&file, text).unwrap();
-    let out = forebay(&["run", file.to_str().unwrap(), "--on", "kernel", "--quiet"]);
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.code() == Some(4) && said.contains("bulk/0: ECT(1) over TCP"), "{said}");
+fn what_kernel_lacks_is_refused_by_name() {
+    for (keys, why) in [
+        ("cubic\"\necn = \"ect1\"", "bulk/0: ECT(1) over TCP"),
+        ("cubic\"\necn = true\naccecn = \"field\"", "bulk/0: accecn = \"field\" has no counterpart in the kernel"),
+        ("tahoe\"", "bulk/0: tahoe has no counterpart in the kernel"),
+        ("bbr3\"", "bulk/0: bbr3 has no counterpart in the kernel"),
+    ] {
+        let text = scenario("20mbit", 20.0, "400p", 1, "\"dualpi2\"", 10).replace("cubic\"", keys);
+        let file = place().join("lacks.toml");
+        fs::write(&file, text).unwrap();
+        let out = forebay(&["run", file.to_str().unwrap(), "--on", "kernel", "--quiet"]);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.code() == Some(4) && said.contains(why), "{keys}: {said}");
+    }
 }
 
 #[test]

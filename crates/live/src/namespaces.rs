@@ -102,11 +102,34 @@ pub struct Site {
     quiet: bool,
 }
 
+/// ECN of the kernel's TCP (`net.ipv4.tcp_ecn`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TcpEcn {
+    /// The kernel's default: accepted, not requested.
+    #[default]
+    Default,
+    /// Requested and accepted (RFC 3168).
+    Classic,
+    /// Requested and accepted, with accurate feedback (RFC 9768).
+    Accurate,
+}
+
+impl TcpEcn {
+    /// The value of the setting; `None`: it stays as it is.
+    const fn setting(self) -> Option<&'static str> {
+        match self {
+            Self::Default => None,
+            Self::Classic => Some("1"),
+            Self::Accurate => Some("3"),
+        }
+    }
+}
+
 /// Options for the client and server namespaces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SiteOptions {
-    /// Enable ECN for TCP in the client and the server namespace?
-    pub ecn: bool,
+    /// ECN of TCP in the client and the server namespace.
+    pub ecn: TcpEcn,
     /// Kind of device that connects the middle namespace to both ends.
     pub port: Kind,
     /// Redirect the commands' stdout to stderr?
@@ -140,10 +163,15 @@ impl Site {
             Kind::Ring => wire(&middle, ends, addresses, around.is_some())?,
             Kind::Tun => dig(&middle, ends, addresses, around.is_some())?,
         };
-        if options.ecn {
+        if let Some(setting) = options.ecn.setting() {
             for end in ends {
                 trying("enter a network namespace", process::enter_net(end.as_fd()))?;
-                trying("switch ECN on", fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"))?;
+                let what = match options.ecn {
+                    // Kernels refuse it whose AccECN is not complete.
+                    TcpEcn::Accurate => "switch on AccECN, which this kernel does not have (net.ipv4.tcp_ecn = 3)",
+                    TcpEcn::Classic | TcpEcn::Default => "switch ECN on",
+                };
+                trying(what, fs::write("/proc/sys/net/ipv4/tcp_ecn", setting))?;
             }
             trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
         }

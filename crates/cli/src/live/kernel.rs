@@ -162,7 +162,7 @@ fn way(net: &Network, end: usize, bytes: &[u8]) -> Option<Way> {
 fn run(plan: &Plan, job: Job) -> Result<Message, String> {
     let net = plan.network(job);
     let failed = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
-    let options = SiteOptions { ecn: traffic::wants_ecn(&net), quiet: true, ..SiteOptions::default() };
+    let options = SiteOptions { ecn: traffic::ecn(&net), quiet: true, ..SiteOptions::default() };
     let site = Site::new(options).map_err(|failure| failure.to_string())?;
     let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
     let start = clock::monotonic() + SETTING_UP;

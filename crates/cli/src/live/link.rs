@@ -19,7 +19,7 @@ use forebay_lab::store::{self, Store, StoreError};
 use forebay_live::emulator::{self, EmulatorOptions, Outcome, Times};
 use forebay_live::fabric::{Carried, Completed, FAR, Fabric, NEAR, Report, Way};
 use forebay_live::frame;
-use forebay_live::namespaces::{Site, SiteOptions};
+use forebay_live::namespaces::{Site, SiteOptions, TcpEcn};
 use forebay_live::sys::clock;
 use forebay_live::sys::process::{Ended, Signals};
 use forebay_sim::bundles::Bundles;
@@ -51,7 +51,8 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     let (rows, options) = (rows(args)?, EmulatorOptions { spins: args.spin, late_ns: args.late()?.nanos() });
     args.output.as_deref().map_or(Ok(()), free)?;
     let net = network(&case, args.seed);
-    let site = Site::new(SiteOptions { ecn: args.ecn, quiet: ui.json(), port: args.port.kind() })
+    let ecn = if args.ecn { TcpEcn::Classic } else { TcpEcn::Default };
+    let site = Site::new(SiteOptions { ecn, quiet: ui.json(), port: args.port.kind() })
         .map_err(|failure| Failure::unavailable(failure.to_string()))?;
     let fabric = Fabric::new(&net, args.seed, &bundles(), (rows, MAX_DURATION), args.record).with_completions();
     // Frames from the client side (end 0) take the flow `up`, the first.

@@ -15,8 +15,9 @@ use std::time::Duration;
 use forebay_aqm::base::packet::Ecn;
 use forebay_sim::app::{Files, Work};
 use forebay_sim::network::{DATAGRAM_HEADERS, FlowSpec, Network, SEGMENT_HEADERS, Traffic};
-use forebay_sim::tcp::AccEcn;
+use forebay_sim::tcp::{AccEcn, TcpOptions};
 
+use crate::namespaces::TcpEcn;
 use crate::sys::clock;
 use crate::sys::socket::SocketOptions;
 
@@ -31,7 +32,7 @@ const UNLIMITED_WINDOW: u64 = 1 << 22;
 /// Minimum frame length of segments, bytes. The kernel rejects a `TCP_MAXSEG` below 88 bytes.
 const MIN_FRAME: u32 = SEGMENT_HEADERS + 76;
 /// Reported for a congestion control that no kernel has.
-const NO_COUNTERPART: &str = "has no counterpart in the kernel; supported: reno, cubic, bbr, dctcp";
+const NO_COUNTERPART: &str = "has no counterpart in the kernel; supported: reno, cubic, bbr, dctcp, prague";
 /// How often a waiting thread checks for the end of the run.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -78,8 +79,11 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
                 if options.amends() {
                     return Some(format!("{name}: the kernel has no {}", options.amending_keys().join(", ")));
                 }
+                if let Some(key) = only_simulated(options) {
+                    return Some(format!("{name}: {key} has no counterpart in the kernel"));
+                }
                 if options.accurate() != AccEcn::Off && !has_accecn() {
-                    return Some(format!("{name}: no AccECN in this kernel (it needs Linux 6.18)"));
+                    return Some(format!("{name}: no AccECN in this kernel (net.ipv4.tcp_ecn_option is missing)"));
                 }
                 if flow.ecn == Ecn::Ect1 && !options.variant.profile().sends_ect1 {
                     return Some(format!("{name}: ECT(1) over TCP; {control} of the kernel sends ECT(0)"));
@@ -104,9 +108,29 @@ fn has_accecn() -> bool {
     std::path::Path::new("/proc/sys/net/ipv4/tcp_ecn_option").exists()
 }
 
-/// Does any flow use ECN over TCP?
-pub fn wants_ecn(net: &Network) -> bool {
-    net.flows.iter().any(|flow| flow.traffic.tcp().is_some_and(|options| options.ecn_capable()))
+/// A key of the sender, or its value, that only the simulator has.
+fn only_simulated(options: &TcpOptions) -> Option<&'static str> {
+    if options.virtual_rtt != TcpOptions::default().virtual_rtt {
+        Some("virtual_rtt")
+    } else if options.low_rate {
+        Some("low_rate")
+    } else if options.accecn == AccEcn::Field {
+        Some("accecn = \"field\"")
+    } else {
+        None
+    }
+}
+
+/// The ECN that the flows need: accurate if one of them has accurate feedback.
+pub fn ecn(net: &Network) -> TcpEcn {
+    let tcp = || net.flows.iter().filter_map(|flow| flow.traffic.tcp());
+    if tcp().any(|options| options.accurate() != AccEcn::Off) {
+        TcpEcn::Accurate
+    } else if tcp().any(|options| options.ecn_capable()) {
+        TcpEcn::Classic
+    } else {
+        TcpEcn::Default
+    }
 }
 
 /// Start of the run, end of its warm-up, and its end; in ns on the monotonic clock.
