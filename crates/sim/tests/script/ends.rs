@@ -155,7 +155,13 @@ impl Stage {
         Ok(())
     }
 
-    /// Checks that the packets sent since the last line are `RANGE[/cwr][/not-ect]...`, `nothing` or `*`.
+    /// Checks the codepoint of the connection's ECN-capable packets.
+    fn expect_codepoint(&self, wanted: Ecn) -> Result<(), String> {
+        let codepoint = self.options.codepoint();
+        if codepoint == wanted { Ok(()) } else { Err(format!("the data has {codepoint:?}, not {wanted:?}")) }
+    }
+
+    /// Checks that the packets sent since the last line are `RANGE[/cwr][/not-ect][/ect0][/ect1]...`, `nothing` or `*`.
     pub(crate) fn expect_sends(&mut self, wanted: &str) -> Result<(), String> {
         self.sender()?;
         self.poll();
@@ -169,7 +175,9 @@ impl Stage {
                 match part {
                     "cwr" => cwr = true,
                     "not-ect" => ect = false,
-                    _ => return Err(format!("neither cwr nor not-ect: {part}")),
+                    "ect0" => self.expect_codepoint(Ecn::Ect0)?,
+                    "ect1" => self.expect_codepoint(Ecn::Ect1)?,
+                    _ => return Err(format!("no such mark of a packet: {part}")),
                 }
             }
             expected.extend((run.start..run.end).map(|seq| Send { seq, cwr, ect, stamp: 0, push: false }));
