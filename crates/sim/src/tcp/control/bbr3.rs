@@ -77,8 +77,10 @@ pub(in super::super) struct Bbr3 {
     /// Separate runs of lost packets in this round, and the last packet lost.
     loss_runs: u32,
     last_lost: u32,
-    /// State and bounds before recovery.
-    before: (State, Model),
+    /// Bounds before the latest recovery, whether they are saved for this one, and the state that its losses ended.
+    before: Model,
+    is_saved: bool,
+    undo_state: Option<State>,
     initial_window: f64,
     /// Packets in flight and window after the latest acknowledgement.
     in_flight: f64,
@@ -168,13 +170,11 @@ impl CongestionControl for Bbr3 {
     /// Section 5.6.4.4: recovery keeps the window; what the model learns from losses bounds it.
     fn on_loss(&mut self, window: &mut Window) {
         self.save(window);
-        self.before = (self.state, self.model.clone());
         self.in_recovery = true;
     }
 
     fn on_timeout(&mut self, window: &mut Window, _is_reduced: bool) {
         self.save(window);
-        self.before = (self.state, self.model.clone());
         self.in_recovery = true;
         window.set(1.0);
     }
@@ -186,7 +186,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_recovered(&mut self, window: &mut Window) {
-        self.in_recovery = false;
+        (self.in_recovery, self.is_saved) = (false, false);
         self.restore(window);
     }
 
@@ -250,7 +250,9 @@ impl Design for Bbr3 {
             from_idle: false,
             loss_runs: 0,
             last_lost: u32::MAX - 1,
-            before: (State::Startup, Model::default()),
+            before: Model::default(),
+            is_saved: false,
+            undo_state: None,
             initial_window: f64::from(start.initial_window),
             in_flight: 0.0,
             cwnd: f64::from(start.initial_window),

@@ -141,17 +141,17 @@ impl Bbr3 {
         self.raise_slope();
     }
 
-    /// The losses that began the last recovery were none: restores the bounds and the state before.
+    /// Section 5.5.11.2 (HandleSpuriousLossDetection): the losses of the last recovery were none. Restores the bounds, and
+    /// the state if the losses ended it; a probe begins again with REFILL.
     pub(super) fn undo(&mut self) {
         self.reset_full_pipe();
-        let (state, before) = self.before.clone();
-        self.model.raise_bounds(&before);
-        if self.state == State::ProbeRtt || self.state == state {
-            return;
-        }
-        match state {
-            State::Startup => self.enter(State::Startup, STARTUP_GAIN, CWND_GAIN),
-            State::Up => self.start_up(0.0),
+        self.model.raise_bounds(&self.before);
+        let ended = self.undo_state.take().filter(|&state| self.state != state);
+        self.full_reached &= ended != Some(State::Startup);
+        match ended {
+            _ if self.state == State::ProbeRtt => {}
+            Some(State::Startup) => self.enter(State::Startup, STARTUP_GAIN, CWND_GAIN),
+            Some(State::Up) => self.start_refill(),
             _ => {}
         }
     }

@@ -192,13 +192,17 @@ impl Bbr3 {
         let lossy = self.in_recovery && Self::is_too_high(sample) && self.loss_runs >= RUNS;
         if self.state == State::Startup && !self.full_reached && lossy {
             self.full_reached = true;
+            self.undo_state = Some(State::Startup);
             let product = self.model.flight_for(self.model.max_rate(), 1.0).unwrap_or(0.0);
             self.model.flight_long = product.max(self.model.flight_latest);
         }
     }
 
-    /// BBRNoteLoss.
+    /// BBRNoteLoss, and SaveStateUponLoss (section 5.5.11.1) for the first loss of a recovery.
     pub(super) fn note_loss(&mut self) {
+        if !self.is_saved {
+            (self.is_saved, self.undo_state, self.before) = (true, None, self.model.clone());
+        }
         if !self.model.loss_in_round {
             self.model.loss_round_ends = self.sampler.delivered;
         }
@@ -226,6 +230,7 @@ impl Bbr3 {
             self.model.flight_long = flight.max(BETA * self.target_flight());
         }
         if self.state == State::Up {
+            self.undo_state = Some(State::Up);
             self.start_down(now);
         }
     }
