@@ -166,7 +166,9 @@ impl Bbr3 {
     /// Section 5.3.3.6 (BBRUpdateProbeBWCyclePhase).
     pub(super) fn update_cycle(&mut self, window: &Window, progress: Progress, sample: &Sample) {
         self.cwnd = window.cwnd();
-        let limited = f64::from(progress.in_flight.0) >= self.cwnd;
+        // A window with a fraction is full if there is no room for a whole packet.
+        let used = f64::from(progress.in_flight.0) + 1.0;
+        let limited = used > self.cwnd;
         if !self.full_reached {
             return;
         }
@@ -188,7 +190,7 @@ impl Bbr3 {
                 self.probe_samples = true;
                 self.start_up(sample.rate.unwrap_or(0.0));
             }
-            State::Up => self.check_probe_done(progress.now, sample, limited),
+            State::Up => self.check_probe_done(progress.now, sample, limited, used > self.model.flight_long),
             _ => {}
         }
     }
@@ -203,9 +205,10 @@ impl Bbr3 {
         due
     }
 
-    /// BBRIsTimeToGoDown, with the precautionary stop of the module.
-    fn check_probe_done(&mut self, now: Instant, sample: &Sample, limited: bool) {
-        let done = if self.probe_too_high && self.in_flight >= self.model.flight_long {
+    /// BBRIsTimeToGoDown, with the precautionary stop of the module. `at_bound`: before this acknowledgement the packets in
+    /// flight had reached the long-term bound.
+    fn check_probe_done(&mut self, now: Instant, sample: &Sample, limited: bool, at_bound: bool) {
+        let done = if self.probe_too_high && at_bound {
             self.stopped_early = true;
             true
         } else if limited && self.cwnd >= self.model.flight_long {
