@@ -22,15 +22,15 @@ use super::rate::Sampler;
 use cycle::{AckPhase, State};
 use model::Model;
 
-/// Section 2.4: StartupPacingGain, 4 ln 2.
+/// Section 2.5: StartupPacingGain, 4 ln 2.
 const STARTUP_GAIN: f64 = 2.772_588_722_239_781;
-/// Section 2.4: DefaultCwndGain, window as a multiple of the bandwidth-delay product.
+/// Section 2.6: DefaultCwndGain, window as a multiple of the bandwidth-delay product.
 const CWND_GAIN: f64 = 2.0;
 /// Section 5.6.2: PacingMarginPercent. The pacing rate is lower than the estimate, so that queues can drain.
 const PACING_MARGIN: f64 = 0.99;
-/// Section 2.7: MinPipeCwnd in packets.
+/// Section 2.8: MinPipeCwnd in packets.
 const MIN_CWND: f64 = 4.0;
-/// Section 5.2.1: round-trip time assumed before the first measurement.
+/// Section 5.6.2: round-trip time assumed before the first measurement.
 const NOMINAL_RTT: Span = Span::from_millis(1);
 
 /// State of BBR version 3.

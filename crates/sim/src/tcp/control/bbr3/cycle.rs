@@ -7,23 +7,23 @@ use super::super::super::window::Window;
 use super::super::rate::Sample;
 use super::{Bbr3, CWND_GAIN, MIN_CWND, STARTUP_GAIN};
 
-/// Section 2.4: DrainPacingGain.
+/// Section 2.5: DrainPacingGain.
 const DRAIN_GAIN: f64 = 0.5;
 /// Section 5.3.2: rounds after which Drain ends in any case.
 const DRAIN_ROUNDS: u32 = 3;
-/// Section 5.3.3.6: pacing gains of ProbeBW.
+/// Section 5.6.1: pacing gains of ProbeBW.
 const DOWN_GAIN: f64 = 0.9;
 const UP_GAIN: f64 = 1.25;
-/// Section 5.3.3.6: window gain in UP.
+/// Section 5.3.3.5: window gain in UP.
 const UP_CWND_GAIN: f64 = 2.25;
-/// Section 2.9: ProbeRTTCwndGain.
+/// Section 2.16.2: ProbeRTTCwndGain.
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
-/// Section 2.9: ProbeRTTDuration.
+/// Section 2.16.2: ProbeRTTDuration.
 const PROBE_RTT_LASTS: Span = Span::from_millis(200);
 /// Section 5.3.1.2: the pipe is full after three rounds in which the rate has not grown by a quarter.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Section 5.3.3.5: a probe at least every 63 rounds, so that flows of Reno or CUBIC on the path keep a share.
+/// Section 5.3.3.8.3: a probe at least every 63 rounds, so that flows of Reno or CUBIC on the path keep a share.
 const RENO_ROUNDS: f64 = 63.0;
 
 /// State of the state machine.
@@ -163,7 +163,7 @@ impl Bbr3 {
         self.up_count = (self.cwnd / growth).max(1.0);
     }
 
-    /// Section 5.3.3.6 (BBRUpdateProbeBWCyclePhase).
+    /// Section 5.3.3.9 (BBRUpdateProbeBWCyclePhase).
     pub(super) fn update_cycle(&mut self, window: &Window, progress: Progress, sample: &Sample) {
         self.cwnd = window.cwnd();
         // A window with a fraction is full if there is no room for a whole packet.

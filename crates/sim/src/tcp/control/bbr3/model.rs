@@ -1,4 +1,4 @@
-//! The model of the path: bandwidth, round trip, and two bounds of what may be in flight (sections 5.5.1 to 5.5.10).
+//! The model of the path: bandwidth, round trip, and two bounds of what may be in flight (sections 5.5.1 to 5.5.11).
 
 use forebay_aqm::base::time::{Instant, Span};
 
@@ -7,15 +7,15 @@ use super::super::rate::{Lost, Sample};
 use super::cycle::State;
 use super::{Bbr3, MIN_CWND};
 
-/// Section 2.7: LossThresh, the tolerated share of lost packets.
+/// Section 2.8: LossThresh, the tolerated share of lost packets.
 const LOSS_THRESHOLD: f64 = 0.02;
-/// Section 2.7: Beta, reduction of the bounds.
+/// Section 2.8: Beta, reduction of the bounds.
 const BETA: f64 = 0.7;
-/// Section 2.7: Headroom, share of the long-term bound that is left to other flows.
+/// Section 2.8: Headroom, share of the long-term bound that is left to other flows.
 const HEADROOM: f64 = 0.15;
-/// Section 2.9: MinRTTFilterLen.
+/// Section 2.16.1: MinRTTFilterLen.
 const MIN_RTT_LASTS: Span = Span::from_millis(10_000);
-/// Section 2.9: ProbeRTTInterval.
+/// Section 2.16.2: ProbeRTTInterval.
 const PROBE_RTT_INTERVAL: Span = Span::from_millis(5_000);
 
 /// Estimates of the path. Bounds are infinite until a loss sets them.
@@ -108,7 +108,7 @@ impl Model {
         (self.rate_short, self.flight_short) = (f64::INFINITY, f64::INFINITY);
     }
 
-    /// Section 5.5.5 (BBRUpdateMinRTT). Returns whether it is time for ProbeRTT.
+    /// Section 5.5.7 (BBRUpdateMinRTT). Returns whether it is time for ProbeRTT.
     pub(super) fn update_min_rtt(&mut self, now: Instant, rtt: Option<Span>) -> bool {
         let expired = self.probed_rtt.is_some_and(|(_, at)| now > at + PROBE_RTT_INTERVAL);
         if let Some(rtt) = rtt
