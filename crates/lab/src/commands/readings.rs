@@ -92,8 +92,10 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
     let confirmed = if asked.confirm == 0 {
         Vec::new()
     } else {
+        // A short search is a trial: it does not run the readings that a longer one found.
+        let sampled = trials.iter().filter(|trial| trial.is_sampled).count();
         let found: Option<ReadingsSummary> = serde_json::from_str(paper.found).ok();
-        let record = found.map_or_else(Vec::new, |found| on_record(&bench, &found));
+        let record = found.filter(|found| sampled >= found.sampled).map_or_else(Vec::new, |it| on_record(&bench, &it));
         let run = Run { seeds: asked.confirm, record: &record, stop: host.stop, begin: &begin };
         pool.install(|| confirm(&bench, &mut trials, &settings, &mut log, &run)).map_err(failure)?
     };
