@@ -41,7 +41,12 @@ pub fn identity(root: &Path) -> io::Result<String> {
     parts.push(super::FRAGMENT.to_string());
     for path in all {
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        parts.push(format!("{name} {}", checksum(&fs::read(&path)?)));
+        match fs::read(&path) {
+            Ok(bytes) => parts.push(format!("{name} {}", checksum(&bytes))),
+            // A temporary file of an editor or formatter that is gone.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(checksum(parts.join("\n").as_bytes()))
 }
