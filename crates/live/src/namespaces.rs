@@ -167,8 +167,8 @@ impl Site {
             for end in ends {
                 trying("enter a network namespace", process::enter_net(end.as_fd()))?;
                 let what = match options.ecn {
-                    // Kernels refuse it whose AccECN is not complete.
-                    TcpEcn::Accurate => "switch on AccECN, which this kernel does not have (net.ipv4.tcp_ecn = 3)",
+                    // A kernel without complete AccECN refuses this value: Linux 6.18 does.
+                    TcpEcn::Accurate => "switch AccECN on (net.ipv4.tcp_ecn = 3), which this kernel may not have",
                     TcpEcn::Classic | TcpEcn::Default => "switch ECN on",
                 };
                 trying(what, fs::write("/proc/sys/net/ipv4/tcp_ecn", setting))?;

@@ -136,7 +136,7 @@ pub fn on_record(bench: &Bench, found: &ReadingsSummary) -> Vec<(Reading, Confir
 ///
 /// 1. the best readings ([`best`]);
 /// 2. for each claim that is not confirmed yet, up to four further readings under which it holds, until one confirms it;
-///    then the same for the claims of which only the checks hold that the paper prints;
+///    then the same for claims of which every check that the paper prints holds, but not every check;
 /// 3. for each claim that is not confirmed yet, the readings that confirmed it in an earlier search, in the same way.
 ///
 /// Returns the readings in the order in which they were simulated, with their verdicts. Readings that the search did not

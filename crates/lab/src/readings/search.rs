@@ -303,8 +303,8 @@ pub fn unknown(bench: &Bench, settings: &Settings, log: &mut Log) -> Vec<Reading
     }
 }
 
-/// Adds those of `readings` that `trials` lacks to it, with their results. They are simulated if the log does not have
-/// the results. They do not belong to the sample.
+/// Adds to `trials` those of `readings` that it does not have. A reading is simulated if the log does not have its results.
+/// The added readings do not belong to the sample.
 ///
 /// # Errors
 /// The log cannot be written, or `stop` was set.

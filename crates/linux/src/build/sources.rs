@@ -43,7 +43,7 @@ pub fn identity(root: &Path) -> io::Result<String> {
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         match fs::read(&path) {
             Ok(bytes) => parts.push(format!("{name} {}", checksum(&bytes))),
-            // A temporary file of an editor or formatter that is gone.
+            // The file was removed after it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

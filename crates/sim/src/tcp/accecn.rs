@@ -106,8 +106,8 @@ impl Marks {
     }
 }
 
-/// AccECN feedback and stamp ([`Send::stamp`](super::sender::Send::stamp)) of an acknowledgement, in 31 bits. Packed, so that [`Ack`](super::receiver::Ack) fits into two
-/// registers; a segment stores the same bits.
+/// AccECN feedback and stamp ([`Send::stamp`](super::sender::Send::stamp)) of an acknowledgement, packed into 31 bits. So an
+/// [`Ack`](super::receiver::Ack) fits into two registers. A segment stores the same bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Echoes(u32);
 

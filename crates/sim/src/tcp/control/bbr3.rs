@@ -77,9 +77,11 @@ pub(in super::super) struct Bbr3 {
     /// Separate runs of lost packets in this round, and the last packet lost.
     loss_runs: u32,
     last_lost: u32,
-    /// Bounds before the latest recovery, whether they are saved for this one, and the state that its losses ended.
+    /// The model before the first loss of the latest recovery.
     before: Model,
+    /// Whether `before` is that of the current recovery.
     is_saved: bool,
+    /// The state that the losses of the latest recovery ended.
     undo_state: Option<State>,
     initial_window: f64,
     /// Packets in flight and window after the latest acknowledgement.

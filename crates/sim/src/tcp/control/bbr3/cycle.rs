@@ -141,8 +141,8 @@ impl Bbr3 {
         self.raise_slope();
     }
 
-    /// Section 5.5.11.2 (HandleSpuriousLossDetection): the losses of the last recovery were none. Restores the bounds, and
-    /// the state if the losses ended it; a probe begins again with REFILL.
+    /// Section 5.5.11.2 (HandleSpuriousLossDetection): no packet was lost in the latest recovery. Restores the bounds, and
+    /// the state if the recovery ended it. A probe begins again with REFILL.
     pub(super) fn undo(&mut self) {
         self.reset_full_pipe();
         self.model.raise_bounds(&self.before);
@@ -166,7 +166,7 @@ impl Bbr3 {
     /// Section 5.3.3.9 (BBRUpdateProbeBWCyclePhase).
     pub(super) fn update_cycle(&mut self, window: &Window, progress: Progress, sample: &Sample) {
         self.cwnd = window.cwnd();
-        // A window with a fraction is full if there is no room for a whole packet.
+        // The window need not be a whole number of packets: it is full if another packet does not fit.
         let used = f64::from(progress.in_flight.0) + 1.0;
         let limited = used > self.cwnd;
         if !self.full_reached {
