@@ -136,7 +136,8 @@ fn reader_accepts_every_key_of_the_schema() {
     // Keys that are written only if they differ from the defaults of the sender.
     let written = load::parse("s.toml", EVERYTHING, &Overrides::default()).unwrap()[0].scenario.to_toml();
     for more in [
-        "tcp = \"dctcp\"\nkernel_tcp = \"vegas\"\nstack = \"linux\"\naccecn = \"field\"\nect_retransmissions = false\n",
+        "tcp = \"dctcp\"\nkernel_tcp = \"vegas\"\nstack = \"linux\"\naccecn = \"field\"\nect_retransmissions = false\n\
+         ect_acks = false\n",
         "tcp = \"prague\"\nvirtual_rtt = \"1us\"\nlow_rate = true\n",
         "tcp = \"reno\"\necn_beta = 0.8\nbyte_counting = 2\nslow_start = \"hystart++\"\nwindow_validation = \"rfc7661\"\n",
     ] {

@@ -124,6 +124,26 @@ fn retransmissions_have_the_codepoint_of_the_senders_rules() {
     }
 }
 
+/// Data goes in the reverse direction, so that only acknowledgements enter DualPI2.
+#[test]
+fn acknowledgements_are_not_ect_but_in_linux() {
+    for (tcp, capable) in [
+        ("tcp = \"prague\"", false),
+        ("tcp = \"prague\"\nect_acks = true", true),
+        ("tcp = \"dctcp\"", false),
+        ("tcp = \"cubic\"\naccecn = true", false),
+        ("tcp = \"linux\"", false),
+        ("tcp = \"linux\"\naccecn = true", true),
+        ("tcp = \"dctcp\"\nstack = \"linux\"", true),
+        ("tcp = \"l4s-linux\"", true),
+        ("tcp = \"l4s-linux\"\nect_acks = false", false),
+    ] {
+        let (l, c) =
+            queues(&format!("[[flows]]\nkind = \"ftp\"\ndirection = \"reverse\"\necn = \"ect1\"\n{tcp}"));
+        assert!(l + c > 40.0 && (l > 0.0, c > 0.0) == (capable, !capable), "{tcp}: {l} {c}");
+    }
+}
+
 /// Every kind of datagrams, at up to a tenth of the link rate.
 const DATAGRAMS: [&str; 9] = [
     "kind = \"cbr\"\nrate = \"4mbit\"",

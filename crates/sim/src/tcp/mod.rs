@@ -65,6 +65,8 @@ pub struct TcpOptions {
     pub accecn: AccEcn,
     /// Are retransmissions ECN-capable, if the connection's data is?
     pub ect_retransmissions: bool,
+    /// Are acknowledgements without data ECN-capable, if the connection's data is?
+    pub ect_acks: bool,
     /// Spread packets over the round trip instead of sending a burst per acknowledgement. Some congestion controls
     /// always do.
     pub pacing: bool,
@@ -149,6 +151,12 @@ impl TcpOptions {
         follows_ns2 || !matches!((profile.echo, self.accurate()), (Echo::UntilCwr, AccEcn::Off))
     }
 
+    /// Are acknowledgements without data ECN-capable by the rules of the connection's stack? RFC 3168 section 6.1.4: no.
+    /// RFC 8311 section 4.3 permits it; Linux does it for DCTCP and AccECN (`tcp_ecn_send`).
+    pub const fn acknowledges_with_ect(&self) -> bool {
+        matches!(self.stack(), Stack::Linux) && self.repeats_with_ect()
+    }
+
     /// The default options of a connection with this control on `stack`; `None`: on the control's. In the Linux stack they
     /// are those of a Linux host.
     pub fn of(variant: Variant, stack: Option<Stack>) -> Self {
@@ -160,6 +168,7 @@ impl TcpOptions {
                 delayed_ack: true,
                 max_rto: linux::MAX_RTO,
                 ect_retransmissions: rfc.repeats_with_ect(),
+                ect_acks: rfc.acknowledges_with_ect(),
                 ..rfc
             },
         }
@@ -261,6 +270,7 @@ impl Default for TcpOptions {
             l4s: false,
             accecn: AccEcn::Off,
             ect_retransmissions: true,
+            ect_acks: false,
             pacing: false,
             virtual_rtt: Span::from_millis(25),
             low_rate: false,

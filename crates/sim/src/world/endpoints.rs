@@ -234,7 +234,7 @@ impl World {
             hop: flow.back,
             len: flow.ack,
             bundle: flow.bundle,
-            mark: Mark::ack(ack.ece),
+            mark: Mark::ack(ack.ece).with_ecn(flow.ack_ecn),
         };
         self.emit::<false>(flow.to as usize, segment, now);
     }

@@ -90,6 +90,8 @@ pub(crate) struct Flow {
     pub(crate) bundle: u8,
     /// ECN codepoint of its data.
     pub(crate) ecn: Ecn,
+    /// ECN codepoint of its acknowledgements without data.
+    pub(crate) ack_ecn: Ecn,
     /// The token bucket that colours its data IN or OUT, if any.
     pub(crate) marker: Option<Index>,
     /// Does its data pass a link under study (a link with a meter)?
@@ -160,6 +162,7 @@ impl Flow {
             class: spec.class,
             bundle: spec.bundle,
             ecn: spec.ecn,
+            ack_ecn: if spec.traffic.tcp().is_some_and(|tcp| tcp.ect_acks) { spec.ecn } else { Ecn::NotEct },
             marker: spec.marker.map(Index::new),
             watched,
             tracked,
