@@ -123,8 +123,8 @@ fn alone(python: &Path, place: &Path, wheel: &Path) -> Result<(), String> {
     let readme = program::read("README.md")?;
     let code = block(&readme).ok_or("README.md has no block of Python")?;
     let mut five = Command::new(&own);
-    let papers = program::root().join("papers");
-    five.args(["-P", "-c"]).arg(code.replace("papers/", &format!("{}/", papers.display()))).current_dir(place);
+    let examples = program::root().join("examples");
+    five.args(["-P", "-c"]).arg(code.replace("examples/", &format!("{}/", examples.display()))).current_dir(place);
     five.env("MPLBACKEND", "Agg");
     said(five)?;
     let drawn = fs::metadata(place.join("queue.png")).map_or(0, |meta| meta.len());
