@@ -75,7 +75,10 @@ fn needs() -> Option<Needs> {
 
 /// A copy of a program without debug information, which would fill the guest's memory.
 fn stripped(program: &Path) -> PathBuf {
-    let copy = std::env::temp_dir().join(format!("forebay-guest-{}", std::process::id()));
+    // Tests run in parallel.
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or_default().replace("::", "-");
+    let copy = std::env::temp_dir().join(format!("forebay-guest-{}-{name}", std::process::id()));
     let done = Command::new("objcopy").arg("--strip-all").args([program, &copy]).status();
     assert!(done.unwrap().success(), "objcopy built the kernel");
     copy

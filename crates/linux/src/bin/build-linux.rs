@@ -6,13 +6,12 @@ use std::process::ExitCode;
 
 #[cfg(target_os = "linux")]
 fn main() -> ExitCode {
-    use forebay_linux::build::{BuildError, build};
-    use std::path::{Path, PathBuf};
+    use forebay_linux::build::{BuildError, build, sources};
 
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(
-        || PathBuf::from("."),
-        |own| Path::new(&own).ancestors().nth(2).map_or_else(|| PathBuf::from("."), Path::to_path_buf),
-    );
+    let Some(root) = sources::checkout() else {
+        eprintln!("error: this program is not in a checkout of forebay");
+        return ExitCode::FAILURE;
+    };
     // The program is in a folder of the target folder.
     let program = std::env::current_exe().unwrap_or_default();
     let Some(target) = program.ancestors().nth(2) else {

@@ -41,12 +41,7 @@ pub fn identity(root: &Path) -> io::Result<String> {
     parts.push(super::FRAGMENT.to_string());
     for path in all {
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        match fs::read(&path) {
-            Ok(bytes) => parts.push(format!("{name} {}", checksum(&bytes))),
-            // The file was removed after it was listed.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
+        parts.push(format!("{name} {}", checksum(&fs::read(&path)?)));
     }
     Ok(checksum(parts.join("\n").as_bytes()))
 }
