@@ -410,6 +410,11 @@ class Discipline:
         """The next packet to send, or `None`."""
 
     @property
+    def held_until(self) -> float | None:
+        """The time (s) from which the queue sends a packet, if `dequeue` returned `None` although packets wait: a
+        discipline with a shaper, such as `cake`, holds them back. `None`: it holds none back."""
+
+    @property
     def backlog(self) -> tuple[int, int]:
         """Packets and bytes in the queue."""
 

@@ -130,10 +130,19 @@ impl<D: Discipline> Bench<'_, D> {
         self.inspect()
     }
 
-    /// Dequeues one packet; returns whether there was one.
+    /// Dequeues one packet; returns whether there was one. If the discipline holds packets back, it waits until one may
+    /// leave.
     fn depart(&mut self) -> Result<bool, String> {
-        let packet = self.queue.depart(self.now);
+        let mut packet = self.queue.depart(self.now);
         self.collect_drops(None)?;
+        while let (None, Some(until)) = (packet, self.queue.held_until()) {
+            if until <= self.now {
+                return Err(format!("holds packets back until {until:?}, which is not in the future"));
+            }
+            self.pass(until.since(self.now))?;
+            packet = self.queue.depart(self.now);
+            self.collect_drops(None)?;
+        }
         match packet {
             Some(packet) => self.deliver(&packet)?,
             None if self.queue.port.pkts() > 0 => return Err("sent nothing although packets wait".to_string()),
@@ -150,7 +159,9 @@ impl<D: Discipline> Bench<'_, D> {
             return Err(format!("marked packet {} although ECN is off or it is not ECT", packet.slot));
         }
         let ecn = if marked { Ecn::Ce } else { offered.ecn };
-        if (Packet { ecn, ..offered }) != *packet {
+        // A discipline may clear the DSCP, as CAKE with `wash`.
+        let dscp = if packet.dscp == 0 { 0 } else { offered.dscp };
+        if (Packet { ecn, dscp, ..offered }) != *packet {
             return Err(format!("packet {} was changed in the queue", packet.slot));
         }
         self.marks += u64::from(marked);

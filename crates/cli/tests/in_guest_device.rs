@@ -107,6 +107,7 @@ fn flows(seconds: u64) -> Network {
         traffic: Traffic::Tcp(TcpOptions::default()),
         packet: 1500,
         class: 0,
+        dscp: 0,
         bundle: 0,
         pair: 0,
         marker: None,

@@ -38,7 +38,9 @@ impl Account {
         let offered = open.take().ok_or_else(|| format!("packet {slot} has two fates"))?;
         let may_be_marked = told.ecn == Ecn::Ce && offered.ecn.is_capable();
         let ecn = if may_be_marked { Ecn::Ce } else { offered.ecn };
-        if (Packet { ecn, ..offered }) != *told {
+        // A discipline may clear the DSCP, as CAKE with `wash`.
+        let dscp = if told.dscp == 0 { 0 } else { offered.dscp };
+        if (Packet { ecn, dscp, ..offered }) != *told {
             return Err(format!("packet {slot} was modified"));
         }
         Ok(())

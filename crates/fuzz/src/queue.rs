@@ -1,8 +1,9 @@
 //! Fuzz target for queues: any discipline under any history of creation, parameter changes, arrivals, departures,
 //! expiries of its timer (ticks) and restarts.
 
+use forebay_aqm::base::dscp::MAX_DSCP;
 use forebay_aqm::base::host::Queue;
-use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
+use forebay_aqm::base::packet::{Ack, Colour, Ecn, Hosts, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
@@ -83,13 +84,18 @@ impl History {
 
     fn arrive(&mut self, choices: &mut Choices<'_>) {
         let shape = choices.byte();
+        let (len, flow, class) = (choices.of(&[1, 40, 576, 1500, 9000, 65_535]), choices.byte(), choices.byte());
+        let slot = self.account.slot();
         let packet = Packet {
             arrived: self.now,
-            slot: self.account.slot(),
-            len: choices.of(&[1, 40, 576, 1500, 9000, 65_535]),
-            flow: u32::from(choices.byte()),
+            slot,
+            len,
+            flow: u32::from(flow),
             pair: u32::from(shape >> 6),
-            class: choices.byte(),
+            hosts: Hosts { source: u16::from(flow % 7), destination: u16::from(flow % 3) },
+            ack: if shape & 16 == 0 { Ack::pure(slot) } else { Ack::default() },
+            class,
+            dscp: class & MAX_DSCP,
             colour: if shape & 1 == 0 { Colour::In } else { Colour::Out },
             proto: if shape & 2 == 0 { Proto::Tcp } else { Proto::Udp },
             ecn: [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(shape >> 2 & 3)],
@@ -106,7 +112,16 @@ impl History {
         self.must(told);
         self.collect();
         let idle = waited && packet.is_none() && self.queue.port.pkts() > 0;
-        self.must(if idle { Err("sent nothing although packets wait") } else { Ok(()) });
+        match self.queue.held_until() {
+            Some(until) if idle => {
+                let later = until > self.now;
+                self.must(if later { Ok(()) } else { Err("holds packets back until a time that has passed") });
+                self.pass(until.since(self.now));
+                self.now = self.now.max(until);
+                self.depart();
+            }
+            _ => self.must(if idle { Err("sent nothing although packets wait") } else { Ok(()) }),
+        }
     }
 
     /// Accounts for drops; each must be a packet that was offered.

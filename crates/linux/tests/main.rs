@@ -69,6 +69,7 @@ fn flow(name: &str, traffic: Traffic) -> FlowSpec {
         traffic,
         packet: 1500,
         class: 0,
+        dscp: 0,
         bundle: 0,
         pair: 0,
         marker: None,

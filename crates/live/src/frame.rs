@@ -5,7 +5,7 @@
 //! - Colour: the drop precedence of assured forwarding (RFC 2597). AFx2 and AFx3 are OUT; AFx1 and all other
 //!   DSCPs are IN.
 
-use forebay_aqm::base::packet::{Colour, Ecn, Proto};
+use forebay_aqm::base::packet::{Ack, Colour, Ecn, Hosts, Proto};
 use forebay_aqm::base::rng::mix;
 use forebay_sim::link::Tag;
 
@@ -29,12 +29,18 @@ pub struct About {
     pub colour: Colour,
     /// Transport protocol; UDP for anything but TCP.
     pub proto: Proto,
+    /// 16-bit hashes of source and destination.
+    pub hosts: Hosts,
+    /// DSCP of the IP header.
+    pub dscp: u8,
+    /// The acknowledgement that it has, if it is TCP. Its number is in units of 16 bytes.
+    pub ack: Ack,
 }
 
 impl About {
     /// The properties of the frame that a link of the simulator needs in addition to its packet record (`Segment`).
     pub(crate) const fn tag(&self) -> Tag {
-        Tag { pair: self.pair, proto: self.proto }
+        Tag { pair: self.pair, hosts: self.hosts, ack: self.ack, proto: self.proto, dscp: self.dscp }
     }
 }
 
@@ -83,6 +89,9 @@ pub fn about(frame: &[u8]) -> About {
     };
     let ports = if [6, 17, 132].contains(&protocol) { rest.get(..4).unwrap_or_default() } else { &[] };
     let dscp = traffic >> 2;
+    let (source, destination) = ends.split_at(ends.len() / 2);
+    // The upper half of a 32-bit hash.
+    let host = |address: &[u8]| (hash(&[address]) >> 16) as u16;
     let forwarding = (1..=4).contains(&(dscp >> 3)) && dscp & 1 == 0;
     About {
         flow: hash(&[ends, ports, &[protocol]]),
@@ -91,6 +100,43 @@ pub fn about(frame: &[u8]) -> About {
         class: dscp >> 3,
         colour: if forwarding && dscp >> 1 & 3 >= 2 { Colour::Out } else { Colour::In },
         proto,
+        hosts: Hosts { source: host(source), destination: host(destination) },
+        dscp,
+        ack: acknowledgement(frame),
+    }
+}
+
+/// The acknowledgement of a frame, for an ACK filter. It is pure if the TCP segment has no data, no flags except ACK, ECE
+/// and CWR, and no options except NOP, MD5, SACK and timestamps.
+fn acknowledgement(frame: &[u8]) -> Ack {
+    let Some((6, true, rest)) = transport(frame) else { return Ack::default() };
+    let Some(fixed) = rest.first_chunk::<20>() else { return Ack::default() };
+    let header = usize::from(fixed[12] >> 4) * 4;
+    let Some(options) = rest.get(20..header).filter(|_| rest.len() == header) else { return Ack::default() };
+    // Reserved flags and URG, PSH, RST, SYN, FIN are clear, ACK is set.
+    if fixed[12] & 0x0f != 0 || fixed[13] & 0x3f != 0x10 {
+        return Ack::default();
+    }
+    let Some(blocks) = plain_options(options) else { return Ack::default() };
+    let number = u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]);
+    Ack::pure(number >> 4).with_flags(fixed[13] & 0x40 != 0, fixed[13] & 0x80 != 0).with_blocks(blocks)
+}
+
+/// Whether the options of a TCP segment have SACK blocks. `None` if one of them is not NOP, MD5, SACK or timestamps.
+fn plain_options(mut options: &[u8]) -> Option<bool> {
+    let mut blocks = false;
+    loop {
+        match *options {
+            // End of the list.
+            [] | [0, ..] => return Some(blocks),
+            // No operation.
+            [1, ref left @ ..] => options = left,
+            [kind @ (5 | 8 | 19), length, ..] if length >= 2 => {
+                blocks |= kind == 5;
+                options = options.get(usize::from(length)..)?;
+            }
+            _ => return None,
+        }
     }
 }
 

@@ -304,6 +304,13 @@ impl Discipline {
         Ok(packet.as_ref().map(seen::Packet::from))
     }
 
+    /// The time (s) from which the internal queue sends a packet, if `dequeue` returned `None` although packets wait: a
+    /// discipline with a shaper, such as `cake`, holds them back. `None`: it holds none back.
+    #[getter]
+    fn held_until(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(self.turn.take(py)?.queue.held_until().map(|until| until.nanos() as f64 * 1e-9))
+    }
+
     /// Packets and bytes in the internal queue.
     #[getter]
     fn backlog(&self, py: Python<'_>) -> PyResult<(u32, u64)> {

@@ -34,6 +34,9 @@ pub struct Order<'a> {
     pub mean_packet: u32,
 }
 
+/// Why a discipline with a shaper is refused; its name precedes the text.
+const HOLDS: &str = "holds packets back until a time, which Forebay's qdisc cannot do";
+
 /// The random numbers of a discipline on this link, as in a simulation with the same seed.
 pub fn stream(seed: u64, link: &str) -> Rng {
     Rng::stream(seed, &format!("link/{link}"))
@@ -57,6 +60,9 @@ impl KernelQueue {
             _ => {}
         }
         let spec = Box::new(Spec::parse(order.spec).map_err(|error| error.to_string())?);
+        if spec.entry().holds {
+            return Err(format!("{} {HOLDS}", spec.name()));
+        }
         let link = Link { rate: order.rate, limit: order.limit, mean_packet: Bytes(u64::from(order.mean_packet)) };
         Ok(Self { queue: Box::new(spec.queue(link, stream(order.seed, order.link))) })
     }

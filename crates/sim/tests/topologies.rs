@@ -54,6 +54,7 @@ fn flow(group: u32, name: String, at: Attachment, pair: u32) -> FlowSpec {
         traffic: Traffic::Tcp(TcpOptions::default()),
         packet: 500,
         class: 0,
+        dscp: 0,
         bundle: 0,
         ecn: Ecn::NotEct,
         pair,

@@ -11,4 +11,4 @@ pub mod prelude;
 pub use build::{adapters, host, own, registry};
 pub use declare::{accepted, common, design, markers, params, settings, tc, threshold};
 pub use traits::{cx, discipline, port, verdict};
-pub use value::{nearest, packet, rng, text, time, units};
+pub use value::{dscp, nearest, packet, rng, text, time, units};

@@ -1,6 +1,6 @@
 //! The links and random loads under which the conformance suite runs every discipline.
 
-use crate::base::packet::{Colour, Ecn, Packet, Proto};
+use crate::base::packet::{Ack, Colour, Ecn, Hosts, Packet, Proto};
 use crate::base::rng::Rng;
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Limit, Rate};
@@ -61,5 +61,9 @@ pub(super) fn random_packet(rng: &mut Rng, lengths: &[u32], slot: u32) -> Packet
         class: if flow == 0 { 255 } else { flow as u8 },
         colour: if flow.is_multiple_of(2) { Colour::In } else { Colour::Out },
         proto: if flow.is_multiple_of(8) { Proto::Udp } else { Proto::Tcp },
+        // From the numbers of packet and flow, without random numbers.
+        hosts: Hosts { source: (flow % 3) as u16, destination: (flow % 5) as u16 },
+        ack: if flow % 8 == 1 { Ack::pure(slot / 2).with_flags(slot & 8 != 0, false) } else { Ack::default() },
+        dscp: [0, 8, 46, 34][slot as usize % 4],
     }
 }

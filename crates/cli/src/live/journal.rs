@@ -4,13 +4,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use forebay_aqm::base::packet::{Colour, Ecn, Proto};
+use forebay_aqm::base::packet::{Ack, Colour, Ecn, Hosts, Proto};
 use forebay_lab::disk;
 use forebay_lab::store::StoreError;
 use forebay_live::frame::About;
 use forebay_live::journal::{Arrival, Journal, Verdict};
 
-const HEAD: &str = "time_s,size_bytes,class,colour,flow,pair,protocol,ecn,verdict";
+const HEAD: &str = "time_s,size_bytes,class,colour,flow,pair,source,destination,protocol,dscp,ack,ecn,verdict";
 const COLOURS: [(&str, Colour); 2] = [("in", Colour::In), ("out", Colour::Out)];
 const PROTOCOLS: [(&str, Proto); 2] = [("tcp", Proto::Tcp), ("udp", Proto::Udp)];
 const FIELDS: [(&str, Ecn); 4] = [("not-ect", Ecn::NotEct), ("ect1", Ecn::Ect1), ("ect0", Ecn::Ect0), ("ce", Ecn::Ce)];
@@ -34,14 +34,17 @@ fn meaning<T: Copy>(words: &[(&str, T)], of: &str) -> Option<T> {
 pub(crate) fn write(path: &Path, journal: &Journal) -> Result<(), StoreError> {
     let mut out = format!("{HEAD}\n");
     for (arrival, verdict) in journal.arrivals.iter().zip(&journal.verdicts) {
-        let About { flow, pair, ecn, class, colour, proto } = arrival.about;
+        let About { flow, pair, ecn, class, colour, proto, hosts, dscp, ack } = arrival.about;
         let (seconds, nanos) = (arrival.at / 1_000_000_000, arrival.at % 1_000_000_000);
         let (colour, proto) = (word(&COLOURS, &colour), word(&PROTOCOLS, &proto));
         let (ecn, verdict) = (word(&FIELDS, &ecn), word(&VERDICTS, verdict));
         let _ = writeln!(
             out,
-            "{seconds}.{nanos:09},{},{class},{colour},{flow},{pair},{proto},{ecn},{verdict}",
-            arrival.len
+            "{seconds}.{nanos:09},{},{class},{colour},{flow},{pair},{},{},{proto},{dscp},{},{ecn},{verdict}",
+            arrival.len,
+            hosts.source,
+            hosts.destination,
+            ack.bits(),
         );
     }
     disk::write_whole(path, out.as_bytes())
@@ -67,7 +70,10 @@ pub(crate) fn read(path: &Path) -> Result<Journal, StoreError> {
 
 fn entry(line: &str) -> Option<(Arrival, Option<Verdict>)> {
     let fields: Vec<&str> = line.split(',').collect();
-    let [time, len, class, colour, flow, pair, proto, ecn, verdict] = fields.as_slice() else { return None };
+    let [time, len, class, colour, flow, pair, source, destination, proto, dscp, ack, ecn, verdict] = fields.as_slice()
+    else {
+        return None;
+    };
     let (seconds, nanos) = time.split_once('.').filter(|(_, nanos)| nanos.len() == 9)?;
     let at = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos.parse().ok()?)?;
     let about = About {
@@ -77,6 +83,9 @@ fn entry(line: &str) -> Option<(Arrival, Option<Verdict>)> {
         class: class.parse().ok()?,
         colour: meaning(&COLOURS, colour)?,
         proto: meaning(&PROTOCOLS, proto)?,
+        hosts: Hosts { source: source.parse().ok()?, destination: destination.parse().ok()? },
+        dscp: dscp.parse().ok()?,
+        ack: Ack::from_bits(ack.parse().ok()?),
     };
     Some((Arrival { at, len: len.parse().ok()?, about }, meaning(&VERDICTS, verdict)?))
 }
@@ -87,7 +96,7 @@ mod tests {
 
     #[test]
     fn arrivals_and_verdicts_round_trip_through_csv() {
-        let line = "1.000000042,1514,3,out,7,8,tcp,ect0,marked";
+        let line = "1.000000042,1514,3,out,7,8,1,2,tcp,26,2147483653,ect0,marked";
         let (arrival, verdict) = entry(line).unwrap();
         assert_eq!((arrival.at, arrival.len, verdict), (1_000_000_042, 1514, Some(Verdict::Sent { marked: true })));
         let dir = std::env::temp_dir().join(format!("forebay-journal-{}", std::process::id()));

@@ -152,6 +152,7 @@ impl Builder<'_> {
                         Class::Fixed(class) => class,
                         Class::Host => host as u8,
                     }),
+                    dscp: group.dscp.unwrap_or_default(),
                     bundle: 0,
                     ecn: group.codepoint(),
                     pair: place_pair,

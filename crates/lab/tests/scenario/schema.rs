@@ -152,6 +152,12 @@ fn reader_accepts_every_key_of_the_schema() {
         let cases = load::parse("s.toml", &text, &Overrides::default()).unwrap();
         used(&document(&cases[0].scenario.to_toml()), "", &mut present);
     }
+    // The key `dscp` is written only if it is given.
+    let text: String =
+        written.lines().filter(|line| !line.starts_with("dscp")).map(|line| format!("{line}\n")).collect();
+    let text = text.replace("\nclass = ", "\ndscp = \"cs1\"\nclass = ");
+    let cases = load::parse("s.toml", &text, &Overrides::default()).unwrap();
+    used(&document(&cases[0].scenario.to_toml()), "", &mut present);
     let (named, own) = (everything_named(), LOT.replace("jitter = \"1us\"", OWN_EGRESS));
     let wires = [
         (EXAMPLE, vec!["topology.bottleneck", "topology.bottleneck.reverse", "topology.access", "topology.egress"]),

@@ -39,7 +39,7 @@ fn alone(net: &Network, rows: Rows) -> LinkOutcome {
     while let Some(at) = source.next().filter(|at| *at < Instant::ZERO + net.duration) {
         let len = source.send(at);
         let mark = Mark::data(Kind::Datagram, forebay_aqm::base::packet::Ecn::NotEct, false);
-        let tag = Tag { pair: flow.pair, proto: forebay_aqm::base::packet::Proto::Udp };
+        let tag = Tag { pair: flow.pair, proto: forebay_aqm::base::packet::Proto::Udp, ..Tag::default() };
         link.arrive(Segment { len, mark, ..Segment::default() }, tag, at, &mut |_, _| ());
     }
     link.finish(Instant::ZERO + net.duration)

@@ -68,6 +68,7 @@ fn twins(spec: &Spec, arrivals: &Arrivals) -> Network {
         traffic: Traffic::Datagrams(Pattern::Constant { every: duration }),
         packet: (BUCKET - ADDED) as u16,
         class: 0,
+        dscp: 0,
         bundle: 0,
         pair: 0,
         marker: None,

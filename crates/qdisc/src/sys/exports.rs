@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use core::ffi::c_int;
 use core::slice;
 
-use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
+use forebay_aqm::base::packet::{Ecn, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::{Limit, Rate};
@@ -166,7 +166,8 @@ pub extern "C" fn forebay_arrive(queue: &mut KernelQueue, now: u64, packet: &Raw
     let arrived = Instant::from_nanos(now);
     let RawPacket { slot, len, flow, pair, class, .. } = *packet;
     let proto = if packet.proto == 0 { Proto::Tcp } else { Proto::Udp };
-    let packet = Packet { arrived, slot, len, flow, pair, class, colour: Colour::In, proto, ecn: ecn(packet.ecn) };
+    let ecn = ecn(packet.ecn);
+    let packet = Packet { arrived, slot, len, flow, pair, class, proto, ecn, ..Packet::default() };
     queue.arrive(packet, arrived);
 }
 

@@ -46,8 +46,11 @@ pub struct LoneLink {
     link: Link,
     name: String,
     now: Instant,
-    /// When the transmitter becomes idle; `None`: it is idle.
+    /// When the transmitter becomes idle, or when the discipline or the rate schedule allows the next transmission;
+    /// `None`: it is idle.
     free: Option<Instant>,
+    /// When the transmitter becomes idle after the latest transmission.
+    ends: Instant,
     tick: Option<Instant>,
     /// Current time between rows of the time series.
     sample: Span,
@@ -70,7 +73,7 @@ impl LoneLink {
         let (sample, most_rows) = (rows.every.max(Span::from_nanos(1)), rows.most.map(|most| most.max(2) & !1));
         let (series, name, tick) = (Series::new(spec.probes()), spec.name, link.next_tick());
         let (now, sampled) = (Instant::ZERO, Instant::ZERO + sample);
-        Self { link, name, now, free: None, tick, sample, sampled, most_rows, series, bundles }
+        Self { link, name, now, free: None, ends: now, tick, sample, sampled, most_rows, series, bundles }
     }
 
     /// Time of the next event if nothing arrives.
@@ -108,7 +111,10 @@ impl LoneLink {
         if idle {
             match self.link.idles_until(self.now) {
                 None => self.serve(gone),
-                later => self.free = later,
+                later => {
+                    self.free = later;
+                    self.ends = later.unwrap_or(self.ends);
+                }
             }
         }
     }
@@ -116,7 +122,13 @@ impl LoneLink {
     /// The transmitter is idle: sends the next packet.
     fn serve(&mut self, gone: &mut dyn FnMut(&Segment, Gone)) {
         let served = self.link.serve(self.now, |dropped| gone(dropped, Gone::Dropped));
-        self.free = served.map(|(_, free)| free);
+        self.free = match served {
+            Some((_, free)) => {
+                self.ends = free;
+                Some(free)
+            }
+            None => self.link.held_until(self.now),
+        };
         if let Some((segment, _)) = served {
             gone(&segment, if self.link.loses(self.now) { Gone::Lost } else { Gone::Sent });
         }
@@ -142,8 +154,8 @@ impl LoneLink {
     /// Ends the measurement at `end`, or now if `end` has passed, and returns the results.
     pub fn finish(mut self, end: Instant) -> LinkOutcome {
         self.advance(end, &mut |_, _| ());
-        let (end, sending) = (self.now, self.free.unwrap_or(Instant::ZERO));
-        self.link.end(end, sending);
+        let end = self.now;
+        self.link.end(end, self.ends);
         self.link
             .outcome(&self.bundles, self.name, self.series)
             .unwrap_or_else(|| unreachable!("a link under study has a meter"))

@@ -4,7 +4,7 @@
 use forebay_aqm::AnyDiscipline;
 use forebay_aqm::base::discipline::Discipline;
 use forebay_aqm::base::host::Queue;
-use forebay_aqm::base::packet::{Packet, Proto};
+use forebay_aqm::base::packet::{Ack, Hosts, Packet, Proto};
 use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::verdict::Reason;
 
@@ -13,13 +13,19 @@ use crate::engine::slab::Slab;
 use crate::measure::bundles::Bundles;
 use crate::measure::meter::{Loss, Meter};
 
-/// Properties of a flow's packets that disciplines use.
+/// Properties of a packet that disciplines use, in addition to those of its [`Segment`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tag {
     /// Id of the source-destination pair.
     pub pair: u32,
+    /// The hosts that it comes from and goes to.
+    pub hosts: Hosts,
+    /// The acknowledgement that it has, if it is TCP.
+    pub ack: Ack,
     /// Transport protocol.
     pub proto: Proto,
+    /// Differentiated services codepoint.
+    pub dscp: u8,
 }
 
 /// A queue with a discipline, and the table of its waiting packets.
@@ -27,7 +33,8 @@ pub(super) struct Managed {
     /// The discipline, and the object (port) that stores the packets' descriptors for it and counts them.
     pub(super) queue: Queue<AnyDiscipline>,
     segments: Slab<Segment>,
-    /// True while the transmitter is busy, or waits because the rate schedule does not allow transmission yet.
+    /// True while the transmitter is busy, or waits because the rate schedule or the discipline does not allow
+    /// transmission yet.
     pub(super) sending: bool,
     bundles: Bundles,
 }
@@ -57,6 +64,9 @@ impl Managed {
             len: u32::from(segment.len),
             flow: segment.flow,
             pair: tag.pair,
+            hosts: tag.hosts,
+            ack: tag.ack,
+            dscp: tag.dscp,
             ecn: segment.mark.ecn(),
             class: self.bundles.class(segment.bundle),
             colour: segment.mark.colour(),

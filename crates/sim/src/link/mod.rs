@@ -267,7 +267,7 @@ impl Link {
 
     /// Removes the next packet and starts its transmission. The transmitter must be idle. Returns the packet and the
     /// time at which the transmitter is idle again. The packet's `at` is the time at which it reaches the far end.
-    /// `None`: the queue is empty.
+    /// `None`: the queue is empty, or its discipline holds the packets back (see `held_until`).
     #[inline]
     pub fn serve(&mut self, now: Instant, mut on_drop: impl FnMut(&Segment)) -> Option<(Segment, Instant)> {
         let Buffer::Managed(managed) = &mut self.buffer else { unreachable!("a plain link serves itself") };
@@ -300,6 +300,18 @@ impl Link {
         segment.mark = segment.mark.with_ecn(packet.ecn);
         segment.at = now.plus(time).plus(self.delay);
         Some((segment, free))
+    }
+
+    /// When to call `serve` again after it has returned no packet. `None`: after the next arrival. A discipline may hold
+    /// its packets back until a time; arrivals until then do not start a transmission. Call it only after `serve`.
+    #[cold]
+    pub fn held_until(&mut self, now: Instant) -> Option<Instant> {
+        let Buffer::Managed(managed) = &mut self.buffer else { return None };
+        // A time that has passed would stop the clock: use the next nanosecond.
+        let held = managed.queue.held_until()?.max(now + Span::from_nanos(1));
+        managed.sending = true;
+        let pace = self.wire.as_ref().and_then(|wire| wire.pace.as_ref());
+        Some(pace.map_or(held, |pace| pace.from_idle(held)))
     }
 
     /// Runs the discipline's timer.

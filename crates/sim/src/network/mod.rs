@@ -213,6 +213,8 @@ pub struct FlowSpec {
     pub packet: u16,
     /// Service class, which disciplines see.
     pub class: u8,
+    /// Differentiated services codepoint of its packets in both directions, 0 to 63.
+    pub dscp: u8,
     /// Bundle of flows that are measured together, all of one class.
     pub bundle: u8,
     /// ECN codepoint of its data; never CE. For a connection it is ECT(0) or ECT(1) if the connection is

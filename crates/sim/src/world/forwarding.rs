@@ -1,6 +1,6 @@
 //! The path of a packet between its two hosts: links, and the pipes behind them, which hold packets in transit.
 
-use forebay_aqm::base::packet::Proto;
+use forebay_aqm::base::packet::{Ack, Hosts, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
@@ -8,9 +8,10 @@ use super::World;
 use super::ahead::Ahead;
 use crate::engine::index::Index;
 use crate::engine::ring::Ring;
-use crate::link::segment::Segment;
+use crate::link::segment::{Kind, Segment};
 use crate::link::{Link, Tag};
 use crate::network::{FlowSpec, HostSpec, LinkId, Network};
+use crate::tcp::congestion::Transport;
 
 /// One hop of a route: a link, or the destination if `link` is `None`. `ahead`: the hop needs no event of its own,
 /// because its link or host can be computed ahead of time (see `Ahead`).
@@ -18,6 +19,58 @@ use crate::network::{FlowSpec, HostSpec, LinkId, Network};
 struct Hop {
     link: Option<Index>,
     ahead: bool,
+}
+
+/// What disciplines see of a flow's packets. The packets on the route of the acknowledgements go from the receiving host
+/// to the sending one.
+struct Origin {
+    /// The tag of packets on the data's route.
+    tag: Tag,
+    /// The two routes of the flow have separate ranges of hops. The first hop of the later range, and whether this
+    /// range is the route of the acknowledgements.
+    later: u32,
+    later_is_back: bool,
+    /// Whether its acknowledgements are TCP's.
+    acknowledges: bool,
+}
+
+impl Origin {
+    fn new(flow: &FlowSpec, route_start: &[u32]) -> Self {
+        let (forward, back) = (route_start[flow.forward], route_start[flow.back]);
+        let tcp = flow.traffic.tcp();
+        let proto = if tcp.is_some() { Proto::Tcp } else { Proto::Udp };
+        // The id of a host has 16 bits; further hosts share the ids of earlier ones.
+        let hosts = Hosts { source: flow.from as u16, destination: flow.to as u16 };
+        Self {
+            tag: Tag { pair: flow.pair, hosts, ack: Ack::default(), proto, dscp: flow.dscp },
+            later: forward.max(back),
+            later_is_back: back > forward,
+            acknowledges: tcp.is_some_and(|options| options.variant.profile().transport == Transport::Tcp),
+        }
+    }
+
+    /// The tag of a packet of the flow.
+    #[inline]
+    fn of(&self, segment: &Segment) -> Tag {
+        let mut tag = self.tag;
+        if (segment.hop >= self.later) == self.later_is_back {
+            tag.hosts = Hosts { source: tag.hosts.destination, destination: tag.hosts.source };
+        }
+        if self.acknowledges && segment.mark.kind() == Kind::Ack {
+            tag.ack = acknowledgement(segment);
+        }
+        tag
+    }
+}
+
+/// What an ACK filter sees of an acknowledgement. With accurate ECN feedback the flag AE is one of the reserved flags
+/// of RFC 3168: the acknowledgement is then not a pure one.
+fn acknowledgement(segment: &Segment) -> Ack {
+    let mark = segment.mark;
+    if mark.ace() & 4 != 0 {
+        return Ack::default();
+    }
+    Ack::pure(segment.seq).with_flags(mark.ece(), mark.cwr()).with_blocks(segment.blocks().is_some())
 }
 
 /// A host, where packets enter the network.
@@ -41,8 +94,8 @@ pub(super) struct Fabric {
     managed_at: Vec<Option<Index>>,
     hops: Vec<Hop>,
     hosts: Vec<Host>,
-    /// For each flow, the host pair and transport of its packets.
-    tags: Vec<Tag>,
+    /// For each flow, what disciplines see of its packets.
+    origins: Vec<Origin>,
 }
 
 impl Fabric {
@@ -62,8 +115,6 @@ impl Fabric {
         let managed: Vec<LinkId> = (0..links.len()).filter(|&link| links[link].is_managed()).collect();
         let mut managed_at = vec![None; links.len()];
         managed.iter().enumerate().for_each(|(i, &link)| managed_at[link] = Some(Index::new(i)));
-        let tag =
-            |f: &FlowSpec| Tag { pair: f.pair, proto: if f.traffic.tcp().is_some() { Proto::Tcp } else { Proto::Udp } };
         let host = |h: &HostSpec| Host {
             rng: Rng::stream(seed, &format!("host/{}", h.name)),
             jitter: h.jitter,
@@ -77,7 +128,7 @@ impl Fabric {
             managed_at,
             hops,
             hosts: net.hosts.iter().map(host).collect(),
-            tags: net.flows.iter().map(tag).collect(),
+            origins: net.flows.iter().map(|flow| Origin::new(flow, &route_start)).collect(),
         };
         (fabric, route_start)
     }
@@ -176,7 +227,7 @@ impl World {
     #[inline]
     fn arrive(&mut self, link: LinkId, segment: Segment) {
         let (now, record, ends) = (self.now, &mut self.record, &mut self.ends);
-        let tag = self.fabric.tags[segment.flow as usize];
+        let tag = self.fabric.origins[segment.flow as usize].of(&segment);
         let lost = |s: &Segment| {
             ends.release(s);
             record.lost(now, s);
@@ -201,7 +252,8 @@ impl World {
         };
         let served = self.fabric.links[link].serve(now, lost);
         let Some((mut segment, free)) = served else {
-            self.agenda.set(managed, None);
+            let held = self.fabric.links[link].held_until(now);
+            self.agenda.set(managed, held);
             return;
         };
         self.agenda.set(managed, Some(free));

@@ -59,6 +59,7 @@ pub(crate) fn case1(bell: &Dumbbell, count: usize, secs: u64, options: TcpOption
             traffic: Traffic::Tcp(options),
             packet: 500,
             class: 0,
+            dscp: 0,
             bundle: 0,
             ecn: Traffic::Tcp(options).codepoint(),
             pair: i as u32,

@@ -103,6 +103,7 @@ fn flow(dice: &mut Dice, i: usize, at: Attachment, traffic: Traffic, packet: u16
         packet: if dice.once_in(4) { dice.whole(41, 1500) as u16 } else { packet },
         traffic: answered(traffic, dice.whole(40, 80) as u16),
         class: dice.whole(0, 7) as u8,
+        dscp: [0, 8, 46, 34][i % 4],
         bundle: 0,
         pair: dice.whole(0, 5) as u32,
         marker: None,

@@ -50,6 +50,12 @@ impl<D: Discipline> Queue<D> {
         self.discipline.dequeue(&mut self.port, &mut Cx::new(now, &mut self.rng))
     }
 
+    /// The time from which a packet may leave, after a [`depart`](Self::depart) that returned none although packets
+    /// wait. `None`: the discipline holds no packets back.
+    pub fn held_until(&self) -> Option<Instant> {
+        self.discipline.held_until().filter(|_| self.port.pkts() > 0)
+    }
+
     /// When [`tick`](Self::tick) is due; `None`: never.
     #[inline]
     pub fn next_tick(&self) -> Option<Instant> {

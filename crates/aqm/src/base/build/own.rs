@@ -65,6 +65,9 @@ impl Discipline for OwnDiscipline {
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
         self.0.dequeue(port, cx)
     }
+    fn held_until(&self) -> Option<Instant> {
+        self.0.held_until()
+    }
     fn next_tick(&self) -> Option<Instant> {
         self.0.next_tick()
     }
@@ -270,6 +273,7 @@ impl Own {
             probes: C::Full::PROBES,
             order: D::ORDER,
             cost: D::COST,
+            holds: D::HOLDS,
         };
         // Leaked: one entry for the life of the program, like those of the registry.
         Self { entry: Box::leak(Box::new(entry)), read: Arc::new(read::<D, C>) }

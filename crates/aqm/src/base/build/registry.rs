@@ -200,6 +200,9 @@ macro_rules! registry {
             fn dequeue(&mut self, port: &mut $crate::base::port::Port, cx: &mut $crate::base::cx::Cx) -> Option<$crate::base::packet::Packet> {
                 match self { $( Self::$name(d) => $crate::base::registry::dequeue(d, port, cx), )* Self::own(d) => $crate::base::registry::dequeue(d, port, cx), Self::behind(d) => $crate::base::registry::dequeue(&mut **d, port, cx) }
             }
+            fn held_until(&self) -> Option<$crate::base::time::Instant> {
+                match self { $( Self::$name(d) => d.held_until(), )* Self::own(d) => d.held_until(), Self::behind(d) => d.held_until() }
+            }
             #[inline(always)]
             fn next_tick(&self) -> Option<$crate::base::time::Instant> {
                 match self { $( Self::$name(d) => d.next_tick(), )* Self::own(d) => d.next_tick(), Self::behind(d) => d.next_tick() }
@@ -358,6 +361,7 @@ macro_rules! registry {
             probes: <$full as $crate::base::design::Probes>::PROBES,
             order: <$design as $crate::base::design::Design>::ORDER,
             cost: <$design as $crate::base::design::Design>::COST,
+            holds: <$design as $crate::base::design::Design>::HOLDS,
         }
     };
     (@variant $variant:ident $base:ident $preset:literal) => {

@@ -152,6 +152,10 @@ impl<D: Discipline> Discipline for Threshold<D> {
         self.behind.dequeue(port, cx)
     }
 
+    fn held_until(&self) -> Option<Instant> {
+        self.behind.held_until()
+    }
+
     #[inline]
     fn next_tick(&self) -> Option<Instant> {
         self.behind.next_tick()

@@ -308,8 +308,17 @@ pub trait Discipline {
         self.enqueue(*packet, port, cx);
     }
 
-    /// The next packet to send; `None` if there is none.
+    /// The next packet to send; `None` if there is none, or if the discipline [holds](Self::held_until) all packets
+    /// back.
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet>;
+
+    /// The time from which a packet may leave, after a [`dequeue`](Self::dequeue) that returned none although packets
+    /// wait. `None`: the discipline holds no packets back. A discipline that returns a time declares it in
+    /// [`Design::HOLDS`](crate::base::design::Design::HOLDS).
+    #[inline]
+    fn held_until(&self) -> Option<Instant> {
+        None
+    }
 
     /// When `tick` is due; `None`: never.
     #[inline]

@@ -354,6 +354,16 @@ impl<'a> Level<'a> {
         (head != NONE).then(|| &self.port.nodes[head as usize].packet)
     }
 
+    /// The packets in this list, the oldest first.
+    pub fn packets(&self) -> impl Iterator<Item = &'a Packet> + use<'a> {
+        let (port, mut at) = (self.port, self.list.head);
+        core::iter::from_fn(move || {
+            let node = port.nodes.get(at as usize)?;
+            at = node.next;
+            Some(&node.packet)
+        })
+    }
+
     /// Backlog of all lists of the port, in packets.
     pub const fn shared_pkts(&self) -> u32 {
         self.port.pkts

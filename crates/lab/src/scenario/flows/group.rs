@@ -1,5 +1,6 @@
 //! The keys that all kinds of `[[flows]]` have. A `[[flows]]` table is a group of flows.
 
+use forebay_aqm::base::dscp;
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::text::BadValue;
 use forebay_aqm::base::time::Span;
@@ -42,6 +43,8 @@ table! {
         direction: Direction = DIRECTION, or Direction::Forward;
         /// Number of the packets' service class; host: the number of the flow's host. Default 0.
         class: Class = CLASS, or Class::Fixed(0);
+        /// DSCP of the packets in both directions, by name (cs1, ef, af41) or number; default 0.
+        dscp: Option<u8> = DSCP, optional;
         /// Time windows in which the flows may send; default the complete run.
         active: Vec<(Span, Option<Span>)> = WINDOWS, or vec![(Span::ZERO, None)];
         + HOSTS;
@@ -115,6 +118,19 @@ const CLASS: Custom<Class> = Custom {
     accepts: "",
 };
 const CLASS_OR_HOST: WholeOr = WholeOr(0, 255, "host");
+
+const DSCP: Custom<u8> = Custom {
+    schema: || schema::either(&[schema::whole(0, u32::from(dscp::MAX_DSCP)), schema::text()]),
+    read: |table, node, path| match node.text() {
+        Some(text) => dscp::parse(text).map_err(|bad| node.error(path, bad.accepts).hint(bad.hint)),
+        None => {
+            let number = whole_number::<u8>(0, u32::from(dscp::MAX_DSCP)).read(table, node, path);
+            number.map_err(|_| node.error(path, dscp::ACCEPTS))
+        }
+    },
+    show: |value| quote(&dscp::show(*value)),
+    accepts: dscp::ACCEPTS,
+};
 
 fn start(table: &Table<'_>) -> Result<Option<Uniform>, InputError> {
     const DEFAULT: Uniform = Uniform { lo: Span::ZERO, hi: Span::from_millis(1000) };
@@ -195,7 +211,7 @@ pub(super) fn group(table: &Table<'_>, net: &Topology) -> Result<FlowGroup, Inpu
 }
 
 /// Order of the keys of a group of flows in the canonical text. Other keys follow in the order of their declaration.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 29] = [
     "name",
     "kind",
     "count",
@@ -208,6 +224,7 @@ const ORDER: [&str; 28] = [
     "rtt",
     "ecn",
     "class",
+    "dscp",
     "start",
     "active",
     "arrivals",
