@@ -29,7 +29,7 @@ registry! {
     }
     queue {
         red_tail: RedTail, wrr: Wrr, choke: Choke,
-        drr: Drr, fq_codel: FqCodel, fq_pie: FqPie, dualpi2: DualPi2, curvy_red: CurvyRed,
+        drr: Drr, fq_codel: FqCodel, fq_pie: FqPie, cake: Cake, dualpi2: DualPi2, curvy_red: CurvyRed,
     }
     variants { raqm_plus: raqm "plus" }
 }

@@ -122,7 +122,7 @@ fn every_tc_argument_sets_its_parameter() {
         for (word, tail) in tc.words() {
             let (values, key): (&[&str], _) = match tail {
                 Tail::Sets(sets) => (&["777", "7", "7000", "77000", "0.7"], Some(sets.key())),
-                Tail::Flag(_) | Tail::Moot(_) => (&[""], None),
+                Tail::Flag(_) | Tail::Keyword | Tail::Moot(_) => (&[""], None),
                 Tail::Ignored(..) | Tail::Late(_) => (&["700"], None),
                 Tail::Refused(_) => {
                     assert!(Spec::parse(&format!("{} {word}", entry.name)).is_err(), "{} {word}", entry.name);

@@ -303,7 +303,7 @@ const PERCENT: [&str; 8] = ["10", "10%", "12.5%", "101", "-1%", "0", "x%", "1e1%
 fn word(rng: &mut Rng, (word, tail): &(&str, Tail)) -> Option<String> {
     let form = match tail {
         Tail::Refused(_) => return None,
-        Tail::Flag(_) | Tail::Moot(_) => return Some(word.to_string()),
+        Tail::Flag(_) | Tail::Keyword | Tail::Moot(_) => return Some(word.to_string()),
         Tail::Sets(sets) => sets.form(),
         Tail::Late(form) | Tail::Ignored(form, _) => *form,
     };

@@ -50,6 +50,7 @@ const MTU_TIMES: u64 = 4;
 const ROOTS: usize = 16;
 
 /// COBALT's parameters for one link, shared by all its queues.
+#[derive(Clone, Copy)]
 pub struct Rule {
     target: Span,
     interval: Span,
@@ -107,6 +108,16 @@ const fn roots() -> [u32; ROOTS] {
 static ROOT: [u32; ROOTS] = roots();
 
 impl State {
+    /// Whether BLUE drops packets.
+    pub fn is_blue(&self) -> bool {
+        self.p > 0.0
+    }
+
+    /// Whether an empty queue has nothing left to decay.
+    pub fn is_at_rest(&self, now: Instant) -> bool {
+        self.p == 0.0 && self.count == 0 && now >= self.drop_next
+    }
+
     fn set_count(&mut self, count: u32) {
         self.count = count;
         self.reciprocal = ROOT.get(count as usize).copied().unwrap_or_else(|| newton_step(self.reciprocal, count));
@@ -116,11 +127,30 @@ impl State {
 impl Rule {
     /// COBALT's parameters for a link of `rate`: on a slow link target and interval are longer.
     pub fn new(params: &Params, rate: Rate) -> Self {
-        let mtu_time = rate.time_for(params.mtu.0 as u32);
+        Self::with(params, rate.time_for(params.mtu.0 as u32))
+    }
+
+    /// COBALT's parameters for a link on which the largest packet takes `mtu_time`.
+    pub fn with(params: &Params, mtu_time: Span) -> Self {
         let target = params.target.max(Span::from_nanos(mtu_time.nanos() * 3 / 2));
         let grown = Span::from_nanos((params.interval + target).nanos() - params.target.nanos());
         let Params { p_inc, p_dec, start, .. } = *params;
         Self { target, interval: grown.max(target * 2), mtu_time, p_inc, p_dec, start }
+    }
+
+    /// Acceptable standing delay on this link.
+    pub const fn target(&self) -> Span {
+        self.target
+    }
+
+    /// Time from the delay exceeding target to the first signal, on this link.
+    pub const fn interval(&self) -> Span {
+        self.interval
+    }
+
+    /// Transmission time of the largest packet.
+    pub const fn mtu_time(&self) -> Span {
+        self.mtu_time
     }
 
     /// The state of a new queue.
@@ -158,10 +188,11 @@ impl Rule {
     }
 
     /// CoDel's part of `cobalt_should_drop`: whether a signal is due, and whether `drop_next` is already past.
-    fn advance(&self, state: &mut State, sojourn: Span, now: Instant) -> (bool, bool) {
+    /// Only a delay above `least` is late.
+    fn advance(&self, state: &mut State, (sojourn, least): (Span, Span), now: Instant) -> (bool, bool) {
         let mut due = state.count > 0 && now >= state.drop_next;
         let mut behind = now > state.drop_next;
-        if sojourn > self.target && sojourn > self.mtu_time * MTU_TIMES {
+        if sojourn > self.target && sojourn > least && sojourn > self.mtu_time * MTU_TIMES {
             if !state.dropping {
                 state.dropping = true;
                 state.drop_next = now + self.gap(state);
@@ -186,7 +217,20 @@ impl Rule {
 
     /// `cobalt_should_drop`: the verdict on a packet at departure. The last packet of a queue is never dropped.
     pub fn judge(&self, state: &mut State, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
-        let (signal, behind) = self.advance(state, cx.now.since(packet.arrived), cx.now);
+        self.judge_above(Span::ZERO, state, packet, level, cx)
+    }
+
+    /// As [`judge`](Self::judge), but only a delay above `least` is late: CAKE's term for ingress mode.
+    #[inline]
+    pub fn judge_above(
+        &self,
+        least: Span,
+        state: &mut State,
+        packet: &Packet,
+        level: &Level,
+        cx: &mut Cx,
+    ) -> Verdict {
+        let (signal, behind) = self.advance(state, (cx.now.since(packet.arrived), least), cx.now);
         let marked = signal && level.marks(packet);
         let blue = state.p > 0.0 && cx.rng.uniform() < state.p;
         let dropped = blue || (signal && !marked);
@@ -360,7 +404,7 @@ mod tests {
         let left = |now| {
             let mut state = State { drop_next: ms(1000), dropping: true, ..rule.state() };
             state.set_count(4);
-            let signal = rule.advance(&mut state, Span::from_millis(1), ms(now)).0;
+            let signal = rule.advance(&mut state, (Span::from_millis(1), Span::ZERO), ms(now)).0;
             (signal, state.count)
         };
         assert_eq!(left(999), (false, 4));

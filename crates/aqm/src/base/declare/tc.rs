@@ -44,6 +44,8 @@ pub enum Tail {
     Flag(&'static str),
     /// A value that is checked but has no effect here, with the reason.
     Ignored(Form, &'static str),
+    /// A flag that [`Tc::together`] evaluates after all arguments are parsed.
+    Keyword,
     /// A flag without effect here, with the reason.
     Moot(&'static str),
     /// An argument that is not supported here, with the reason.
@@ -156,7 +158,7 @@ impl Typed {
         let (form, most) = match tail {
             Tail::Sets(sets) => (sets.form, sets.most),
             Tail::Late(form) | Tail::Ignored(form, _) => (*form, u32::MAX),
-            Tail::Flag(_) | Tail::Moot(_) | Tail::Refused(_) => return Ok(()),
+            Tail::Flag(_) | Tail::Keyword | Tail::Moot(_) | Tail::Refused(_) => return Ok(()),
         };
         let accepts = match most {
             u32::MAX => form.accepts().into(),
@@ -236,7 +238,7 @@ impl Tc {
                 Tail::Sets(Sets { form, .. }) | Tail::Late(form) | Tail::Ignored(form, _) => {
                     format!("{word} {}", form.name())
                 }
-                Tail::Flag(_) | Tail::Moot(_) => word.to_string(),
+                Tail::Flag(_) | Tail::Keyword | Tail::Moot(_) => word.to_string(),
                 Tail::Refused(_) => continue,
             };
             let needed = self.needs.contains(word);
@@ -279,10 +281,9 @@ const ALIASES: [(&str, &str, Tc); 3] = [
 ];
 
 /// Qdiscs of Linux that Forebay does not have.
-const ELSEWHERE: [&str; 32] = [
+const ELSEWHERE: [&str; 31] = [
     "atm",
     "blackhole",
-    "cake",
     "cake_mq",
     "cbq",
     "cbs",
@@ -365,7 +366,7 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<Setting>, ParamError> {
         let mut typed = Typed::new(word, "");
         match tail {
             Tail::Flag(setting) => out.push(typed.sets(*setting)),
-            Tail::Moot(_) => {}
+            Tail::Keyword | Tail::Moot(_) => {}
             Tail::Refused(why) => return Err(typed.wrong(format!("tc's line without it: {why}"), None)),
             Tail::Sets(_) | Tail::Late(_) | Tail::Ignored(..) => {
                 let missing =

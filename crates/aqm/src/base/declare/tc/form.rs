@@ -37,6 +37,10 @@ pub enum Form {
     Percent,
     /// A rate, or a percentage of the device's rate.
     Rate,
+    /// A rate of any size, in whole bytes per second.
+    Bandwidth,
+    /// A number of bytes from -64 to 256.
+    Overhead,
     /// A time, or a number of packets with a unit such as `p`.
     TimeOrPackets,
 }
@@ -52,6 +56,8 @@ impl Form {
             Self::Count | Self::Real | Self::Probability | Self::Gain => "NUMBER",
             Self::Percent => "PERCENT",
             Self::Rate => "RATE|PERCENT",
+            Self::Bandwidth => "RATE",
+            Self::Overhead => "BYTES",
             Self::TimeOrPackets => "TIME|PACKETS",
         }
     }
@@ -69,6 +75,8 @@ impl Form {
             Self::Probability => "a number from 0 to 1",
             Self::Gain => "a number from 0 to 16777215",
             Self::Percent => "a percentage from 0 to 100",
+            Self::Bandwidth => "a rate such as 10mbit",
+            Self::Overhead => "a whole number of bytes from -64 to 256",
             Self::Rate => "a rate such as 10mbit, of less than 2^32 bytes a second, or a percentage such as 50%",
             Self::TimeOrPackets => "a time such as 1ms, or packets such as 5p",
         }
@@ -93,6 +101,8 @@ impl Form {
             Self::Probability => real(0.0..=1.0),
             Self::Gain => real(0.0..=16_777_215.0),
             Self::Percent => read::percent(value),
+            Self::Bandwidth => read::bandwidth(value),
+            Self::Overhead => read::signed(value).filter(|bytes| (-64..=256).contains(bytes)).map(f64::from),
             Self::Rate => read::rate(value).map(f64::from).or_else(|| read::percent_of_rate(value)),
             Self::TimeOrPackets => read::time(value).or_else(|| read::packets(value)).map(f64::from),
         }
@@ -100,6 +110,9 @@ impl Form {
 
     /// Formats `number` with its unit, such as `5000us`, for a setting `key=value` in Forebay's own syntax.
     pub(super) fn written(self, number: f64) -> String {
+        if self == Self::Bandwidth {
+            return format!("{}bit", 8.0 * number);
+        }
         let unit = match self {
             Self::Time => "us",
             Self::Millis => "ms",

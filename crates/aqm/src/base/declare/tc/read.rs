@@ -134,9 +134,26 @@ pub(super) fn size(text: &str) -> Option<u32> {
     whole_part(scaled(text, &UNITS)?)
 }
 
-/// A rate as iproute2's `get_rate` parses it, in whole bytes per second. Units that end in `bps` mean bytes per
-/// second, all others bits per second.
+/// A whole number in decimal digits, possibly negative.
+pub(super) fn signed(text: &str) -> Option<i32> {
+    let (rest, negative) = unsigned(text);
+    let number: i32 = rest.parse().ok().filter(|_| digits(rest, 10) == rest.len())?;
+    Some(if negative { -number } else { number })
+}
+
+/// A rate as iproute2's `get_rate` parses it, in whole bytes per second, of less than 2^32.
 pub(super) fn rate(text: &str) -> Option<u32> {
+    whole_part(bytes_per_second(text)?)
+}
+
+/// A rate as iproute2's `get_rate64` parses it, in whole bytes per second.
+pub(super) fn bandwidth(text: &str) -> Option<f64> {
+    bytes_per_second(text).map(libm::floor)
+}
+
+/// A rate in bytes per second. Units that end in `bps` mean bytes per
+/// second, all others bits per second.
+fn bytes_per_second(text: &str) -> Option<f64> {
     const BITS: [(&str, f64); 10] = [
         ("", 1.0),
         ("bit", 1.0),
@@ -160,7 +177,7 @@ pub(super) fn rate(text: &str) -> Option<u32> {
         ("gibps", 1_073_741_824.0),
         ("tibps", 1_099_511_627_776.0),
     ];
-    whole_part(scaled(text, &BITS).map_or_else(|| scaled(text, &BYTES), |bits| Some(bits / 8.0))?)
+    scaled(text, &BITS).map_or_else(|| scaled(text, &BYTES), |bits| Some(bits / 8.0))
 }
 
 /// A percentage of a rate, `50%`, from 0 to 100.

@@ -1,0 +1,248 @@
+//! The flow queues of a tin and their order of service: DRR++ with a list of decaying queues.
+//!
+//! Linux: `cake_dequeue`, `cake_get_flow_quantum`.
+
+use alloc::vec::Vec;
+
+use super::hosts::{Hosts, QUEUES};
+use crate::aqm::delay::cobalt::{Rule, State};
+use crate::base::rng::Rng;
+
+/// No queue.
+const NONE: u16 = u16::MAX;
+
+/// The set that a queue is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Set {
+    /// Idle: in no list.
+    None,
+    /// Its flow sends less than its share.
+    Sparse,
+    /// Empty, but still in the list of old queues. It counts as sparse.
+    SparseWait,
+    /// Its flow has a backlog.
+    Bulk,
+    /// Empty, until the state of COBALT is at rest.
+    Decaying,
+}
+
+/// A flow queue, without its packets.
+#[derive(Clone)]
+pub(super) struct Flow {
+    /// The state of COBALT. It remains when another flow takes the queue.
+    pub(super) cobalt: State,
+    /// Hash of the flow that has the queue.
+    pub(super) tag: u32,
+    /// Bytes that it may send.
+    pub(super) deficit: i32,
+    /// Entry of its source in the host table.
+    pub(super) source: u16,
+    /// Entry of its destination in the host table.
+    pub(super) destination: u16,
+    next: u16,
+    before: u16,
+    /// The set that it is in.
+    pub(super) set: Set,
+}
+
+/// A list of queues: its first and its last one.
+#[derive(Clone, Copy)]
+struct List {
+    first: u16,
+    last: u16,
+}
+
+impl List {
+    const EMPTY: Self = Self { first: NONE, last: NONE };
+
+    #[inline]
+    fn push(&mut self, flows: &mut [Flow], at: u16) {
+        let flow = &mut flows[usize::from(at)];
+        (flow.next, flow.before) = (NONE, self.last);
+        match self.last {
+            NONE => self.first = at,
+            last => flows[usize::from(last)].next = at,
+        }
+        self.last = at;
+    }
+
+    #[inline]
+    fn remove(&mut self, flows: &mut [Flow], at: u16) {
+        let Flow { next, before, .. } = flows[usize::from(at)];
+        match before {
+            NONE => self.first = next,
+            before => flows[usize::from(before)].next = next,
+        }
+        match next {
+            NONE => self.last = before,
+            next => flows[usize::from(next)].before = before,
+        }
+    }
+
+    fn walk(self, flows: &[Flow]) -> impl Iterator<Item = u16> + '_ {
+        let mut at = self.first;
+        core::iter::from_fn(move || {
+            let queue = (at != NONE).then_some(at)?;
+            at = flows[usize::from(queue)].next;
+            Some(queue)
+        })
+    }
+}
+
+/// 65535/load for each number of flows of a host, as in the kernel, so that no packet needs a division.
+const fn shares() -> [u16; QUEUES + 1] {
+    let mut shares = [u16::MAX; QUEUES + 1];
+    let mut load = 1;
+    while load <= QUEUES {
+        shares[load] = (65_535 / load) as u16;
+        load += 1;
+    }
+    shares
+}
+
+static SHARES: [u16; QUEUES + 1] = shares();
+
+/// The flow queues of a tin.
+#[derive(Clone)]
+pub(super) struct Flows {
+    /// The queues.
+    pub(super) flows: Vec<Flow>,
+    /// The hosts that they count for.
+    pub(super) hosts: Hosts,
+    new: List,
+    old: List,
+    decaying: List,
+    /// Sparse queues, also those that wait.
+    pub(super) sparse: u32,
+    /// Bulk queues.
+    pub(super) bulk: u32,
+    /// Decaying queues.
+    pub(super) decay: u32,
+}
+
+impl Flows {
+    /// Idle queues under `rule`.
+    pub(super) fn new(rule: &Rule, hosts: Hosts) -> Self {
+        let cobalt = rule.state();
+        let (next, before) = (NONE, NONE);
+        let idle = Flow { cobalt, tag: 0, deficit: 0, source: 0, destination: 0, next, before, set: Set::None };
+        let (new, old, decaying) = (List::EMPTY, List::EMPTY, List::EMPTY);
+        Self { flows: alloc::vec![idle; QUEUES], hosts, new, old, decaying, sparse: 0, bulk: 0, decay: 0 }
+    }
+
+    /// Whether a queue may have packets.
+    #[inline]
+    pub(super) const fn is_active(&self) -> bool {
+        self.sparse + self.bulk > 0
+    }
+
+    /// The share of a flow in `quantum`, with a random bit for the fraction.
+    #[inline]
+    fn share(&self, at: u16, quantum: u16, rng: &mut Rng) -> i32 {
+        let load = self.hosts.load(&self.flows[usize::from(at)]);
+        let dither = rng.bits() >> 48;
+        ((u64::from(quantum) * u64::from(SHARES[usize::from(load)]) + dither) >> 16) as i32
+    }
+
+    /// A packet has arrived at queue `at`.
+    #[inline]
+    pub(super) fn arrived(&mut self, at: u16, quantum: u16, rng: &mut Rng) {
+        match self.flows[usize::from(at)].set {
+            Set::None => {}
+            Set::Decaying => {
+                self.decaying.remove(&mut self.flows, at);
+                self.decay -= 1;
+            }
+            Set::SparseWait => {
+                self.sparse -= 1;
+                self.becomes_bulk(at);
+                return;
+            }
+            Set::Sparse | Set::Bulk => return,
+        }
+        self.new.push(&mut self.flows, at);
+        self.sparse += 1;
+        let deficit = self.share(at, quantum, rng);
+        let flow = &mut self.flows[usize::from(at)];
+        (flow.set, flow.deficit) = (Set::Sparse, deficit);
+    }
+
+    fn becomes_bulk(&mut self, at: u16) {
+        let flow = &mut self.flows[usize::from(at)];
+        flow.set = Set::Bulk;
+        self.bulk += 1;
+        self.hosts.add(flow);
+    }
+
+    /// The queue whose turn it is; it may be empty. `first`: this is the first look of a dequeue, which also looks at
+    /// the decaying queues. `has_packets` says whether a queue has packets. `None`: no queue is in a list.
+    #[inline]
+    pub(super) fn turn(
+        &mut self,
+        mut first: bool,
+        quantum: u16,
+        has_packets: impl Fn(u16) -> bool,
+        rng: &mut Rng,
+    ) -> Option<u16> {
+        loop {
+            let list = match () {
+                () if first && self.decaying.first != NONE => &mut self.decaying,
+                () if self.new.first != NONE => &mut self.new,
+                () if self.old.first != NONE => &mut self.old,
+                () => &mut self.decaying,
+            };
+            let at = list.first;
+            first = false;
+            if at == NONE {
+                return None;
+            }
+            let flow = &mut self.flows[usize::from(at)];
+            if flow.deficit > 0 {
+                return Some(at);
+            }
+            let is_sparse = flow.set == Set::Sparse;
+            list.remove(&mut self.flows, at);
+            if is_sparse && has_packets(at) {
+                self.sparse -= 1;
+                self.becomes_bulk(at);
+            } else if is_sparse {
+                self.flows[usize::from(at)].set = Set::SparseWait;
+            }
+            let share = self.share(at, quantum, rng);
+            self.flows[usize::from(at)].deficit += share;
+            self.old.push(&mut self.flows, at);
+        }
+    }
+
+    /// The queue `at`, whose turn it is, is empty. It decays until COBALT is at rest (`rests`), then it is idle.
+    #[inline]
+    pub(super) fn emptied(&mut self, at: u16, rests: bool) {
+        let flow = &self.flows[usize::from(at)];
+        let list = match flow.set {
+            Set::Decaying => &mut self.decaying,
+            Set::Sparse => &mut self.new,
+            Set::SparseWait | Set::Bulk | Set::None => &mut self.old,
+        };
+        match flow.set {
+            Set::Sparse | Set::SparseWait => self.sparse -= 1,
+            Set::Bulk => {
+                self.bulk -= 1;
+                self.hosts.remove(flow);
+            }
+            Set::Decaying | Set::None => self.decay -= 1,
+        }
+        list.remove(&mut self.flows, at);
+        self.flows[usize::from(at)].set = if rests {
+            Set::None
+        } else {
+            self.decaying.push(&mut self.flows, at);
+            self.decay += 1;
+            Set::Decaying
+        };
+    }
+
+    /// The queues that may have packets.
+    pub(super) fn active(&self) -> impl Iterator<Item = u16> + '_ {
+        self.new.walk(&self.flows).chain(self.old.walk(&self.flows))
+    }
+}

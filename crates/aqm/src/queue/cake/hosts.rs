@@ -1,0 +1,303 @@
+//! The queue of a packet, and the hosts that it counts for: a hash table with sets of eight ways.
+//!
+//! Linux: `cake_hash`.
+
+use alloc::vec::Vec;
+
+use super::flows::{Flow, Set};
+use crate::base::packet::Packet;
+use crate::base::params::Auto;
+use crate::base::rng::{Rng, mix};
+use crate::choice;
+
+/// Flow queues and hosts of a tin.
+pub(super) const QUEUES: usize = 1024;
+
+/// Ways of a set.
+const WAYS: usize = 8;
+
+choice! {
+    /// What has a queue of its own, and which hosts share the link equally.
+    pub enum Isolation {
+        /// One queue.
+        FlowBlind = "flowblind",
+        /// A queue for each source.
+        SrcHost = "srchost",
+        /// A queue for each destination.
+        DstHost = "dsthost",
+        /// A queue for each pair of hosts.
+        Hosts = "hosts",
+        /// A queue for each flow.
+        Flows = "flows",
+        /// A queue for each flow; sources share equally.
+        DualSrcHost = "dual-srchost",
+        /// A queue for each flow; destinations share equally.
+        DualDstHost = "dual-dsthost",
+        /// A queue for each flow; sources and destinations share equally.
+        TripleIsolate = "triple-isolate",
+    }
+}
+
+choice! {
+    /// How a queue is computed from a flow, and an entry of the host table from a host.
+    pub enum Hash {
+        /// A hash with a salt: flows and hosts collide as in a router.
+        Salted = "salted",
+        /// The numbers of flows and hosts: up to 1024 consecutive ones have a queue each.
+        Exact = "exact",
+    }
+}
+
+impl Isolation {
+    /// Whether flows are isolated, not only hosts.
+    const fn by_flow(self) -> bool {
+        matches!(self, Self::Flows | Self::DualSrcHost | Self::DualDstHost | Self::TripleIsolate)
+    }
+
+    /// Whether bulk flows of a source are counted.
+    #[inline]
+    pub(super) const fn counts_sources(self) -> bool {
+        matches!(self, Self::DualSrcHost | Self::TripleIsolate)
+    }
+
+    /// Whether bulk flows of a destination are counted.
+    #[inline]
+    pub(super) const fn counts_destinations(self) -> bool {
+        matches!(self, Self::DualDstHost | Self::TripleIsolate)
+    }
+}
+
+/// A host entry in one role: as source, or as destination.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Host {
+    tag: u32,
+    /// Bulk flows of the host.
+    bulk: u16,
+}
+
+/// The host tables of a tin, and the bulk flows of each host.
+#[derive(Clone)]
+pub(super) struct Hosts {
+    isolation: Isolation,
+    sources: Vec<Host>,
+    destinations: Vec<Host>,
+}
+
+impl Hosts {
+    /// Tables without bulk flows.
+    pub(super) fn new(isolation: Isolation) -> Self {
+        let table = || alloc::vec![Host::default(); QUEUES];
+        Self { isolation, sources: table(), destinations: table() }
+    }
+
+    /// A flow becomes a bulk flow of its hosts.
+    #[inline]
+    pub(super) fn add(&mut self, flow: &Flow) {
+        self.add_source(flow);
+        self.add_destination(flow);
+    }
+
+    /// A bulk flow of its hosts ends.
+    #[inline]
+    pub(super) fn remove(&mut self, flow: &Flow) {
+        if self.isolation.counts_sources() {
+            let bulk = &mut self.sources[usize::from(flow.source)].bulk;
+            *bulk = bulk.saturating_sub(1);
+        }
+        if self.isolation.counts_destinations() {
+            let bulk = &mut self.destinations[usize::from(flow.destination)].bulk;
+            *bulk = bulk.saturating_sub(1);
+        }
+    }
+
+    #[inline]
+    fn add_source(&mut self, flow: &Flow) {
+        if self.isolation.counts_sources() {
+            let bulk = &mut self.sources[usize::from(flow.source)].bulk;
+            *bulk = (*bulk + 1).min(QUEUES as u16);
+        }
+    }
+
+    #[inline]
+    fn add_destination(&mut self, flow: &Flow) {
+        if self.isolation.counts_destinations() {
+            let bulk = &mut self.destinations[usize::from(flow.destination)].bulk;
+            *bulk = (*bulk + 1).min(QUEUES as u16);
+        }
+    }
+
+    /// The number of flows that the hosts of `flow` divide their share among: at least 1.
+    #[inline]
+    pub(super) fn load(&self, flow: &Flow) -> u16 {
+        let mut load = 1;
+        if self.isolation.counts_sources() {
+            load = load.max(self.sources[usize::from(flow.source)].bulk);
+        }
+        if self.isolation.counts_destinations() {
+            load = load.max(self.destinations[usize::from(flow.destination)].bulk);
+        }
+        load
+    }
+
+    /// The entry of the host `tag`: its own, else one without bulk flows, else the one where the search began.
+    fn entry(table: &mut [Host], tag: u32) -> u16 {
+        let ways = || ways(tag);
+        let found = ways().find(|&at| table[at].tag == tag);
+        let at = found.or_else(|| ways().find(|&at| table[at].bulk == 0)).unwrap_or(tag as usize % QUEUES);
+        table[at].tag = tag;
+        at as u16
+    }
+}
+
+/// The indices of the ways of the set of `tag`, from the way of the tag on.
+fn ways(tag: u32) -> impl Iterator<Item = usize> {
+    let at = tag as usize % QUEUES;
+    let (set, way) = (at - at % WAYS, at % WAYS);
+    (0..WAYS).map(move |i| set + (way + i) % WAYS)
+}
+
+/// Counters of the hash table.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct WayCounts {
+    /// Packets whose flow was in another way of its set.
+    pub(super) hits: u32,
+    /// Packets of new flows that found a free way.
+    pub(super) misses: u32,
+    /// Packets of new flows that found all ways in use.
+    pub(super) collisions: u32,
+}
+
+/// The hash of flows and hosts.
+#[derive(Clone)]
+pub(super) struct Hasher {
+    isolation: Isolation,
+    hash: Hash,
+    salt: Auto<u32>,
+}
+
+/// Separates the hashes of hosts from those of flows: ours.
+const SOURCE: u64 = 0x5351_0000_0000;
+const DESTINATION: u64 = 0x4451_0000_0000;
+
+impl Hasher {
+    /// A hash with this salt; auto: drawn at the first packet.
+    pub(super) const fn new(isolation: Isolation, hash: Hash, salt: Auto<u32>) -> Self {
+        Self { isolation, hash, salt }
+    }
+
+    /// This hash as the successor of `before`, whose salt it keeps. `None` if flows would change their queues.
+    pub(super) fn after(self, before: &Self) -> Option<Self> {
+        let same = (self.isolation, self.hash) == (before.isolation, before.hash);
+        let salt = match (self.salt, before.salt) {
+            (salt, Auto::Auto) | (Auto::Auto, salt) => salt,
+            (salt, drawn) if salt == drawn => salt,
+            _ => return None,
+        };
+        same.then_some(Self { salt, ..self })
+    }
+
+    #[inline]
+    fn salt(&mut self, rng: &mut Rng) -> u64 {
+        if let Auto::Given(salt) = self.salt {
+            return u64::from(salt);
+        }
+        let salt = (rng.bits() >> 32) as u32;
+        self.salt = Auto::Given(salt);
+        u64::from(salt)
+    }
+
+    /// The tag of a host, from its id.
+    #[inline]
+    fn host(&self, id: u16, role: u64) -> u32 {
+        match (self.hash, self.salt) {
+            (Hash::Salted, Auto::Given(salt)) => (mix(u64::from(salt) << 16 ^ role ^ u64::from(id)) >> 32) as u32,
+            _ => u32::from(id),
+        }
+    }
+
+    /// The tag of the flow, pair of hosts or host that the packet belongs to.
+    #[inline]
+    fn tag(&mut self, packet: &Packet, rng: &mut Rng) -> u32 {
+        let salt = if self.hash == Hash::Salted { self.salt(rng) } else { 0 };
+        if self.isolation.by_flow() {
+            return match self.hash {
+                Hash::Salted => (mix(salt << 32 | u64::from(packet.flow)) >> 32) as u32,
+                Hash::Exact => packet.flow,
+            };
+        }
+        let (source, destination) =
+            (self.host(packet.hosts.source, SOURCE), self.host(packet.hosts.destination, DESTINATION));
+        match self.isolation {
+            Isolation::SrcHost => source,
+            Isolation::DstHost => destination,
+            // Rotated, so that pairs of small numbers differ.
+            Isolation::Hosts if self.hash == Hash::Exact => source ^ destination.rotate_left(5),
+            Isolation::Hosts => source ^ destination,
+            _ => 0,
+        }
+    }
+
+    /// The queue of `packet`, from 0 to 1023.
+    #[inline]
+    pub(super) fn queue(
+        &mut self,
+        packet: &Packet,
+        (flows, hosts): (&mut [Flow], &mut Hosts),
+        counts: &mut WayCounts,
+        rng: &mut Rng,
+    ) -> u16 {
+        if self.isolation == Isolation::FlowBlind {
+            return 0;
+        }
+        let tag = self.tag(packet, rng);
+        let at = tag as usize % QUEUES;
+        let flow = &flows[at];
+        if flow.tag == tag && flow.set != Set::None {
+            return at as u16;
+        }
+        self.search(packet, tag, (flows, hosts), counts)
+    }
+
+    /// Searches the set of `tag` for its queue, for a free one, or takes the first one from its flow.
+    #[inline(never)]
+    fn search(
+        &self,
+        packet: &Packet,
+        tag: u32,
+        (flows, hosts): (&mut [Flow], &mut Hosts),
+        counts: &mut WayCounts,
+    ) -> u16 {
+        let first = tag as usize % QUEUES;
+        let (at, is_new) = if let Some(at) = ways(tag).find(|&at| flows[at].tag == tag) {
+            counts.hits += u32::from(at != first);
+            (at, flows[at].set == Set::None)
+        } else if let Some(at) = ways(tag).find(|&at| flows[at].set == Set::None) {
+            counts.misses += 1;
+            (at, true)
+        } else {
+            counts.collisions += 1;
+            if flows[first].set == Set::Bulk {
+                hosts.remove(&flows[first]);
+            }
+            (first, true)
+        };
+        let flow = &mut flows[at];
+        flow.tag = tag;
+        if is_new {
+            if self.isolation.counts_sources() {
+                flow.source = Hosts::entry(&mut hosts.sources, self.host(packet.hosts.source, SOURCE));
+                if flow.set == Set::Bulk {
+                    hosts.add_source(flow);
+                }
+            }
+            if self.isolation.counts_destinations() {
+                let tag = self.host(packet.hosts.destination, DESTINATION);
+                flow.destination = Hosts::entry(&mut hosts.destinations, tag);
+                if flow.set == Set::Bulk {
+                    hosts.add_destination(flow);
+                }
+            }
+        }
+        at as u16
+    }
+}

@@ -1,0 +1,73 @@
+//! The memory that the queue may use, and what a packet is charged.
+//!
+//! Linux: `cake_reconfigure`, `cake_enqueue`.
+
+use crate::base::time::Span;
+use crate::choice;
+
+choice! {
+    /// What a packet is charged.
+    pub enum Charge {
+        /// The buffer of the Linux kernel: data and descriptor.
+        Skb = "skb",
+        /// Its length on the wire.
+        Wire = "wire",
+    }
+}
+
+/// Lengths up to which a kernel buffer has one of these sizes in bytes. The first three are measured with local UDP
+/// (`spec/cake.md`), the others follow the powers of two of the kernel's allocator: ours.
+const BUFFERS: [(u32, u32); 6] =
+    [(300, 896), (650, 1280), (1650, 2304), (3700, 4352), (7800, 8448), (16_000, 16_640)];
+
+/// Least limit that follows from rate and RTT, 4 MiB.
+const LEAST: u64 = 4 << 20;
+/// Packets of the largest size that the limit holds at most (`sch->limit`).
+const PACKETS: u64 = 10_240;
+
+impl Charge {
+    /// Bytes that a packet of `len` bytes is charged.
+    #[inline]
+    pub(super) fn of(self, len: u32) -> u64 {
+        match self {
+            Self::Wire => u64::from(len),
+            Self::Skb => {
+                let buffer = BUFFERS.iter().find(|(most, _)| len <= *most);
+                u64::from(buffer.map_or(len + 640, |(_, size)| *size))
+            }
+        }
+    }
+}
+
+/// The limit in bytes at `rate` bytes per second (0: unlimited), if `given` is not.
+pub(super) fn limit(given: Option<u64>, rate: u64, rtt: Span, mtu: u32) -> u64 {
+    let most = PACKETS * u64::from(mtu);
+    let own = match rate {
+        0 => u64::MAX,
+        // rate in bytes/s, rtt in us; as the kernel, in 32 bits.
+        _ => (u128::from(rate) * u128::from(rtt.nanos() / 1000) / 250_000).min(u128::from(u32::MAX)) as u64,
+    };
+    given.unwrap_or_else(|| own.max(LEAST)).min(most.max(given.unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Span = Span::from_millis(100);
+
+    #[test]
+    fn limits_equal_those_of_linux() {
+        let of = |given, rate| limit(given, rate, RTT, 1514);
+        assert_eq!([of(None, 125_000), of(None, 12_500_000)], [4 << 20, 5_000_000]);
+        assert_eq!([of(None, 250_000_000), of(None, 0)], [15_503_360; 2]);
+        assert_eq!([of(Some(64 << 20), 0), of(Some(1000), 125_000)], [64 << 20, 1000]);
+    }
+
+    #[test]
+    fn packets_are_charged_their_kernel_buffers() {
+        assert_eq!([42, 300, 301, 1042, 1514, 9000].map(|len| Charge::Skb.of(len)), [896, 896, 1280, 2304, 2304, 16_640]);
+        assert_eq!(Charge::Wire.of(1042), 1042);
+        assert!(Charge::Skb.of(65_535) > 65_535);
+    }
+}
