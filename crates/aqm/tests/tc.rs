@@ -123,7 +123,7 @@ fn every_tc_argument_sets_its_parameter() {
             let (values, key): (&[&str], _) = match tail {
                 Tail::Sets(sets) => (&["777", "7", "7000", "77000", "0.7"], Some(sets.key())),
                 Tail::Flag(_) | Tail::Keyword | Tail::Moot(_) => (&[""], None),
-                Tail::Ignored(..) | Tail::Late(_) => (&["700"], None),
+                Tail::Ignored(..) | Tail::Late(_) => (&["700", "40"], None),
                 Tail::Refused(_) => {
                     assert!(Spec::parse(&format!("{} {word}", entry.name)).is_err(), "{} {word}", entry.name);
                     continue;

@@ -44,6 +44,7 @@ pub use tc::Bandwidth;
 
 use autorate::Estimate;
 use diffserv::{Index, MAX_TINS};
+use flows::Set;
 use hosts::{Hasher, QUEUES};
 use overhead::Wire;
 use shaper::{Pace, Shaper};
@@ -237,19 +238,20 @@ impl Cake {
     /// The tin to serve, without a shaper: round robin in bytes.
     #[inline]
     fn next_turn(&mut self) -> Option<usize> {
-        if !self.tins.iter().any(|tin| tin.flows.is_active()) {
-            return None;
-        }
-        loop {
+        let mut idle = 0;
+        while idle <= self.tins.len() {
             let tin = &mut self.tins[self.turn];
-            if tin.deficit >= 0 && tin.flows.is_active() {
+            let is_active = tin.flows.is_active();
+            if tin.deficit >= 0 && is_active {
                 return Some(self.turn);
             }
             if tin.deficit <= 0 {
                 tin.deficit += i64::from(tin.share);
             }
-            self.turn = (self.turn + 1) % self.tins.len();
+            idle = if is_active { 0 } else { idle + 1 };
+            self.turn = if self.turn + 1 < self.tins.len() { self.turn + 1 } else { 0 };
         }
+        None
     }
 
     /// The next packet of a tin. `None`: the queue whose turn it was is empty, so that the tin must be chosen again.
@@ -264,7 +266,10 @@ impl Cake {
             loop {
                 let tin = &mut self.tins[number];
                 let state = &mut tin.flows.flows[usize::from(at)].cobalt;
-                let Some(taken) = port.take(list(number, at)) else {
+                // A decaying queue has no packets.
+                let decays = tin.flows.sets[usize::from(at)] == Set::Decaying;
+                let taken = if decays { None } else { port.take(list(number, at)) };
+                let Some(taken) = taken else {
                     let was_blue = state.is_blue();
                     tin.rule.emptied(state, now);
                     tin.seen.unresponsive -= u32::from(was_blue && !state.is_blue());
@@ -409,8 +414,7 @@ impl Discipline for Cake {
         let now = cx.now;
         let number = usize::from(self.index[usize::from(packet.dscp & 63)]);
         let Some(tin) = self.tins.get_mut(number) else { return };
-        let table = (&mut tin.flows.flows[..], &mut tin.flows.hosts);
-        let at = self.hasher.queue(&packet, table, &mut tin.seen.ways, cx.rng);
+        let at = self.hasher.queue(&packet, &mut tin.flows, &mut tin.seen.ways, cx.rng);
         if tin.waiting == 0 {
             tin.clock.wake(now);
             if port.pkts() == 0 {

@@ -31,8 +31,6 @@ pub(super) enum Set {
 pub(super) struct Flow {
     /// The state of COBALT. It remains when another flow takes the queue.
     pub(super) cobalt: State,
-    /// Hash of the flow that has the queue.
-    pub(super) tag: u32,
     /// Bytes that it may send.
     pub(super) deficit: i32,
     /// Entry of its source in the host table.
@@ -41,8 +39,6 @@ pub(super) struct Flow {
     pub(super) destination: u16,
     next: u16,
     before: u16,
-    /// The set that it is in.
-    pub(super) set: Set,
 }
 
 /// A list of queues: its first and its last one.
@@ -107,6 +103,10 @@ static SHARES: [u16; QUEUES + 1] = shares();
 pub(super) struct Flows {
     /// The queues.
     pub(super) flows: Vec<Flow>,
+    /// For each queue, the hash of the flow that has it. Apart from the queues: a search reads eight of them.
+    pub(super) tags: Vec<u32>,
+    /// For each queue, the set that it is in.
+    pub(super) sets: Vec<Set>,
     /// The hosts that they count for.
     pub(super) hosts: Hosts,
     new: List,
@@ -125,9 +125,11 @@ impl Flows {
     pub(super) fn new(rule: &Rule, hosts: Hosts) -> Self {
         let cobalt = rule.state();
         let (next, before) = (NONE, NONE);
-        let idle = Flow { cobalt, tag: 0, deficit: 0, source: 0, destination: 0, next, before, set: Set::None };
+        let idle = Flow { cobalt, deficit: 0, source: 0, destination: 0, next, before };
         let (new, old, decaying) = (List::EMPTY, List::EMPTY, List::EMPTY);
-        Self { flows: alloc::vec![idle; QUEUES], hosts, new, old, decaying, sparse: 0, bulk: 0, decay: 0 }
+        let (tags, sets) = (alloc::vec![0; QUEUES], alloc::vec![Set::None; QUEUES]);
+        let flows = alloc::vec![idle; QUEUES];
+        Self { flows, tags, sets, hosts, new, old, decaying, sparse: 0, bulk: 0, decay: 0 }
     }
 
     /// Whether a queue may have packets.
@@ -147,7 +149,7 @@ impl Flows {
     /// A packet has arrived at queue `at`.
     #[inline]
     pub(super) fn arrived(&mut self, at: u16, quantum: u16, rng: &mut Rng) {
-        match self.flows[usize::from(at)].set {
+        match self.sets[usize::from(at)] {
             Set::None => {}
             Set::Decaying => {
                 self.decaying.remove(&mut self.flows, at);
@@ -163,15 +165,14 @@ impl Flows {
         self.new.push(&mut self.flows, at);
         self.sparse += 1;
         let deficit = self.share(at, quantum, rng);
-        let flow = &mut self.flows[usize::from(at)];
-        (flow.set, flow.deficit) = (Set::Sparse, deficit);
+        self.flows[usize::from(at)].deficit = deficit;
+        self.sets[usize::from(at)] = Set::Sparse;
     }
 
     fn becomes_bulk(&mut self, at: u16) {
-        let flow = &mut self.flows[usize::from(at)];
-        flow.set = Set::Bulk;
+        self.sets[usize::from(at)] = Set::Bulk;
         self.bulk += 1;
-        self.hosts.add(flow);
+        self.hosts.add(&self.flows[usize::from(at)]);
     }
 
     /// The queue whose turn it is; it may be empty. `first`: this is the first look of a dequeue, which also looks at
@@ -196,17 +197,16 @@ impl Flows {
             if at == NONE {
                 return None;
             }
-            let flow = &mut self.flows[usize::from(at)];
-            if flow.deficit > 0 {
+            if self.flows[usize::from(at)].deficit > 0 {
                 return Some(at);
             }
-            let is_sparse = flow.set == Set::Sparse;
+            let is_sparse = self.sets[usize::from(at)] == Set::Sparse;
             list.remove(&mut self.flows, at);
             if is_sparse && has_packets(at) {
                 self.sparse -= 1;
                 self.becomes_bulk(at);
             } else if is_sparse {
-                self.flows[usize::from(at)].set = Set::SparseWait;
+                self.sets[usize::from(at)] = Set::SparseWait;
             }
             let share = self.share(at, quantum, rng);
             self.flows[usize::from(at)].deficit += share;
@@ -217,22 +217,22 @@ impl Flows {
     /// The queue `at`, whose turn it is, is empty. It decays until COBALT is at rest (`rests`), then it is idle.
     #[inline]
     pub(super) fn emptied(&mut self, at: u16, rests: bool) {
-        let flow = &self.flows[usize::from(at)];
-        let list = match flow.set {
+        let set = self.sets[usize::from(at)];
+        let list = match set {
             Set::Decaying => &mut self.decaying,
             Set::Sparse => &mut self.new,
             Set::SparseWait | Set::Bulk | Set::None => &mut self.old,
         };
-        match flow.set {
+        list.remove(&mut self.flows, at);
+        match set {
             Set::Sparse | Set::SparseWait => self.sparse -= 1,
             Set::Bulk => {
                 self.bulk -= 1;
-                self.hosts.remove(flow);
+                self.hosts.remove(&self.flows[usize::from(at)]);
             }
             Set::Decaying | Set::None => self.decay -= 1,
         }
-        list.remove(&mut self.flows, at);
-        self.flows[usize::from(at)].set = if rests {
+        self.sets[usize::from(at)] = if rests {
             Set::None
         } else {
             self.decaying.push(&mut self.flows, at);

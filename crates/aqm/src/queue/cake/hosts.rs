@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use super::flows::{Flow, Set};
+use super::flows::{Flow, Flows, Set};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::rng::{Rng, mix};
@@ -242,7 +242,7 @@ impl Hasher {
     pub(super) fn queue(
         &mut self,
         packet: &Packet,
-        (flows, hosts): (&mut [Flow], &mut Hosts),
+        flows: &mut Flows,
         counts: &mut WayCounts,
         rng: &mut Rng,
     ) -> u16 {
@@ -251,51 +251,44 @@ impl Hasher {
         }
         let tag = self.tag(packet, rng);
         let at = tag as usize % QUEUES;
-        let flow = &flows[at];
-        if flow.tag == tag && flow.set != Set::None {
+        if flows.tags[at] == tag && flows.sets[at] != Set::None {
             return at as u16;
         }
-        self.search(packet, tag, (flows, hosts), counts)
+        self.search(packet, tag, flows, counts)
     }
 
     /// Searches the set of `tag` for its queue, for a free one, or takes the first one from its flow.
     #[inline(never)]
-    fn search(
-        &self,
-        packet: &Packet,
-        tag: u32,
-        (flows, hosts): (&mut [Flow], &mut Hosts),
-        counts: &mut WayCounts,
-    ) -> u16 {
+    fn search(&self, packet: &Packet, tag: u32, flows: &mut Flows, counts: &mut WayCounts) -> u16 {
         let first = tag as usize % QUEUES;
-        let (at, is_new) = if let Some(at) = ways(tag).find(|&at| flows[at].tag == tag) {
+        let (at, is_new) = if let Some(at) = ways(tag).find(|&at| flows.tags[at] == tag) {
             counts.hits += u32::from(at != first);
-            (at, flows[at].set == Set::None)
-        } else if let Some(at) = ways(tag).find(|&at| flows[at].set == Set::None) {
+            (at, flows.sets[at] == Set::None)
+        } else if let Some(at) = ways(tag).find(|&at| flows.sets[at] == Set::None) {
             counts.misses += 1;
             (at, true)
         } else {
             counts.collisions += 1;
-            if flows[first].set == Set::Bulk {
-                hosts.remove(&flows[first]);
+            if flows.sets[first] == Set::Bulk {
+                flows.hosts.remove(&flows.flows[first]);
             }
             (first, true)
         };
+        flows.tags[at] = tag;
+        let is_bulk = flows.sets[at] == Set::Bulk;
+        let Flows { flows, hosts, .. } = flows;
         let flow = &mut flows[at];
-        flow.tag = tag;
-        if is_new {
-            if self.isolation.counts_sources() {
-                flow.source = Hosts::entry(&mut hosts.sources, self.host(packet.hosts.source, SOURCE));
-                if flow.set == Set::Bulk {
-                    hosts.add_source(flow);
-                }
+        if is_new && self.isolation.counts_sources() {
+            flow.source = Hosts::entry(&mut hosts.sources, self.host(packet.hosts.source, SOURCE));
+            if is_bulk {
+                hosts.add_source(flow);
             }
-            if self.isolation.counts_destinations() {
-                let tag = self.host(packet.hosts.destination, DESTINATION);
-                flow.destination = Hosts::entry(&mut hosts.destinations, tag);
-                if flow.set == Set::Bulk {
-                    hosts.add_destination(flow);
-                }
+        }
+        if is_new && self.isolation.counts_destinations() {
+            let tag = self.host(packet.hosts.destination, DESTINATION);
+            flow.destination = Hosts::entry(&mut hosts.destinations, tag);
+            if is_bulk {
+                hosts.add_destination(flow);
             }
         }
         at as u16

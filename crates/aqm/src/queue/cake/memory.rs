@@ -31,6 +31,8 @@ impl Charge {
     pub(super) fn of(self, len: u32) -> u64 {
         match self {
             Self::Wire => u64::from(len),
+            // Full-size frames are the most common.
+            Self::Skb if len > 650 && len <= 1650 => 2304,
             Self::Skb => {
                 let buffer = BUFFERS.iter().find(|(most, _)| len <= *most);
                 u64::from(buffer.map_or(len + 640, |(_, size)| *size))

@@ -217,7 +217,7 @@ mod tests {
             ("bandwidth 100", "bandwidth", "96bit"),
             ("bandwidth 10mbps", "bandwidth", "80mbit"),
             ("bandwidth 1.5mbit", "bandwidth", "1.5mbit"),
-            ("bandwidth 10mibit", "bandwidth", "10485760bit"),
+            ("bandwidth 10mibit", "bandwidth", "10485.76kbit"),
             ("bandwidth 80gbit", "bandwidth", "80gbit"),
             ("bandwidth 0", "bandwidth", "unlimited"),
             ("bandwidth 10mbit unlimited", "bandwidth", "unlimited"),

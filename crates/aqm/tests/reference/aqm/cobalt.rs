@@ -19,6 +19,11 @@ pub(crate) struct Params {
 }
 
 impl Params {
+    /// CAKE's arguments: the times in nanoseconds.
+    pub(crate) const fn of(target: i64, interval: i64, mtu_time: i64) -> Self {
+        Self { interval, target, mtu_time, p_inc: 1.0 / 256.0, p_dec: 1.0 / 4096.0, kernel_start: true }
+    }
+
     /// Random arguments of cake_set_rate: its results, and the text for the library.
     pub(crate) fn random(dice: &mut Dice, trace: &Trace) -> (Self, String) {
         let (target, rtt) = match trace.grid {
@@ -119,9 +124,27 @@ impl Vars {
         }
     }
 
-    /// Returns whether to drop the packet, and whether it was marked. `may_mark`: it is ECN-capable.
+    /// Whether the state has decayed to rest.
+    pub(crate) fn rests(&self, now: i64) -> bool {
+        self.p_drop == 0.0 && self.count == 0 && now >= self.drop_next
+    }
+
     pub(crate) fn should_drop(
         &mut self,
+        p: &Params,
+        now: i64,
+        sojourn: i64,
+        may_mark: bool,
+        sides: (&mut dyn FnMut() -> f64, &mut Seen),
+    ) -> (bool, bool) {
+        self.should_drop_above(0, p, now, sojourn, may_mark, sides)
+    }
+
+    /// Returns whether to drop the packet, and whether it was marked. `may_mark`: it is ECN-capable. `least`: the time of
+    /// two packets of each bulk flow.
+    pub(crate) fn should_drop_above(
+        &mut self,
+        least: i64,
         p: &Params,
         now: i64,
         sojourn: i64,
@@ -129,7 +152,7 @@ impl Vars {
         (uniform, seen): (&mut dyn FnMut() -> f64, &mut Seen),
     ) -> (bool, bool) {
         let mut schedule = now - self.drop_next;
-        let over_target = sojourn > p.target && sojourn > p.mtu_time * 4;
+        let over_target = sojourn > p.target && sojourn > least && sojourn > p.mtu_time * 4;
         seen.note("saved by the MTU's time", sojourn > p.target && !over_target);
         let mut next_due = self.count > 0 && schedule >= 0;
         let (mut drop, mut ecn_marked) = (false, false);

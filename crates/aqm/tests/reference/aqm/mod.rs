@@ -3,7 +3,7 @@
 mod adaptive;
 mod avq;
 mod blue;
-mod cobalt;
+pub(crate) mod cobalt;
 pub(crate) mod codel;
 mod droptail;
 mod fred;

@@ -46,11 +46,11 @@ impl<'a> Pair<'a> {
     }
 
     fn arrive(&mut self, now: u64, packet: Packet) {
-        let Packet { slot: id, len: size, class, flow, pair, .. } = packet;
+        let Packet { slot: id, len: size, class, flow, pair, hosts, ack, dscp, .. } = packet;
         let (udp, ect) = (packet.proto == Proto::Udp, packet.ecn.is_capable());
         let (l4s, ect1) = (matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce), packet.ecn == Ecn::Ect1);
         let out = packet.colour == Colour::Out;
-        let pkt = Pkt { id, size, class, flow, pair, udp, ect, l4s, ect1, out, tstamp: now };
+        let pkt = Pkt { id, size, class, flow, pair, udp, ect, l4s, ect1, out, hosts, ack, dscp, tstamp: now };
         if packet.ecn == Ecn::Ce {
             self.ce.insert(id);
         }
@@ -84,6 +84,8 @@ impl<'a> Pair<'a> {
         let mut want = self.listing.deque(now, &mut || self.chance.uniform());
         want.sent = want.sent.map(|(id, marked)| (id, marked && !self.ce.contains(&id)));
         assert_eq!(got, want, "departure at {now} ns: {}", self.spec.canonical());
+        let held = self.queue.held_until().map(Instant::nanos);
+        assert_eq!(held, self.listing.held(), "held back at {now} ns: {}", self.spec.canonical());
         self.compare(now);
         sent
     }
@@ -135,6 +137,8 @@ fn drive(pair: &mut Pair, trace: &Trace, dice: &mut Dice) {
                 let nominal = Rate(trace.net.bandwidth).time_for(packet.len).nanos();
                 now + (nominal as f64 * dice.between(trace.service.0, trace.service.1)).round() as u64
             });
+            // A discipline that holds its packets back is asked again when one may leave.
+            free_at = free_at.or_else(|| pair.queue.held_until().map(Instant::nanos));
         }
     }
     let offered = pair.queue.port.tally().offered.pkts;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use forebay_aqm::base::packet::{Ack, Hosts};
 use forebay_aqm::base::rng::Rng;
 
 /// Nanoseconds in a second.
@@ -23,6 +24,9 @@ pub(crate) struct Pkt {
     pub(crate) ect1: bool,
     /// Out of profile.
     pub(crate) out: bool,
+    pub(crate) hosts: Hosts,
+    pub(crate) ack: Ack,
+    pub(crate) dscp: u8,
     pub(crate) tstamp: u64,
 }
 
@@ -176,6 +180,11 @@ pub(crate) trait Listing {
 
     /// The link requests a packet.
     fn deque(&mut self, now: u64, uniform: &mut dyn FnMut() -> f64) -> Departure;
+
+    /// Until when the latest departure found the packets held back.
+    fn held(&self) -> Option<u64> {
+        None
+    }
 
     /// Time of the next timer.
     fn next_timer(&self) -> Option<u64> {

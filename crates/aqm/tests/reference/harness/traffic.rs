@@ -1,6 +1,6 @@
 //! Random settings and random traffic for comparing disciplines with their transcribed listings.
 
-use forebay_aqm::base::packet::{Colour, Ecn, Packet, Proto};
+use forebay_aqm::base::packet::{Ack, Colour, Ecn, Hosts, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
 
 use super::listing::{Net, SECOND, Unit};
@@ -111,7 +111,12 @@ fn packet(dice: &mut Dice, slot: u32, size: Option<u32>, flows: u64, ect: f64) -
     });
     let ecn = if dice.odds(ect) { dice.pick(&[Ecn::Ect0, Ecn::Ect1, Ecn::Ce]) } else { Ecn::NotEct };
     let colour = if flow % 2 == 1 { Colour::Out } else { Colour::In };
-    Packet { slot, len, class, flow, pair: flow / 3, proto, ecn, colour, ..Packet::default() }
+    // Without random numbers: hosts, DSCP and acknowledgements follow from the numbers of the packet and its flow.
+    let hosts = Hosts { source: (flow % 4) as u16, destination: (flow / 2 % 5) as u16 };
+    let dscp = [0, 8, 46, 34, 16, 48, 1, 2][(flow as usize + usize::from(slot % 50 == 0)) % 8];
+    let ack = Ack::pure(slot / 3).with_flags(slot % 11 == 0, false).with_blocks(slot % 17 == 0);
+    let ack = if flow % 3 == 1 && len < 600 { ack } else { Ack::default() };
+    Packet { slot, len, class, flow, pair: flow / 3, hosts, ack, proto, dscp, ecn, colour, ..Packet::default() }
 }
 
 pub(crate) fn depth(n: f64, unit: Unit) -> String {

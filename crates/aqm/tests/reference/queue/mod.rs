@@ -1,5 +1,6 @@
 //! Transcribed listings of disciplines with several queues, with which tests compare the disciplines.
 
+mod cake;
 mod choke;
 mod curvy_red;
 mod drr;
