@@ -262,7 +262,8 @@ impl Cake {
             let tin = &mut self.tins[number];
             let has_packets = |at| !port.is_empty(list(number, at));
             let at = tin.flows.turn(core::mem::take(first), tin.quantum, has_packets, cx.rng)?;
-            let lateness = if self.params.ingress { tin.rule.mtu_time() * (2 * u64::from(tin.flows.bulk)) } else { Span::ZERO };
+            let lateness =
+                if self.params.ingress { tin.rule.mtu_time() * (2 * u64::from(tin.flows.bulk)) } else { Span::ZERO };
             loop {
                 let tin = &mut self.tins[number];
                 let state = &mut tin.flows.flows[usize::from(at)].cobalt;
@@ -394,11 +395,13 @@ impl Design for Cake {
             return None;
         }
         let mut shaper = self.shaper;
-        let rate = if params.autorate && self.params.bandwidth == params.bandwidth { self.rate() } else { params.rate() };
+        let rate =
+            if params.autorate && self.params.bandwidth == params.bandwidth { self.rate() } else { params.rate() };
         shaper.set_pace(Pace::new(rate));
         let Self { turn, held, overlimits, estimate, .. } = *self;
         let memory = [self.memory[0], self.memory[1], 0];
-        let mut cake = Self { hasher, shaper, tins: self.tins.clone(), turn, held, overlimits, estimate, memory, ..fresh };
+        let mut cake =
+            Self { hasher, shaper, tins: self.tins.clone(), turn, held, overlimits, estimate, memory, ..fresh };
         cake.set_rate(rate);
         Some(cake)
     }
@@ -486,12 +489,16 @@ impl Discipline for Cake {
 }
 
 probes! { Cake {
+    /// Memory of all packets.
+    memory ["bytes"] = |s| s.memory[0] as f64;
+    /// Queues of flows that send less than their share, with decaying ones.
+    sp_flows ["1"] = |s| s.sum(|tin| u64::from(tin.flows.sparse + tin.flows.decay));
+    /// Queues of flows with a backlog.
+    bk_flows ["1"] = |s| s.sum(|tin| u64::from(tin.flows.bulk));
     /// Rate of the shaper; 0: unlimited.
     rate ["bit/s"] = |s| 8.0 * s.rate() as f64;
     /// Estimate of the rate in front of the queue, with autorate.
     capacity ["bit/s"] = |s| 8.0 * s.estimate.peak() as f64;
-    /// Memory of all packets.
-    memory ["bytes"] = |s| s.memory[0] as f64;
     /// Largest memory of all packets so far.
     memory_max ["bytes"] = |s| s.memory[1] as f64;
     /// Number of times that the shaper held packets back.
@@ -508,10 +515,6 @@ probes! { Cake {
     way_miss ["packets"] = |s| s.sum(|tin| u64::from(tin.seen.ways.misses));
     /// Packets of new flows that had to share a queue.
     way_cols ["packets"] = |s| s.sum(|tin| u64::from(tin.seen.ways.collisions));
-    /// Queues of flows that send less than their share, with decaying ones.
-    sp_flows ["1"] = |s| s.sum(|tin| u64::from(tin.flows.sparse + tin.flows.decay));
-    /// Queues of flows with a backlog.
-    bk_flows ["1"] = |s| s.sum(|tin| u64::from(tin.flows.bulk));
     /// Queues from which BLUE drops.
     un_flows ["1"] = |s| s.sum(|tin| u64::from(tin.seen.unresponsive));
     /// Longest packet so far.

@@ -40,8 +40,7 @@ pub(super) fn replaced(level: &Level, arrival: &Packet, filter: AckFilter) -> Op
         }
         let is_older = packet.ack.is_pure() && !packet.ack.is_after(arrival.ack);
         // The blocks themselves are unknown: one with blocks stays. Ours.
-        let says_nothing_new = packet.ack.has_blocks()
-            || (packet.ack.equals(arrival.ack) && !arrival.ack.has_blocks());
+        let says_nothing_new = packet.ack.has_blocks() || (packet.ack.equals(arrival.ack) && !arrival.ack.has_blocks());
         if !is_older || says_nothing_new {
             continue;
         }

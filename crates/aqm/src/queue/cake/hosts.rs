@@ -239,13 +239,7 @@ impl Hasher {
 
     /// The queue of `packet`, from 0 to 1023.
     #[inline]
-    pub(super) fn queue(
-        &mut self,
-        packet: &Packet,
-        flows: &mut Flows,
-        counts: &mut WayCounts,
-        rng: &mut Rng,
-    ) -> u16 {
+    pub(super) fn queue(&mut self, packet: &Packet, flows: &mut Flows, counts: &mut WayCounts, rng: &mut Rng) -> u16 {
         if self.isolation == Isolation::FlowBlind {
             return 0;
         }

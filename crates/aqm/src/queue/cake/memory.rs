@@ -17,8 +17,7 @@ choice! {
 
 /// Lengths up to which a kernel buffer has one of these sizes in bytes. The first three are measured with local UDP
 /// (`spec/cake.md`), the others follow the powers of two of the kernel's allocator: ours.
-const BUFFERS: [(u32, u32); 6] =
-    [(300, 896), (650, 1280), (1650, 2304), (3700, 4352), (7800, 8448), (16_000, 16_640)];
+const BUFFERS: [(u32, u32); 6] = [(300, 896), (650, 1280), (1650, 2304), (3700, 4352), (7800, 8448), (16_000, 16_640)];
 
 /// Least limit that follows from rate and RTT, 4 MiB.
 const LEAST: u64 = 4 << 20;
@@ -68,7 +67,10 @@ mod tests {
 
     #[test]
     fn packets_are_charged_their_kernel_buffers() {
-        assert_eq!([42, 300, 301, 1042, 1514, 9000].map(|len| Charge::Skb.of(len)), [896, 896, 1280, 2304, 2304, 16_640]);
+        assert_eq!(
+            [42, 300, 301, 1042, 1514, 9000].map(|len| Charge::Skb.of(len)),
+            [896, 896, 1280, 2304, 2304, 16_640]
+        );
         assert_eq!(Charge::Wire.of(1042), 1042);
         assert!(Charge::Skb.of(65_535) > 65_535);
     }

@@ -266,7 +266,8 @@ mod tests {
             ("overhead=docis", "overhead: found 'docis', expected keywords and bytes"),
             ("mpu=257b", "mpu: found '257b', expected auto, or a size such as 1500b or 160kb, from 0 to 256 bytes"),
         ] {
-            let found = Spec::parse(&format!("cake {words}")).map_or_else(|bad| bad.to_string(), |spec| spec.canonical());
+            let found =
+                Spec::parse(&format!("cake {words}")).map_or_else(|bad| bad.to_string(), |spec| spec.canonical());
             assert!(found.starts_with(error), "{words}: {found}");
         }
     }

@@ -3,12 +3,15 @@
 //!
 //! Added to the listing: a buffer in addition to the memory limit; the truesize of a packet by its length.
 
+mod settings;
+
 use std::collections::VecDeque;
 
 use forebay_aqm::base::packet::Hosts;
 
 use crate::reference::aqm::cobalt::{Params, Vars};
 use crate::reference::harness::*;
+use settings::{Config, case};
 
 const CAKE_QUEUES: usize = 1024;
 const CAKE_SET_WAYS: usize = 8;
@@ -69,36 +72,6 @@ struct Tin {
 impl Tin {
     fn backlog(&self) -> u64 {
         self.new_flows.iter().chain(&self.old_flows).map(|idx| self.flows[*idx].backlog()).sum()
-    }
-}
-
-/// The settings, as tc sends them.
-#[derive(Clone)]
-struct Config {
-    rate_bps: u64,
-    autorate: bool,
-    interval_us: u64,
-    tins: &'static str,
-    flow_mode: &'static str,
-    ack_filter: &'static str,
-    memlimit: u64,
-    raw: bool,
-    overhead: i64,
-    mpu: i64,
-    atm: &'static str,
-    ingress: bool,
-    exact: bool,
-    truesize: bool,
-    mtu: u64,
-}
-
-impl Config {
-    fn dsrc(&self) -> bool {
-        matches!(self.flow_mode, "dual-srchost" | "triple-isolate")
-    }
-
-    fn ddst(&self) -> bool {
-        matches!(self.flow_mode, "dual-dsthost" | "triple-isolate")
     }
 }
 
@@ -771,63 +744,6 @@ impl Listing for Cake {
         let active = self.tins.iter().flat_map(|b| b.new_flows.iter().chain(&b.old_flows).map(|idx| &b.flows[*idx]));
         active.fold((0, 0), |(pkts, bytes), flow| (pkts + flow.q.len() as u64, bytes + flow.backlog()))
     }
-}
-
-/// Random settings, as text for the library and as settings of the listing.
-fn case(dice: &mut Dice, trace: &Trace) -> (String, Box<dyn Listing>) {
-    let net = trace.net;
-    let kbit = (net.bandwidth as f64 * dice.between(0.4, 1.3) / 1000.0).ceil() as u64;
-    let unlimited = dice.odds(0.25);
-    let interval_us = dice.pick(&[100_000, 1_000, 20_000, 300_000]);
-    let tins = dice.pick(&["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"]);
-    let modes = ["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
-    let flow_mode = dice.pick(&modes);
-    let ack_filter = dice.pick(&["off", "on", "aggressive"]);
-    let (autorate, ingress, exact, truesize) = (dice.odds(0.2), dice.odds(0.4), dice.odds(0.5), dice.odds(0.5));
-    let memlimit = if dice.odds(0.4) { dice.upto(3, 60) * net.mean_pktsize } else { 0 };
-    let (words, raw, overhead, mpu, atm) = dice.pick(&[
-        ("raw", true, 0, 0, ""),
-        ("44", false, 44, 0, ""),
-        ("-20", false, -20, 0, ""),
-        ("docsis", false, 18, 64, ""),
-        ("ethernet/ether-vlan", false, 42, 84, ""),
-        ("pppoe-ptm", false, 30, 0, "ptm"),
-        ("bridged-llcsnap", false, 32, 0, "atm"),
-        ("raw/atm", true, 0, 0, "atm"),
-        ("conservative", false, 48, 0, "atm"),
-    ]);
-    let mtu = dice.pick(&[1514, 600]);
-    let salt = dice.odds(0.5).then(|| dice.upto(0, u64::from(u32::MAX)) as u32);
-    let rate_bps = if unlimited { 0 } else { kbit * 125 };
-    let text = format!(
-        "bandwidth={} autorate={} rtt={interval_us}us tins={tins} flows={flow_mode} ack_filter={ack_filter} \
-         memlimit={} overhead={words} header=14b ingress={} mtu={mtu}b memory={} hash={} salt={}",
-        if unlimited { "unlimited".to_string() } else { format!("{kbit}kbit") },
-        on(autorate),
-        if memlimit > 0 { format!("{memlimit}b") } else { "auto".to_string() },
-        on(ingress),
-        if truesize { "skb" } else { "wire" },
-        if exact { "exact" } else { "salted" },
-        salt.map_or("auto".to_string(), |salt| salt.to_string()),
-    );
-    let set = Config {
-        rate_bps,
-        autorate,
-        interval_us,
-        tins,
-        flow_mode,
-        ack_filter,
-        memlimit,
-        raw,
-        overhead,
-        mpu,
-        atm,
-        ingress,
-        exact,
-        truesize,
-        mtu,
-    };
-    (text, Box::new(Cake::new(net, set, salt)))
 }
 
 #[test]
