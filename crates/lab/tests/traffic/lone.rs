@@ -70,6 +70,9 @@ fn lone_link_equals_the_link_of_a_network() {
     for aqm in ["red", "pi q_ref=20", "codel", "fq_codel", "pie", "wrr classes=2", "droptail th=0.5", "sfb"] {
         compare("rate = \"10mbit\"", aqm);
     }
+    // Disciplines that hold packets back until a time.
+    compare("rate = \"15mbit\"", "cake bandwidth=8mbit flows=flowblind memory=wire memlimit=30kb");
+    compare("rate_trace = [1, 3, 7, 7, 8, 8, 8, 8, 12]", "cake bandwidth=5mbit flows=flowblind");
     compare("rate = \"10mbit\"\nloss = 0.01", "raqm");
     compare("rate_trace = [1, 3, 7, 7, 7, 7, 8, 8, 8, 8, 12]", "red");
     compare("rate = \"10mbit\"\nrate_steps = [[\"5s\", \"5mbit\"]]", "pi q_ref=20");

@@ -222,14 +222,7 @@ impl Rule {
 
     /// As [`judge`](Self::judge), but only a delay above `least` is late: CAKE's term for ingress mode.
     #[inline]
-    pub fn judge_above(
-        &self,
-        least: Span,
-        state: &mut State,
-        packet: &Packet,
-        level: &Level,
-        cx: &mut Cx,
-    ) -> Verdict {
+    pub fn judge_above(&self, least: Span, state: &mut State, packet: &Packet, level: &Level, cx: &mut Cx) -> Verdict {
         let (signal, behind) = self.advance(state, (cx.now.since(packet.arrived), least), cx.now);
         let marked = signal && level.marks(packet);
         let blue = state.p > 0.0 && cx.rng.uniform() < state.p;

@@ -52,7 +52,7 @@ impl Estimate {
         let rate = (u128::from(self.bytes) * 1_000_000_000 / u128::from(window)) as u64;
         self.peak = average(self.peak, rate, if rate > self.peak { 2 } else { 8 });
         (self.bytes, self.began) = (0, now);
-        (now > FIRST).then_some(self.peak * 15 >> 4)
+        (now > FIRST).then_some((self.peak * 15) >> 4)
     }
 }
 

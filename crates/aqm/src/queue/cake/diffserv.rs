@@ -124,7 +124,7 @@ impl Tins {
                 let (mut rate, mut quantum) = (rate, 256);
                 for share in &mut shares {
                     *share = (rate, quantum.max(1));
-                    (rate, quantum) = (rate * 7 >> 3, quantum * 7 >> 3);
+                    (rate, quantum) = ((rate * 7) >> 3, (quantum * 7) >> 3);
                 }
             }
         }

@@ -113,8 +113,8 @@ fn packet(dice: &mut Dice, slot: u32, size: Option<u32>, flows: u64, ect: f64) -
     let colour = if flow % 2 == 1 { Colour::Out } else { Colour::In };
     // Without random numbers: hosts, DSCP and acknowledgements follow from the numbers of the packet and its flow.
     let hosts = Hosts { source: (flow % 4) as u16, destination: (flow / 2 % 5) as u16 };
-    let dscp = [0, 8, 46, 34, 16, 48, 1, 2][(flow as usize + usize::from(slot % 50 == 0)) % 8];
-    let ack = Ack::pure(slot / 3).with_flags(slot % 11 == 0, false).with_blocks(slot % 17 == 0);
+    let dscp = [0, 8, 46, 34, 16, 48, 1, 2][(flow as usize + usize::from(slot.is_multiple_of(50))) % 8];
+    let ack = Ack::pure(slot / 3).with_flags(slot.is_multiple_of(11), false).with_blocks(slot.is_multiple_of(17));
     let ack = if flow % 3 == 1 && len < 600 { ack } else { Ack::default() };
     Packet { slot, len, class, flow, pair: flow / 3, hosts, ack, proto, dscp, ecn, colour, ..Packet::default() }
 }

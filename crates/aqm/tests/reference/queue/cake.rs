@@ -243,8 +243,8 @@ impl Cake {
         let len = i64::from(pkt.size) - if self.set.raw { 0 } else { 14 };
         let len = (len.max(0) + self.set.overhead).max(self.set.mpu) as u64;
         match self.set.atm {
-            "atm" => (len + 47) / 48 * 53,
-            "ptm" => len + (len + 63) / 64,
+            "atm" => len.div_ceil(48) * 53,
+            "ptm" => len + len.div_ceil(64),
             _ => len,
         }
     }
