@@ -59,7 +59,7 @@ const BAD: &[Bad] = &[
         from: "",
         to: "",
         words: &["--aqm", "nonsense"],
-        says: &["--aqm: ", "discipline", "found 'nonsense'", "expected one of 31 names, such as "],
+        says: &["--aqm: ", "discipline", "found 'nonsense'", "expected one of 32 names, such as "],
     },
     Bad {
         name: "near-discipline",

@@ -197,9 +197,9 @@ fn too_many_hosts_for_event_agenda_are_refused() {
 #[test]
 fn errors_in_aqm_arguments_name_the_parameter() {
     let table = [
-        ("nonsense", "discipline", "nonsense", "one of 31 names, such as "),
+        ("nonsense", "discipline", "nonsense", "one of 32 names, such as "),
         ("raqn", "discipline", "raqn", "did you mean raqm?"),
-        ("", "discipline", "", "one of 31 names, such as "),
+        ("", "discipline", "", "one of 32 names, such as "),
         ("raqm q00=5", "q00", "q00", "did you mean q0?"),
         ("raqm q0=30kB", "q0", "30kB", "30000b"),
         ("raqm preset=linux", "preset", "linux", "preset"),
