@@ -44,7 +44,7 @@ pub use tc::Bandwidth;
 
 use autorate::Estimate;
 use diffserv::{Index, MAX_TINS};
-use flows::Set;
+use flows::{Set, index};
 use hosts::{Hasher, QUEUES};
 use overhead::Wire;
 use shaper::{Pace, Shaper};
@@ -108,17 +108,111 @@ impl Params {
     }
 }
 
+/// What all tins share.
+#[derive(Clone, Copy)]
+struct Shared {
+    shaper: Shaper,
+    wire: Wire,
+    /// Memory of all packets, its maximum so far, and its limit, in bytes.
+    memory: [u64; 3],
+    /// What the memory limit counts.
+    charge: Charge,
+    /// Whether dropped packets are charged to the clocks.
+    ingress: bool,
+}
+
+impl Shared {
+    /// Charges a packet of `len` bytes of `tin`, which is sent or dropped, to the clocks. Returns its adjusted length.
+    #[inline]
+    fn charge(&mut self, tin: &mut Tin, len: u32, now: Instant, sent: bool) -> u32 {
+        let adjusted = self.wire.adjusted(len);
+        if !self.shaper.is_unlimited() {
+            tin.clock.charge(adjusted, now);
+            self.shaper.charge(adjusted, sent);
+        }
+        adjusted
+    }
+
+    /// A packet of `len` bytes has left the queues of `tin`.
+    #[inline]
+    fn left(&mut self, tin: &mut Tin, len: u32) {
+        tin.waiting -= 1;
+        tin.seen.backlog -= u64::from(len);
+        self.memory[0] -= self.charge.of(len);
+    }
+
+    /// The next packet of `tin`, whose number is `number`. `None`: the queue whose turn it was is empty, so that the tin
+    /// must be chosen again. `first`: this is the first look of a dequeue.
+    #[inline]
+    fn serve(
+        &mut self,
+        (number, tin): (usize, &mut Tin),
+        mut first: bool,
+        port: &mut Port,
+        cx: &mut Cx,
+    ) -> Option<Packet> {
+        let now = cx.now;
+        if first && let Some(at) = tin.flows.decaying() {
+            // The most common case of a first look, in short.
+            let rests = tin.empty(at, now);
+            tin.flows.decayed(rests);
+            first = false;
+        }
+        'turn: loop {
+            let has_packets = |at| !port.is_empty(list(number, at));
+            let at = tin.flows.turn(core::mem::take(&mut first), tin.quantum, has_packets, cx.rng)?;
+            let lateness =
+                if self.ingress { tin.rule.mtu_time() * (2 * u64::from(tin.flows.bulk)) } else { Span::ZERO };
+            loop {
+                // A decaying queue has no packets.
+                let decays = tin.flows.flows[index(at)].set == Set::Decaying;
+                let taken = if decays { None } else { port.take(list(number, at)) };
+                let Some(taken) = taken else {
+                    let rests = tin.empty(at, now);
+                    tin.flows.emptied(at, rests);
+                    // The clocks and the other tins have not changed, so the same tin would be chosen again.
+                    if tin.flows.is_active() && port.pkts() > 0 && !self.ingress {
+                        continue 'turn;
+                    }
+                    return None;
+                };
+                let state = &mut tin.flows.cobalt[index(at)];
+                let packet = port.taken(&taken);
+                let (len, sojourn) = (packet.len, now.since(packet.arrived));
+                let level = port.level(list(number, at));
+                let verdict = tin.rule.judge_above(lateness, state, packet, &level, cx);
+                let is_marked = verdict == Verdict::Signal && level.marks(packet);
+                if verdict == Verdict::Drop {
+                    tin.seen.drops += 1;
+                    port.drop_taken(taken, Reason::Early, &mut DropTail, cx);
+                    self.left(tin, len);
+                    if self.ingress {
+                        let charged = self.charge(tin, len, now, false);
+                        tin.pay(at, charged);
+                        continue 'turn;
+                    }
+                    continue;
+                }
+                tin.seen.marks += u64::from(is_marked);
+                tin.seen.sent(sojourn);
+                let packet = port.send_taken(taken, is_marked, &mut DropTail, cx);
+                self.left(tin, len);
+                let charged = self.charge(tin, len, now, true);
+                tin.pay(at, charged);
+                return Some(packet);
+            }
+        }
+    }
+}
+
 /// State of CAKE.
 pub struct Cake {
     params: Params,
-    shaper: Shaper,
+    shared: Shared,
     tins: Vec<Tin>,
     index: &'static Index,
     hasher: Hasher,
-    wire: Wire,
     estimate: Estimate,
-    /// Memory of all packets, its maximum so far, and its limit, in bytes.
-    memory: [u64; 3],
     /// The tin whose turn it is, if the queue is not shaped.
     turn: usize,
     /// Until when the last dequeue found the shaper blocked.
@@ -145,41 +239,22 @@ impl Cake {
         for (tin, share) in self.tins.iter_mut().zip(self.params.tins.shares(rate)) {
             tin.set_rate(share, scale);
         }
-        self.shaper.set_pace(Pace::new(rate));
-        self.memory[2] = self.params.memory_limit(rate);
-    }
-
-    /// Charges a packet of `len` bytes, which is sent or dropped, to the clocks. Returns its adjusted length.
-    #[inline]
-    fn charge(&mut self, tin: usize, len: u32, now: Instant, sent: bool) -> u32 {
-        let adjusted = self.wire.adjusted(len);
-        if !self.shaper.is_unlimited() {
-            self.tins[tin].clock.charge(adjusted, now);
-            self.shaper.charge(adjusted, sent);
-        }
-        adjusted
-    }
-
-    /// A packet of `len` bytes has left the queues of a tin.
-    #[inline]
-    fn left(&mut self, tin: usize, len: u32) {
-        let tin = &mut self.tins[tin];
-        tin.waiting -= 1;
-        tin.seen.backlog -= u64::from(len);
-        self.memory[0] -= self.params.memory.of(len);
+        self.shared.shaper.set_pace(Pace::new(rate));
+        self.shared.memory[2] = self.params.memory_limit(rate);
     }
 
     /// Drops the acknowledgement that `arrival` replaces, if there is one. Returns its length, or 0.
     #[inline(never)]
-    fn filter(&mut self, arrival: &Packet, (tin, at): (usize, u16), port: &mut Port, cx: &mut Cx) -> u32 {
-        let list = list(tin, at);
+    fn filter(&mut self, arrival: &Packet, (number, at): (usize, u16), port: &mut Port, cx: &mut Cx) -> u32 {
+        let list = list(number, at);
         let Some(place) = acks::replaced(&port.level(list), arrival, self.params.ack_filter) else { return 0 };
         let dropped = port.drop_at(list, place, Reason::Early, &mut DropTail, cx);
         let len = dropped.map_or(0, |packet| packet.len);
-        self.left(tin, len);
-        self.tins[tin].seen.acks += 1;
-        if self.params.ingress {
-            self.charge(tin, len, cx.now, false);
+        let tin = &mut self.tins[number];
+        self.shared.left(tin, len);
+        tin.seen.acks += 1;
+        if self.shared.ingress {
+            self.shared.charge(tin, len, cx.now, false);
         }
         len
     }
@@ -199,7 +274,7 @@ impl Cake {
         }
         let (number, at) = longest;
         let tin = &mut self.tins[number];
-        let state = &mut tin.flows.flows[usize::from(at)].cobalt;
+        let state = &mut tin.flows.cobalt[index(at)];
         let was_blue = state.is_blue();
         tin.rule.overflowed(state, cx.now);
         tin.seen.unresponsive += u32::from(state.is_blue() && !was_blue);
@@ -207,14 +282,14 @@ impl Cake {
         // If only the memory limit is exceeded, the buffer has room: the drop counts as early.
         let reason = if port.fits(packet.len) { Reason::Early } else { Reason::Overflow };
         let Some(dropped) = port.drop_head(list(number, at), reason, &mut DropTail, cx) else {
-            if self.params.ingress {
-                self.charge(number, packet.len, cx.now, false);
+            if self.shared.ingress {
+                self.shared.charge(tin, packet.len, cx.now, false);
             }
             return false;
         };
-        self.left(number, dropped.len);
-        if self.params.ingress {
-            self.charge(number, dropped.len, cx.now, false);
+        self.shared.left(tin, dropped.len);
+        if self.shared.ingress {
+            self.shared.charge(tin, dropped.len, cx.now, false);
         }
         true
     }
@@ -252,66 +327,6 @@ impl Cake {
             self.turn = if self.turn + 1 < self.tins.len() { self.turn + 1 } else { 0 };
         }
         None
-    }
-
-    /// The next packet of a tin. `None`: the queue whose turn it was is empty, so that the tin must be chosen again.
-    #[inline]
-    fn serve(&mut self, number: usize, first: &mut bool, port: &mut Port, cx: &mut Cx) -> Option<Packet> {
-        let now = cx.now;
-        'turn: loop {
-            let tin = &mut self.tins[number];
-            let has_packets = |at| !port.is_empty(list(number, at));
-            let at = tin.flows.turn(core::mem::take(first), tin.quantum, has_packets, cx.rng)?;
-            let lateness =
-                if self.params.ingress { tin.rule.mtu_time() * (2 * u64::from(tin.flows.bulk)) } else { Span::ZERO };
-            loop {
-                let tin = &mut self.tins[number];
-                let state = &mut tin.flows.flows[usize::from(at)].cobalt;
-                // A decaying queue has no packets.
-                let decays = tin.flows.sets[usize::from(at)] == Set::Decaying;
-                let taken = if decays { None } else { port.take(list(number, at)) };
-                let Some(taken) = taken else {
-                    let was_blue = state.is_blue();
-                    tin.rule.emptied(state, now);
-                    tin.seen.unresponsive -= u32::from(was_blue && !state.is_blue());
-                    let rests = state.is_at_rest(now);
-                    tin.flows.emptied(at, rests);
-                    return None;
-                };
-                let packet = port.taken(&taken);
-                let (len, sojourn) = (packet.len, now.since(packet.arrived));
-                let level = port.level(list(number, at));
-                let verdict = tin.rule.judge_above(lateness, state, packet, &level, cx);
-                let is_marked = verdict == Verdict::Signal && level.marks(packet);
-                if verdict == Verdict::Drop {
-                    tin.seen.drops += 1;
-                    port.drop_taken(taken, Reason::Early, &mut DropTail, cx);
-                    self.left(number, len);
-                    if self.params.ingress {
-                        let charged = self.charge(number, len, now, false);
-                        self.pay(number, at, charged);
-                        continue 'turn;
-                    }
-                    continue;
-                }
-                tin.seen.marks += u64::from(is_marked);
-                tin.seen.sent(sojourn);
-                let packet = port.send_taken(taken, is_marked, &mut DropTail, cx);
-                self.left(number, len);
-                let charged = self.charge(number, len, now, true);
-                self.pay(number, at, charged);
-                return Some(packet);
-            }
-        }
-    }
-
-    /// Takes `charged` bytes from the deficits of a tin and of its queue `at`.
-    #[inline]
-    fn pay(&mut self, number: usize, at: u16, charged: u32) {
-        let tin = &mut self.tins[number];
-        let deficit = &mut tin.flows.flows[usize::from(at)].deficit;
-        *deficit = deficit.saturating_sub_unsigned(charged);
-        tin.deficit -= i64::from(charged);
     }
 
     /// The sum of a statistic over all tins.
@@ -373,13 +388,17 @@ impl Design for Cake {
         let shares = params.tins.shares(rate);
         let mpu = params.mpu.or(Bytes(u64::from(params.overhead.mpu()))).0 as u32;
         Self {
-            shaper: Shaper::new(Pace::new(rate)),
+            shared: Shared {
+                shaper: Shaper::new(Pace::new(rate)),
+                wire: params.overhead.wire(params.header.0 as u32, mpu),
+                memory: [0, 0, params.memory_limit(rate)],
+                charge: params.memory,
+                ingress: params.ingress,
+            },
             tins: shares[..params.tins.count()].iter().map(|share| Tin::new(*share, scale, params.flows)).collect(),
             index: params.tins.index(),
             hasher: Hasher::new(params.flows, params.hash, params.salt),
-            wire: params.overhead.wire(params.header.0 as u32, mpu),
             estimate: Estimate::new(rate),
-            memory: [0, 0, params.memory_limit(rate)],
             turn: 0,
             held: None,
             overlimits: 0,
@@ -394,14 +413,12 @@ impl Design for Cake {
         if (params.tins, params.memory) != (self.params.tins, self.params.memory) {
             return None;
         }
-        let mut shaper = self.shaper;
         let rate =
             if params.autorate && self.params.bandwidth == params.bandwidth { self.rate() } else { params.rate() };
-        shaper.set_pace(Pace::new(rate));
         let Self { turn, held, overlimits, estimate, .. } = *self;
-        let memory = [self.memory[0], self.memory[1], 0];
-        let mut cake =
-            Self { hasher, shaper, tins: self.tins.clone(), turn, held, overlimits, estimate, memory, ..fresh };
+        let Shared { shaper, memory, .. } = self.shared;
+        let shared = Shared { shaper, memory, ..fresh.shared };
+        let mut cake = Self { hasher, shared, tins: self.tins.clone(), turn, held, overlimits, estimate, ..fresh };
         cake.set_rate(rate);
         Some(cake)
     }
@@ -421,7 +438,7 @@ impl Discipline for Cake {
         if tin.waiting == 0 {
             tin.clock.wake(now);
             if port.pkts() == 0 {
-                self.shaper.wake(now);
+                self.shared.shaper.wake(now);
             }
         }
         if self.params.wash {
@@ -441,8 +458,8 @@ impl Discipline for Cake {
         }
         let tin = &mut self.tins[number];
         tin.flows.arrived(at, tin.quantum, cx.rng);
-        let charged = self.params.memory.of(packet.len);
-        while self.memory[0] + charged > self.memory[2] || !port.fits(packet.len) {
+        let charged = self.shared.charge.of(packet.len);
+        while self.shared.memory[0] + charged > self.shared.memory[2] || !port.fits(packet.len) {
             if !self.relieve(&packet, (number, at), port, cx) {
                 // Drop or, if the buffer is full, overflow.
                 port.admit(list(number, at), packet, Verdict::Drop, &mut DropTail, cx);
@@ -455,8 +472,9 @@ impl Discipline for Cake {
                 let tin = &mut self.tins[number];
                 tin.waiting += 1;
                 tin.seen.backlog += u64::from(len);
-                self.memory[0] += charged;
-                self.memory[1] = self.memory[1].max(self.memory[0]);
+                let [memory, most, _] = &mut self.shared.memory;
+                *memory += charged;
+                *most = (*most).max(*memory);
             }
             // By a threshold marker in front.
             Fate::Delivered { .. } | Fate::Dropped(_) => self.tins[number].seen.drops += 1,
@@ -471,13 +489,14 @@ impl Discipline for Cake {
             if port.pkts() == 0 {
                 return None;
             }
-            self.held = self.shaper.blocked(cx.now);
+            self.held = self.shared.shaper.blocked(cx.now);
             if self.held.is_some() {
                 self.overlimits += 1;
                 return None;
             }
-            let number = if self.shaper.is_unlimited() { self.next_turn()? } else { self.due(cx.now)? };
-            if let Some(packet) = self.serve(number, &mut first, port, cx) {
+            let number = if self.shared.shaper.is_unlimited() { self.next_turn()? } else { self.due(cx.now)? };
+            let tin = &mut self.tins[number];
+            if let Some(packet) = self.shared.serve((number, tin), core::mem::take(&mut first), port, cx) {
                 return Some(packet);
             }
         }
@@ -490,7 +509,7 @@ impl Discipline for Cake {
 
 probes! { Cake {
     /// Memory of all packets.
-    memory ["bytes"] = |s| s.memory[0] as f64;
+    memory ["bytes"] = |s| s.shared.memory[0] as f64;
     /// Queues of flows that send less than their share, with decaying ones.
     sp_flows ["1"] = |s| s.sum(|tin| u64::from(tin.flows.sparse + tin.flows.decay));
     /// Queues of flows with a backlog.
@@ -500,7 +519,7 @@ probes! { Cake {
     /// Estimate of the rate in front of the queue, with autorate.
     capacity ["bit/s"] = |s| 8.0 * s.estimate.peak() as f64;
     /// Largest memory of all packets so far.
-    memory_max ["bytes"] = |s| s.memory[1] as f64;
+    memory_max ["bytes"] = |s| s.shared.memory[1] as f64;
     /// Number of times that the shaper held packets back.
     overlimits ["1"] = |s| s.overlimits as f64;
     /// Packets dropped, without those of the ACK filter.

@@ -73,9 +73,9 @@ pub struct Asked {
     pub settings: Vec<Setting>,
 }
 
-/// Parses `NAME [preset=...] [key=value ...]`, or a name and tc(8) arguments.
+/// Parses `NAME [preset=...] [key=value ...]`, a name and tc(8) arguments, or a whole command of tc.
 pub fn asked(text: &str, entries: &'static [Entry]) -> Result<Asked, ParamError> {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = tc::qdisc(text.split_whitespace().collect())?;
     let (&name, words) = words.split_first().ok_or_else(|| unknown("", entries))?;
     let name = tc::meant(name, words);
     let alias = tc::alias(name);
@@ -233,7 +233,7 @@ macro_rules! registry {
         }
 
         impl Spec {
-            /// Parses `NAME [preset=...] [key=value ...]`, or a name and tc(8) arguments.
+            /// Parses `NAME [preset=...] [key=value ...]`, a name and tc(8) arguments, or a whole command of tc.
             pub fn parse(text: &str) -> Result<Self, $crate::base::params::ParamError> {
                 use $crate::base::{registry, settings};
                 let asked = registry::asked(text, ENTRIES)?;

@@ -3,12 +3,16 @@
 //! A discipline that is also in the Linux kernel declares its tc arguments. They are translated to `preset=linux
 //! target=5ms ...` and then parsed as usual. Values are parsed as in iproute2, even if they have no effect here.
 //!
+//! Whole commands (`tc qdisc add dev eth0 root fq_codel limit 1000`) and lines of `tc qdisc show` are accepted too.
+//!
 //! Differences from tc: a number of packets may end in `p`, as `tc qdisc show` prints it. Text after a number that is
 //! not a unit is always an error, and so is a value beyond 32 bits or beyond the parameter's range.
 
+mod command;
 mod form;
 mod read;
 
+pub(in crate::base) use command::qdisc;
 pub use form::Form;
 
 use alloc::borrow::Cow;

@@ -2,9 +2,9 @@
 //!
 //! Linux: `cake_dequeue`, `cake_get_flow_quantum`.
 
-use alloc::vec::Vec;
+use alloc::boxed::Box;
 
-use super::hosts::{Hosts, QUEUES};
+use super::hosts::{Hosts, QUEUES, Table, table};
 use crate::aqm::delay::cobalt::{Rule, State};
 use crate::base::rng::Rng;
 
@@ -26,11 +26,10 @@ pub(super) enum Set {
     Decaying,
 }
 
-/// A flow queue, without its packets.
-#[derive(Clone)]
+/// A flow queue, without its packets and without the state of COBALT. It is small, so that those of all flows stay in
+/// the processor's first cache.
+#[derive(Clone, Copy)]
 pub(super) struct Flow {
-    /// The state of COBALT. It remains when another flow takes the queue.
-    pub(super) cobalt: State,
     /// Bytes that it may send.
     pub(super) deficit: i32,
     /// Entry of its source in the host table.
@@ -39,6 +38,16 @@ pub(super) struct Flow {
     pub(super) destination: u16,
     next: u16,
     before: u16,
+    /// The set that it is in.
+    pub(super) set: Set,
+    /// Whether a flow has ever taken the queue, so that it has entries in the host tables.
+    pub(super) has_hosts: bool,
+}
+
+/// The index of queue `at`. The remainder changes nothing, and the compiler sees that the index is valid.
+#[inline]
+pub(super) const fn index(at: u16) -> usize {
+    at as usize % QUEUES
 }
 
 /// A list of queues: its first and its last one.
@@ -52,34 +61,48 @@ impl List {
     const EMPTY: Self = Self { first: NONE, last: NONE };
 
     #[inline]
-    fn push(&mut self, flows: &mut [Flow], at: u16) {
-        let flow = &mut flows[usize::from(at)];
+    fn push(&mut self, flows: &mut Table<Flow>, at: u16) {
+        let flow = &mut flows[index(at)];
         (flow.next, flow.before) = (NONE, self.last);
         match self.last {
             NONE => self.first = at,
-            last => flows[usize::from(last)].next = at,
+            last => flows[index(last)].next = at,
         }
         self.last = at;
     }
 
     #[inline]
-    fn remove(&mut self, flows: &mut [Flow], at: u16) {
-        let Flow { next, before, .. } = flows[usize::from(at)];
+    fn remove(&mut self, flows: &mut Table<Flow>, at: u16) {
+        let Flow { next, before, .. } = flows[index(at)];
         match before {
             NONE => self.first = next,
-            before => flows[usize::from(before)].next = next,
+            before => flows[index(before)].next = next,
         }
         match next {
             NONE => self.last = before,
-            next => flows[usize::from(next)].before = before,
+            next => flows[index(next)].before = before,
         }
     }
 
-    fn walk(self, flows: &[Flow]) -> impl Iterator<Item = u16> + '_ {
+    /// Moves the first queue to the end.
+    #[inline]
+    fn rotate(&mut self, flows: &mut Table<Flow>) {
+        let (first, last) = (self.first, self.last);
+        if first == last {
+            return;
+        }
+        self.first = core::mem::replace(&mut flows[index(first)].next, NONE);
+        flows[index(self.first)].before = NONE;
+        flows[index(first)].before = last;
+        flows[index(last)].next = first;
+        self.last = first;
+    }
+
+    fn walk(self, flows: &Table<Flow>) -> impl Iterator<Item = u16> + '_ {
         let mut at = self.first;
         core::iter::from_fn(move || {
             let queue = (at != NONE).then_some(at)?;
-            at = flows[usize::from(queue)].next;
+            at = flows[index(queue)].next;
             Some(queue)
         })
     }
@@ -102,11 +125,11 @@ static SHARES: [u16; QUEUES + 1] = shares();
 #[derive(Clone)]
 pub(super) struct Flows {
     /// The queues.
-    pub(super) flows: Vec<Flow>,
+    pub(super) flows: Box<Table<Flow>>,
+    /// For each queue, the state of COBALT. It remains when another flow takes the queue.
+    pub(super) cobalt: Box<Table<State>>,
     /// For each queue, the hash of the flow that has it. Apart from the queues: a search reads eight of them.
-    pub(super) tags: Vec<u32>,
-    /// For each queue, the set that it is in.
-    pub(super) sets: Vec<Set>,
+    pub(super) tags: Box<Table<u32>>,
     /// The hosts that they count for.
     pub(super) hosts: Hosts,
     new: List,
@@ -123,13 +146,10 @@ pub(super) struct Flows {
 impl Flows {
     /// Idle queues under `rule`.
     pub(super) fn new(rule: &Rule, hosts: Hosts) -> Self {
-        let cobalt = rule.state();
-        let (next, before) = (NONE, NONE);
-        let idle = Flow { cobalt, deficit: 0, source: 0, destination: 0, next, before };
+        let idle = Flow { deficit: 0, source: 0, destination: 0, next: NONE, before: NONE, set: Set::None, has_hosts: false };
         let (new, old, decaying) = (List::EMPTY, List::EMPTY, List::EMPTY);
-        let (tags, sets) = (alloc::vec![0; QUEUES], alloc::vec![Set::None; QUEUES]);
-        let flows = alloc::vec![idle; QUEUES];
-        Self { flows, tags, sets, hosts, new, old, decaying, sparse: 0, bulk: 0, decay: 0 }
+        let (flows, cobalt, tags) = (table(idle), table(rule.state()), table(0));
+        Self { flows, cobalt, tags, hosts, new, old, decaying, sparse: 0, bulk: 0, decay: 0 }
     }
 
     /// Whether a queue may have packets.
@@ -141,15 +161,15 @@ impl Flows {
     /// The share of a flow in `quantum`, with a random bit for the fraction.
     #[inline]
     fn share(&self, at: u16, quantum: u16, rng: &mut Rng) -> i32 {
-        let load = self.hosts.load(&self.flows[usize::from(at)]);
+        let load = self.hosts.load(&self.flows[index(at)]);
         let dither = rng.bits() >> 48;
-        ((u64::from(quantum) * u64::from(SHARES[usize::from(load)]) + dither) >> 16) as i32
+        ((u64::from(quantum) * u64::from(SHARES[usize::from(load).min(QUEUES)]) + dither) >> 16) as i32
     }
 
     /// A packet has arrived at queue `at`.
     #[inline]
     pub(super) fn arrived(&mut self, at: u16, quantum: u16, rng: &mut Rng) {
-        match self.sets[usize::from(at)] {
+        match self.flows[index(at)].set {
             Set::None => {}
             Set::Decaying => {
                 self.decaying.remove(&mut self.flows, at);
@@ -165,14 +185,14 @@ impl Flows {
         self.new.push(&mut self.flows, at);
         self.sparse += 1;
         let deficit = self.share(at, quantum, rng);
-        self.flows[usize::from(at)].deficit = deficit;
-        self.sets[usize::from(at)] = Set::Sparse;
+        self.flows[index(at)].deficit = deficit;
+        self.flows[index(at)].set = Set::Sparse;
     }
 
     fn becomes_bulk(&mut self, at: u16) {
-        self.sets[usize::from(at)] = Set::Bulk;
+        self.flows[index(at)].set = Set::Bulk;
         self.bulk += 1;
-        self.hosts.add(&self.flows[usize::from(at)]);
+        self.hosts.add(&self.flows[index(at)]);
     }
 
     /// The queue whose turn it is; it may be empty. `first`: this is the first look of a dequeue, which also looks at
@@ -197,27 +217,44 @@ impl Flows {
             if at == NONE {
                 return None;
             }
-            if self.flows[usize::from(at)].deficit > 0 {
+            if self.flows[index(at)].deficit > 0 {
                 return Some(at);
             }
-            let is_sparse = self.sets[usize::from(at)] == Set::Sparse;
+            let is_sparse = self.flows[index(at)].set == Set::Sparse;
             list.remove(&mut self.flows, at);
             if is_sparse && has_packets(at) {
                 self.sparse -= 1;
                 self.becomes_bulk(at);
             } else if is_sparse {
-                self.sets[usize::from(at)] = Set::SparseWait;
+                self.flows[index(at)].set = Set::SparseWait;
             }
             let share = self.share(at, quantum, rng);
-            self.flows[usize::from(at)].deficit += share;
+            self.flows[index(at)].deficit += share;
             self.old.push(&mut self.flows, at);
+        }
+    }
+
+    /// The decaying queue whose turn it is, if it may send: the first look of a dequeue.
+    #[inline]
+    pub(super) fn decaying(&self) -> Option<u16> {
+        let at = self.decaying.first;
+        (at != NONE && self.flows[index(at)].deficit > 0).then_some(at)
+    }
+
+    /// The first decaying queue has been looked at. If COBALT is at rest (`rests`), it is idle.
+    #[inline]
+    pub(super) fn decayed(&mut self, rests: bool) {
+        if rests {
+            self.emptied(self.decaying.first, true);
+        } else {
+            self.decaying.rotate(&mut self.flows);
         }
     }
 
     /// The queue `at`, whose turn it is, is empty. It decays until COBALT is at rest (`rests`), then it is idle.
     #[inline]
     pub(super) fn emptied(&mut self, at: u16, rests: bool) {
-        let set = self.sets[usize::from(at)];
+        let set = self.flows[index(at)].set;
         let list = match set {
             Set::Decaying => &mut self.decaying,
             Set::Sparse => &mut self.new,
@@ -228,11 +265,11 @@ impl Flows {
             Set::Sparse | Set::SparseWait => self.sparse -= 1,
             Set::Bulk => {
                 self.bulk -= 1;
-                self.hosts.remove(&self.flows[usize::from(at)]);
+                self.hosts.remove(&self.flows[index(at)]);
             }
             Set::Decaying | Set::None => self.decay -= 1,
         }
-        self.sets[usize::from(at)] = if rests {
+        self.flows[index(at)].set = if rests {
             Set::None
         } else {
             self.decaying.push(&mut self.flows, at);

@@ -2,9 +2,9 @@
 //!
 //! Linux: `cake_hash`.
 
-use alloc::vec::Vec;
+use alloc::boxed::Box;
 
-use super::flows::{Flow, Flows, Set};
+use super::flows::{Flow, Flows, Set, index};
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::rng::{Rng, mix};
@@ -12,6 +12,15 @@ use crate::choice;
 
 /// Flow queues and hosts of a tin.
 pub(super) const QUEUES: usize = 1024;
+
+/// One value for each queue, or for each host.
+pub(super) type Table<T> = [T; QUEUES];
+
+/// A table with this value everywhere, made without a copy on the stack.
+pub(super) fn table<T: Copy>(value: T) -> Box<Table<T>> {
+    let all = alloc::vec![value; QUEUES].into_boxed_slice();
+    all.try_into().unwrap_or_else(|_| Box::new([value; QUEUES]))
+}
 
 /// Ways of a set.
 const WAYS: usize = 8;
@@ -71,6 +80,8 @@ impl Isolation {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Host {
     tag: u32,
+    /// Id of the host that took the entry last. It saves the hash of the host if a flow of the same host follows.
+    id: u16,
     /// Bulk flows of the host.
     bulk: u16,
 }
@@ -79,15 +90,15 @@ pub(super) struct Host {
 #[derive(Clone)]
 pub(super) struct Hosts {
     isolation: Isolation,
-    sources: Vec<Host>,
-    destinations: Vec<Host>,
+    sources: Box<Table<Host>>,
+    destinations: Box<Table<Host>>,
 }
 
 impl Hosts {
     /// Tables without bulk flows.
     pub(super) fn new(isolation: Isolation) -> Self {
-        let table = || alloc::vec![Host::default(); QUEUES];
-        Self { isolation, sources: table(), destinations: table() }
+        let hosts = || table(Host::default());
+        Self { isolation, sources: hosts(), destinations: hosts() }
     }
 
     /// A flow becomes a bulk flow of its hosts.
@@ -101,11 +112,11 @@ impl Hosts {
     #[inline]
     pub(super) fn remove(&mut self, flow: &Flow) {
         if self.isolation.counts_sources() {
-            let bulk = &mut self.sources[usize::from(flow.source)].bulk;
+            let bulk = &mut self.sources[index(flow.source)].bulk;
             *bulk = bulk.saturating_sub(1);
         }
         if self.isolation.counts_destinations() {
-            let bulk = &mut self.destinations[usize::from(flow.destination)].bulk;
+            let bulk = &mut self.destinations[index(flow.destination)].bulk;
             *bulk = bulk.saturating_sub(1);
         }
     }
@@ -113,7 +124,7 @@ impl Hosts {
     #[inline]
     fn add_source(&mut self, flow: &Flow) {
         if self.isolation.counts_sources() {
-            let bulk = &mut self.sources[usize::from(flow.source)].bulk;
+            let bulk = &mut self.sources[index(flow.source)].bulk;
             *bulk = (*bulk + 1).min(QUEUES as u16);
         }
     }
@@ -121,7 +132,7 @@ impl Hosts {
     #[inline]
     fn add_destination(&mut self, flow: &Flow) {
         if self.isolation.counts_destinations() {
-            let bulk = &mut self.destinations[usize::from(flow.destination)].bulk;
+            let bulk = &mut self.destinations[index(flow.destination)].bulk;
             *bulk = (*bulk + 1).min(QUEUES as u16);
         }
     }
@@ -131,20 +142,22 @@ impl Hosts {
     pub(super) fn load(&self, flow: &Flow) -> u16 {
         let mut load = 1;
         if self.isolation.counts_sources() {
-            load = load.max(self.sources[usize::from(flow.source)].bulk);
+            load = load.max(self.sources[index(flow.source)].bulk);
         }
         if self.isolation.counts_destinations() {
-            load = load.max(self.destinations[usize::from(flow.destination)].bulk);
+            load = load.max(self.destinations[index(flow.destination)].bulk);
         }
         load
     }
 
-    /// The entry of the host `tag`: its own, else one without bulk flows, else the one where the search began.
-    fn entry(table: &mut [Host], tag: u32) -> u16 {
+    /// The entry of host `id`, whose hash is `tag`: its own, else one without bulk flows, else the one where the search
+    /// began.
+    #[inline(never)]
+    fn entry(table: &mut Table<Host>, id: u16, tag: u32) -> u16 {
         let ways = || ways(tag);
         let found = ways().find(|&at| table[at].tag == tag);
         let at = found.or_else(|| ways().find(|&at| table[at].bulk == 0)).unwrap_or(tag as usize % QUEUES);
-        table[at].tag = tag;
+        (table[at].tag, table[at].id) = (tag, id);
         at as u16
     }
 }
@@ -153,7 +166,7 @@ impl Hosts {
 fn ways(tag: u32) -> impl Iterator<Item = usize> {
     let at = tag as usize % QUEUES;
     let (set, way) = (at - at % WAYS, at % WAYS);
-    (0..WAYS).map(move |i| set + (way + i) % WAYS)
+    (0..WAYS).map(move |i| (set + (way + i) % WAYS) % QUEUES)
 }
 
 /// Counters of the hash table.
@@ -245,10 +258,13 @@ impl Hasher {
         }
         let tag = self.tag(packet, rng);
         let at = tag as usize % QUEUES;
-        if flows.tags[at] == tag && flows.sets[at] != Set::None {
-            return at as u16;
+        if flows.tags[at] != tag {
+            return self.search(packet, tag, flows, counts);
         }
-        self.search(packet, tag, flows, counts)
+        if flows.flows[at].set == Set::None {
+            self.takes(packet, at, flows);
+        }
+        at as u16
     }
 
     /// Searches the set of `tag` for its queue, for a free one, or takes the first one from its flow.
@@ -257,34 +273,47 @@ impl Hasher {
         let first = tag as usize % QUEUES;
         let (at, is_new) = if let Some(at) = ways(tag).find(|&at| flows.tags[at] == tag) {
             counts.hits += u32::from(at != first);
-            (at, flows.sets[at] == Set::None)
-        } else if let Some(at) = ways(tag).find(|&at| flows.sets[at] == Set::None) {
+            (at, flows.flows[at].set == Set::None)
+        } else if let Some(at) = ways(tag).find(|&at| flows.flows[at].set == Set::None) {
             counts.misses += 1;
             (at, true)
         } else {
             counts.collisions += 1;
-            if flows.sets[first] == Set::Bulk {
+            if flows.flows[first].set == Set::Bulk {
                 flows.hosts.remove(&flows.flows[first]);
             }
             (first, true)
         };
         flows.tags[at] = tag;
-        let is_bulk = flows.sets[at] == Set::Bulk;
+        if is_new {
+            self.takes(packet, at, flows);
+        }
+        at as u16
+    }
+
+    /// The flow of `packet` takes queue `at` anew: the queue counts for its hosts.
+    #[inline]
+    fn takes(&self, packet: &Packet, at: usize, flows: &mut Flows) {
         let Flows { flows, hosts, .. } = flows;
         let flow = &mut flows[at];
-        if is_new && self.isolation.counts_sources() {
-            flow.source = Hosts::entry(&mut hosts.sources, self.host(packet.hosts.source, SOURCE));
+        let is_bulk = flow.set == Set::Bulk;
+        let crate::base::packet::Hosts { source, destination } = packet.hosts;
+        if self.isolation.counts_sources() {
+            if !flow.has_hosts || hosts.sources[index(flow.source)].id != source {
+                flow.source = Hosts::entry(&mut hosts.sources, source, self.host(source, SOURCE));
+            }
             if is_bulk {
                 hosts.add_source(flow);
             }
         }
-        if is_new && self.isolation.counts_destinations() {
-            let tag = self.host(packet.hosts.destination, DESTINATION);
-            flow.destination = Hosts::entry(&mut hosts.destinations, tag);
+        if self.isolation.counts_destinations() {
+            if !flow.has_hosts || hosts.destinations[index(flow.destination)].id != destination {
+                flow.destination = Hosts::entry(&mut hosts.destinations, destination, self.host(destination, DESTINATION));
+            }
             if is_bulk {
                 hosts.add_destination(flow);
             }
         }
-        at as u16
+        flow.has_hosts = true;
     }
 }

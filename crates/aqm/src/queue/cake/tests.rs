@@ -215,9 +215,9 @@ fn overflow_drops_from_the_longest_queue_of_all_tins() {
     queue.arrive(Packet { slot: 4, len: 500, ..in_class(7, 8) }, ms(20));
     let dropped: Vec<(u32, Reason)> = queue.port.discarded().drain(..).map(|(p, reason)| (p.slot, reason)).collect();
     assert_eq!(dropped, [(0, Reason::Early)], "the head of 2000 bytes");
-    let best_effort = &queue.discipline().tins[0].flows.flows[0];
-    assert!(best_effort.cobalt.is_blue() && queue.discipline().tins[0].seen.unresponsive == 1);
-    assert_eq!(queue.discipline().memory[..2], [3300, 3800]);
+    let best_effort = &queue.discipline().tins[0].flows.cobalt[0];
+    assert!(best_effort.is_blue() && queue.discipline().tins[0].seen.unresponsive == 1);
+    assert_eq!(queue.discipline().shared.memory[..2], [3300, 3800]);
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn filter_keeps_the_last_two_acknowledgements() {
     }
     let left: Vec<u32> = core::iter::from_fn(|| queue.depart(ms(0))).map(|packet| packet.slot).collect();
     assert_eq!((left, queue.discipline().tins[0].seen.acks, queue.port.discarded().len()), (alloc::vec![8, 9], 8, 8));
-    assert_eq!(queue.discipline().memory[0], 0);
+    assert_eq!(queue.discipline().shared.memory[0], 0);
 }
 
 #[test]

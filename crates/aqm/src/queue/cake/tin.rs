@@ -1,11 +1,11 @@
 //! A tin: its clock, its flow queues, its COBALT parameters, and its statistics.
 
 use super::autorate::average;
-use super::flows::Flows;
+use super::flows::{Flows, index};
 use super::hosts::{Hosts, Isolation, WayCounts};
 use super::shaper::{Clock, Pace};
 use crate::aqm::delay::cobalt::{self, Rule, Start};
-use crate::base::time::Span;
+use crate::base::time::{Instant, Span};
 use crate::base::units::Bytes;
 
 /// Bytes per second, divided by this, give the bytes that a flow may send per turn (`cake_set_rate`).
@@ -108,6 +108,24 @@ impl Tin {
         let flows = Flows::new(&rule, Hosts::new(isolation));
         let (clock, seen) = (Clock::new(pace), Seen::default());
         Self { clock, flows, rule, rate, quantum, share, deficit: 0, waiting: 0, seen }
+    }
+
+    /// A dequeue finds queue `at` empty. Returns whether its COBALT is at rest.
+    #[inline]
+    pub(super) fn empty(&mut self, at: u16, now: Instant) -> bool {
+        let state = &mut self.flows.cobalt[index(at)];
+        let was_blue = state.is_blue();
+        self.rule.emptied(state, now);
+        self.seen.unresponsive -= u32::from(was_blue && !state.is_blue());
+        state.is_at_rest(now)
+    }
+
+    /// Takes `charged` bytes from the deficits of the tin and of its queue `at`.
+    #[inline]
+    pub(super) fn pay(&mut self, at: u16, charged: u32) {
+        let deficit = &mut self.flows.flows[index(at)].deficit;
+        *deficit = deficit.saturating_sub_unsigned(charged);
+        self.deficit -= i64::from(charged);
     }
 
     /// Sets another threshold and turn, and keeps the state.
