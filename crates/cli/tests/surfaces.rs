@@ -117,6 +117,28 @@ fn explain_subcommand_describes_every_discipline() {
     }
 }
 
+#[test]
+fn explain_subcommand_writes_the_command_of_tc() {
+    let place = Place::new("explain-tc");
+    let said = place.run(&["explain", "--tc", "fq_codel target=3ms"]).good().stdout;
+    assert!(said.starts_with("tc qdisc replace dev DEV root fq_codel target 3ms"), "{said}");
+    assert!(said.contains("2.999296 ms") && said.contains("hard_limit"), "{said}");
+    // What it writes is read again.
+    let line = said.lines().next().unwrap();
+    let json = place.run(&["explain", "--tc", line, "--json"]).good().json();
+    assert_eq!(json["command"], line);
+    assert_eq!(json["rounded"][0]["used_ns"], 2_999_296);
+    assert_eq!(json["differs"].as_array().unwrap().len(), 0);
+    for (spec, words) in [
+        ("raqm", "a discipline that Linux has"),
+        ("fq_codel target=3m", "target"),
+        ("tc qdisc del dev eth0 root", "one of add, change, replace, link"),
+    ] {
+        let out = place.run(&["explain", "--tc", spec]);
+        assert!(out.code == Some(2) && out.stderr.contains(words), "{spec}: {}", out.stderr);
+    }
+}
+
 /// `raqm_plus` is the discipline `raqm` with other defaults; `explain raqm_plus` shows these, and names `raqm`.
 #[test]
 fn explain_subcommand_shows_defaults_of_raqm_plus() {

@@ -200,6 +200,7 @@ impl Design for Choke {
         ]],
         needs: &["limit", "bandwidth"],
         together: Some(red_tc::choke),
+        late: None,
     });
 
     fn check(params: &Params) -> Result<(), String> {

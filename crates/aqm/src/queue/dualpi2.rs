@@ -188,6 +188,7 @@ impl Design for DualPi2 {
         ]],
         needs: &[],
         together: Some(tc::together),
+        late: Some(tc::late),
     });
     const ORDER: Order = Order::Lists(2);
 

@@ -130,7 +130,11 @@ pub(crate) struct ListArgs {
 pub(crate) struct ExplainArgs {
     /// Name of a discipline, marker (such as token-bucket), congestion control or kind of traffic, as `forebay list`
     /// prints it.
-    pub(crate) name: String,
+    #[arg(required_unless_present = "tc", conflicts_with = "tc")]
+    pub(crate) name: Option<String>,
+    /// Print the command of tc(8) that sets this discipline on a Linux box, and what differs there.
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) tc: Option<String>,
 }
 
 /// Arguments of `run`.

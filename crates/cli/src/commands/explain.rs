@@ -8,6 +8,7 @@ use forebay_aqm::base::params::{ParamSet, ParamSpec};
 use forebay_aqm::base::tc::{self, Tc};
 use forebay_lab::commands::explain::{self, Subject, default, params};
 use forebay_lab::commands::list::Kind;
+use forebay_lab::commands::tc_line::{self, Differs, Rounded};
 use forebay_lab::render::look::Tone;
 use forebay_lab::render::text_table::Table;
 
@@ -17,11 +18,15 @@ use crate::render::output::Ui;
 
 /// Explains a discipline, a marker, a congestion control or a kind of traffic.
 pub(crate) fn command(args: &ExplainArgs, ui: &Ui) -> Result<Exit, Failure> {
+    if let Some(spec) = &args.tc {
+        return as_tc(spec, ui);
+    }
+    let name = args.name.as_deref().unwrap_or_default();
     #[cfg(target_os = "linux")]
-    if let Some(name) = args.name.strip_prefix("linux:") {
+    if let Some(name) = name.strip_prefix("linux:") {
         return qdisc(name, ui);
     }
-    let subject = explain::find(&args.name)?;
+    let subject = explain::find(name)?;
     if ui.json() {
         ui.print_json(&subject.document())?;
         return Ok(Exit::Done);
@@ -35,6 +40,29 @@ pub(crate) fn command(args: &ExplainArgs, ui: &Ui) -> Result<Exit, Failure> {
             ui.look().titled(&found.name, &found.summary) + &format!("in a scenario: tcp = \"{}\"\n", found.name)
         }
     })?;
+    Ok(Exit::Done)
+}
+
+/// Prints the command of tc for a discipline.
+fn as_tc(spec: &str, ui: &Ui) -> Result<Exit, Failure> {
+    let found = tc_line::line(spec)?;
+    if ui.json() {
+        ui.print_json(&found)?;
+        return Ok(Exit::Done);
+    }
+    let mut out = format!("{}\n", found.command);
+    if !found.rounded.is_empty() {
+        out += &heading(ui, "rounded by the kernel", "");
+        let milliseconds = |ns: u64| format!("{} ms", ns as f64 / 1e6);
+        let row = |it: &Rounded| [it.argument.to_string(), milliseconds(it.asked_ns), milliseconds(it.used_ns)];
+        out += &table(ui, ["argument", "asked", "used"], found.rounded.iter().map(row));
+    }
+    if !found.differs.is_empty() {
+        out += &heading(ui, "differs in Linux", "tc has no argument for these values");
+        let row = |it: &Differs| [it.key.to_string(), it.here.clone(), it.linux.clone()];
+        out += &table(ui, ["parameter", "here", "Linux"], found.differs.iter().map(row));
+    }
+    ui.print(&out)?;
     Ok(Exit::Done)
 }
 
@@ -108,6 +136,13 @@ fn marker_text(ui: &Ui, marker: &MarkerEntry) -> String {
     out += &presets_text(ui, marker.presets);
     out += &probes_text(ui, marker.name, marker.probes);
     out + &deviations_text(ui, marker.about.deviations)
+}
+
+/// A table of texts with three columns.
+fn table(ui: &Ui, head: [&str; 3], rows: impl Iterator<Item = [String; 3]>) -> String {
+    let mut table = Table::new(&head).words(&[1, 2]);
+    rows.for_each(|row| table.row(row.into()));
+    table.render(ui.look(), "  ")
 }
 
 /// An example of how a parameter is set, `name=value`: the first parameter with a numeric default.

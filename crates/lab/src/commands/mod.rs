@@ -14,5 +14,6 @@ pub mod readings;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod tc_line;
 pub mod theory;
 pub mod tune;

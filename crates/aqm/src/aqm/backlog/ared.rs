@@ -268,6 +268,7 @@ impl Design for Ared {
         groups: &[red_tc::WORDS, &[("adaptive", Tail::Flag("clock=timer")), ("adaptative", Tail::Flag("clock=timer"))]],
         needs: &["limit", "avpkt"],
         together: Some(red_tc::red),
+        late: None,
     });
     fn spares_empty(params: &Params) -> bool {
         // ns-2's rule accepts an arrival at a queue of at most one packet.

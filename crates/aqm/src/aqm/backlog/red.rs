@@ -575,6 +575,7 @@ impl Design for Red {
         groups: &[red_tc::WORDS],
         needs: &["limit", "avpkt"],
         together: Some(red_tc::red),
+        late: None,
     });
     fn spares_empty(params: &Params) -> bool {
         // ns-2's rule accepts an arrival at a queue of at most one packet.

@@ -16,7 +16,7 @@ use crate::base::discipline::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::{Auto, Off};
 use crate::base::port::{ListId, Port, Taken};
-use crate::base::tc::{ECN, Form, LIMIT, Tc, Words, sets};
+use crate::base::tc::{CODEL_TIME, ECN, Form, LIMIT, Tc, Words, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Link};
 use crate::base::verdict::Reason;
@@ -250,9 +250,9 @@ fn drop_unless_marked(p: Taken, port: &mut Port, cx: &mut Cx) -> Option<Taken> {
 
 /// tc's arguments for CoDel's target and interval.
 pub const TIMES: Words =
-    &[("target", sets(Form::Time, "target").but_zero()), ("interval", sets(Form::Time, "interval").but_zero())];
+    &[("target", sets(Form::Time, "target").in_steps(CODEL_TIME).but_zero()), ("interval", sets(Form::Time, "interval").in_steps(CODEL_TIME).but_zero())];
 /// tc's argument for the CE threshold.
-pub const CE_THRESHOLD: Words = &[("ce_threshold", sets(Form::Time, "ce_threshold").tail())];
+pub const CE_THRESHOLD: Words = &[("ce_threshold", sets(Form::Time, "ce_threshold").in_steps(CODEL_TIME).tail())];
 
 impl Design for CoDel {
     type Params = Params;

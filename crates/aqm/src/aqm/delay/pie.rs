@@ -14,7 +14,7 @@ use crate::base::discipline::Aqm;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
-use crate::base::tc::{ECN, Form, LIMIT, Tail, Tc, Words, sets};
+use crate::base::tc::{ECN, Form, JIFFIES, LIMIT, PSCHED_TICK, Tail, Tc, Words, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Bytes, Depth, Limit, Link};
 use crate::base::verdict::Verdict;
@@ -413,8 +413,8 @@ pub struct Pie {
 
 /// tc's arguments for PIE's controller.
 pub const CONTROLLER: Words = &[
-    ("target", sets(Form::Time, "target").but_zero()),
-    ("tupdate", sets(Form::Time, "tupdate").but_zero()),
+    ("target", sets(Form::Time, "target").in_steps(PSCHED_TICK).but_zero()),
+    ("tupdate", sets(Form::Time, "tupdate").in_steps(JIFFIES).but_zero()),
     ("alpha", sets(Form::Count, "alpha").up_to(32).over(16).but_zero()),
     ("beta", sets(Form::Count, "beta").up_to(32).over(16).but_zero()),
 ];

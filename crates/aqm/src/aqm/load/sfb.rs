@@ -20,7 +20,7 @@ use crate::base::packet::Packet;
 use crate::base::params::Auto;
 use crate::base::port::Level;
 use crate::base::rng::Rng;
-use crate::base::tc::{Form, Tc, sets};
+use crate::base::tc::{Form, JIFFIES, Tc, sets};
 use crate::base::time::{Instant, Span};
 use crate::base::units::{Depth, Link};
 use crate::base::verdict::{Fate, Verdict};
@@ -298,8 +298,8 @@ impl Design for Sfb {
         // Without a limit tc uses the interface's queue length.
         "preset=linux hard_limit=1000p",
         &[&[
-            ("rehash", sets(Form::Millis, "rehash").tail()),
-            ("db", sets(Form::Millis, "db").tail()),
+            ("rehash", sets(Form::Millis, "rehash").in_steps(JIFFIES).tail()),
+            ("db", sets(Form::Millis, "db").in_steps(JIFFIES).tail()),
             ("limit", sets(Form::Packets, "hard_limit").but_zero()),
             ("max", sets(Form::Count, "max").but_zero()),
             ("target", sets(Form::Count, "target").but_zero()),

@@ -11,9 +11,11 @@
 mod command;
 mod form;
 mod read;
+mod written;
 
 pub(in crate::base) use command::qdisc;
 pub use form::Form;
+pub use written::{Lookup, Rounded, time};
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -35,7 +37,26 @@ pub struct Sets {
     least: u32,
     most: u32,
     skips_zero: bool,
+    step: Step,
 }
+
+/// How the kernel rounds a time; steps in ns.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// Not at all.
+    Exact,
+    /// Down to a multiple.
+    Down(u64),
+    /// Up to a multiple.
+    Up(u64),
+}
+
+/// CoDel's unit of time in the kernel (`CODEL_SHIFT`).
+pub const CODEL_TIME: Step = Step::Down(1024);
+/// The kernel's unit of time of PIE (`PSCHED_SHIFT`).
+pub const PSCHED_TICK: Step = Step::Down(64);
+/// Intervals of the kernel's timer, with its usual 250 in a second.
+pub const JIFFIES: Step = Step::Up(4_000_000);
 
 /// The syntax and effect of a tc argument.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +79,7 @@ pub enum Tail {
 
 /// An argument whose value has the format `form` and sets the parameter `key`.
 pub const fn sets(form: Form, key: &'static str) -> Sets {
-    Sets { form, key, parts: 1, least: 0, most: u32::MAX, skips_zero: false }
+    Sets { form, key, parts: 1, least: 0, most: u32::MAX, skips_zero: false, step: Step::Exact }
 }
 
 impl Sets {
@@ -78,6 +99,12 @@ impl Sets {
     #[must_use]
     pub const fn raised_to(self, least: u32) -> Self {
         Self { least, ..self }
+    }
+
+    /// Sets how the kernel rounds the value, a time.
+    #[must_use]
+    pub const fn in_steps(self, step: Step) -> Self {
+        Self { step, ..self }
     }
 
     /// The syntax of an argument whose value 0 means the default, as if the argument were absent.
@@ -221,12 +248,14 @@ pub struct Tc {
     pub needs: &'static [&'static str],
     /// Evaluation of all arguments together.
     pub together: Option<Together>,
+    /// The arguments that `together` evaluates, for settings of Forebay: of a specification and of the kernel's defaults.
+    pub late: Option<fn(Lookup, Lookup) -> Vec<String>>,
 }
 
 impl Tc {
     /// A syntax in which all arguments are optional and independent.
     pub const fn new(defaults: &'static str, groups: &'static [Words]) -> Self {
-        Self { defaults, groups, needs: &[], together: None }
+        Self { defaults, groups, needs: &[], together: None, late: None }
     }
 
     /// The arguments, in order.
@@ -424,8 +453,13 @@ mod tests {
     use super::*;
     use crate::Spec;
 
-    const TC: Tc =
-        Tc { defaults: "preset=linux hard_limit=10240p", groups: &[WORDS], needs: &["target"], together: Some(twice) };
+    const TC: Tc = Tc {
+        defaults: "preset=linux hard_limit=10240p",
+        groups: &[WORDS],
+        needs: &["target"],
+        together: Some(twice),
+        late: None,
+    };
     const WORDS: &[(&str, Tail)] = &[
         ("limit", sets(Form::Packets, "hard_limit").but_zero()),
         ("target", sets(Form::Time, "target").tail()),

@@ -1,10 +1,11 @@
 //! tc(8) arguments of DualPI2 that are evaluated together (iproute2, tc/q_dualpi2.c).
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::base::params::ParamError;
-use crate::base::tc::{Setting, Typed};
+use crate::base::tc::{Lookup, Setting, Typed, time};
 
 /// tc's ratio of max_rtt to typical_rtt if only one is given.
 const TYPICAL_PART: f64 = 6.0;
@@ -58,4 +59,11 @@ fn step(all: &[Typed]) -> Vec<Setting> {
         None => out.push(thresh.sets(format!("min_th={}us", thresh.number))),
     }
     out
+}
+/// The arguments for the step of the L queue.
+pub fn late(now: Lookup, usual: Lookup) -> Vec<String> {
+    let changed = |key: &str| now(key).filter(|value| usual(key).as_ref() != Some(value));
+    let step = changed("min_th").and_then(|value| time(&value)).map(|value| format!("step_thresh {value}"));
+    let least = changed("th_len").map(|packets| format!("min_qlen_step {packets}"));
+    step.into_iter().chain(least).collect()
 }

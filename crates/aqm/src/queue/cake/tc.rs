@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::overhead;
 use crate::base::design::Preset;
 use crate::base::params::{ParamError, Value};
-use crate::base::tc::{Form, Setting, Tail, Tc, Typed, Words, sets};
+use crate::base::tc::{Form, Lookup, Setting, Tail, Tc, Typed, Words, sets};
 use crate::base::text::BadValue;
 use crate::base::units::Rate;
 
@@ -151,6 +151,7 @@ pub(super) const TC: Tc = Tc {
     groups: &[RATES, TIMES, TINS, FLOWS, REST, OVERHEADS],
     needs: &[],
     together: Some(together),
+        late: Some(late),
 };
 
 /// Largest minimum packet unit in bytes (tc).
@@ -198,6 +199,16 @@ fn together(all: &[Typed]) -> Result<Vec<Setting>, ParamError> {
         settings.push(typed.sets("autorate=on"));
     }
     Ok(settings)
+}
+
+/// The arguments for overhead, mpu and autorate.
+fn late(now: Lookup, usual: Lookup) -> Vec<String> {
+    let changed = |key: &str| now(key).filter(|value| usual(key).as_ref() != Some(value));
+    let word = |word: &str| if word.parse::<i32>().is_ok() { format!("overhead {word}") } else { word.to_string() };
+    let mut out: Vec<String> = changed("overhead").iter().flat_map(|words| words.split('/')).map(word).collect();
+    out.extend(changed("mpu").and_then(|mpu| Some(format!("mpu {}", mpu.strip_suffix('b')?))));
+    out.extend(changed("autorate").filter(|on| on == "on").map(|_| "autorate-ingress".to_string()));
+    out
 }
 
 #[cfg(test)]
