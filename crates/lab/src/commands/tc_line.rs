@@ -3,7 +3,7 @@
 use forebay_aqm::Spec;
 use forebay_aqm::base::common::Common;
 use forebay_aqm::base::params::{ParamError, ParamSet};
-use forebay_aqm::base::tc::{self, Tc};
+use forebay_aqm::base::tc::{self, Tail, Tc};
 use serde::Serialize;
 
 use crate::own;
@@ -63,8 +63,21 @@ pub fn line(text: &str) -> Result<TcLine, InputError> {
     if spec.name() == "ared" {
         arguments.push("adaptive".to_string());
     }
-    let arguments = arguments.join(" ");
-    let linux = if arguments.is_empty() { usual } else { parsed(&arguments)? };
+    // tc requires CHOKe's bandwidth, and computes something from it that the kernel does not use.
+    let mut read = arguments.clone();
+    for word in tc.needs.iter().filter(|word| !arguments.iter().any(|it| it.split(' ').next() == Some(**word))) {
+        match tc.words().find(|(name, _)| name == word) {
+            Some((_, Tail::Ignored(..))) => read.push(format!("{word} 10mbit")),
+            Some((_, Tail::Sets(sets))) => {
+                let accepts = format!("a value for tc's argument {word}, which tc requires");
+                return Err(InputError::new("explain --tc", sets.key(), Found::thing("nothing"), accepts));
+            }
+            _ => {}
+        }
+    }
+    let linux = if read.is_empty() { usual } else { parsed(&read.join(" "))? };
+    let shown = arguments.iter().cloned().chain(read[arguments.len()..].iter().map(|it| it.replace("10mbit", "RATE")));
+    let arguments = shown.collect::<Vec<String>>().join(" ");
     let keys = spec.entry().params.iter().chain(Common::SPECS).map(|param| param.name);
     let differs = keys.filter_map(|key| {
         let (here, linux) = (spec.get(key)?, linux.get(key)?);
@@ -73,10 +86,7 @@ pub fn line(text: &str) -> Result<TcLine, InputError> {
     Ok(TcLine {
         version: 1,
         command: format!("tc qdisc replace dev DEV root {kind} {arguments}").trim_end().to_string(),
-        rounded: rounded
-            .iter()
-            .map(|it| Rounded { argument: it.word, asked_ns: it.asked, used_ns: it.used })
-            .collect(),
+        rounded: rounded.iter().map(|it| Rounded { argument: it.word, asked_ns: it.asked, used_ns: it.used }).collect(),
         differs: differs.collect(),
     })
 }
@@ -131,6 +141,8 @@ mod tests {
         let keys: Vec<&str> = found.differs.iter().map(|it| it.key).collect();
         assert!(keys.contains(&"hard_limit"), "{found:?}");
         assert!(line("raqm").unwrap_err().to_string().contains("a discipline that Linux has"));
-        assert!(line("red preset=linux").unwrap_err().to_string().contains("limit"), "tc requires it");
+        assert!(line("red preset=linux").unwrap_err().to_string().contains("hard_limit"), "tc requires it");
+        let choke = line("choke preset=linux hard_limit=500p").unwrap().command;
+        assert!(choke.contains(" limit 500") && choke.ends_with(" bandwidth RATE"), "{choke}");
     }
 }
