@@ -193,16 +193,40 @@ fn fields(name: &str) -> Vec<Field> {
             (10, 0, 1, "k", "", 1.0),
             (13, 0, 1, "weight", "", 100.0),
         ],
+        "cake" => vec![
+            (2, 0, 8, "bandwidth", "bit", 0.125),
+            u32_at(3, "tins", "word"),
+            u32_at(5, "flows", "word"),
+            u32_at(7, "rtt", "us"),
+            u32_at(9, "autorate", "bool"),
+            u32_at(10, "memlimit", "b"),
+            u32_at(13, "wash", "bool"),
+            u32_at(14, "mpu", "b"),
+            u32_at(15, "ingress", "bool"),
+            u32_at(16, "ack_filter", "word"),
+        ],
         "pfifo" | "pfifo_head_drop" | "droptail" => vec![u32_at(0, "hard_limit", "p")],
         "bfifo" => vec![u32_at(0, "hard_limit", "b")],
         _ => panic!("tc sends nothing of {name} that this test knows"),
     }
 }
 
+/// CAKE's parameters whose values are words, in the order of the kernel's numbers.
+const WORDS: [(&str, &[&str]); 3] = [
+    ("tins", &["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"]),
+    (
+        "flows",
+        &["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"],
+    ),
+    ("ack_filter", &["off", "on", "aggressive"]),
+];
+
 /// A number as a value of the parameter; `None` if the discipline does not accept it.
 fn parameter(name: &str, key: &str, number: f64, unit: &str) -> Option<String> {
     let value = match (unit, key) {
         ("bool", _) => if number > 0.0 { "on" } else { "off" }.to_string(),
+        ("word", key) => WORDS.iter().find(|(name, _)| *name == key)?.1.get(number as usize)?.to_string(),
+        ("bit", "bandwidth") if number == 0.0 => "unlimited".to_string(),
         // The kernel raises it.
         ("b", "quantum") if name == "fq_codel" => format!("{}b", number.max(256.0)),
         (unit, _) => format!("{number}{unit}"),
