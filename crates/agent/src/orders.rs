@@ -79,8 +79,8 @@ pub struct Flow {
     pub window: u32,
     /// Whether to pace packets, whatever the congestion control.
     pub paced: bool,
-    /// ECN codepoint of datagrams.
-    pub codepoint: u8,
+    /// Second byte of the IP header: the DSCP, and for datagrams the ECN codepoint.
+    pub traffic_class: u8,
     /// Device from which datagrams leave.
     pub device: String,
     /// Start.
@@ -215,7 +215,7 @@ impl Flow {
             to.number(number);
         }
         to.bytes(self.control.as_bytes());
-        for number in [u64::from(self.segment), self.window.into(), self.paced.into(), self.codepoint.into()] {
+        for number in [u64::from(self.segment), self.window.into(), self.paced.into(), self.traffic_class.into()] {
             to.number(number);
         }
         to.bytes(self.device.as_bytes());
@@ -234,7 +234,7 @@ impl Flow {
             segment: from.number() as u32,
             window: from.number() as u32,
             paced: from.number() != 0,
-            codepoint: from.number() as u8,
+            traffic_class: from.number() as u8,
             device: from.text(),
             start: from.number(),
             stop: from.number(),
@@ -313,7 +313,7 @@ mod tests {
             segment: 1448,
             window: 0,
             paced: true,
-            codepoint: 2,
+            traffic_class: 0x2e << 2 | 2,
             device: "c0".into(),
             start: 5,
             stop: 9,

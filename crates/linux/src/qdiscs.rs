@@ -30,6 +30,7 @@ const PAIRS: u16 = 14;
 const CLASSES: u16 = 15;
 const DRAWS: u16 = 16;
 const QUEUES: u16 = 17;
+const HOSTS: u16 = 18;
 
 /// Largest number of internal variables that are recorded.
 const MOST_PROBES: usize = 32;
@@ -153,6 +154,9 @@ pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32) -> Result<V
     let lane = &link.lane;
     let pairs: Vec<u8> = flows.iter().flat_map(|flow| flow.pair.to_le_bytes()).collect();
     let classes: Vec<u8> = flows.iter().map(|flow| flow.class).collect();
+    // The ids of hosts have 16 bits, as in the simulator.
+    let hosts: Vec<u8> =
+        flows.iter().flat_map(|flow| [flow.from as u16, flow.to as u16]).flat_map(u16::to_le_bytes).collect();
     let common = |request: &mut Request, role: u32| {
         word(request, ROLE, role);
         word(request, LINK, *number);
@@ -160,6 +164,7 @@ pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32) -> Result<V
         word(request, FIRST_PORT, u32::from(*ports));
         request.put(PAIRS, &pairs);
         request.put(CLASSES, &classes);
+        request.put(HOSTS, &hosts);
     };
     match twin.map(|twin| twin.words.clone()).or_else(|| linux_qdisc(link)) {
         Some(words) => {

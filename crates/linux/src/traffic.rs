@@ -122,7 +122,7 @@ pub(crate) fn flow(net: &Network, number: usize, seed: u64, ends: Ends) -> foreb
         segment: options.map_or(0, |_| u32::from(flow.packet) - 14 - 40),
         window: window.filter(|bytes| *bytes < UNLIMITED_WINDOW).unwrap_or(0) as u32,
         paced: options.is_some_and(|options| options.pacing),
-        codepoint: flow.ecn.bits(),
+        traffic_class: flow.dscp << 2 | flow.ecn.bits(),
         device: ends.device,
         start: flow.start.nanos(),
         stop,

@@ -16,7 +16,7 @@
 enum {
 	OPT_ROLE = 1, OPT_LINK, OPT_SPEC, OPT_NAME, OPT_SEED, OPT_RATE, OPT_LIMIT, OPT_IN_BYTES, OPT_MEAN, OPT_START,
 	OPT_SAMPLE, OPT_PROBES, OPT_PORTS, OPT_PAIRS, OPT_CLASSES,
-	OPT_DRAWS, OPT_QUEUES, OPT_MAX = OPT_QUEUES,
+	OPT_DRAWS, OPT_QUEUES, OPT_HOSTS, OPT_MAX = OPT_HOSTS,
 };
 
 static const struct nla_policy policy[OPT_MAX + 1] = {
@@ -37,6 +37,7 @@ static const struct nla_policy policy[OPT_MAX + 1] = {
 	[OPT_CLASSES] = { .type = NLA_BINARY },
 	[OPT_DRAWS] = { .type = NLA_U32 },
 	[OPT_QUEUES] = { .type = NLA_U32 },
+	[OPT_HOSTS] = { .type = NLA_BINARY },
 };
 
 static u32 word(struct nlattr **tb, int at, u32 otherwise)
@@ -107,6 +108,7 @@ static int forebay_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	char name[64];
 
 	INIT_LIST_HEAD(&f->all);
+	qdisc_watchdog_init(&f->watchdog, sch);
 	if (err)
 		return err;
 	f->role = word(tb, OPT_ROLE, DISCIPLINE);
@@ -122,6 +124,11 @@ static int forebay_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 		f->classes = kmemdup(nla_data(tb[OPT_CLASSES]), f->flows, GFP_KERNEL);
 		if (!f->pairs || !f->classes || nla_len(tb[OPT_PAIRS]) != 4 * f->flows)
 			return -EINVAL;
+		if (tb[OPT_HOSTS]) {
+			f->hosts = kmemdup(nla_data(tb[OPT_HOSTS]), nla_len(tb[OPT_HOSTS]), GFP_KERNEL);
+			if (!f->hosts || nla_len(tb[OPT_HOSTS]) != 4 * f->flows)
+				return -EINVAL;
+		}
 	}
 	if (f->role == EXIT) {
 		sch->limit = 1 << 20;
@@ -159,6 +166,7 @@ static void forebay_reset(struct Qdisc *sch)
 	struct forebay *f = qdisc_priv(sch);
 	u32 n;
 
+	qdisc_watchdog_cancel(&f->watchdog);
 	if (f->child)
 		qdisc_reset(f->child);
 	for (n = 0; n < f->slots_len; n++) {
@@ -171,6 +179,7 @@ static void forebay_destroy(struct Qdisc *sch)
 {
 	struct forebay *f = qdisc_priv(sch);
 
+	qdisc_watchdog_cancel(&f->watchdog);
 	list_del_init(&f->all);
 	if (f->child)
 		qdisc_put(f->child);
@@ -183,6 +192,7 @@ static void forebay_destroy(struct Qdisc *sch)
 	kfree(f->slots);
 	kfree(f->pairs);
 	kfree(f->classes);
+	kfree(f->hosts);
 }
 
 static int forebay_dump(struct Qdisc *sch, struct sk_buff *skb)

@@ -27,10 +27,13 @@ struct forebay_packet {
 	u32 len;
 	u32 flow;
 	u32 pair;
+	u32 ack;
+	u16 source;
+	u16 destination;
 	u8 class;
 	u8 proto;
 	u8 ecn;
-	u8 pad;
+	u8 dscp;
 };
 
 /* crates/qdisc/src/sys/exports.rs */
@@ -41,6 +44,7 @@ void forebay_advance(void *queue, u64 now);
 void forebay_arrive(void *queue, u64 now, const struct forebay_packet *packet);
 int forebay_dropped(void *queue, int *overflow);
 int forebay_depart(void *queue, u64 now, int *ce);
+u64 forebay_held(const void *queue, u64 now);
 void forebay_probes(const void *queue, double *to, size_t count);
 void *forebay_stream(const struct forebay_order *order);
 u64 forebay_draw(void *stream);
@@ -78,6 +82,8 @@ struct forebay {
 	struct list_head all;
 	struct Qdisc *child;
 	void *queue;
+	/* Calls dequeue again when a discipline holds its packets back. */
+	struct qdisc_watchdog watchdog;
 	/* The random numbers of a child, if they are those of a discipline. */
 	void *stream;
 	struct waiting *slots;
@@ -86,18 +92,19 @@ struct forebay {
 	u32 queues;
 	u32 role, link, probes;
 	u64 limit, start, sample, next_sample;
-	/* The first port, and for each flow its source-destination pair and its class. */
+	/* The first port, and for each flow its source-destination pair, its class, and the hosts of its clients and servers. */
 	u32 ports, flows;
 	u32 *pairs;
 	u8 *classes;
+	u16 *hosts;
 };
 
 #define NONE (~0u)
 
 struct seen {
 	u16 flow;
-	u8 flags, ecn, proto;
-	u32 value;
+	u8 flags, ecn, proto, dscp;
+	u32 value, ack;
 };
 
 /* sch_forebay_records.c */

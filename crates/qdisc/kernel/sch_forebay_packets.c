@@ -9,6 +9,48 @@
 
 static u32 entered;
 
+/* Whether the options are only NOP, MD5, SACK and timestamps; and whether SACK is among them. */
+static bool plain_options(const u8 *at, int len, bool *blocks)
+{
+	while (len > 0 && *at != TCPOPT_EOL) {
+		int size = *at == TCPOPT_NOP ? 1 : len > 1 ? at[1] : 0;
+
+		switch (*at) {
+		case TCPOPT_SACK:
+			*blocks = true;
+			fallthrough;
+		case TCPOPT_MD5SIG:
+		case TCPOPT_TIMESTAMP:
+			if (size < 2)
+				return false;
+			fallthrough;
+		case TCPOPT_NOP:
+			break;
+		default:
+			return false;
+		}
+		if (size > len)
+			return false;
+		at += size;
+		len -= size;
+	}
+	return true;
+}
+
+/* What an ACK filter sees of a segment without data: `Ack` in crates/aqm/src/base/value/packet.rs. */
+static u32 ack_of(const struct sk_buff *skb, int at, const struct tcphdr *tcp)
+{
+	u8 space[40];
+	int len = tcp->doff * 4 - sizeof(*tcp);
+	const u8 *options = len > 0 ? skb_header_pointer(skb, at + sizeof(*tcp), len, space) : NULL;
+	u32 flags = tcp_flag_word(tcp) & ~(TCP_DATA_OFFSET | cpu_to_be32(0xffff) | TCP_FLAG_ECE | TCP_FLAG_CWR);
+	bool blocks = false;
+
+	if (len < 0 || flags != TCP_FLAG_ACK || (len > 0 && !options) || !plain_options(options, len, &blocks))
+		return 0;
+	return (u32)1 << 31 | (u32)blocks << 30 | (u32)tcp->cwr << 29 | (u32)tcp->ece << 28 | ntohl(tcp->ack_seq) >> 4;
+}
+
 static struct seen look(const struct forebay *f, struct sk_buff *skb)
 {
 	struct seen seen = { .flow = 0xffff, .proto = 1 };
@@ -24,6 +66,7 @@ static struct seen look(const struct forebay *f, struct sk_buff *skb)
 	if (!ip)
 		return seen;
 	seen.ecn = ip->tos & INET_ECN_MASK;
+	seen.dscp = ip->tos >> 2;
 	ports = at + ip->ihl * 4;
 	port = skb_header_pointer(skb, ports, sizeof(port_space), port_space);
 	if (!port || (ip->protocol != IPPROTO_TCP && ip->protocol != IPPROTO_UDP))
@@ -50,6 +93,8 @@ static struct seen look(const struct forebay *f, struct sk_buff *skb)
 	if (payload) {
 		seen.flags |= PAYLOAD;
 		seen.value = ntohl(tcp->seq) + payload;
+	} else {
+		seen.ack = ack_of(skb, ports, tcp);
 	}
 	return seen;
 }
@@ -133,6 +178,14 @@ static int enqueue_own(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 	packet.flow = seen.flow;
 	packet.pair = seen.flow < f->flows ? f->pairs[seen.flow] : 0xffff;
 	packet.class = seen.flow < f->flows ? f->classes[seen.flow] : 0;
+	packet.dscp = seen.dscp;
+	packet.ack = seen.ack;
+	if (seen.flow < f->flows && f->hosts) {
+		bool forward = seen.flags & FORWARD;
+
+		packet.source = f->hosts[2 * seen.flow + !forward];
+		packet.destination = f->hosts[2 * seen.flow + forward];
+	}
 	forebay_samples(f, now);
 	forebay_note(f, ARRIVED, now, &seen, packet.len, id, f->held);
 	forebay_arrive(f->queue, now, &packet);
@@ -165,6 +218,12 @@ static struct sk_buff *dequeue_own(struct Qdisc *sch)
 		skb = take(f, slot);
 	}
 	count = release(f, sch, now, NULL, NONE, &bytes, &own);
+	if (!skb && f->held) {
+		u64 until = forebay_held(f->queue, now);
+
+		if (until != ~0ULL)
+			qdisc_watchdog_schedule_ns(&f->watchdog, until + f->start);
+	}
 	if (skb) {
 		sch->q.qlen--;
 		qdisc_qstats_backlog_dec(sch, skb);

@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 use forebay_aqm::base::host::Queue;
 use forebay_aqm::base::packet::Packet;
 use forebay_aqm::base::rng::Rng;
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Bytes, Limit, Link, Rate};
 use forebay_aqm::base::verdict::Reason;
 use forebay_aqm::{AnyDiscipline, Spec};
@@ -34,9 +34,6 @@ pub struct Order<'a> {
     pub mean_packet: u32,
 }
 
-/// Why a discipline with a shaper is refused; its name precedes the text.
-const HOLDS: &str = "holds packets back until a time, which Forebay's qdisc cannot do";
-
 /// The random numbers of a discipline on this link, as in a simulation with the same seed.
 pub fn stream(seed: u64, link: &str) -> Rng {
     Rng::stream(seed, &format!("link/{link}"))
@@ -60,9 +57,6 @@ impl KernelQueue {
             _ => {}
         }
         let spec = Box::new(Spec::parse(order.spec).map_err(|error| error.to_string())?);
-        if spec.entry().holds {
-            return Err(format!("{} {HOLDS}", spec.name()));
-        }
         let link = Link { rate: order.rate, limit: order.limit, mean_packet: Bytes(u64::from(order.mean_packet)) };
         Ok(Self { queue: Box::new(spec.queue(link, stream(order.seed, order.link))) })
     }
@@ -95,6 +89,12 @@ impl KernelQueue {
     pub fn depart(&mut self, now: Instant) -> Option<Packet> {
         self.advance(now);
         self.queue.depart(now)
+    }
+
+    /// Time at which a discipline with a shaper sends a packet again, if it holds all packets back at `now`; later than
+    /// `now`.
+    pub fn held_until(&self, now: Instant) -> Option<Instant> {
+        self.queue.held_until().map(|until| until.max(now + Span::from_nanos(1)))
     }
 
     /// Removes one of the packets that the last call dropped, the last one first.
@@ -139,6 +139,21 @@ mod tests {
         let now = Instant::from_nanos(1_000_000_000);
         queue.advance(now);
         assert!(queue.queue.next_tick().unwrap() > now);
+    }
+
+    /// 1500 bytes at 1 Mb/s take 12 ms.
+    #[test]
+    fn shaper_says_when_it_sends_again() {
+        let mut queue = KernelQueue::new(&order("cake bandwidth=1mbit tins=besteffort hash=exact")).unwrap();
+        for slot in 0..2 {
+            queue.arrive(Packet { slot, len: 1500, ..Packet::default() }, Instant::ZERO);
+        }
+        assert!(queue.held_until(Instant::ZERO).is_some_and(|until| until.nanos() == 1), "a packet may leave at once");
+        assert_eq!(queue.depart(Instant::ZERO).unwrap().slot, 0);
+        assert!(queue.depart(Instant::ZERO).is_none());
+        assert_eq!(queue.held_until(Instant::ZERO).unwrap().nanos(), 12_000_000);
+        assert_eq!(queue.depart(Instant::from_nanos(12_000_000)).unwrap().slot, 1);
+        assert!(queue.held_until(Instant::from_nanos(12_000_000)).is_none(), "no packet waits");
     }
 
     #[test]

@@ -112,7 +112,13 @@ pub(super) struct Stage<'a> {
 }
 
 fn options(flow: &Flow) -> TcpOptions<'_> {
-    TcpOptions { control: &flow.control, segment: flow.segment, window: flow.window, paced: flow.paced }
+    TcpOptions {
+        control: &flow.control,
+        segment: flow.segment,
+        window: flow.window,
+        paced: flow.paced,
+        traffic_class: flow.traffic_class,
+    }
 }
 
 impl<'a> Stage<'a> {
@@ -296,8 +302,8 @@ impl<'a> Stage<'a> {
     }
 
     fn datagrams(&self, flow: usize, datagrams: &[(u64, u64)]) -> io::Result<()> {
-        let Flow { client, server, port, device, codepoint, .. } = &self.orders.flows[flow];
-        let fd = sys::datagrams(*client, 0, device, *codepoint)?;
+        let Flow { client, server, port, device, traffic_class, .. } = &self.orders.flows[flow];
+        let fd = sys::datagrams(*client, 0, device, *traffic_class)?;
         sys::connect(fd, *server, *port)?;
         let mut left = datagrams;
         while let Some((first, _)) = left.first() {

@@ -175,6 +175,7 @@ pub(super) struct TcpOptions<'a> {
     pub(super) segment: u32,
     pub(super) window: u32,
     pub(super) paced: bool,
+    pub(super) traffic_class: u8,
 }
 
 fn tcp(options: &TcpOptions<'_>) -> io::Result<Descriptor> {
@@ -187,6 +188,10 @@ fn tcp(options: &TcpOptions<'_>) -> io::Result<Descriptor> {
     }
     if !options.control.is_empty() {
         set_text(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, options.control)?;
+    }
+    if options.traffic_class >> 2 != 0 {
+        // The kernel ignores its ECN bits: TCP sets them.
+        set(fd, libc::IPPROTO_IP, libc::IP_TOS, &i32::from(options.traffic_class))?;
     }
     if options.paced {
         // Any maximum switches pacing on; this one is never reached.
@@ -320,7 +325,7 @@ pub(super) fn any_socket() -> io::Result<Descriptor> {
 }
 
 /// A UDP socket with an address, at a device if one is named.
-pub(super) fn datagrams(ip: u32, port: u16, device: &str, codepoint: u8) -> io::Result<Descriptor> {
+pub(super) fn datagrams(ip: u32, port: u16, device: &str, traffic_class: u8) -> io::Result<Descriptor> {
     let fd = any_socket()?;
     if !device.is_empty() {
         set_text(fd, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device)?;
@@ -328,7 +333,7 @@ pub(super) fn datagrams(ip: u32, port: u16, device: &str, codepoint: u8) -> io::
         set(fd, libc::SOL_SOCKET, libc::SO_TXTIME, &[libc::CLOCK_MONOTONIC as u32, 0])?;
         set(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &(64i32 << 20))?;
     }
-    set(fd, libc::IPPROTO_IP, libc::IP_TOS, &i32::from(codepoint))?;
+    set(fd, libc::IPPROTO_IP, libc::IP_TOS, &i32::from(traffic_class))?;
     bind(fd, ip, port)?;
     Ok(fd)
 }

@@ -83,6 +83,24 @@ pub(super) const EDITS: &[Edit] = &[
         to: "\t{\n\t\tu32 forebay_random_u32(void);\n\n\t\tr = forebay_random_u32() >> 16;\n\t}",
         needed: false,
     },
+    Edit {
+        file: "net/sched/sch_cake.c",
+        from: "\t\tdrop |= (get_random_u32() < vars->p_drop);",
+        to: "\t{\n\t\tu32 forebay_random_u32(void);\n\n\t\tdrop |= (forebay_random_u32() < vars->p_drop);\n\t}",
+        needed: false,
+    },
+    Edit {
+        file: "net/sched/sch_cake.c",
+        from: "\tu16 host_load = 1;",
+        to: "\tu16 host_load = 1;\n\tu32 forebay_random_u32(void);",
+        needed: false,
+    },
+    Edit {
+        file: "net/sched/sch_cake.c",
+        from: "\t\tget_random_u16()) >> 16;",
+        to: "\t\t(forebay_random_u32() >> 16)) >> 16;",
+        needed: false,
+    },
     // The loader of BPF programs finds no perf events, and then calls the function by the number that it had before 5.5.
     Edit {
         file: "kernel/bpf/helpers.c",

@@ -10,7 +10,7 @@ use forebay_aqm::base::units::{Limit, Rate};
 use forebay_sim::network::{FlowSpec, HostSpec, Lane, Network, Traffic};
 use forebay_sim::source::Pattern;
 
-use super::arrivals::{Arrivals, RATE};
+use super::arrivals::{Arrivals, RATE, dscp};
 use super::pairs::Pair;
 use super::{BUCKET, Fate, OURS, link};
 use crate::machine::{self, Fault, SILENT_CPU_S, Start};
@@ -68,7 +68,7 @@ fn twins(spec: &Spec, arrivals: &Arrivals) -> Network {
         traffic: Traffic::Datagrams(Pattern::Constant { every: duration }),
         packet: (BUCKET - ADDED) as u16,
         class: 0,
-        dscp: 0,
+        dscp: dscp(number),
         bundle: 0,
         pair: 0,
         marker: None,

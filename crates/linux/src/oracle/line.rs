@@ -10,8 +10,11 @@ use forebay_aqm::base::packet::{Ecn, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
 
-use super::arrivals::{Arrivals, BYTE};
+use super::arrivals::{Arrivals, BYTE, dscp};
 use super::{BUCKET, Fate, OURS, link};
+
+/// Step of the kernel's clock, ns.
+const STEP: u64 = 256;
 
 /// A token bucket, and the packet that waits for tokens. Times and tokens in ns.
 struct Line {
@@ -20,7 +23,7 @@ struct Line {
     filled: u64,
     /// Length of the packet that waits, bytes.
     head: Option<u32>,
-    /// When it has enough tokens.
+    /// When it has enough tokens, or when a discipline that holds its packets back sends again.
     due: Option<u64>,
     fates: Vec<Fate>,
 }
@@ -41,7 +44,12 @@ impl Line {
                 Some(len) => len,
                 None => {
                     self.tick(now);
-                    let Some(packet) = self.queue.depart(now) else { return };
+                    let Some(packet) = self.queue.depart(now) else {
+                        // The kernel's clock has steps of 256 ns.
+                        let held = self.queue.held_until().map(|until| until.nanos().next_multiple_of(STEP));
+                        self.due = held.map(|until| until.max(at + 1));
+                        return;
+                    };
                     self.fates[packet.slot as usize].departed = Some((at, packet.ecn == Ecn::Ce));
                     self.head = Some(packet.len);
                     packet.len
@@ -76,7 +84,8 @@ pub fn fates(discipline: &Spec, arrivals: &Arrivals, seed: u64) -> Vec<Fate> {
         line.tick(now);
         let ecn = arrivals.codepoints[arrival.flow as usize];
         let len = u32::from(arrival.len);
-        let packet = Packet { slot: slot as u32, len, flow: arrival.flow, proto: Proto::Udp, ecn, ..Packet::default() };
+        let (flow, dscp) = (arrival.flow, dscp(arrival.flow as usize));
+        let packet = Packet { slot: slot as u32, len, flow, proto: Proto::Udp, dscp, ecn, ..Packet::default() };
         line.queue.arrive(packet, now);
         line.queue.port.discarded().clear();
         if line.head.is_none() {

@@ -64,8 +64,18 @@ const SFB_FAST: Pair = Pair {
     ..SFB
 };
 
+/// The hash of a packet is the number of its flow.
+const CAKE: Pair = Pair {
+    classes: Some(Classes::Hash(u32::MAX)),
+    ..pair(
+        "cake",
+        "cake unlimited besteffort flows memlimit 64mb",
+        "cake bandwidth=unlimited tins=besteffort flows=flows memlimit=64mb hash=exact",
+    )
+};
+
 /// All pairs.
-pub const PAIRS: [Pair; 14] = [
+pub const PAIRS: [Pair; 17] = [
     pair("pfifo", "pfifo limit 100", "droptail hard_limit=100p"),
     pair("codel", "codel limit 200", "codel preset=linux hard_limit=200p"),
     pair("codel-ecn", "codel limit 200 ecn", "codel preset=linux hard_limit=200p ecn=on"),
@@ -90,6 +100,19 @@ pub const PAIRS: [Pair; 14] = [
     SFB,
     SFB_FAST,
     Pair { classes: Some(Classes::Drr), ..pair("drr", "drr", "drr preset=linux limit=20") },
+    CAKE,
+    Pair {
+        name: "cake-tins",
+        linux: "cake unlimited diffserv4 memlimit 64mb",
+        ours: "cake bandwidth=unlimited tins=diffserv4 memlimit=64mb hash=exact",
+        ..CAKE
+    },
+    Pair {
+        name: "cake-shaper",
+        linux: "cake bandwidth 8mbit besteffort flows memlimit 64mb",
+        ours: "cake bandwidth=8mbit tins=besteffort flows=flows memlimit=64mb hash=exact",
+        ..CAKE
+    },
 ];
 
 /// A pair with one condition of the comparison changed: the difference that this condition prevents.

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use core::ffi::c_int;
 use core::slice;
 
-use forebay_aqm::base::packet::{Ecn, Packet, Proto};
+use forebay_aqm::base::packet::{Ack, Ecn, Hosts, Packet, Proto};
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::Instant;
 use forebay_aqm::base::units::{Limit, Rate};
@@ -70,14 +70,20 @@ pub struct RawPacket {
     pub flow: u32,
     /// Source-destination pair.
     pub pair: u32,
+    /// The acknowledgement (`Ack`): its four bytes.
+    pub ack: u32,
+    /// Id of the host that sends it.
+    pub source: u16,
+    /// Id of the host that receives it.
+    pub destination: u16,
     /// Service class.
     pub class: u8,
     /// 0: TCP, 1: other protocols.
     pub proto: u8,
     /// The two ECN bits of the IP header.
     pub ecn: u8,
-    /// Not used.
-    pub pad: u8,
+    /// Differentiated services codepoint.
+    pub dscp: u8,
 }
 
 const fn ecn(bits: u8) -> Ecn {
@@ -164,10 +170,10 @@ pub extern "C" fn forebay_advance(queue: &mut KernelQueue, now: u64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn forebay_arrive(queue: &mut KernelQueue, now: u64, packet: &RawPacket) {
     let arrived = Instant::from_nanos(now);
-    let RawPacket { slot, len, flow, pair, class, .. } = *packet;
+    let RawPacket { slot, len, flow, pair, source, destination, class, dscp, .. } = *packet;
     let proto = if packet.proto == 0 { Proto::Tcp } else { Proto::Udp };
-    let ecn = ecn(packet.ecn);
-    let packet = Packet { arrived, slot, len, flow, pair, class, proto, ecn, ..Packet::default() };
+    let (hosts, ack, ecn) = (Hosts { source, destination }, Ack::from_bits(packet.ack), ecn(packet.ecn));
+    let packet = Packet { arrived, slot, len, flow, pair, hosts, ack, class, proto, dscp, ecn, ..Packet::default() };
     queue.arrive(packet, arrived);
 }
 
@@ -187,6 +193,12 @@ pub extern "C" fn forebay_depart(queue: &mut KernelQueue, now: u64, ce: &mut c_i
     let Some(packet) = queue.depart(Instant::from_nanos(now)) else { return -1 };
     *ce = c_int::from(packet.ecn == Ecn::Ce);
     packet.slot as c_int
+}
+
+/// Time at which a discipline that holds all packets back sends one again; `u64::MAX` if it holds none back.
+#[unsafe(no_mangle)]
+pub extern "C" fn forebay_held(queue: &KernelQueue, now: u64) -> u64 {
+    queue.held_until(Instant::from_nanos(now)).map_or(u64::MAX, Instant::nanos)
 }
 
 /// Writes the first `count` internal variables (probes) of the discipline to `to`; NaN where there is none.
