@@ -214,10 +214,7 @@ fn fields(name: &str) -> Vec<Field> {
 /// CAKE's parameters whose values are words, in the order of the kernel's numbers.
 const WORDS: [(&str, &[&str]); 3] = [
     ("tins", &["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"]),
-    (
-        "flows",
-        &["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"],
-    ),
+    ("flows", &["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"]),
     ("ack_filter", &["off", "on", "aggressive"]),
 ];
 

@@ -260,16 +260,11 @@ pub fn obstacle(net: &Network) -> Option<String> {
         }
         _ => None,
     };
-    let of_shaper = |link: &LinkSpec| {
-        let entry = link.lane.discipline.entry();
-        let held = "holds packets back until a time, which Forebay's qdisc cannot do";
-        entry.holds.then(|| format!("{}: {1} {held}; linux:{1} is the kernel's own", link.name, entry.name))
-    };
     let studied = net.links.iter().filter(|link| link.lane.study).count();
     let many = (studied > 200).then(|| format!("{studied} links under study; the maximum is 200"));
-    traffic::obstacle(net).or(many).or_else(|| {
-        net.links.iter().find_map(|link| of_link(link).or_else(|| of_shaper(link)).or_else(|| of_rate(link)))
-    })
+    traffic::obstacle(net)
+        .or(many)
+        .or_else(|| net.links.iter().find_map(|link| of_link(link).or_else(|| of_rate(link))))
 }
 
 impl Builder<'_> {

@@ -5,6 +5,7 @@
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/sock.h>
+#include <net/tcp.h>
 #include "sch_forebay.h"
 
 static u32 entered;

@@ -48,8 +48,20 @@ const UNUSED: [&str; 19] = [
 /// Extensions of files with code, devicetrees and text.
 const UNUSED_FILES: [&str; 7] = ["c", "h", "S", "dts", "dtsi", "rst", "json"];
 /// Functions of the discipline crate that the qdisc calls.
-const EXPORTS: [&str; 12] =
-    ["new", "retune", "end", "advance", "arrive", "dropped", "depart", "held", "probes", "stream", "draw", "stream_end"];
+const EXPORTS: [&str; 12] = [
+    "new",
+    "retune",
+    "end",
+    "advance",
+    "arrive",
+    "dropped",
+    "depart",
+    "held",
+    "probes",
+    "stream",
+    "draw",
+    "stream_end",
+];
 const MUSL: &str = "x86_64-unknown-linux-musl";
 const GNU: &str = "x86_64-unknown-linux-gnu";
 

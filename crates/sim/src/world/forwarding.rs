@@ -63,14 +63,15 @@ impl Origin {
     }
 }
 
-/// What an ACK filter sees of an acknowledgement. With accurate ECN feedback the flag AE is one of the reserved flags
-/// of RFC 3168: the acknowledgement is then not a pure one.
+/// What an ACK filter sees of an acknowledgement. With the AccECN option it is not a pure one; with the field ACE alone it is if
+/// the highest bit, one of the reserved flags of RFC 3168, is clear.
 fn acknowledgement(segment: &Segment) -> Ack {
-    let mark = segment.mark;
-    if mark.ace() & 4 != 0 {
-        return Ack::default();
-    }
-    Ack::pure(segment.seq).with_flags(mark.ece(), mark.cwr()).with_blocks(segment.blocks().is_some())
+    let (ece, cwr) = match segment.echoes().accurate() {
+        None => (segment.mark.ece(), segment.mark.cwr()),
+        Some(feedback) if feedback.total().is_some() || feedback.ace() & 4 != 0 => return Ack::default(),
+        Some(feedback) => (feedback.ace() & 1 != 0, feedback.ace() & 2 != 0),
+    };
+    Ack::pure(segment.seq).with_flags(ece, cwr).with_blocks(segment.blocks().is_some())
 }
 
 /// A host, where packets enter the network.

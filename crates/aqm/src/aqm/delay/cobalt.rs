@@ -82,30 +82,19 @@ pub struct Cobalt {
 }
 
 /// One Newton step towards 1/sqrt(count): x (3 - count x^2)/2, with x a fraction of 2^32.
-const fn newton_step(x: u32, count: u32) -> u32 {
+fn newton_step(x: u32, count: u32) -> u32 {
     let x = x as u64;
     let bracket = (3_u64 << 32).wrapping_sub(count as u64 * ((x * x) >> 32));
     ((bracket >> 2).wrapping_mul(x) >> 31) as u32
 }
 
-/// 1/sqrt(count) for counts 0 to 15, as a fraction of 2^32. Each is computed by four Newton steps from the previous
-/// one. Counts 0 and 1 have the largest u32, nearly 1.
-const fn roots() -> [u32; ROOTS] {
-    let mut roots = [u32::MAX; ROOTS];
-    let (mut count, mut x) = (1, u32::MAX);
-    while count < ROOTS {
-        let mut step = 0;
-        while step < 4 {
-            x = newton_step(x, count as u32);
-            step += 1;
-        }
-        roots[count] = x;
-        count += 1;
-    }
-    roots
-}
-
-static ROOT: [u32; ROOTS] = roots();
+/// 1/sqrt(count) for counts 0 to 15, as a fraction of 2^32 (`inv_sqrt_cache`). Counts 0 and 1 have the largest u32, nearly
+/// 1.
+static ROOT: [u32; ROOTS] = [
+    u32::MAX, u32::MAX, 3_037_000_500, 2_479_700_525, 2_147_483_647, 1_920_767_767, 1_753_413_056, 1_623_345_051,
+    1_518_500_250, 1_431_655_765, 1_358_187_914, 1_294_981_364, 1_239_850_263, 1_191_209_601, 1_147_878_294,
+    1_108_955_788,
+];
 
 impl State {
     /// Whether BLUE drops packets.
