@@ -370,7 +370,6 @@ impl Design for Cake {
             "the ACK filter differs from Linux: an acknowledgement with SACK blocks stays, because the blocks are not \
              known; timestamps and other options are not compared",
             "the hash differs from Linux: a SplitMix64 finaliser, not SipHash; flows that collide are others",
-            "1/sqrt(count) differs from Linux by less than 0.1 % below 16: four Newton steps, not eight",
             "BLUE's probability differs from Linux: a number from 0 to 1, not a fraction of 2^32",
             "nat, fwmark, filters, super-packets (GSO) and 6in4 are left out: the simulator has none of them",
             "wash clears the DSCP of the packet in this queue; the simulator's later links see the flow's DSCP again",

@@ -13,9 +13,6 @@ use forebay_aqm::base::time::Instant;
 use super::arrivals::{Arrivals, BYTE, dscp};
 use super::{BUCKET, Fate, OURS, link};
 
-/// Step of the kernel's clock, ns.
-const STEP: u64 = 256;
-
 /// A token bucket, and the packet that waits for tokens. Times and tokens in ns.
 struct Line {
     queue: Queue<AnyDiscipline>,
@@ -45,9 +42,7 @@ impl Line {
                 None => {
                     self.tick(now);
                     let Some(packet) = self.queue.depart(now) else {
-                        // The kernel's clock has steps of 256 ns.
-                        let held = self.queue.held_until().map(|until| until.nanos().next_multiple_of(STEP));
-                        self.due = held.map(|until| until.max(at + 1));
+                        self.due = self.queue.held_until().map(|until| until.nanos().max(at + 1));
                         return;
                     };
                     self.fates[packet.slot as usize].departed = Some((at, packet.ecn == Ecn::Ce));
@@ -64,9 +59,10 @@ impl Line {
         }
     }
 
-    /// Sends what is due before `end`.
+    /// Sends what is due before `end`. At the same time as an arrival, a discipline that holds its packets back is served
+    /// first, as in the kernel. A packet never has its tokens at the time of an arrival.
     fn pass(&mut self, end: u64) {
-        while let Some(due) = self.due.filter(|due| *due < end) {
+        while let Some(due) = self.due.filter(|due| *due <= end) {
             self.send(due);
         }
     }

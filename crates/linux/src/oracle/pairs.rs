@@ -64,7 +64,8 @@ const SFB_FAST: Pair = Pair {
     ..SFB
 };
 
-/// The hash of a packet is the number of its flow.
+/// The hash of a packet is the number of its flow. The shaper adds 80 bytes to a packet, so that its times are on the grid of
+/// the arrivals.
 const CAKE: Pair = Pair {
     classes: Some(Classes::Hash(u32::MAX)),
     ..pair(
@@ -109,8 +110,8 @@ pub const PAIRS: [Pair; 17] = [
     },
     Pair {
         name: "cake-shaper",
-        linux: "cake bandwidth 8mbit besteffort flows memlimit 64mb",
-        ours: "cake bandwidth=8mbit tins=besteffort flows=flows memlimit=64mb hash=exact",
+        linux: "cake bandwidth 10mbit besteffort flows memlimit 64mb overhead 94",
+        ours: "cake bandwidth=10mbit tins=besteffort flows=flows memlimit=64mb hash=exact overhead=94 header=14b",
         ..CAKE
     },
 ];
@@ -125,7 +126,7 @@ pub struct Contrast {
 }
 
 /// One for each condition.
-pub const CONTRASTS: [Contrast; 7] = [
+pub const CONTRASTS: [Contrast; 9] = [
     Contrast {
         about: "PIE updates p every 16 ms in both. Linux has tupdate 15 ms, but its timer expires a tick of 1 ms \
                 later. Here ours has 15 ms",
@@ -166,6 +167,20 @@ pub const CONTRASTS: [Contrast; 7] = [
             ours: "sfb preset=linux hard_limit=200p rehash=2s db=1s hz=1000 increment=0.05 decrement=0.0005 target=5 \
                    max=20 penalty_rate=50 penalty_burst=5",
             ..SFB_FAST
+        },
+    },
+    Contrast {
+        about: "The hash of a packet in CAKE is the number of its flow. Here Linux hashes addresses and ports with a \
+                random key: flows are in other places of the table, and some collide",
+        pair: Pair { classes: None, ..CAKE },
+    },
+    Contrast {
+        about: "The packets in CAKE never exceed its memory limit. Here they do. What a packet takes depends on the \
+                kernel's buffers, and of several longest queues Linux drops from the first one in its heap",
+        pair: Pair {
+            linux: "cake unlimited besteffort flows memlimit 100kb",
+            ours: "cake bandwidth=unlimited tins=besteffort flows=flows memlimit=100kb hash=exact",
+            ..CAKE
         },
     },
 ];

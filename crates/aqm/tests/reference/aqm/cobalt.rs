@@ -54,6 +54,11 @@ pub(crate) struct Vars {
     dropping: bool,
 }
 
+const INV_SQRT_CACHE: [u32; 16] = [
+    !0, !0, 3037000500, 2479700525, 2147483647, 1920767767, 1753413056, 1623345051, 1518500250, 1431655765, 1358187914,
+    1294981364, 1239850263, 1191209601, 1147878294, 1108955788,
+];
+
 fn newton_step(invsqrt: u32, count: u32) -> u32 {
     let invsqrt2 = ((u64::from(invsqrt) * u64::from(invsqrt)) >> 32) as u32;
     let mut val = (3_u64 << 32).wrapping_sub(u64::from(count) * u64::from(invsqrt2));
@@ -72,15 +77,7 @@ impl Vars {
             self.rec_inv_sqrt = newton_step(self.rec_inv_sqrt, self.count);
             return;
         }
-        let mut cache = [!0; 16];
-        let mut v = !0;
-        for (count, slot) in cache.iter_mut().enumerate().skip(1) {
-            for _ in 0..4 {
-                v = newton_step(v, count as u32);
-            }
-            *slot = v;
-        }
-        self.rec_inv_sqrt = cache[self.count as usize];
+        self.rec_inv_sqrt = INV_SQRT_CACHE[self.count as usize];
     }
 
     fn control(&self, t: i64, p: &Params) -> i64 {
