@@ -249,8 +249,10 @@ fn drop_unless_marked(p: Taken, port: &mut Port, cx: &mut Cx) -> Option<Taken> {
 }
 
 /// tc's arguments for CoDel's target and interval.
-pub const TIMES: Words =
-    &[("target", sets(Form::Time, "target").in_steps(CODEL_TIME).but_zero()), ("interval", sets(Form::Time, "interval").in_steps(CODEL_TIME).but_zero())];
+pub const TIMES: Words = &[
+    ("target", sets(Form::Time, "target").in_steps(CODEL_TIME).but_zero()),
+    ("interval", sets(Form::Time, "interval").in_steps(CODEL_TIME).but_zero()),
+];
 /// tc's argument for the CE threshold.
 pub const CE_THRESHOLD: Words = &[("ce_threshold", sets(Form::Time, "ce_threshold").in_steps(CODEL_TIME).tail())];
 

@@ -146,7 +146,8 @@ pub(super) struct Flows {
 impl Flows {
     /// Idle queues under `rule`.
     pub(super) fn new(rule: &Rule, hosts: Hosts) -> Self {
-        let idle = Flow { deficit: 0, source: 0, destination: 0, next: NONE, before: NONE, set: Set::None, has_hosts: false };
+        let idle =
+            Flow { deficit: 0, source: 0, destination: 0, next: NONE, before: NONE, set: Set::None, has_hosts: false };
         let (new, old, decaying) = (List::EMPTY, List::EMPTY, List::EMPTY);
         let (flows, cobalt, tags) = (table(idle), table(rule.state()), table(0));
         Self { flows, cobalt, tags, hosts, new, old, decaying, sparse: 0, bulk: 0, decay: 0 }

@@ -291,7 +291,7 @@ impl Hasher {
         at as u16
     }
 
-    /// The flow of `packet` takes queue `at` anew: the queue counts for its hosts.
+    /// The flow of `packet` takes the unused queue `at`: the queue counts for its hosts.
     #[inline]
     fn takes(&self, packet: &Packet, at: usize, flows: &mut Flows) {
         let Flows { flows, hosts, .. } = flows;
@@ -308,7 +308,8 @@ impl Hasher {
         }
         if self.isolation.counts_destinations() {
             if !flow.has_hosts || hosts.destinations[index(flow.destination)].id != destination {
-                flow.destination = Hosts::entry(&mut hosts.destinations, destination, self.host(destination, DESTINATION));
+                flow.destination =
+                    Hosts::entry(&mut hosts.destinations, destination, self.host(destination, DESTINATION));
             }
             if is_bulk {
                 hosts.add_destination(flow);

@@ -151,7 +151,7 @@ pub(super) const TC: Tc = Tc {
     groups: &[RATES, TIMES, TINS, FLOWS, REST, OVERHEADS],
     needs: &[],
     together: Some(together),
-        late: Some(late),
+    late: Some(late),
 };
 
 /// Largest minimum packet unit in bytes (tc).

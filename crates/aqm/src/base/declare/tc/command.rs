@@ -60,7 +60,7 @@ fn of_command<'a, 'b>(words: &'b [&'a str]) -> Result<&'b [&'a str], ParamError>
     }
     let verb = rest.next().copied().unwrap_or_default();
     let is_verb = |known: &&str| !verb.is_empty() && known.starts_with(verb);
-    if !VERBS.iter().any(|known| is_verb(&known)) {
+    if !VERBS.iter().any(is_verb) {
         let hint = nearest(verb, VERBS.iter().copied()).map(|near| format!("did you mean {near}?"));
         return Err(wrong(verb, format!("one of {}: it sets a qdisc", joined(VERBS.into_iter())).into(), hint));
     }
