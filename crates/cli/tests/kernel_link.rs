@@ -369,6 +369,19 @@ fn datagrams_carry_the_requested_codepoint() {
     }
 }
 
+/// CAKE's voice tin has a quarter of the rate if both tins have packets: the other flow has three times as much. In one tin
+/// the two would share equally.
+#[test]
+fn connections_carry_the_requested_dscp() {
+    let text = scenario("20mbit", 20.0, "400p", 1, "\"cake bandwidth=16mbit tins=diffserv3\"", 10);
+    let voice = "[[flows]]\nname = \"voice\"\nkind = \"ftp\"\ntcp = \"cubic\"\ndscp = \"ef\"\n[compare]";
+    let Some(runs) = on_kernel(&text.replace("[compare]", voice), "dscp") else { return };
+    for run in &runs {
+        let ratio = number(run, "/traffic/0/goodput_bps") / number(run, "/traffic/1/goodput_bps");
+        assert!((2.0..4.5).contains(&ratio), "{ratio}: {run}");
+    }
+}
+
 #[test]
 fn what_kernel_lacks_is_refused_by_name() {
     for (keys, why) in [

@@ -22,6 +22,8 @@ pub struct SocketOptions {
     pub window: u32,
     /// Whether to pace packets, whatever the congestion control.
     pub paced: bool,
+    /// DSCP of sent packets.
+    pub dscp: u8,
 }
 
 /// The C structure of an IPv4 address and port.
@@ -49,6 +51,10 @@ fn stream(options: &SocketOptions) -> io::Result<OwnedFd> {
     }
     if options.segment > 0 {
         set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &options.segment)?;
+    }
+    if options.dscp > 0 {
+        // For TCP the kernel sets the ECN bits.
+        set_option(&socket, libc::IPPROTO_IP, libc::IP_TOS, &i32::from(options.dscp << 2))?;
     }
     if options.paced {
         // Any maximum switches pacing on; this one is never reached.
@@ -89,9 +95,9 @@ pub fn datagrams(port: u16, timeout: Duration) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Sets the ECN codepoint of sent datagrams. For TCP the kernel sets it.
-pub fn set_codepoint(socket: &UdpSocket, ecn: Ecn) -> io::Result<()> {
-    set_option(socket, libc::IPPROTO_IP, libc::IP_TOS, &i32::from(ecn.bits()))
+/// Sets DSCP and ECN codepoint of sent datagrams.
+pub fn set_traffic_class(socket: &UdpSocket, dscp: u8, ecn: Ecn) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_IP, libc::IP_TOS, &i32::from(dscp << 2 | ecn.bits()))
 }
 
 /// Number of retransmitted segments of this connection.

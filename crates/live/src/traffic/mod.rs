@@ -186,7 +186,7 @@ fn socket_options(flow: &FlowSpec) -> SocketOptions {
     let window = options.window.map(|packets| u64::from(packets).saturating_mul(data(flow)));
     let window = window.filter(|bytes| *bytes < UNLIMITED_WINDOW).unwrap_or(0) as u32;
     // TCP_MAXSEG includes TCP options.
-    SocketOptions { control, segment: u32::from(flow.packet) - 14 - 40, window, paced: options.pacing }
+    SocketOptions { control, segment: u32::from(flow.packet) - 14 - 40, window, paced: options.pacing, dscp: flow.dscp }
 }
 
 /// The file transfers of a flow, if it has any.

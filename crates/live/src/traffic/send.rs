@@ -233,7 +233,7 @@ fn datagrams(stage: &Stage<'_>, number: usize, pattern: &Pattern) -> io::Result<
     let source = Source::new(pattern.clone(), flow.packet, Rng::stream(stage.seed, &format!("flow/{}", flow.name)));
     let socket = UdpSocket::bind((stage.client, 0))?;
     socket.connect((stage.server, port(number)))?;
-    socket::set_codepoint(&socket, flow.ecn)?;
+    socket::set_traffic_class(&socket, flow.dscp, flow.ecn)?;
     as_source(stage, flow, source, |len| {
         let len = usize::from(len).saturating_sub(DATAGRAM_HEADERS as usize).max(1);
         match socket.send(&ZEROS[..len]) {
