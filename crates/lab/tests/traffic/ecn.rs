@@ -301,3 +301,14 @@ fn scalable_shares_agree_with_the_choosing_page() {
     let codepoints = [dctcp, old].map(|sender| example("pie", sender, 2).summary.fingerprint);
     assert_eq!(codepoints[0], codepoints[1], "pie tells no codepoint");
 }
+
+/// Alizadeh and others (SIGCOMM 2010), section 3.3: W* = (C R + K)/N = 74.2 packets, alpha = sqrt(2/W*) = 0.164. The model
+/// has no random times, so the hosts have none. 25 % is allowed: the model has equal windows and whole round trips.
+#[test]
+fn dctcp_has_the_marked_fraction_of_the_model() {
+    let sets = ["topology.access.jitter=0s", "duration=300ms", "warmup=100ms"].map(str::to_string).to_vec();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../validation/senders/step.toml");
+    let cases = load::file(&file, &Overrides { sets, ..Overrides::default() }).unwrap();
+    let marked = crate::dumbbell::run(cases).summary.mark_ratio;
+    assert!((0.123..0.205).contains(&marked), "{marked}");
+}
