@@ -53,7 +53,6 @@ fn own(name: &str) -> Own {
         probes: &[],
         order: Order::Lists(1),
         cost: Cost::Light,
-        holds: false,
     };
     let own = Own::made(entry, |words| {
         let written = words.iter().filter(|word| !word.is_empty()).map(|word| format!(" {word}")).collect();

@@ -79,7 +79,7 @@ fn external(ecn: bool) -> PyResult<Spec> {
     let (params, presets, probes) = (&[], &[], &[]);
     let (order, cost, kind) = (Order::Lists(1), Cost::Light, DisciplineKind::Aqm);
     let (name, variant_of, about, tc) = ("external", None, &ABOUT, None);
-    let entry = Entry { name, kind, variant_of, about, params, presets, tc, probes, order, cost, holds: false };
+    let entry = Entry { name, kind, variant_of, about, params, presets, tc, probes, order, cost };
     let own = Own::made(entry, |_| Ok((String::new(), NoParameters)));
     let word = if ecn { "ecn=on" } else { "ecn=off" };
     Spec::own(&own, &[word]).map_err(|bad| errors::run(&bad.to_string()))

@@ -66,7 +66,6 @@ pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
         probes: Vec::leak(names.iter().map(probe).collect()),
         order: Order::Lists(1),
         cost: Cost::Heavy,
-        holds: false,
     };
     let law = interface == "law";
     let code: String = class.getattr("_code")?.extract()?;

@@ -380,7 +380,6 @@ impl Design for Cake {
     const TC: Option<Tc> = Some(tc::TC);
     const ORDER: Order = Order::Free;
     const COST: Cost = Cost::Heavy;
-    const HOLDS: bool = true;
 
     fn build(params: &Params, _: &Link) -> Self {
         let (rate, scale) = (params.rate(), params.scale());

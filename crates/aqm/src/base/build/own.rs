@@ -273,7 +273,6 @@ impl Own {
             probes: C::Full::PROBES,
             order: D::ORDER,
             cost: D::COST,
-            holds: D::HOLDS,
         };
         // Leaked: one entry for the life of the program, like those of the registry.
         Self { entry: Box::leak(Box::new(entry)), read: Arc::new(read::<D, C>) }

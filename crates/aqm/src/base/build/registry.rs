@@ -361,7 +361,6 @@ macro_rules! registry {
             probes: <$full as $crate::base::design::Probes>::PROBES,
             order: <$design as $crate::base::design::Design>::ORDER,
             cost: <$design as $crate::base::design::Design>::COST,
-            holds: <$design as $crate::base::design::Design>::HOLDS,
         }
     };
     (@variant $variant:ident $base:ident $preset:literal) => {

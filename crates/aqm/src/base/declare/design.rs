@@ -144,8 +144,6 @@ pub trait Design: Sized {
     const ORDER: Order = Order::Lists(1);
     /// The class of its CPU time per packet.
     const COST: Cost = Cost::Light;
-    /// Whether it may hold packets back until a time, as a shaper does.
-    const HOLDS: bool = false;
 
     /// Whether an arrival that fits into an empty queue is neither dropped nor marked.
     fn spares_empty(_params: &Self::Params) -> bool {
@@ -255,8 +253,6 @@ pub struct Entry {
     pub order: Order,
     /// The class of its CPU time per packet.
     pub cost: Cost,
-    /// Whether it may hold packets back until a time, as a shaper does.
-    pub holds: bool,
 }
 
 impl Entry {

@@ -101,7 +101,7 @@ impl Sets {
         Self { least, ..self }
     }
 
-    /// Sets how the kernel rounds the value, a time.
+    /// Sets the step to which the kernel rounds the value, which is a time.
     #[must_use]
     pub const fn in_steps(self, step: Step) -> Self {
         Self { step, ..self }

@@ -313,8 +313,7 @@ pub trait Discipline {
     fn dequeue(&mut self, port: &mut Port, cx: &mut Cx) -> Option<Packet>;
 
     /// The time from which a packet may leave, after a [`dequeue`](Self::dequeue) that returned none although packets
-    /// wait. `None`: the discipline holds no packets back. A discipline that returns a time declares it in
-    /// [`Design::HOLDS`](crate::base::design::Design::HOLDS).
+    /// wait. `None`: the discipline holds no packets back.
     #[inline]
     fn held_until(&self) -> Option<Instant> {
         None

@@ -59,7 +59,7 @@ pub fn parse(text: &str) -> Result<u8, BadValue> {
     }
 }
 
-/// The name of a codepoint, or its number if it has none.
+/// The name of a DSCP, such as `ef`, or its number if it has no name.
 pub fn show(dscp: u8) -> String {
     NAMES.iter().find(|(_, value)| *value == dscp).map_or_else(|| dscp.to_string(), |(name, _)| (*name).to_string())
 }

@@ -49,7 +49,7 @@ impl Value for Bandwidth {
     }
 }
 
-/// The presets: tc's defaults, and its words for round trips.
+/// The presets: the defaults of tc, and its keywords for the round trip, such as `internet`.
 pub(super) const PRESETS: &[Preset] = &[
     Preset {
         name: "linux",

@@ -45,7 +45,7 @@ pub(in crate::base) fn qdisc(words: Vec<&str>) -> Result<Vec<&str>, ParamError> 
     }
 }
 
-/// The qdisc's name and its arguments in the words of a command after `tc`.
+/// From the words of a tc command, without `tc` itself: the name of the qdisc and its arguments.
 fn of_command<'a, 'b>(words: &'b [&'a str]) -> Result<&'b [&'a str], ParamError> {
     let options = words.iter().take_while(|word| word.starts_with('-')).count();
     let wrong = |found: &str, accepts: Cow<'static, str>, hint| ParamError {
@@ -84,8 +84,8 @@ fn after_places<'a, 'b>(mut words: &'b [&'a str]) -> Result<&'b [&'a str], Param
     Ok(words)
 }
 
-/// A word of an output line as tc reads it: `tc qdisc show` prints packets as `1000p` and bytes as `1514b`, which tc
-/// does not accept everywhere.
+/// A word of `tc qdisc show` in the form that tc accepts as an argument. It prints a number of packets as `1000p` and of
+/// bytes as `1514b`; some arguments accept only the number.
 fn as_read(word: &str) -> &str {
     let number = word.strip_suffix(['p', 'b']).unwrap_or(word);
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

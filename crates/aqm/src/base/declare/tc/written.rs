@@ -92,7 +92,7 @@ fn nanos(value: &str) -> Option<u64> {
     Some(libm::rint(number * unit) as u64)
 }
 
-/// Forebay's time `value` as tc reads it, in whole microseconds.
+/// The time `value` of Forebay's parameters in tc's notation, rounded down to microseconds.
 pub fn time(value: &str) -> Option<String> {
     let micros = nanos(value)? / 1000;
     Some(match micros {
