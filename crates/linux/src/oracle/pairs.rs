@@ -166,8 +166,9 @@ pub const CONTRASTS: [Contrast; 8] = [
         },
     },
     Contrast {
-        about: "The packets in CAKE never exceed its memory limit. Here they do. What a packet takes depends on the \
-                kernel's buffers, and of several longest queues Linux drops from the first one in its heap",
+        about: "The packets in CAKE never exceed its memory limit. Here they do. The likely causes, \
+                not yet shown, are the size of the kernel's buffers and, if several queues are longest, the order of \
+                Linux's heap",
         pair: Pair {
             linux: "cake unlimited besteffort flows memlimit 100kb",
             ours: "cake bandwidth=unlimited tins=besteffort flows=flows memlimit=100kb hash=exact",
