@@ -165,6 +165,7 @@ impl Row {
             format!("flows.ftp.tcp={}", tcp.1),
             format!("flows.ftp.count={flows}"),
             format!("flows.ftp.ecn={ecn}"),
+            "flows.ftp.ect_retransmissions=true".to_string(),
         ];
         let aqm = vec![format!("{}{}", discipline.ours, if *ecn { " ecn=on" } else { "" })];
         let file = program::root().join("validation/case-1.toml");

@@ -56,6 +56,9 @@ fn connection(options: &TcpOptions, packet: u16, handshake: bool) -> Result<Stri
     if options.pacing || options.l4s || options.ack != ACK {
         return Err("pacing, L4S, or acknowledgements of another length".to_string());
     }
+    if options.ecn_capable() && !options.ect_retransmissions {
+        return Err("retransmissions that are not ECN-capable".to_string());
+    }
     let sink = format!("{sack}{}", if options.delayed_ack { "/DelAck" } else { "" });
     let sink = if sink.is_empty() { "{}".to_string() } else { sink };
     let initial_rto = options.initial_rto.unwrap_or(profile.initial_rto).secs();

@@ -112,7 +112,11 @@ fn retransmissions_have_the_codepoint_of_the_senders_rules() {
         ("tcp = \"prague\"", false),
         ("tcp = \"dctcp\"", false),
         ("tcp = \"dctcp\"\nect_retransmissions = false", true),
-        ("tcp = \"newreno\"", false),
+        ("tcp = \"reno\"", true),
+        ("tcp = \"newreno\"", true),
+        ("tcp = \"sack\"", true),
+        ("tcp = \"sack\"\naccecn = true", false),
+        ("tcp = \"newreno\"\nect_retransmissions = true", false),
     ] {
         let flow = format!("[[flows]]\nkind = \"ftp\"\nwindow = 20\necn = \"ect1\"\n{tcp}");
         assert_eq!(queues(&flow).1, 0.0, "no retransmissions: {tcp}");

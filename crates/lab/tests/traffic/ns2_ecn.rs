@@ -22,6 +22,7 @@ const NETWORK: &str = "version = 1\nduration = \"120s\"\nwarmup = \"20s\"\npacke
 fn means(red: &str, flows: u32, rules: Ns2Rules) -> [f64; 3] {
     let text = format!(
         "{NETWORK}[[flows]]\nkind = \"ftp\"\ncount = {flows}\ntcp = \"newreno\"\necn = true\n\
+         ect_retransmissions = true\n\
          start = {{ uniform = [\"0s\", \"1s\"] }}\n\
          [compare]\naqm = [\"red min_th=20 max_th=40 max_p=0.1 w_q=0.002 ecn=on {red}\"]\n"
     );

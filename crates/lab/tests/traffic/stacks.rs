@@ -56,7 +56,7 @@ fn linux_stack_has_the_defaults_of_a_linux_host() {
     let rfc = options("tcp = \"reno\"");
     assert_eq!(
         (rfc.stack(), rfc.initial_window, rfc.delayed_ack, rfc.ect_retransmissions),
-        (Stack::Rfc, 2, false, true)
+        (Stack::Rfc, 2, false, false)
     );
 }
 

@@ -63,7 +63,8 @@ pub struct TcpOptions {
     pub l4s: bool,
     /// Accurate feedback of marks (RFC 9768), in place of the ECN-Echo of the congestion control.
     pub accecn: AccEcn,
-    /// Are retransmissions ECN-capable, if the connection's data is?
+    /// Are retransmissions ECN-capable, if the connection's data is? Default true on the RFC stack, as in ns-2; in a
+    /// scenario by the RFC ([`Self::repeats_with_ect`]).
     pub ect_retransmissions: bool,
     /// Are acknowledgements without data ECN-capable, if the connection's data is?
     pub ect_acks: bool,
@@ -143,12 +144,10 @@ impl TcpOptions {
         }
     }
 
-    /// Are the retransmissions of this connection ECN-capable by the rules that its sender follows? RFC 3168 section
-    /// 6.1.5: no. DCTCP (RFC 8257), AccECN (RFC 9768) and ns-2: yes.
+    /// Are the retransmissions of this connection ECN-capable by the RFC of its feedback? RFC 3168 section 6.1.5: no.
+    /// DCTCP (RFC 8257) and AccECN (RFC 9768): yes.
     pub const fn repeats_with_ect(&self) -> bool {
-        let profile = self.variant.profile();
-        let follows_ns2 = profile.follows_ns2 && matches!(self.stack(), Stack::Rfc);
-        follows_ns2 || !matches!((profile.echo, self.accurate()), (Echo::UntilCwr, AccEcn::Off))
+        !matches!((self.variant.profile().echo, self.accurate()), (Echo::UntilCwr, AccEcn::Off))
     }
 
     /// Are acknowledgements without data ECN-capable by the rules of the connection's stack? RFC 3168 section 6.1.4: no.

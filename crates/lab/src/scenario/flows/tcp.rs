@@ -37,9 +37,9 @@ table! {
         /// Accurate feedback of marks (RFC 9768): false, true, or field for the field ACE without the AccECN option.
         /// Default false; prague requires it.
         accecn: AccEcn = ACCECN, or AccEcn::Off => |tcp: &Self| tcp.accecn != AccEcn::Off;
-        /// Whether retransmissions are ECN-capable if data is. Default by the rules of the sender: false for cubic and bbr
-        /// (RFC 3168), true with accecn, for dctcp, and for the senders that follow ns-2, unless stack is linux.
-        ect_retransmissions: bool = Flag, or_else by_sender
+        /// Whether retransmissions are ECN-capable if data is, as in ns-2. Default false (RFC 3168); true with accecn
+        /// (RFC 9768) and for dctcp (RFC 8257).
+        ect_retransmissions: bool = Flag, or_else by_feedback
             => |tcp: &Self| tcp.ect_retransmissions != tcp.repeats_with_ect();
         /// Whether acknowledgements without data are ECN-capable if data is. Default false (RFC 3168); true with stack linux for
         /// dctcp and accecn, as in Linux.
@@ -138,8 +138,8 @@ fn with_feedback(table: &Table<'_>) -> Result<TcpOptions, InputError> {
     Ok(TcpOptions { accecn, ..of_stack(table)? })
 }
 
-/// Default of `ect_retransmissions`: by the rules of the sender.
-fn by_sender(table: &Table<'_>) -> Result<bool, InputError> {
+/// Default of `ect_retransmissions`: by the RFC of the connection's feedback.
+fn by_feedback(table: &Table<'_>) -> Result<bool, InputError> {
     Ok(with_feedback(table)?.repeats_with_ect())
 }
 
