@@ -18,6 +18,10 @@ const ROUNDS: usize = 3;
 const GOALS: [(&str, f64); 4] = [("raqm-1-n40", 8e6), ("raqm-1-n400", 6e6), ("1g-n1000", 6e6), ("10g-n1000", 4e6)];
 const PAGE: &str = "docs/performance.md";
 const CHART: &str = "docs/pictures/scaling.svg";
+/// Begin of the names of scenarios with another congestion control than [`NEWRENO`], their end is its name.
+const SENDER: &str = "sender-";
+/// The scenario with which those of [`SENDER`] are compared.
+const NEWRENO: &str = "raqm-1-n40";
 /// Begin of the names of scenarios with many flows on a link of 1 Gb/s, and of 100 Mb/s; their end is the number.
 const WIDE: &str = "1g-n";
 const NARROW: &str = "100m-n";
@@ -175,8 +179,14 @@ fn page(round: &Round) -> Result<String, String> {
     };
     let growth = CURVES.iter().filter_map(|curve| Some(json!([curve.name, curve.growth(&round.rows)?])));
     let cores = round.cores.iter().map(|cores| json!([cores.what, cores.one, cores.two, cores.one / cores.two]));
+    let newreno = round.rows.iter().find(|row| row.case == NEWRENO).map(ns_per_packet);
+    let sender = |row: &SimRow| {
+        let name = row.case.strip_prefix(SENDER)?;
+        Some(json!([name, row.packets, ns_per_packet(row) / newreno?]))
+    };
     let values = json!({
-        "cases": round.rows.iter().map(case).collect::<Vec<_>>(),
+        "cases": round.rows.iter().filter(|row| !row.case.starts_with(SENDER)).map(case).collect::<Vec<_>>(),
+        "senders": round.rows.iter().filter_map(sender).collect::<Vec<_>>(),
         "growth": growth.collect::<Vec<_>>(),
         "ns2": ns2.collect::<Vec<_>>(),
         "elsewhere": elsewhere,
@@ -249,7 +259,8 @@ mod tests {
     }
 
     fn round(factor: f64) -> Round {
-        let cases = [("raqm-1-n40", 0.1), ("1g-n10", 0.1), ("1g-n10000", 0.4), ("100m-n10", 0.1)];
+        let cases =
+            [("raqm-1-n40", 0.1), ("sender-cubic", 0.12), ("1g-n10", 0.1), ("1g-n10000", 0.4), ("100m-n10", 0.1)];
         let red = json!([{ "name": "red", "ns_per_packet": 17.25 * factor, "loss_ratio": 0.25, "mark_ratio": 0.125 }]);
         let bucket = json!([{ "name": "token-bucket", "ns_per_packet": 1.25 * factor, "loss_ratio": 0.0,
                               "mark_ratio": 0.0, "out_ratio": 0.4 }]);
@@ -269,6 +280,7 @@ mod tests {
         let page = page(&round).unwrap();
         for row in [
             "| raqm-1-n40 | 1000000 | 0.100 | 10.00 | 8 | 100 | - | 0.002 | 5.0 |",
+            "| `cubic` | 1000000 | 1.20 |",
             "| raqm-1-n40 | 10.00 | 0.80 | 12.5 |",
             "| csg-htsim | 1.040, 10 x | - | - | - |",
             "| `sweep` | 9.50 | 5.00 | 1.90 | 1.8 |",
