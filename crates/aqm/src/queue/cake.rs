@@ -5,7 +5,7 @@
 //!
 //! The parts are in the folder `cake`, each next to the functions of the kernel that it follows: `overhead` (length on
 //! the wire), `shaper` (clocks), `diffserv` and `tin` (classes), `hosts` (hash and host fairness), `flows` (DRR++),
-//! `acks` (ACK filter), `memory`, `autorate`, `tc` (grammar).
+//! `acks` (ACK filter), `memory` and `heap` (memory limit), `autorate`, `tc` (grammar).
 
 use alloc::vec::Vec;
 
@@ -26,6 +26,7 @@ mod acks;
 mod autorate;
 mod diffserv;
 mod flows;
+mod heap;
 mod hosts;
 mod memory;
 mod overhead;
@@ -45,6 +46,7 @@ pub use tc::Bandwidth;
 use autorate::Estimate;
 use diffserv::{Index, MAX_TINS};
 use flows::{Set, index};
+use heap::Heap;
 use hosts::{Hasher, QUEUES};
 use overhead::Wire;
 use shaper::{Pace, Shaper};
@@ -109,10 +111,11 @@ impl Params {
 }
 
 /// What all tins share.
-#[derive(Clone, Copy)]
 struct Shared {
     shaper: Shaper,
     wire: Wire,
+    /// The queues of all tins by their length.
+    heap: Heap,
     /// Memory of all packets, its maximum so far, and its limit, in bytes.
     memory: [u64; 3],
     /// What the memory limit counts.
@@ -139,6 +142,15 @@ impl Shared {
         tin.waiting -= 1;
         tin.seen.backlog -= u64::from(len);
         self.memory[0] -= self.charge.of(len);
+    }
+
+    /// A packet of `len` bytes has left `list`, a queue of `tin`.
+    #[inline]
+    fn taken(&mut self, tin: &mut Tin, len: u32, list: ListId, port: &Port) {
+        self.left(tin, len);
+        if self.heap.is_kept() {
+            self.heap.shrunk(list.0, |queue| bytes(port, queue));
+        }
     }
 
     /// The next packet of `tin`, whose number is `number`. `None`: the queue whose turn it was is empty, so that the tin
@@ -185,7 +197,7 @@ impl Shared {
                 if verdict == Verdict::Drop {
                     tin.seen.drops += 1;
                     port.drop_taken(taken, Reason::Early, &mut DropTail, cx);
-                    self.left(tin, len);
+                    self.taken(tin, len, list(number, at), port);
                     if self.ingress {
                         let charged = self.charge(tin, len, now, false);
                         tin.pay(at, charged);
@@ -196,7 +208,8 @@ impl Shared {
                 tin.seen.marks += u64::from(is_marked);
                 tin.seen.sent(sojourn);
                 let packet = port.send_taken(taken, is_marked, &mut DropTail, cx);
-                self.left(tin, len);
+                self.taken(tin, len, list(number, at), port);
+                self.heap.departed();
                 let charged = self.charge(tin, len, now, true);
                 tin.pay(at, charged);
                 return Some(packet);
@@ -225,6 +238,18 @@ pub struct Cake {
 #[inline]
 const fn list(tin: usize, at: u16) -> ListId {
     ListId((tin * QUEUES) as u16 + at)
+}
+
+/// Length of a queue in bytes.
+#[inline]
+fn bytes(port: &Port, queue: u16) -> u64 {
+    port.level(ListId(queue)).bytes()
+}
+
+/// Length of a queue in bytes, with the arriving `packet` in queue `own`.
+#[inline]
+fn bytes_with(port: &Port, queue: u16, packet: &Packet, own: ListId) -> u64 {
+    bytes(port, queue) + if queue == own.0 { u64::from(packet.len) } else { 0 }
 }
 
 impl Cake {
@@ -262,17 +287,10 @@ impl Cake {
     /// Drops the head of the longest queue of all tins: `cake_drop`. The length of queue `own` includes the arriving
     /// `packet`. Returns false if `packet` itself is to be dropped.
     #[inline(never)]
-    fn relieve(&mut self, packet: &Packet, own: (usize, u16), port: &mut Port, cx: &mut Cx) -> bool {
-        let (mut longest, mut most) = (own, port.level(list(own.0, own.1)).bytes() + u64::from(packet.len));
-        for (number, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.waiting > 0) {
-            for at in tin.flows.active() {
-                let bytes = port.level(list(number, at)).bytes();
-                if bytes > most {
-                    (longest, most) = ((number, at), bytes);
-                }
-            }
-        }
-        let (number, at) = longest;
+    fn relieve(&mut self, packet: &Packet, own: ListId, port: &mut Port, cx: &mut Cx) -> bool {
+        let is_empty = |queue| queue != own.0 && port.is_empty(ListId(queue));
+        let queue = self.shared.heap.longest(|queue| bytes_with(port, queue, packet, own), is_empty);
+        let (number, at) = (usize::from(queue) / QUEUES, queue % QUEUES as u16);
         let tin = &mut self.tins[number];
         let state = &mut tin.flows.cobalt[index(at)];
         let was_blue = state.is_blue();
@@ -281,13 +299,14 @@ impl Cake {
         tin.seen.drops += 1;
         // If only the memory limit is exceeded, the buffer has room: the drop counts as early.
         let reason = if port.fits(packet.len) { Reason::Early } else { Reason::Overflow };
-        let Some(dropped) = port.drop_head(list(number, at), reason, &mut DropTail, cx) else {
+        let Some(dropped) = port.drop_head(ListId(queue), reason, &mut DropTail, cx) else {
             if self.shared.ingress {
                 self.shared.charge(tin, packet.len, cx.now, false);
             }
             return false;
         };
         self.shared.left(tin, dropped.len);
+        self.shared.heap.shrunk(queue, |queue| bytes_with(port, queue, packet, own));
         if self.shared.ingress {
             self.shared.charge(tin, dropped.len, cx.now, false);
         }
@@ -356,15 +375,14 @@ impl Design for Cake {
                arrival:    queue = hash of eight ways; idle or decaying: to the new queues, sparse, deficit = share\n\
                \u{20}           share = quantum / max(1, bulk flows of the source, of the destination)\n\
                \u{20}           ACK filter:  drop the oldest acknowledgement that later ones replace\n\
-               \u{20}           memory above memlimit:  drop the head of the longest queue, BLUE up\n\
+               \u{20}           memory above memlimit:  drop the head of the first queue in the heap, BLUE up\n\
+               \u{20}           heap: the longest queue is first; one that shrinks moves down one level only\n\
                departure:  decaying (once), new, old, decaying queues; deficit <= 0:  deficit += share; to the old\n\
                \u{20}           COBALT (see cobalt) drops, marks or sends; never drops the last packet of a queue\n\
                \u{20}           queue empty:  decaying until COBALT is at rest, then idle",
         deviations: &[
-            "true size differs from Linux: memory=skb charges the kernel's usual buffers by length (896, 1280 or 2304 \
-             bytes on Ethernet); drivers differ",
-            "the longest queue is the exact maximum; among equals the queue of the arrival, else the first one found; \
-             Linux has the order of its heap",
+            "memory=skb charges the buffers of local UDP on Ethernet: 896 bytes for a frame of up to 303 bytes, 1280 up \
+             to 687, 2304 up to 1711; TCP, drivers and other configurations of the kernel have other sizes",
             "an overflow drops before the arrival is queued, not after: the same packets",
             "the buffer of the link is a limit too: it drops as the memory limit does; preset=linux lifts it",
             "the ACK filter differs from Linux: an acknowledgement with SACK blocks stays, because the blocks are not \
@@ -388,6 +406,7 @@ impl Design for Cake {
         Self {
             shared: Shared {
                 shaper: Shaper::new(Pace::new(rate)),
+                heap: Heap::new(params.tins.count()),
                 wire: params.overhead.wire(params.header.0 as u32, mpu),
                 memory: [0, 0, params.memory_limit(rate)],
                 charge: params.memory,
@@ -414,8 +433,8 @@ impl Design for Cake {
         let rate =
             if params.autorate && self.params.bandwidth == params.bandwidth { self.rate() } else { params.rate() };
         let Self { turn, held, overlimits, estimate, .. } = *self;
-        let Shared { shaper, memory, .. } = self.shared;
-        let shared = Shared { shaper, memory, ..fresh.shared };
+        let Shared { shaper, memory, ref heap, .. } = self.shared;
+        let shared = Shared { shaper, memory, heap: heap.clone(), ..fresh.shared };
         let mut cake = Self { hasher, shared, tins: self.tins.clone(), turn, held, overlimits, estimate, ..fresh };
         cake.set_rate(rate);
         Some(cake)
@@ -454,18 +473,25 @@ impl Discipline for Cake {
         {
             self.set_rate(rate);
         }
+        let own = list(number, at);
+        if self.shared.heap.is_kept() {
+            self.shared.heap.grown(own.0, |queue| bytes_with(port, queue, &packet, own));
+        }
         let tin = &mut self.tins[number];
         tin.flows.arrived(at, tin.quantum, cx.rng);
         let charged = self.shared.charge.of(packet.len);
-        while self.shared.memory[0] + charged > self.shared.memory[2] || !port.fits(packet.len) {
-            if !self.relieve(&packet, (number, at), port, cx) {
+        let mut verdict = Verdict::Accept;
+        while verdict == Verdict::Accept
+            && (self.shared.memory[0] + charged > self.shared.memory[2] || !port.fits(packet.len))
+        {
+            if !self.relieve(&packet, own, port, cx) {
                 // Drop or, if the buffer is full, overflow.
-                port.admit(list(number, at), packet, Verdict::Drop, &mut DropTail, cx);
-                return;
+                verdict = Verdict::Drop;
             }
         }
         let len = packet.len;
-        match port.admit(list(number, at), packet, Verdict::Accept, &mut DropTail, cx) {
+        let fate = port.admit(own, packet, verdict, &mut DropTail, cx);
+        match fate {
             Fate::Queued { .. } => {
                 let tin = &mut self.tins[number];
                 tin.waiting += 1;
@@ -474,8 +500,13 @@ impl Discipline for Cake {
                 *memory += charged;
                 *most = (*most).max(*memory);
             }
-            // By a threshold marker in front.
-            Fate::Delivered { .. } | Fate::Dropped(_) => self.tins[number].seen.drops += 1,
+            Fate::Delivered { .. } | Fate::Dropped(_) => {
+                // A drop of `relieve` is counted there; others are by a threshold marker in front.
+                self.tins[number].seen.drops += u64::from(verdict == Verdict::Accept);
+                if self.shared.heap.is_kept() {
+                    self.shared.heap.shrunk(own.0, |queue| bytes(port, queue));
+                }
+            }
         }
     }
 

@@ -89,6 +89,14 @@ pub(super) const EDITS: &[Edit] = &[
         to: "\t{\n\t\tu32 forebay_random_u32(void);\n\n\t\tdrop |= (forebay_random_u32() < vars->p_drop);\n\t}",
         needed: false,
     },
+    // The same in Linux 7.3. As in older kernels, a number is drawn for packets that CoDel drops too.
+    Edit {
+        file: "net/sched/sch_cake.c",
+        from: "vars->p_drop && reason == QDISC_DROP_UNSPEC &&\n\t    get_random_u32() < vars->p_drop)",
+        to: "vars->p_drop && ({ u32 forebay_random_u32(void); forebay_random_u32(); }) < vars->p_drop &&\n\
+             \t    reason == QDISC_DROP_UNSPEC)",
+        needed: false,
+    },
     Edit {
         file: "net/sched/sch_cake.c",
         from: "\tu16 host_load = 1;",
@@ -108,11 +116,19 @@ pub(super) const EDITS: &[Edit] = &[
         to: "\tcase BPF_FUNC_probe_read:\n\tcase BPF_FUNC_probe_read_kernel:\n",
         needed: false,
     },
-    // Code that no packet reaches: it compiles in two thirds of the time.
+    // The name that older kernels have.
+    Edit {
+        file: "include/linux/bpf.h",
+        from: "\tARG_MEM_SIZE_OR_ZERO,",
+        to: "\tARG_MEM_SIZE_OR_ZERO,\n#define ARG_CONST_SIZE_OR_ZERO ARG_MEM_SIZE_OR_ZERO",
+        needed: false,
+    },
+    // Code that no packet reaches: it compiles in two thirds of the time. Other files of this folder have checks of types
+    // that need -O2.
     Edit {
         file: "kernel/bpf/Makefile",
         from: "obj-y := core.o\n",
-        to: "ccflags-y += -O1\nobj-y := core.o\n",
+        to: "CFLAGS_verifier.o := -O1\nobj-y := core.o\n",
         needed: false,
     },
     Edit {

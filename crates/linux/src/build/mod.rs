@@ -328,7 +328,7 @@ fn change(tree: &Path, edit: &edits::Edit) -> Result<(), String> {
 /// Refuses a configuration without an option that the fragment asks for. Options that only newer kernels have, and those
 /// that are always on, may be missing.
 fn check_configuration(configuration: &str) -> Result<(), String> {
-    const MAY_LACK: [&str; 2] = ["CONFIG_STDIO_CONSOLE=y", "CONFIG_NET_SCH_DUALPI2=y"];
+    const MAY_LACK: [&str; 3] = ["CONFIG_STDIO_CONSOLE=y", "CONFIG_NET_SCH_DUALPI2=y", "CONFIG_PROC_SYSCTL=y"];
     let asked = FRAGMENT.lines().filter(|line| line.starts_with("CONFIG_") && !line.ends_with("=n"));
     let lacks = |line: &&str| !MAY_LACK.contains(line) && !configuration.lines().any(|own| own == *line);
     let missing: Vec<&str> = asked.filter(lacks).collect();

@@ -97,15 +97,6 @@ impl List {
         flows[index(last)].next = first;
         self.last = first;
     }
-
-    fn walk(self, flows: &Table<Flow>) -> impl Iterator<Item = u16> + '_ {
-        let mut at = self.first;
-        core::iter::from_fn(move || {
-            let queue = (at != NONE).then_some(at)?;
-            at = flows[index(queue)].next;
-            Some(queue)
-        })
-    }
 }
 
 /// 65535/load for each number of flows of a host, as in the kernel, so that no packet needs a division.
@@ -277,10 +268,5 @@ impl Flows {
             self.decay += 1;
             Set::Decaying
         };
-    }
-
-    /// The queues that may have packets.
-    pub(super) fn active(&self) -> impl Iterator<Item = u16> + '_ {
-        self.new.walk(&self.flows).chain(self.old.walk(&self.flows))
     }
 }

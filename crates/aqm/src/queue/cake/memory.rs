@@ -15,9 +15,18 @@ choice! {
     }
 }
 
-/// Lengths up to which a kernel buffer has one of these sizes in bytes. The first three are measured with local UDP
-/// (`spec/cake.md`), the others follow the powers of two of the kernel's allocator: ours.
-const BUFFERS: [(u32, u32); 6] = [(300, 896), (650, 1280), (1650, 2304), (3700, 4352), (7800, 8448), (16_000, 16_640)];
+/// Frames of at least and at most this length have a buffer of 2048 bytes: full-size frames are the most common.
+const FULL: (u32, u32) = (688, 1711);
+
+/// The buffer of a frame of `len` bytes that a local UDP socket of the kernel of `run --on linux` sends, in bytes
+/// (`__alloc_skb`): room for the headers of lower layers, the packet and `skb_shared_info`, rounded up to a size of the
+/// allocator; then the descriptor `sk_buff`.
+const fn buffer(len: u32) -> u32 {
+    // 16 for the Ethernet header of 14, and 15 for its alignment.
+    let data = (len - if len < 14 { len } else { 14 } + 16 + 15).next_multiple_of(64) + 320;
+    // The smallest size follows from the configuration of the kernel (`SKB_SMALL_HEAD_SIZE`).
+    (if data <= 640 { 640 } else { data.next_power_of_two() }) + 256
+}
 
 /// Least limit that follows from rate and RTT, 4 MiB.
 const LEAST: u64 = 4 << 20;
@@ -30,12 +39,8 @@ impl Charge {
     pub(super) fn of(self, len: u32) -> u64 {
         match self {
             Self::Wire => u64::from(len),
-            // Full-size frames are the most common.
-            Self::Skb if len > 650 && len <= 1650 => 2304,
-            Self::Skb => {
-                let buffer = BUFFERS.iter().find(|(most, _)| len <= *most);
-                u64::from(buffer.map_or(len + 640, |(_, size)| *size))
-            }
+            Self::Skb if len >= FULL.0 && len <= FULL.1 => 2304,
+            Self::Skb => u64::from(buffer(len)),
         }
     }
 }
@@ -68,9 +73,10 @@ mod tests {
     #[test]
     fn packets_are_charged_their_kernel_buffers() {
         assert_eq!(
-            [42, 300, 301, 1042, 1514, 9000].map(|len| Charge::Skb.of(len)),
-            [896, 896, 1280, 2304, 2304, 16_640]
+            [42, 303, 304, 687, 688, 1514, 1711, 1712, 9000].map(|len| Charge::Skb.of(len)),
+            [896, 896, 1280, 1280, 2304, 2304, 2304, 4352, 16_640]
         );
+        assert!((0..4000).all(|len| Charge::Skb.of(len) == u64::from(buffer(len))));
         assert_eq!(Charge::Wire.of(1042), 1042);
         assert!(Charge::Skb.of(65_535) > 65_535);
     }

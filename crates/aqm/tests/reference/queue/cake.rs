@@ -1,7 +1,7 @@
 //! CAKE: Linux 6.12's `sch_cake.c` (cake_hash, cake_ack_filter, cake_calc_overhead, cake_advance_shaper, cake_drop,
 //! cake_enqueue, cake_dequeue, cake_set_rate, cake_config_*, cake_reconfigure). COBALT is that of `cobalt.rs`.
 //!
-//! Added to the listing: a buffer in addition to the memory limit; the truesize of a packet by its length.
+//! Added to the listing: a buffer in addition to the memory limit; the truesize of a packet by its length (local UDP).
 
 mod settings;
 
@@ -15,6 +15,7 @@ use settings::{Config, case};
 
 const CAKE_QUEUES: usize = 1024;
 const CAKE_SET_WAYS: usize = 8;
+const CAKE_MAX_TINS: usize = 8;
 const NSEC_PER_SEC: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -85,6 +86,8 @@ pub(crate) struct Cake {
     rate_shft: u32,
     buffer_used: u64,
     buffer_limit: u64,
+    overflow_heap: Vec<(usize, usize)>,
+    overflow_timeout: u16,
     cur_tin: usize,
     perturbation: Option<u32>,
     last_packet_time: u64,
@@ -181,6 +184,8 @@ impl Cake {
             rate_shft: 0,
             buffer_used: 0,
             buffer_limit: 0,
+            overflow_heap: (0..CAKE_QUEUES).flat_map(|j| (0..CAKE_MAX_TINS).map(move |i| (i, j))).collect(),
+            overflow_timeout: 0,
             cur_tin: 0,
             perturbation,
             last_packet_time: 0,
@@ -252,8 +257,8 @@ impl Cake {
     fn truesize(&self, len: u32) -> u64 {
         match len {
             _ if !self.set.truesize => u64::from(len),
-            0..=300 => 896,
-            301..=650 => 1280,
+            0..=303 => 896,
+            304..=687 => 1280,
             _ => 2304,
         }
     }
@@ -438,28 +443,85 @@ impl Cake {
         flow.q.remove(first)
     }
 
-    /// Drops the head of the longest queue. `own`: the queue of the arrival, which precedes queues of equal length.
-    fn drop_longest(&mut self, own: (usize, usize), now: i64) -> u32 {
-        let mut longest = own;
-        let mut most = self.tins[own.0].flows[own.1].backlog();
-        for (i, b) in self.tins.iter().enumerate() {
-            for idx in b.new_flows.iter().chain(&b.old_flows) {
-                if b.flows[*idx].backlog() > most {
-                    most = b.flows[*idx].backlog();
-                    longest = (i, *idx);
+    fn heap_get_backlog(&self, i: usize) -> u64 {
+        let (t, b) = self.overflow_heap[i];
+        self.tins.get(t).map_or(0, |tin| tin.flows[b].backlog())
+    }
+
+    fn heapify(&mut self, mut i: usize) {
+        let a = CAKE_MAX_TINS * CAKE_QUEUES;
+        let mut mb = self.heap_get_backlog(i);
+        let mut m = i;
+        while m < a {
+            let l = m + m + 1;
+            let r = l + 1;
+            if l < a {
+                let lb = self.heap_get_backlog(l);
+                if lb > mb {
+                    m = l;
+                    mb = lb;
                 }
             }
+            if r < a {
+                let rb = self.heap_get_backlog(r);
+                if rb > mb {
+                    m = r;
+                    mb = rb;
+                }
+            }
+            if m != i {
+                self.overflow_heap.swap(i, m);
+                i = m;
+            } else {
+                break;
+            }
         }
-        self.seen.note("another queue pays", longest != own);
-        let b = &mut self.tins[longest.0];
-        let flow = &mut b.flows[longest.1];
-        flow.cvars.queue_full(&b.cparams, now, &mut Seen::default());
-        let pkt = flow.q.pop_front().expect("the longest queue");
-        self.buffer_used -= self.truesize(pkt.size);
-        if self.set.ingress {
-            self.advance_shaper(longest.0, &pkt, now, true);
+    }
+
+    fn heapify_up(&mut self, mut i: usize) {
+        while i > 0 && i < CAKE_MAX_TINS * CAKE_QUEUES {
+            let p = (i - 1) >> 1;
+            if self.heap_get_backlog(i) > self.heap_get_backlog(p) {
+                self.overflow_heap.swap(i, p);
+                i = p;
+            } else {
+                break;
+            }
         }
-        pkt.id
+    }
+
+    fn overflow_idx(&self, i: usize, idx: usize) -> usize {
+        self.overflow_heap.iter().position(|entry| *entry == (i, idx)).expect("all queues")
+    }
+
+    /// `cake_drop`, again if the heap was wrong.
+    fn drop_longest(&mut self, own: (usize, usize), now: i64) -> u32 {
+        loop {
+            if self.overflow_timeout == 0 {
+                for i in (0..CAKE_MAX_TINS * CAKE_QUEUES / 2).rev() {
+                    self.heapify(i);
+                }
+            }
+            self.overflow_timeout = 65_535;
+            let longest = self.overflow_heap[0];
+            let most = self.tins.iter().flat_map(|b| &b.flows).map(Flow::backlog).max();
+            self.seen.note("another queue pays", longest != own);
+            let b = &mut self.tins[longest.0];
+            let flow = &mut b.flows[longest.1];
+            self.seen.note("the heap is wrong", Some(flow.backlog()) < most);
+            let Some(pkt) = flow.q.pop_front() else {
+                self.seen.note("the first queue of the heap is empty", true);
+                self.overflow_timeout = 0;
+                continue;
+            };
+            flow.cvars.queue_full(&b.cparams, now, &mut Seen::default());
+            self.buffer_used -= self.truesize(pkt.size);
+            if self.set.ingress {
+                self.advance_shaper(longest.0, &pkt, now, true);
+            }
+            self.heapify(0);
+            return pkt.id;
+        }
     }
 
     fn autorate(&mut self, len: u64, now: u64) {
@@ -593,6 +655,9 @@ impl Cake {
                     return None;
                 };
                 self.buffer_used -= self.truesize(pkt.size);
+                if self.overflow_timeout > 0 {
+                    self.heapify(self.overflow_idx(i, idx));
+                }
                 let b = &mut self.tins[i];
                 let bulk_flows = if self.set.ingress { b.bulk as i64 } else { 0 };
                 let least = b.mtu_time * bulk_flows * 2;
@@ -612,6 +677,7 @@ impl Cake {
                     let len = self.advance_shaper(i, &pkt, now, false);
                     self.tins[i].flows[idx].deficit -= len;
                     self.tins[i].tin_deficit -= len;
+                    self.overflow_timeout = self.overflow_timeout.saturating_sub(1);
                     return Some((pkt.id, marked));
                 }
                 dropped.push(pkt.id);
@@ -660,6 +726,9 @@ impl Listing for Cake {
             }
         }
         self.buffer_used += self.truesize(pkt.size);
+        if self.overflow_timeout > 0 {
+            self.heapify_up(self.overflow_idx(i, idx));
+        }
         if self.set.autorate {
             self.autorate(len, now);
         }
@@ -756,6 +825,8 @@ fn cake_handles_packets_as_linux() {
             "hosts with several bulk flows",
             "an acknowledgement replaced",
             "another queue pays",
+            "the heap is wrong",
+            "the first queue of the heap is empty",
             "autorate sets the rate",
             "a tin before its time",
             "a queue begins to decay",
