@@ -144,12 +144,13 @@ impl Shared {
         self.memory[0] -= self.charge.of(len);
     }
 
-    /// A packet of `len` bytes has left `list`, a queue of `tin`.
-    #[inline]
-    fn taken(&mut self, tin: &mut Tin, len: u32, list: ListId, port: &Port) {
-        self.left(tin, len);
-        if self.heap.is_kept() {
-            self.heap.shrunk(list.0, |queue| bytes(port, queue));
+    /// A packet has left `list`; it was sent or dropped. Updates the heap.
+    #[cold]
+    #[inline(never)]
+    fn shrunk(&mut self, list: ListId, sent: bool, port: &Port) {
+        self.heap.shrunk(list.0, |queue| bytes(port, queue));
+        if sent {
+            self.heap.departed();
         }
     }
 
@@ -197,7 +198,10 @@ impl Shared {
                 if verdict == Verdict::Drop {
                     tin.seen.drops += 1;
                     port.drop_taken(taken, Reason::Early, &mut DropTail, cx);
-                    self.taken(tin, len, list(number, at), port);
+                    self.left(tin, len);
+                    if self.heap.is_kept() {
+                        self.shrunk(list(number, at), false, port);
+                    }
                     if self.ingress {
                         let charged = self.charge(tin, len, now, false);
                         tin.pay(at, charged);
@@ -208,8 +212,10 @@ impl Shared {
                 tin.seen.marks += u64::from(is_marked);
                 tin.seen.sent(sojourn);
                 let packet = port.send_taken(taken, is_marked, &mut DropTail, cx);
-                self.taken(tin, len, list(number, at), port);
-                self.heap.departed();
+                self.left(tin, len);
+                if self.heap.is_kept() {
+                    self.shrunk(list(number, at), true, port);
+                }
                 let charged = self.charge(tin, len, now, true);
                 tin.pay(at, charged);
                 return Some(packet);
@@ -309,6 +315,24 @@ impl Cake {
         self.shared.heap.shrunk(queue, |queue| bytes_with(port, queue, packet, own));
         if self.shared.ingress {
             self.shared.charge(tin, dropped.len, cx.now, false);
+        }
+        true
+    }
+
+    /// Whether the packet does not fit into the memory or the buffer. It is charged `charged` bytes.
+    #[inline]
+    fn is_full(&self, charged: u64, packet: &Packet, port: &Port) -> bool {
+        self.shared.memory[0] + charged > self.shared.memory[2] || !port.fits(packet.len)
+    }
+
+    /// Drops packets until the arriving one fits. Returns false if it is to be dropped itself.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, charged: u64, packet: &Packet, own: ListId, port: &mut Port, cx: &mut Cx) -> bool {
+        while self.is_full(charged, packet, port) {
+            if !self.relieve(packet, own, port, cx) {
+                return false;
+            }
         }
         true
     }
@@ -480,18 +504,14 @@ impl Discipline for Cake {
         let tin = &mut self.tins[number];
         tin.flows.arrived(at, tin.quantum, cx.rng);
         let charged = self.shared.charge.of(packet.len);
-        let mut verdict = Verdict::Accept;
-        while verdict == Verdict::Accept
-            && (self.shared.memory[0] + charged > self.shared.memory[2] || !port.fits(packet.len))
-        {
-            if !self.relieve(&packet, own, port, cx) {
-                // Drop or, if the buffer is full, overflow.
-                verdict = Verdict::Drop;
-            }
+        if self.is_full(charged, &packet, port) && !self.make_room(charged, &packet, own, port, cx) {
+            // Drop or, if the buffer is full, overflow.
+            port.admit(own, packet, Verdict::Drop, &mut DropTail, cx);
+            self.shared.shrunk(own, false, port);
+            return;
         }
         let len = packet.len;
-        let fate = port.admit(own, packet, verdict, &mut DropTail, cx);
-        match fate {
+        match port.admit(own, packet, Verdict::Accept, &mut DropTail, cx) {
             Fate::Queued { .. } => {
                 let tin = &mut self.tins[number];
                 tin.waiting += 1;
@@ -500,11 +520,11 @@ impl Discipline for Cake {
                 *memory += charged;
                 *most = (*most).max(*memory);
             }
+            // By a threshold marker in front.
             Fate::Delivered { .. } | Fate::Dropped(_) => {
-                // A drop of `relieve` is counted there; others are by a threshold marker in front.
-                self.tins[number].seen.drops += u64::from(verdict == Verdict::Accept);
+                self.tins[number].seen.drops += 1;
                 if self.shared.heap.is_kept() {
-                    self.shared.heap.shrunk(own.0, |queue| bytes(port, queue));
+                    self.shared.shrunk(own, false, port);
                 }
             }
         }

@@ -57,6 +57,8 @@ impl Heap {
     }
 
     /// The queue has become longer.
+    #[cold]
+    #[inline(never)]
     pub(super) fn grown(&mut self, queue: u16, bytes: impl Fn(u16) -> u64) {
         let mut place = self.place(queue);
         while place > 0 {
@@ -70,13 +72,14 @@ impl Heap {
     }
 
     /// The queue has become shorter.
+    #[cold]
+    #[inline(never)]
     pub(super) fn shrunk(&mut self, queue: u16, bytes: impl Fn(u16) -> u64) {
         self.sink(self.place(queue), &bytes);
     }
 
     /// A packet has departed.
-    #[inline]
-    pub(super) fn departed(&mut self) {
+    pub(super) const fn departed(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
 

@@ -3,6 +3,7 @@
 //!
 //! Added to the listing: a buffer in addition to the memory limit; the truesize of a packet by its length (local UDP).
 
+mod heap;
 mod settings;
 
 use std::collections::VecDeque;
@@ -441,57 +442,6 @@ impl Cake {
             return None;
         }
         flow.q.remove(first)
-    }
-
-    fn heap_get_backlog(&self, i: usize) -> u64 {
-        let (t, b) = self.overflow_heap[i];
-        self.tins.get(t).map_or(0, |tin| tin.flows[b].backlog())
-    }
-
-    fn heapify(&mut self, mut i: usize) {
-        let a = CAKE_MAX_TINS * CAKE_QUEUES;
-        let mut mb = self.heap_get_backlog(i);
-        let mut m = i;
-        while m < a {
-            let l = m + m + 1;
-            let r = l + 1;
-            if l < a {
-                let lb = self.heap_get_backlog(l);
-                if lb > mb {
-                    m = l;
-                    mb = lb;
-                }
-            }
-            if r < a {
-                let rb = self.heap_get_backlog(r);
-                if rb > mb {
-                    m = r;
-                    mb = rb;
-                }
-            }
-            if m != i {
-                self.overflow_heap.swap(i, m);
-                i = m;
-            } else {
-                break;
-            }
-        }
-    }
-
-    fn heapify_up(&mut self, mut i: usize) {
-        while i > 0 && i < CAKE_MAX_TINS * CAKE_QUEUES {
-            let p = (i - 1) >> 1;
-            if self.heap_get_backlog(i) > self.heap_get_backlog(p) {
-                self.overflow_heap.swap(i, p);
-                i = p;
-            } else {
-                break;
-            }
-        }
-    }
-
-    fn overflow_idx(&self, i: usize, idx: usize) -> usize {
-        self.overflow_heap.iter().position(|entry| *entry == (i, idx)).expect("all queues")
     }
 
     /// `cake_drop`, again if the heap was wrong.
