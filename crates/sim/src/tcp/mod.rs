@@ -144,8 +144,8 @@ impl TcpOptions {
         }
     }
 
-    /// Are the retransmissions of this connection ECN-capable by the RFC of its feedback? RFC 3168 section 6.1.5: no.
-    /// DCTCP (RFC 8257) and AccECN (RFC 9768): yes.
+    /// Are the retransmissions of this connection ECN-capable by the rules of its feedback? RFC 3168 section 6.1.5: no.
+    /// DCTCP and AccECN: yes, as in Linux (`tcp_ecn_send`); RFC 8311 section 4.3 permits it.
     pub const fn repeats_with_ect(&self) -> bool {
         !matches!((self.variant.profile().echo, self.accurate()), (Echo::UntilCwr, AccEcn::Off))
     }

@@ -1,7 +1,7 @@
 //! The sender that follows the RFCs: 5681, 6582, 6675, 3042, 6298 and 3168.
 //!
 //! Differences from the RFCs (`docs/tcp.md` has the full list):
-//! - a reduction halves the congestion window, not the amount in flight; retransmissions keep the flow's ECT codepoint;
+//! - a reduction halves the congestion window, not the amount in flight;
 //! - senders whose profile sets `follows_ns2` behave like ns-2 in the points that the module `ns2` lists.
 //!
 //! The module `classic` has recovery without selective acknowledgements, `selective` recovery with them. Both call the

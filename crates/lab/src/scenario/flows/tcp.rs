@@ -37,8 +37,8 @@ table! {
         /// Accurate feedback of marks (RFC 9768): false, true, or field for the field ACE without the AccECN option.
         /// Default false; prague requires it.
         accecn: AccEcn = ACCECN, or AccEcn::Off => |tcp: &Self| tcp.accecn != AccEcn::Off;
-        /// Whether retransmissions are ECN-capable if data is, as in ns-2. Default false (RFC 3168); true with accecn
-        /// (RFC 9768) and for dctcp (RFC 8257).
+        /// Whether retransmissions are ECN-capable if data is. Default false (RFC 3168); true with accecn and for dctcp, prague
+        /// and l4s-linux, as in Linux. ns-2 has true.
         ect_retransmissions: bool = Flag, or_else by_feedback
             => |tcp: &Self| tcp.ect_retransmissions != tcp.repeats_with_ect();
         /// Whether acknowledgements without data are ECN-capable if data is. Default false (RFC 3168); true with stack linux for
