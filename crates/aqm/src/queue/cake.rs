@@ -252,7 +252,7 @@ fn bytes(port: &Port, queue: u16) -> u64 {
     port.level(ListId(queue)).bytes()
 }
 
-/// Length of a queue in bytes, with the arriving `packet` in queue `own`.
+/// Length of `queue` in bytes; that of queue `own` includes the arriving `packet`.
 #[inline]
 fn bytes_with(port: &Port, queue: u16, packet: &Packet, own: ListId) -> u64 {
     bytes(port, queue) + if queue == own.0 { u64::from(packet.len) } else { 0 }

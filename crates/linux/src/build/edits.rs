@@ -116,7 +116,7 @@ pub(super) const EDITS: &[Edit] = &[
         to: "\tcase BPF_FUNC_probe_read:\n\tcase BPF_FUNC_probe_read_kernel:\n",
         needed: false,
     },
-    // The name that older kernels have.
+    // Linux 7.3 has renamed ARG_CONST_SIZE_OR_ZERO, which `forebay_bpf.c` uses.
     Edit {
         file: "include/linux/bpf.h",
         from: "\tARG_MEM_SIZE_OR_ZERO,",

@@ -53,7 +53,7 @@ fn stream(options: &SocketOptions) -> io::Result<OwnedFd> {
         set_option(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &options.segment)?;
     }
     if options.dscp > 0 {
-        // For TCP the kernel sets the ECN bits.
+        // The DSCP is the upper six bits. The lower two are ECN, which TCP sets itself.
         set_option(&socket, libc::IPPROTO_IP, libc::IP_TOS, &i32::from(options.dscp << 2))?;
     }
     if options.paced {

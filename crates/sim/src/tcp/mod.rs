@@ -63,8 +63,8 @@ pub struct TcpOptions {
     pub l4s: bool,
     /// Accurate feedback of marks (RFC 9768), in place of the ECN-Echo of the congestion control.
     pub accecn: AccEcn,
-    /// Are retransmissions ECN-capable, if the connection's data is? Default true on the RFC stack, as in ns-2; in a
-    /// scenario by the RFC ([`Self::repeats_with_ect`]).
+    /// Are retransmissions ECN-capable, if the connection's data is? Default on the RFC stack: true, as in ns-2. The
+    /// default of a scenario is [`Self::repeats_with_ect`].
     pub ect_retransmissions: bool,
     /// Are acknowledgements without data ECN-capable, if the connection's data is?
     pub ect_acks: bool,

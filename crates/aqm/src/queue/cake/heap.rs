@@ -1,8 +1,8 @@
-//! The queues of all tins in a heap by their length in bytes. The memory limit drops from its first queue.
+//! A binary heap of the queues of all tins, by their length in bytes. An overflow drops from its first queue.
 //!
-//! Linux: `cake_heapify`, `cake_heapify_up`, `cake_drop`. A queue that becomes shorter moves down by one level only, as
-//! in the kernel, which compares the next level with the longer of the two lengths. Therefore the first queue is the
-//! longest one when the heap is built, but later not always.
+//! Linux: `cake_heapify`, `cake_heapify_up`, `cake_drop`. When a queue becomes shorter, the kernel moves it down by one
+//! level only: it compares the level below with the length of the queue that moved up. Therefore the first queue is the
+//! longest one after the heap was built, but not always later.
 
 use alloc::boxed::Box;
 
@@ -46,8 +46,8 @@ impl Heap {
         self.left > 0
     }
 
-    /// The queue to drop from, with the length in bytes of each queue. `is_empty` says whether a queue has no packets:
-    /// then the heap is built again, so that the longest queue is the first one.
+    /// The queue to drop from. `bytes` gives the length of a queue in bytes. If the heap is not updated, or if its first
+    /// queue has no packets (`is_empty`), the heap is built again.
     pub(super) fn longest(&mut self, bytes: impl Fn(u16) -> u64, is_empty: impl Fn(u16) -> bool) -> u16 {
         if !self.is_kept() || is_empty(self.queues[0]) {
             (0..COUNT / 2).rev().for_each(|place| self.sink(place, &bytes));
@@ -139,7 +139,7 @@ mod tests {
         assert!(!heap.is_kept());
     }
 
-    /// Places 0 to 6 have the queues 0 of tins 0 to 6.
+    /// In a new heap, queue 0 of tin N is at place N.
     #[test]
     fn shorter_queue_moves_down_one_level_only() {
         let queue = |tin: u16| tin * 1024;

@@ -8,7 +8,7 @@ const MIN_RATE: u64 = 64;
 /// Fractional bits of the time per byte, as in `cake_set_rate`.
 const FRACTION: u32 = 34;
 
-/// The time that a byte takes at a rate, as a fixed-point number, so that a packet costs a multiplication, not a division.
+/// The time of a byte at a rate, in fixed point: the time of a packet needs a multiplication and no division.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pace {
     /// Nanoseconds per byte, times 2^shift; less than 2^34. 0: unlimited.

@@ -1,4 +1,4 @@
-//! The heap of CAKE's queues by their backlog: `cake_heap_get_backlog`, `cake_heapify`, `cake_heapify_up`.
+//! CAKE's heap of queues, ordered by backlog: `cake_heap_get_backlog`, `cake_heapify`, `cake_heapify_up`.
 
 use super::{CAKE_MAX_TINS, CAKE_QUEUES, Cake};
 
