@@ -33,14 +33,20 @@ fn network(aqm: &str, variant: Variant) -> Network {
 
 /// With ECN, delayed acknowledgements and pacing.
 fn marked(aqm: &str, variant: Variant) -> Network {
-    let options = TcpOptions { variant, ecn: true, delayed_ack: true, pacing: true, ..TcpOptions::default() };
+    let options =
+        TcpOptions { variant, ecn: true, delayed_ack: true, pacing: true, ..as_recorded(TcpOptions::default()) };
     case1(&dumbbell(aqm, 100, Span::from_micros(10)), 20, 20, options, 1)
+}
+
+/// Retransmissions are ECN-capable on the RFC stack, which was the default at the first recording.
+fn as_recorded(options: TcpOptions) -> TcpOptions {
+    TcpOptions { ect_retransmissions: (options.stack() == Stack::Rfc).then_some(true), ..options }
 }
 
 /// Senders that were added after the first recording: with defaults under RED, and with ECN under CoDel as `marked`. Each
 /// control is on its default stack; some have an amending rule, such as ABE.
 fn later() -> Vec<(&'static str, TcpOptions)> {
-    let of = |variant| TcpOptions::of(variant, None);
+    let of = |variant| as_recorded(TcpOptions::of(variant, None));
     let linux = |variant| TcpOptions::of(variant, Some(Stack::Linux));
     vec![
         ("prague", of(Variant::PRAGUE)),
@@ -59,6 +65,10 @@ fn later() -> Vec<(&'static str, TcpOptions)> {
         ("cubic linux hystart++", TcpOptions { hystart: true, ..linux(Variant::CUBIC) }),
         ("newreno rfc7661", TcpOptions { pipe_ack: true, ..of(Variant::NEWRENO) }),
         ("linux rfc7661", TcpOptions { pipe_ack: true, ..of(Variant::LINUX) }),
+        ("reno rfc3168", TcpOptions::of(Variant::RENO, None)),
+        ("newreno rfc3168", TcpOptions::of(Variant::NEWRENO, None)),
+        ("sack rfc3168", TcpOptions::of(Variant::SACK, None)),
+        ("cubic rfc3168", TcpOptions::of(Variant::CUBIC, None)),
     ]
 }
 

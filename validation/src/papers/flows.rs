@@ -56,7 +56,7 @@ fn connection(options: &TcpOptions, packet: u16, handshake: bool) -> Result<Stri
     if options.pacing || options.l4s || options.ack != ACK {
         return Err("pacing, L4S, or acknowledgements of another length".to_string());
     }
-    if options.ecn_capable() && !options.ect_retransmissions {
+    if options.ecn_capable() && !options.repeats_with_ect() {
         return Err("retransmissions that are not ECN-capable".to_string());
     }
     let sink = format!("{sack}{}", if options.delayed_ack { "/DelAck" } else { "" });

@@ -70,8 +70,7 @@ fn example_file_has_the_expected_values() {
     assert_eq!((flows.name.as_str(), flows.kind.word(), flows.count), ("ftp", "ftp", 40));
     assert_eq!((flows.direction, flows.ecn, flows.class), (Direction::Forward, Ect::Off, Class::Fixed(0)));
     assert_eq!((flows.start, flows.active.as_slice()), (Some(uniform(0, 1000)), [(Span::ZERO, None)].as_slice()));
-    let tcp = TcpOptions { ect_retransmissions: false, ..TcpOptions::default() };
-    assert_eq!(flows.kind, FlowKind::Ftp(Ftp { handshake: Opening::Established, tcp }));
+    assert_eq!(flows.kind, FlowKind::Ftp(Ftp { handshake: Opening::Established, tcp: TcpOptions::default() }));
     let labels: Vec<&str> = scenario.compare.iter().map(|c| c.label.as_str()).collect();
     assert_eq!(labels, ["raqm q0=50", "pi preset=ns2 q_ref=50", "rem preset=ns2 b=50 mean_packet=500", "droptail"]);
     assert_eq!(scenario.report.series, ["queue", "raqm.p"]);

@@ -49,13 +49,13 @@ fn linux_stack_has_the_defaults_of_a_linux_host() {
         assert_eq!((linux.variant, linux.stack()), (variant, Stack::Linux));
         assert_eq!((linux.initial_window, linux.delayed_ack), (10, true));
         assert_eq!((linux.initial_rto, linux.min_rto, linux.max_rto), (None, ms(200), ms(120_000)));
-        assert_eq!((linux.ect_retransmissions, linux.pacing), (ect_again, false), "{keys}");
+        assert_eq!((linux.repeats_with_ect(), linux.pacing), (ect_again, false), "{keys}");
     }
     let own = options("tcp = \"cubic\"\ninitial_window = 3\ndelayed_ack = false\nmax_rto = \"9s\"\nstack = \"rfc\"");
     assert_eq!((own.stack(), own.initial_window, own.delayed_ack, own.max_rto), (Stack::Rfc, 3, false, ms(9000)));
     let rfc = options("tcp = \"reno\"");
     assert_eq!(
-        (rfc.stack(), rfc.initial_window, rfc.delayed_ack, rfc.ect_retransmissions),
+        (rfc.stack(), rfc.initial_window, rfc.delayed_ack, rfc.repeats_with_ect()),
         (Stack::Rfc, 2, false, false)
     );
 }

@@ -253,7 +253,6 @@ impl<'a> Runner<'a> {
             idle_restart: self.settings.idle_restart,
             ..TcpOptions::default()
         };
-        let options = TcpOptions { ect_retransmissions: options.repeats_with_ect(), ..options };
         let negotiated = Negotiated {
             mss: agreed.mss,
             sack: agreed.sack && self.settings.sack,

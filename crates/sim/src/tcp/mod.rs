@@ -63,11 +63,12 @@ pub struct TcpOptions {
     pub l4s: bool,
     /// Accurate feedback of marks (RFC 9768), in place of the ECN-Echo of the congestion control.
     pub accecn: AccEcn,
-    /// Are retransmissions ECN-capable, if the connection's data is? Default on the RFC stack: true, as in ns-2. The
-    /// default of a scenario is [`Self::repeats_with_ect`].
-    pub ect_retransmissions: bool,
-    /// Are acknowledgements without data ECN-capable, if the connection's data is?
-    pub ect_acks: bool,
+    /// Are retransmissions ECN-capable, if the connection's data is? `None`: by the rules of its feedback, see
+    /// [`Self::repeats_with_ect`]. ns-2: true.
+    pub ect_retransmissions: Option<bool>,
+    /// Are acknowledgements without data ECN-capable, if the connection's data is? `None`: by the rules of its stack, see
+    /// [`Self::acknowledges_with_ect`].
+    pub ect_acks: Option<bool>,
     /// Spread packets over the round trip instead of sending a burst per acknowledgement. Some congestion controls
     /// always do.
     pub pacing: bool,
@@ -144,16 +145,27 @@ impl TcpOptions {
         }
     }
 
-    /// Are the retransmissions of this connection ECN-capable by the rules of its feedback? RFC 3168 section 6.1.5: no.
+    /// Are the retransmissions of this connection ECN-capable? By the rules of its feedback: RFC 3168 section 6.1.5: no.
     /// DCTCP and AccECN: yes, as in Linux (`tcp_ecn_send`); RFC 8311 section 4.3 permits it.
     pub const fn repeats_with_ect(&self) -> bool {
-        !matches!((self.variant.profile().echo, self.accurate()), (Echo::UntilCwr, AccEcn::Off))
+        match self.ect_retransmissions {
+            Some(chosen) => chosen,
+            None => !self.has_classic_feedback(),
+        }
     }
 
-    /// Are acknowledgements without data ECN-capable by the rules of the connection's stack? RFC 3168 section 6.1.4: no.
+    /// Are acknowledgements without data ECN-capable? By the rules of the connection's stack: RFC 3168 section 6.1.4: no.
     /// RFC 8311 section 4.3 permits it; Linux does it for DCTCP and AccECN (`tcp_ecn_send`).
     pub const fn acknowledges_with_ect(&self) -> bool {
-        matches!(self.stack(), Stack::Linux) && self.repeats_with_ect()
+        match self.ect_acks {
+            Some(chosen) => chosen,
+            None => matches!(self.stack(), Stack::Linux) && !self.has_classic_feedback(),
+        }
+    }
+
+    /// Do acknowledgements report marks by the ECN-Echo of RFC 3168?
+    const fn has_classic_feedback(&self) -> bool {
+        matches!((self.variant.profile().echo, self.accurate()), (Echo::UntilCwr, AccEcn::Off))
     }
 
     /// The default options of a connection with this control on `stack`; `None`: on the control's. In the Linux stack they
@@ -162,14 +174,9 @@ impl TcpOptions {
         let rfc = Self { variant, stack, ..Self::default() };
         match rfc.stack() {
             Stack::Rfc => rfc,
-            Stack::Linux => Self {
-                initial_window: linux::INITIAL_WINDOW,
-                delayed_ack: true,
-                max_rto: linux::MAX_RTO,
-                ect_retransmissions: rfc.repeats_with_ect(),
-                ect_acks: rfc.acknowledges_with_ect(),
-                ..rfc
-            },
+            Stack::Linux => {
+                Self { initial_window: linux::INITIAL_WINDOW, delayed_ack: true, max_rto: linux::MAX_RTO, ..rfc }
+            }
         }
     }
 
@@ -268,8 +275,8 @@ impl Default for TcpOptions {
             ecn: false,
             l4s: false,
             accecn: AccEcn::Off,
-            ect_retransmissions: true,
-            ect_acks: false,
+            ect_retransmissions: None,
+            ect_acks: None,
             pacing: false,
             virtual_rtt: Span::from_millis(25),
             low_rate: false,

@@ -115,7 +115,7 @@ impl Sender {
             limited_transmit: options.limited_transmit,
             ecn: options.answers_echo(),
             sends_cwr: options.answers_echo() && options.accurate() == AccEcn::Off,
-            ect_retransmissions: options.ect_retransmissions,
+            ect_retransmissions: options.repeats_with_ect(),
             // A control with a path model does not send a burst after a pause, so that it needs no restart.
             idle_restart: options.idle_restart && !profile.paces && !options.pipe_ack,
             mark_is_loss: profile.mark_is_loss,

@@ -162,7 +162,11 @@ impl Flow {
             class: spec.class,
             bundle: spec.bundle,
             ecn: spec.ecn,
-            ack_ecn: if spec.traffic.tcp().is_some_and(|tcp| tcp.ect_acks) { spec.ecn } else { Ecn::NotEct },
+            ack_ecn: if spec.traffic.tcp().is_some_and(TcpOptions::acknowledges_with_ect) {
+                spec.ecn
+            } else {
+                Ecn::NotEct
+            },
             marker: spec.marker.map(Index::new),
             watched,
             tracked,

@@ -62,7 +62,7 @@ impl Setting {
     pub(crate) fn of(variant: Variant, stack: Option<Stack>, seed: u64) -> Self {
         let mut setting = Self::new(seed);
         let accecn = [AccEcn::Off, AccEcn::Field, AccEcn::Option][(seed % 3) as usize];
-        let ect_retransmissions = seed.is_multiple_of(2);
+        let ect_retransmissions = Some(seed.is_multiple_of(2));
         setting.options = TcpOptions { variant, stack, accecn, ect_retransmissions, ..setting.options };
         setting
     }

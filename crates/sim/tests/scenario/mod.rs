@@ -189,6 +189,8 @@ fn options(dice: &mut Dice) -> TcpOptions {
         min_rto: dice.span(1e-3, 1.0),
         tick: dice.span(1e-5, 1e-1),
         ecn: dice.once_in(2),
+        // The default when the fingerprints were recorded.
+        ect_retransmissions: Some(true),
         max_rto: dice.span(1.0, 60.0),
         pacing: dice.once_in(3),
         idle_restart: dice.once_in(2),

@@ -39,11 +39,10 @@ table! {
         accecn: AccEcn = ACCECN, or AccEcn::Off => |tcp: &Self| tcp.accecn != AccEcn::Off;
         /// Whether retransmissions are ECN-capable if data is. Default false (RFC 3168); true with accecn and for dctcp, prague
         /// and l4s-linux, as in Linux. ns-2 has true.
-        ect_retransmissions: bool = Flag, or_else by_feedback
-            => |tcp: &Self| tcp.ect_retransmissions != tcp.repeats_with_ect();
+        ect_retransmissions: Option<bool> = Flag, optional;
         /// Whether acknowledgements without data are ECN-capable if data is. Default false (RFC 3168); true with stack linux for
         /// dctcp and accecn, as in Linux.
-        ect_acks: bool = Flag, or_else by_stack => |tcp: &Self| tcp.ect_acks != tcp.acknowledges_with_ect();
+        ect_acks: Option<bool> = Flag, optional;
         /// Initial window in packets; default 2, with stack linux 10.
         initial_window: u32 = whole_number::<u32>(1, WIDEST), or_else |table| Ok(of_stack(table)?.initial_window);
         /// Whether to delay acknowledgements: of every second packet, within 100ms; with stack linux as Linux does, later than
@@ -130,22 +129,6 @@ const STACK: Words<Stack> = Words(&[("rfc", Stack::Rfc), ("linux", Stack::Linux)
 /// The options of the control and stack that the table names, without its other keys.
 fn of_stack(table: &Table<'_>) -> Result<TcpOptions, InputError> {
     Ok(TcpOptions::of(table.given("tcp", &CONTROL)?.unwrap_or_default(), table.given("stack", &STACK)?))
-}
-
-/// The options of the control and stack that the table names, with its `accecn`.
-fn with_feedback(table: &Table<'_>) -> Result<TcpOptions, InputError> {
-    let accecn = table.given("accecn", &ACCECN)?.unwrap_or_default();
-    Ok(TcpOptions { accecn, ..of_stack(table)? })
-}
-
-/// Default of `ect_retransmissions`: by the RFC of the connection's feedback.
-fn by_feedback(table: &Table<'_>) -> Result<bool, InputError> {
-    Ok(with_feedback(table)?.repeats_with_ect())
-}
-
-/// Default of `ect_acks`: by the rules of the stack.
-fn by_stack(table: &Table<'_>) -> Result<bool, InputError> {
-    Ok(with_feedback(table)?.acknowledges_with_ect())
 }
 
 /// Default of `max_rto`: `most`, or `min_rto` if that is longer.

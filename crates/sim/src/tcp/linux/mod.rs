@@ -183,7 +183,7 @@ impl Sender {
             ect: true,
             ecn: options.answers_echo(),
             sends_cwr: options.answers_echo() && options.accurate() == AccEcn::Off,
-            ect_retransmissions: options.ect_retransmissions,
+            ect_retransmissions: options.repeats_with_ect(),
             idle_restart: options.idle_restart && !profile.owns_window && !options.pipe_ack,
             cwr: false,
             stopped: false,
