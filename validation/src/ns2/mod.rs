@@ -2,18 +2,21 @@
 //! A row of the comparison is one network, discipline, TCP and number of flows.
 //!
 //! With ns-2 installed, `validation/ns2/case.tcl` measures its figures again; otherwise the committed figures
-//! are used. Our simulator always runs.
+//! are used. Our simulator always runs, and its figures are recorded. The test reads the record and simulates one seed of
+//! each row again.
 
 mod grid;
 mod ours;
 mod page;
 mod reasons;
+mod record;
 mod theirs;
 
 use forebay_sim::tcp::Ns2Rules;
 
 use grid::Row;
 use ours::Wanted;
+use record::Record;
 
 use crate::figures::Runs;
 use runner::program;
@@ -43,12 +46,19 @@ pub fn lines() -> Result<(), String> {
     page()
 }
 
-/// Writes the page from the committed figures of ns-2.
+/// Runs our simulator; writes the record of its runs, and the page from the committed figures of ns-2.
 ///
 /// # Errors
 /// As [`run`].
 pub fn page() -> Result<(), String> {
-    program::write(page::FILE, &page::page(&compare()?)?)?;
+    let mut record = Record::default();
+    let rows = compare(|wanted| {
+        let runs = ours::run(wanted)?;
+        record.add(wanted, &runs);
+        Ok(runs)
+    })?;
+    record.write()?;
+    program::write(page::FILE, &page::page(&rows)?)?;
     println!("{}", page::FILE);
     Ok(())
 }
@@ -76,36 +86,48 @@ struct Faster {
     ns2: Runs,
 }
 
-/// Every row: ns-2's committed figures, and new runs of ours.
-fn compare() -> Result<Vec<Comparison>, String> {
+/// Returns our runs of the wanted rows, in their order.
+type Ours<'a> = &'a mut dyn FnMut(&[Wanted]) -> Result<Vec<Runs>, String>;
+
+/// Every row: ns-2's committed figures, and runs of ours.
+fn compare(mut ours: impl FnMut(&[Wanted]) -> Result<Vec<Runs>, String>) -> Result<Vec<Comparison>, String> {
     let ns2 = theirs::Figures::read()?;
     let wanted = grid::rows().into_iter().zip(&ns2.jittered).map(|(row, runs)| Wanted::plain(row, runs.0.len()));
-    let ours = ours::run(&wanted.collect::<Vec<_>>())?;
-    let runs = grid::rows().into_iter().zip(ours).zip(ns2.jittered).zip(ns2.plain);
+    let plain = ours(&wanted.collect::<Vec<_>>())?;
+    let runs = grid::rows().into_iter().zip(plain).zip(ns2.jittered).zip(ns2.plain);
     let row = |(((row, ours), jittered), plain)| {
         let by_rules = Vec::new();
         Comparison { row, ours, by_rules, jittered, plain, faster: None }
     };
     let mut rows: Vec<Comparison> = runs.map(row).collect();
-    run_by_rules(&mut rows)?;
-    run_with_faster_lines(&mut rows)?;
+    run_by_rules(&mut rows, &mut ours)?;
+    run_with_faster_lines(&mut rows, &mut ours)?;
     Ok(rows)
 }
 
-/// Compares the committed page with new runs of ours: minutes of CPU time.
+/// Compares the committed page with the record of our runs, and one seed of each row of the record with a new run: a
+/// minute of CPU time.
 ///
 /// # Errors
-/// The page is stale: a row leaves or enters the tolerances, or has another reason.
+/// The page or the record is stale.
 pub fn check() -> Result<(), String> {
-    let is_current = program::read(page::FILE)? == page::page(&compare()?)?;
-    if is_current { Ok(()) } else { Err(format!("{} is stale: cargo xtask validate-ns2", page::FILE)) }
+    let record = Record::read()?;
+    let mut wanted = Vec::new();
+    let rows = compare(|more| {
+        wanted.extend_from_slice(more);
+        record.runs(more)
+    })?;
+    let stale = |what: String| format!("{what}: cargo xtask validate-ns2 page");
+    record.verify(&wanted).map_err(stale)?;
+    let is_current = program::read(page::FILE)? == page::page(&rows)?;
+    if is_current { Ok(()) } else { Err(stale(format!("{} is stale", page::FILE))) }
 }
 
-fn run_with_faster_lines(rows: &mut [Comparison]) -> Result<(), String> {
+fn run_with_faster_lines(rows: &mut [Comparison], ours: Ours) -> Result<(), String> {
     let fast = grid::with_faster_lines();
-    let by = |rules: fn(&Row) -> Ns2Rules| {
+    let mut by = |rules: fn(&Row) -> Ns2Rules| {
         let wanted = |row: &Row| Wanted { row: *row, seeds: SEEDS[1], rules: rules(row), lines: ours::FASTER };
-        ours::run(&fast.iter().map(wanted).collect::<Vec<_>>())
+        ours(&fast.iter().map(wanted).collect::<Vec<_>>())
     };
     let (plain, ruled) = (by(|_| Ns2Rules::default())?, by(|row| row.rules().pop().unwrap_or_default())?);
     let runs = plain.into_iter().zip(ruled).zip(theirs::read_faster()?);
@@ -118,7 +140,7 @@ fn run_with_faster_lines(rows: &mut [Comparison]) -> Result<(), String> {
 }
 
 /// Runs the rows with a quantity outside its tolerance again, with the rules of ns-2 that could be the reason.
-fn run_by_rules(rows: &mut [Comparison]) -> Result<(), String> {
+fn run_by_rules(rows: &mut [Comparison], ours: Ours) -> Result<(), String> {
     let mut wanted = Vec::new();
     for (at, Comparison { row, ours, jittered, plain, .. }) in rows.iter().enumerate() {
         if ![jittered, plain].iter().all(|ns2| ns2.outside(ours).is_empty()) {
@@ -126,7 +148,7 @@ fn run_by_rules(rows: &mut [Comparison]) -> Result<(), String> {
             wanted.extend(row.rules().into_iter().map(|rules| (at, Wanted { rules, ..plain })));
         }
     }
-    let runs = ours::run(&wanted.iter().map(|(_, wanted)| *wanted).collect::<Vec<_>>())?;
+    let runs = ours(&wanted.iter().map(|(_, wanted)| *wanted).collect::<Vec<_>>())?;
     for ((at, wanted), runs) in wanted.iter().zip(runs) {
         rows[*at].by_rules.push((wanted.rules, runs));
     }

@@ -33,10 +33,15 @@ impl Wanted {
 
 /// Makes the wanted runs on all cores. The results are in the order of `wanted`.
 pub(super) fn run(wanted: &[Wanted]) -> Result<Vec<Runs>, String> {
+    some(wanted, |_, _| true)
+}
+
+/// Makes only the runs that `chooses` takes by index of the wanted row and seed.
+pub(super) fn some(wanted: &[Wanted], chooses: impl Fn(usize, u64) -> bool) -> Result<Vec<Runs>, String> {
     let plans = wanted.iter().map(|wanted| wanted.row.plan(wanted.seeds as u64, wanted.lines));
     let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
-    let jobs: Vec<(usize, Job)> =
-        plans.iter().enumerate().flat_map(|(at, plan)| plan.jobs().into_iter().map(move |job| (at, job))).collect();
+    let jobs = plans.iter().enumerate().flat_map(|(at, plan)| plan.jobs().into_iter().map(move |job| (at, job)));
+    let jobs: Vec<(usize, Job)> = jobs.filter(|(at, job)| chooses(*at, job.seed)).collect();
     let done: Vec<Run> =
         jobs.par_iter().map(|(at, job)| one(&plans[*at], *job, wanted[*at].rules)).collect::<Result<_, _>>()?;
     let mut all = vec![Runs::default(); wanted.len()];

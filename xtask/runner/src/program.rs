@@ -36,6 +36,13 @@ pub fn cargo(words: &[&str]) -> Command {
     cargo
 }
 
+/// Builds the program `name` of this workspace as the tests are built, and returns its path. `cargo run` would build
+/// most crates again, because without the whole workspace some libraries have fewer features.
+pub fn built(name: &str) -> Result<PathBuf, String> {
+    shown(cargo(&["build", "--workspace", "--quiet", "--bin", name]))?;
+    Ok(build_dir().join("debug").join(name))
+}
+
 /// A program, to be started in the root of the checkout.
 pub fn at_root(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);

@@ -23,8 +23,8 @@ pub(crate) fn papers() -> Result<Vec<String>, String> {
 
 /// The verdicts of the quick reproduction of `paper` by the program of the tests. Results go to `dir`.
 pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
-    let mut command = program::cargo(&["run", "--quiet", "--", "reproduce", paper, "--quick", "--json", "-o"]);
-    command.arg(dir);
+    let mut command = program::at_root(program::built("forebay")?);
+    command.args(["reproduce", paper, "--quick", "--json", "-o"]).arg(dir);
     // It runs at the same time as the tests of Python, some of which measure time.
     parse(&program::said(program::idle(command))?)
 }

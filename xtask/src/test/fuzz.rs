@@ -7,12 +7,10 @@ const TARGETS: [&str; 7] = ["scenario", "tc", "params", "traces", "claims", "pac
 
 /// One check for each fuzz target.
 pub(crate) fn check(tally: &mut Tally) {
-    // With the features of the workspace: building it alone would build its dependencies again.
-    let build = program::cargo(&["build", "--quiet", "--workspace", "--bin", "forebay-fuzz"]);
-    if let Err(why) = program::shown(build) {
-        return tally.fail(why);
-    }
-    let mut command = program::at_root(program::build_dir().join("debug").join("forebay-fuzz"));
+    let mut command = match program::built("forebay-fuzz") {
+        Ok(program) => program::at_root(program),
+        Err(why) => return tally.fail(why),
+    };
     command.args(TARGETS).args(["--secs", "60"]);
     let mut passed = 0;
     let status = program::stream(command, |line| {

@@ -12,8 +12,7 @@ pub(super) const MODULES: &str = "in_guest";
 
 /// Builds the kernel at idle priority: minutes at first. If the machine lacks something for it, the tests say so.
 pub(super) fn prepare() -> Result<(), String> {
-    program::shown(program::cargo(&["build", "--workspace", "--quiet", "--bin", "build-linux"]))?;
-    let mut build = program::idle(program::at_root(program::build_dir().join("debug").join("build-linux")));
+    let mut build = program::idle(program::at_root(program::built("build-linux")?));
     let status = build.stdout(Stdio::null()).status().map_err(|error| error.to_string())?;
     // 4: something is missing.
     if matches!(status.code(), Some(0 | 4)) { Ok(()) } else { Err(format!("build-linux: {status}")) }

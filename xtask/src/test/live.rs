@@ -19,11 +19,10 @@ pub(crate) fn devices(tally: &mut Tally) {
 
 /// Tests that need what `forebay doctor` checks; if something is missing, a skip that names it.
 pub(crate) fn links(tally: &mut Tally) {
-    let build = program::cargo(&["build", "--workspace", "--quiet", "--bin", "forebay"]);
-    if !program::works(build) {
-        return tally.fail("the program does not build");
-    }
-    let mut command = program::at_root(program::build_dir().join("debug").join("forebay"));
+    let mut command = match program::built("forebay") {
+        Ok(program) => program::at_root(program),
+        Err(why) => return tally.fail(why),
+    };
     command.args(["doctor", "--json"]);
     let document = match program::said(command) {
         Ok(out) => serde_json::from_str::<Value>(&out).unwrap_or_default(),

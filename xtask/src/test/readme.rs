@@ -37,24 +37,28 @@ pub(crate) fn check(scratch: &Path, tally: &mut Tally) {
     }
     let calls = program::read(CI).is_ok_and(|script| script.trim_end().ends_with(&format!("\nexec {TESTS}")));
     tally.check(CI, calls.then_some(()).ok_or_else(|| format!("does not end with 'exec {TESTS}'")));
+    let program = match program::built("forebay") {
+        Ok(program) => program.display().to_string(),
+        Err(why) => return tally.fail(why),
+    };
     let others = commands.iter().filter(|command| command.starts_with(OTHERS) && **command != MAIN);
     for (n, command) in others.enumerate() {
         let writes = ["run", "sweep", "reproduce"].iter().any(|word| command[OTHERS.len()..].starts_with(word));
         let place = scratch.join(format!("readme-{n}")).display().to_string();
         println!("   $ {command}");
         // A release build takes minutes, and prints the same.
-        let command = command.replacen("--release", "--quiet", 1);
-        let words = if writes { format!("{command} -o '{place}'") } else { command.clone() };
-        tally.check(&command, program::shell(&words, &program::root()));
+        let own = command.replacen(OTHERS, &format!("'{program}' "), 1);
+        let words = if writes { format!("{own} -o '{place}'") } else { own };
+        tally.check(command, program::shell(&words, &program::root()));
     }
 }
 
 /// One check for each page with commands of the program, and for each command that is run.
 pub(crate) fn chapters(scratch: &Path, tally: &mut Tally) {
-    let program = program::build_dir().join("debug").join("forebay");
-    if !program::works(program::cargo(&["build", "--workspace", "--quiet"])) {
-        return tally.fail("the program does not build");
-    }
+    let program = match program::built("forebay") {
+        Ok(program) => program,
+        Err(why) => return tally.fail(why),
+    };
     let tree = match Tree::read() {
         Ok(tree) => tree,
         Err(what) => return tally.fail(what),
