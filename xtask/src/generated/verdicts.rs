@@ -25,7 +25,7 @@ pub(crate) fn papers() -> Result<Vec<String>, String> {
 pub(crate) fn reproduce(paper: &str, dir: &Path) -> Result<Verdicts, String> {
     let mut command = program::at_root(program::built("forebay")?);
     command.args(["reproduce", paper, "--quick", "--json", "-o"]).arg(dir);
-    // It runs at the same time as the tests of Python, some of which measure time.
+    // It runs at the same time as tests that measure time.
     parse(&program::said(program::idle(command))?)
 }
 

@@ -75,43 +75,44 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     });
     // It uses one processor; so does the end of an optimised build.
     let fuzzed = wanted("fuzz").then(|| std::thread::spawn(|| separately(fuzz::check)));
-    stage("engine", "the same fingerprints in a release build, and in one for this processor", &|tally| {
-        const TEST: [&str; 5] = ["test", "--release", "-p", "forebay-sim", "--test=all"];
-        const MODULES: [&str; 3] = ["--", "engine::", "fingerprints::"];
-        let run = |mut command: Command, tally: &mut Tally| {
-            // Link-time optimisation would cost more time than it saves: each of these programs runs once.
-            command
-                .args(MODULES)
-                .env("CARGO_PROFILE_RELEASE_LTO", "off")
-                .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-            cargo_tests::run(command, tally);
-        };
-        run(program::cargo(&TEST), tally);
-        let mut native = program::cargo(&TEST);
-        native.args(["--target-dir", "target/native"]).env("RUSTFLAGS", "-C target-cpu=native");
-        run(native, tally);
-    });
+    stage("engine", "the same fingerprints in a release build, and in one for this processor", &engine);
     stage("oracles", "SciPy and python-control compute the recorded values again", &oracles::check);
     let fuzzed = joined(fuzzed);
     stage("fuzz", "every fuzz target with mutated inputs, a minute in all", &|tally| tally.add(fuzzed.clone()));
     let built = prepared(building);
     stage("linux", "tests in a Linux kernel in virtual time", &|tally| guest::check(&built, tally));
     let ready = prepared(preparing);
-    let compared = packets(&mut stage, wanted("peers"));
-    // The tests of Python use one processor most of the time.
-    let verdicts = (wanted("reproduce") || wanted("browser")).then(|| {
+    stage("live", "real packets through emulated links, one test after the other", &live::links);
+    // Pure computation for minutes on both processors. It disturbs the timing of links, but not of devices, which
+    // leave the processors idle most of the time, as the tests of Python leave one.
+    let (verdicts, compared) = (wanted("reproduce") || wanted("browser"), wanted("peers"));
+    let computed = std::thread::spawn({
         let results = results.clone();
-        std::thread::spawn(move || separately(|tally| verdicts::check(&results, tally)))
+        move || {
+            let compared = separately(|tally| {
+                if compared {
+                    with_peers(tally)
+                }
+            });
+            (
+                compared,
+                separately(|tally| {
+                    if verdicts {
+                        verdicts::check(&results, tally)
+                    }
+                }),
+            )
+        }
     });
+    stage("attach", "real packets through a device with a control law", &live::devices);
     stage("python", "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
-    let compared = joined(compared);
+    let (compared, verdicts) = computed.join().unwrap_or_else(|_| (broken(), broken()));
     stage("peers", "our figures compared with those of ns-2 and ns-3", &|tally| tally.add(compared.clone()));
     stage("book", "the pictures of the book, simulated again; the book builds, its links exist", &|tally| {
         book::check_pictures(tally);
         book::whole::check(tally);
     });
     stage("supply", "licences, sources and known vulnerabilities of dependencies", &supply::check);
-    let verdicts = joined(verdicts);
     stage("reproduce", "reproduce --quick, every paper: the verdicts on record", &|tally| tally.add(verdicts.clone()));
     stage("browser", "the report of the RAQM paper in headless Chromium", &|tally| {
         browser::check(&results.join("raqm").join("report.html"), &scratch, tally);
@@ -123,14 +124,23 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     clean(&scratch, tally.failed());
 }
 
-/// Stages with real packets of the kernel. Starts the comparison with ns-2 and ns-3, which goes on after them.
-fn packets(stage: &mut impl FnMut(&str, &str, &dyn Fn(&mut Tally)), compare: bool) -> Option<JoinHandle<Tally>> {
-    stage("live", "real packets through emulated links, one test after the other", &live::links);
-    // Pure computation for minutes on both processors. It disturbs the timing of links, but not of devices, which
-    // leave the processors idle most of the time.
-    let compared = compare.then(|| std::thread::spawn(|| separately(with_peers)));
-    stage("attach", "real packets through a device with a control law", &live::devices);
-    compared
+/// Builds the simulator's tests with optimisation, and runs those that compare fingerprints.
+fn engine(tally: &mut Tally) {
+    const TEST: [&str; 5] = ["test", "--release", "-p", "forebay-sim", "--test=all"];
+    const MODULES: [&str; 3] = ["--", "engine::", "fingerprints::"];
+    let run = |mut command: Command, tally: &mut Tally| {
+        // Link-time optimisation would cost more time than it saves: each of these programs runs once.
+        command
+            .args(MODULES)
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+        cargo_tests::run(command, tally);
+    };
+    run(program::cargo(&TEST), tally);
+    let mut native = program::cargo(&TEST);
+    native.args(["--target-dir", "target/native"]).env("RUSTFLAGS", "-C target-cpu=native");
+    run(native, tally);
 }
 
 /// Waits for what was prepared at the same time as stages.
@@ -150,11 +160,14 @@ fn separately(checks: impl FnOnce(&mut Tally)) -> Tally {
 
 /// Waits for checks that run at the same time as another stage.
 fn joined(thread: Option<JoinHandle<Tally>>) -> Tally {
-    let broken = || separately(|tally| tally.fail("the thread of these checks panicked"));
     thread.map_or_else(Tally::default, |thread| thread.join().unwrap_or_else(|_| broken()))
 }
 
-/// Prefix of the tests that simulate cases of other simulators, for minutes.
+fn broken() -> Tally {
+    separately(|tally| tally.fail("the thread of these checks panicked"))
+}
+
+/// Prefix of the tests that simulate cases of other simulators, for a minute.
 const PEERS: &str = "committed_comparison_with_";
 
 /// Runs the tests with this prefix, with idle priority.
