@@ -49,7 +49,7 @@ static PAGES: [Page; 2] = [
         file: "docs/senders.md",
         head: include_str!("../senders/head.txt"),
         source: "published",
-        pictures: &["shares", "delays", "bbr"],
+        pictures: &["shares", "delays", "queues-prague", "queues-dctcp", "step", "bbr"],
         statements: statements(
             "senders",
             "How senders share a link",

@@ -66,6 +66,22 @@ fn linux_and_simulator_are_in_one_table() {
     }
 }
 
+#[test]
+fn keys_without_effect_on_linux_are_named() {
+    if !is_built() {
+        return;
+    }
+    let place = Place::new("keys");
+    place.write("four.toml", &without_qdisc());
+    let sets = ["max_rto=9s", "limited_transmit=false", "initial_window=4"].map(|set| format!("flows.ftp.{set}"));
+    let mut words = vec!["run", "four.toml", "--on", "linux"];
+    words.extend(sets.iter().flat_map(|set| ["--set", set]));
+    let ended = place.run(&words).good();
+    let note = "flows ftp: no effect on Linux, which has its own: max_rto, limited_transmit\n";
+    assert!(ended.stderr.contains(note), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("flows back"), "{}", ended.stderr);
+}
+
 /// The page with the digests of result files. Its lines are `| FILE | DIGEST |`.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/linux.md");
 

@@ -48,6 +48,16 @@ fn a_run_prints_tables_and_writes_all_files() {
     assert_eq!((quiet.stdout, quiet.stderr.as_str()), (ended.stdout, ""));
 }
 
+#[test]
+fn ect1_without_scalable_response_gets_a_note() {
+    let place = Place::new("unanswered");
+    for (tcp, noted) in [("cubic", true), ("prague", false), ("dctcp", false)] {
+        let tcp = format!("flows.ftp.tcp={tcp}");
+        let ended = place.run(&["run", "short.toml", "--set", &tcp, "--set", "flows.ftp.ecn=ect1"]).good();
+        assert_eq!(ended.stderr.contains("flows ftp: ECT(1) without"), noted, "{tcp}: {}", ended.stderr);
+    }
+}
+
 /// The parking lot of the example has three bottlenecks. Each has its tables; only the first one also has differences.
 #[test]
 fn every_link_under_study_has_its_table() {

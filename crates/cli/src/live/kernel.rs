@@ -84,6 +84,7 @@ const ATTEMPTS: u32 = 3;
 /// they share the processors of this machine. Returns the timing of every run, which is also written to a file in the
 /// directory of results.
 pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>, Failure> {
+    super::note_keys_without_effect(plan, &[], ui);
     let file = store.dir().join(report::TIMING);
     let timings: Vec<RunTiming> = disk::read_json(&file).unwrap_or_default();
     let same = |one: &RunTiming, other: &RunTiming| one.label == other.label && one.seed == other.seed;

@@ -90,6 +90,7 @@ pub(crate) fn runs(
     stop: &AtomicBool,
     ui: &Ui,
 ) -> Result<(), Failure> {
+    super::note_keys_without_effect(plan, &["initial_window", "min_rto", "delayed_ack"], ui);
     let jobs = jobs(plan);
     let (total, begun) = (jobs.len(), Mutex::new(0));
     let one = |job: Job| -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! `forebay run`: runs a scenario with several seeds and stores the results in a directory.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -183,6 +184,11 @@ fn announce(plan: &Plan, known: usize, host: &Host<'_>) {
         n => format!(", {n} of them already finished"),
     };
     host.note(&format!("{}: {} of {} s{known}", plan.title(), count(all, "run"), short(each)));
+    let groups = plan.cases.iter().flat_map(|case| &case.scenario.flows).filter(|group| group.breaks_rfc_9331());
+    let names: BTreeSet<&str> = groups.map(|group| group.name.as_str()).collect();
+    for name in names {
+        host.note(&format!("flows {name}: ECT(1) without the scalable response to marks that RFC 9331 requires"));
+    }
 }
 
 /// A number with its noun, singular or plural: `1 run`, `2 runs`.

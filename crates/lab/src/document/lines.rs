@@ -52,8 +52,10 @@ impl Text {
     /// the others in their order.
     pub(crate) fn ordered(&mut self, keys: &Self, first: &[&str]) {
         let mut lines: Vec<&str> = keys.lines.lines().collect();
-        let place = |line: &str| first.iter().position(|key| line.split(' ').next() == Some(key));
-        lines.sort_by_key(|line| place(line).unwrap_or(first.len()));
+        lines.sort_by_cached_key(|line| {
+            let name = line.split_once(' ').map_or(*line, |(name, _)| name);
+            first.iter().position(|key| *key == name).unwrap_or(first.len())
+        });
         lines.into_iter().for_each(|line| self.line(line));
     }
 

@@ -65,6 +65,10 @@ fn not_run(link: &str) -> String {
 
 /// Refuses two cases with identical runs, unless the key `title` varies and differs between them.
 fn other_runs(axes: &[Axis], cases: &[Case]) -> Result<(), InputError> {
+    // Writing a scenario takes as long as reading it.
+    if cases.len() < 2 {
+        return Ok(());
+    }
     let mut seen = BTreeMap::new();
     for case in cases {
         let title = case.axes.iter().find(|(axis, _)| axis == "title");

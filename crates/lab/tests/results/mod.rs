@@ -5,6 +5,7 @@ mod claims;
 mod class_columns;
 mod exhibits;
 mod flow_columns;
+mod l4s_table;
 mod readings_page;
 mod report;
 mod store;

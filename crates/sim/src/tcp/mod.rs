@@ -243,6 +243,27 @@ impl TcpOptions {
         keys.into_iter().filter_map(|(key, given)| given.then_some(key)).collect()
     }
 
+    /// The keys of a scenario with a value other than the default of the connection's stack, of those that describe rules
+    /// for which a real kernel has values of its own.
+    pub fn keys_besides_kernel(&self) -> Vec<&'static str> {
+        let own = Self::of(self.variant, self.stack);
+        let plain = Self { ect_retransmissions: None, ect_acks: None, ..*self };
+        let keys = [
+            ("ect_retransmissions", self.repeats_with_ect() != plain.repeats_with_ect()),
+            ("ect_acks", self.acknowledges_with_ect() != plain.acknowledges_with_ect()),
+            ("initial_window", self.initial_window != own.initial_window),
+            // Linux delays acknowledgements.
+            ("delayed_ack", own.delayed_ack && !self.delayed_ack),
+            ("initial_rto", self.initial_rto.is_some()),
+            ("min_rto", self.min_rto != own.min_rto),
+            ("max_rto", self.max_rto != own.max_rto),
+            ("tick", self.tick != own.tick),
+            ("ack", self.ack != own.ack),
+            ("limited_transmit", self.limited_transmit != own.limited_transmit),
+        ];
+        keys.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect()
+    }
+
     /// The name of the congestion control on a real kernel; `None`: no kernel has it.
     pub const fn kernel(&self) -> Option<&'static str> {
         match self.kernel_tcp {

@@ -80,6 +80,12 @@ impl FlowGroup {
         }
     }
 
+    /// Does the group send ECT(1) without a scalable response to marks, which RFC 9331 section 4.3 requires?
+    pub fn breaks_rfc_9331(&self) -> bool {
+        let is_scalable = self.kind.tcp().is_some_and(|tcp| tcp.variant.profile().is_scalable);
+        self.codepoint() == Ecn::Ect1 && !is_scalable
+    }
+
     /// The time windows of the key `active`, clipped at `duration`.
     pub fn active_within(&self, duration: Span) -> impl Iterator<Item = (Span, Span)> {
         self.active.iter().map(move |&(from, to)| (from, to.unwrap_or(duration).min(duration)))

@@ -45,8 +45,8 @@ table! {
         ect_acks: Option<bool> = Flag, optional;
         /// Initial window in packets; default 2, with stack linux 10.
         initial_window: u32 = whole_number::<u32>(1, WIDEST), or_else |table| Ok(of_stack(table)?.initial_window);
-        /// Whether to delay acknowledgements: of every second packet, within 100ms; with stack linux as Linux does, later than
-        /// the first packets of a connection. Default false, with stack linux true.
+        /// Whether to delay acknowledgements: one for every second packet, or after 100ms. With stack linux as Linux does, which
+        /// acknowledges the first packets of a connection at once. Default false, with stack linux true.
         delayed_ack: bool = Flag, or_else |table| Ok(of_stack(table)?.delayed_ack);
         /// Retransmission timeout before the first measurement, at most max_rto; default 3s, with stack linux 1s.
         initial_rto: Option<Span> = DURATION, optional;
