@@ -33,7 +33,7 @@ cargo xtask bpf            compiles the BPF program of `forebay attach` into the
 cargo xtask linux          builds the kernel of `forebay run --on linux` below the target folder: some minutes at first
 cargo xtask notebooks      executes examples/notebooks and writes their outputs into them; check the diff
 cargo xtask bless          rewrites golden traces, schema and quick verdicts; check the diff
-cargo xtask validate-ns2   rewrites docs/validation.md, a comparison with ns-2; `validate-ns2 page`: without running ns-2
+cargo xtask validate-ns2   rewrites docs/validation.md, a comparison with ns-2, and our figures in it; `validate-ns2 page`: without running ns-2
 cargo xtask validate-ns3   rewrites docs/validation-ns3.md, a comparison of PIE, CoDel and FQ-CoDel with ns-3
 cargo xtask validate-linux rewrites docs/validation-linux.md, a comparison with Linux; `--only codel`: prints it
 cargo xtask ns2 PAPER      runs a paper's experiments in ns-2 too, with the disciplines it has; `--seeds N`: default 5

@@ -2,8 +2,8 @@
 //! A row of the comparison is one network, discipline, TCP and number of flows.
 //!
 //! With ns-2 installed, `validation/ns2/case.tcl` measures its figures again; otherwise the committed figures
-//! are used. Our simulator always runs, and its figures are recorded. The test reads the record and simulates one seed of
-//! each row again.
+//! are used. These commands always run our simulator and record its figures. The test reads the record and simulates one
+//! seed of each row again.
 
 mod grid;
 mod ours;
@@ -111,13 +111,13 @@ fn compare(mut ours: impl FnMut(&[Wanted]) -> Result<Vec<Runs>, String>) -> Resu
 /// # Errors
 /// The page or the record is stale.
 pub fn check() -> Result<(), String> {
-    let record = Record::read()?;
+    let stale = |what: String| format!("{what}: cargo xtask validate-ns2 page");
+    let record = Record::read().map_err(stale)?;
     let mut wanted = Vec::new();
     let rows = compare(|more| {
         wanted.extend_from_slice(more);
-        record.runs(more)
+        record.runs(more).map_err(stale)
     })?;
-    let stale = |what: String| format!("{what}: cargo xtask validate-ns2 page");
     record.verify(&wanted).map_err(stale)?;
     let is_current = program::read(page::FILE)? == page::page(&rows)?;
     if is_current { Ok(()) } else { Err(stale(format!("{} is stale", page::FILE))) }

@@ -34,13 +34,13 @@ impl Record {
     pub(super) fn runs(&self, wanted: &[Wanted]) -> Result<Vec<Runs>, String> {
         let of = |wanted: &Wanted| {
             let runs = self.0.get(&columns(wanted)).filter(|runs| runs.0.len() == wanted.seeds);
-            runs.cloned().ok_or_else(|| format!("{FILE} has not {} seeds of {}", wanted.seeds, columns(wanted)))
+            runs.cloned().ok_or_else(|| format!("{FILE} does not have {} seeds of {}", wanted.seeds, columns(wanted)))
         };
         wanted.iter().map(of).collect()
     }
 
-    /// Simulates one seed of every wanted row again, in turn the first to the last. It is an error if a figure is not
-    /// the recorded one, to the last bit.
+    /// Simulates one seed of every wanted row again: of the first row seed 1, of the next one seed 2, and so on. It is an
+    /// error if a figure is not the recorded one, to the last bit.
     pub(super) fn verify(&self, wanted: &[Wanted]) -> Result<(), String> {
         let seed = |at: usize| at % wanted[at].seeds;
         let again = ours::some(wanted, |at, job| job == seed(at) as u64 + 1)?;

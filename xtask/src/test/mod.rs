@@ -12,7 +12,7 @@ pub(crate) mod python;
 mod readme;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::thread::JoinHandle;
 
@@ -83,27 +83,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage("linux", "tests in a Linux kernel in virtual time", &|tally| guest::check(&built, tally));
     let ready = prepared(preparing);
     stage("live", "real packets through emulated links, one test after the other", &live::links);
-    // Pure computation for minutes on both processors. It disturbs the timing of links, but not of devices, which
-    // leave the processors idle most of the time, as the tests of Python leave one.
-    let (verdicts, compared) = (wanted("reproduce") || wanted("browser"), wanted("peers"));
-    let computed = std::thread::spawn({
-        let results = results.clone();
-        move || {
-            let compared = separately(|tally| {
-                if compared {
-                    with_peers(tally)
-                }
-            });
-            (
-                compared,
-                separately(|tally| {
-                    if verdicts {
-                        verdicts::check(&results, tally)
-                    }
-                }),
-            )
-        }
-    });
+    let computed = compute(results.clone(), wanted("peers"), wanted("reproduce") || wanted("browser"));
     stage("attach", "real packets through a device with a control law", &live::devices);
     stage("python", "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
     let (compared, verdicts) = computed.join().unwrap_or_else(|_| (broken(), broken()));
@@ -122,6 +102,24 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         readme::chapters(&scratch, tally);
     });
     clean(&scratch, tally.failed());
+}
+
+/// Starts the comparison with ns-2 and ns-3, then the quick reproduction into `results`; returns the counts of both. This
+/// is pure computation for minutes on both processors. It disturbs the timing of links, but not of devices, which leave the
+/// processors idle most of the time. The tests of Python use one processor.
+fn compute(results: PathBuf, peers: bool, verdicts: bool) -> JoinHandle<(Tally, Tally)> {
+    // A compiler would disturb devices. An error is reported when the program is used.
+    let _ = verdicts.then(|| program::built("forebay"));
+    std::thread::spawn(move || {
+        let mut counts = (Tally::default(), Tally::default());
+        if peers {
+            with_peers(&mut counts.0);
+        }
+        if verdicts {
+            verdicts::check(&results, &mut counts.1);
+        }
+        counts
+    })
 }
 
 /// Builds the simulator's tests with optimisation, and runs those that compare fingerprints.
@@ -167,7 +165,7 @@ fn broken() -> Tally {
     separately(|tally| tally.fail("the thread of these checks panicked"))
 }
 
-/// Prefix of the tests that simulate cases of other simulators, for a minute.
+/// Prefix of the tests that simulate cases of other simulators, for minutes.
 const PEERS: &str = "committed_comparison_with_";
 
 /// Runs the tests with this prefix, with idle priority.

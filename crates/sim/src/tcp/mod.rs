@@ -254,9 +254,9 @@ impl TcpOptions {
             ("initial_window", self.initial_window != own.initial_window),
             // Linux delays acknowledgements.
             ("delayed_ack", own.delayed_ack && !self.delayed_ack),
-            ("initial_rto", self.initial_rto.is_some()),
+            ("initial_rto", self.timer(Span::ZERO).initial != own.timer(Span::ZERO).initial),
             ("min_rto", self.min_rto != own.min_rto),
-            ("max_rto", self.max_rto != own.max_rto),
+            ("max_rto", self.max_rto != own.max_rto.max(self.min_rto)),
             ("tick", self.tick != own.tick),
             ("ack", self.ack != own.ack),
             ("limited_transmit", self.limited_transmit != own.limited_transmit),

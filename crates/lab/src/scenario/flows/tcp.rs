@@ -41,12 +41,12 @@ table! {
         /// and l4s-linux, as in Linux. ns-2 has true.
         ect_retransmissions: Option<bool> = Flag, optional;
         /// Whether acknowledgements without data are ECN-capable if data is. Default false (RFC 3168); true with stack linux for
-        /// dctcp and accecn, as in Linux.
+        /// dctcp, prague and l4s-linux, and with accecn, as in Linux.
         ect_acks: Option<bool> = Flag, optional;
         /// Initial window in packets; default 2, with stack linux 10.
         initial_window: u32 = whole_number::<u32>(1, WIDEST), or_else |table| Ok(of_stack(table)?.initial_window);
-        /// Whether to delay acknowledgements: one for every second packet, or after 100ms. With stack linux as Linux does, which
-        /// acknowledges the first packets of a connection at once. Default false, with stack linux true.
+        /// Whether to delay acknowledgements: one for every second packet, or after 100ms. With stack linux the receiver delays
+        /// them as Linux does: it acknowledges the first packets of a connection at once. Default false, with stack linux true.
         delayed_ack: bool = Flag, or_else |table| Ok(of_stack(table)?.delayed_ack);
         /// Retransmission timeout before the first measurement, at most max_rto; default 3s, with stack linux 1s.
         initial_rto: Option<Span> = DURATION, optional;
