@@ -105,8 +105,8 @@ fn compare(mut ours: impl FnMut(&[Wanted]) -> Result<Vec<Runs>, String>) -> Resu
     Ok(rows)
 }
 
-/// Compares the committed page with the record of our runs, and one seed of each row of the record with a new run: a
-/// minute of CPU time.
+/// Makes the page from the record of our runs and compares it with the committed page. Simulates one seed of each row of
+/// the record again. It takes a minute of CPU time.
 ///
 /// # Errors
 /// The page or the record is stale.

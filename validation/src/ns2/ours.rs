@@ -36,7 +36,7 @@ pub(super) fn run(wanted: &[Wanted]) -> Result<Vec<Runs>, String> {
     some(wanted, |_, _| true)
 }
 
-/// Makes only the runs that `chooses` takes by index of the wanted row and seed.
+/// Makes only the runs for which `chooses` returns true. Its arguments are the index of the wanted row and the seed.
 pub(super) fn some(wanted: &[Wanted], chooses: impl Fn(usize, u64) -> bool) -> Result<Vec<Runs>, String> {
     let plans = wanted.iter().map(|wanted| wanted.row.plan(wanted.seeds as u64, wanted.lines));
     let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;

@@ -108,7 +108,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
 /// is pure computation for minutes on both processors. It disturbs the timing of links, but not of devices, which leave the
 /// processors idle most of the time. The tests of Python use one processor.
 fn compute(results: PathBuf, peers: bool, verdicts: bool) -> JoinHandle<(Tally, Tally)> {
-    // A compiler would disturb devices. An error is reported when the program is used.
+    // Build before the thread starts: a compiler would disturb the tests of `attach`. `verdicts::check` reports an error.
     let _ = verdicts.then(|| program::built("forebay"));
     std::thread::spawn(move || {
         let mut counts = (Tally::default(), Tally::default());

@@ -63,11 +63,11 @@ pub struct TcpOptions {
     pub l4s: bool,
     /// Accurate feedback of marks (RFC 9768), in place of the ECN-Echo of the congestion control.
     pub accecn: AccEcn,
-    /// Are retransmissions ECN-capable, if the connection's data is? `None`: by the rules of its feedback, see
-    /// [`Self::repeats_with_ect`]. ns-2: true.
+    /// Are retransmissions ECN-capable, if the connection's data is? `None`: the rule of its feedback decides, see
+    /// [`Self::repeats_with_ect`]. ns-2 has `true`.
     pub ect_retransmissions: Option<bool>,
-    /// Are acknowledgements without data ECN-capable, if the connection's data is? `None`: by the rules of its stack, see
-    /// [`Self::acknowledges_with_ect`].
+    /// Are acknowledgements without data ECN-capable, if the connection's data is? `None`: the rule of its stack decides,
+    /// see [`Self::acknowledges_with_ect`].
     pub ect_acks: Option<bool>,
     /// Spread packets over the round trip instead of sending a burst per acknowledgement. Some congestion controls
     /// always do.
@@ -145,8 +145,9 @@ impl TcpOptions {
         }
     }
 
-    /// Are the retransmissions of this connection ECN-capable? By the rules of its feedback: RFC 3168 section 6.1.5: no.
-    /// DCTCP and AccECN: yes, as in Linux (`tcp_ecn_send`); RFC 8311 section 4.3 permits it.
+    /// Are the retransmissions of this connection ECN-capable? If the options do not say it, the feedback decides: no with
+    /// ECN-Echo (RFC 3168 section 6.1.5); yes with DCTCP and AccECN, as in Linux (`tcp_ecn_send`), which RFC 8311 section
+    /// 4.3 permits.
     pub const fn repeats_with_ect(&self) -> bool {
         match self.ect_retransmissions {
             Some(chosen) => chosen,
@@ -154,8 +155,9 @@ impl TcpOptions {
         }
     }
 
-    /// Are acknowledgements without data ECN-capable? By the rules of the connection's stack: RFC 3168 section 6.1.4: no.
-    /// RFC 8311 section 4.3 permits it; Linux does it for DCTCP and AccECN (`tcp_ecn_send`).
+    /// Are acknowledgements without data ECN-capable? If the options do not say it, the stack decides: no on that of the RFCs
+    /// (RFC 3168 section 6.1.4); on that of Linux yes for DCTCP and AccECN (`tcp_ecn_send`), which RFC 8311 section 4.3
+    /// permits.
     pub const fn acknowledges_with_ect(&self) -> bool {
         match self.ect_acks {
             Some(chosen) => chosen,
@@ -243,8 +245,8 @@ impl TcpOptions {
         keys.into_iter().filter_map(|(key, given)| given.then_some(key)).collect()
     }
 
-    /// The keys of a scenario with a value other than the default of the connection's stack, of those that describe rules
-    /// for which a real kernel has values of its own.
+    /// The scenario keys of this connection that a real kernel ignores, because it has its own values. Only keys whose value is
+    /// not the default of the stack.
     pub fn keys_besides_kernel(&self) -> Vec<&'static str> {
         let own = Self::of(self.variant, self.stack);
         let plain = Self { ect_retransmissions: None, ect_acks: None, ..*self };

@@ -1,8 +1,8 @@
 //! A binary heap of the queues of all tins, by their length in bytes. An overflow drops from its first queue.
 //!
 //! Linux: `cake_heapify`, `cake_heapify_up`, `cake_drop`. When a queue becomes shorter, the kernel moves it down by one
-//! level only: it compares the level below with the length of the queue that moved up. Therefore the first queue is the
-//! longest one after the heap was built, but not always later.
+//! level only: it compares the level below with the length of the queue that moved up. Therefore the first queue is
+//! certainly the longest one only directly after the heap was built.
 
 use alloc::boxed::Box;
 
