@@ -3,6 +3,7 @@
 
 pub mod batch;
 pub mod bench;
+mod build_id;
 pub mod compare;
 pub mod plan;
 pub mod store;

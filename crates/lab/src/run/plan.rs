@@ -14,6 +14,7 @@ use crate::linux;
 use crate::results::meta::Facts;
 use crate::results::record::{self, RunRecord};
 use crate::results::summary::Shown;
+use crate::run::build_id;
 use crate::scenario::{Case, Found, InputError};
 
 /// The runs that a command asked for: every case of a scenario file (combination of values of the keys that vary) with
@@ -217,11 +218,12 @@ pub fn engine(revision: &str) -> String {
     if revision.is_empty() { version.to_string() } else { format!("{version}+{revision}") }
 }
 
-/// Identifier of a build of a program: the revision and a hash of the program file. Uncommitted changes change only
-/// the hash.
+/// Identifier of a build of a program: the revision and the program's build ID, or a hash of its file. Uncommitted
+/// changes change only the second.
 pub fn build(revision: &str, file: Option<&Path>) -> String {
-    let hash = file.and_then(|file| std::fs::read(file).ok()).map_or_else(String::new, hex_hash);
-    [revision, &hash].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".")
+    let hash = |file: &Path| std::fs::read(file).ok().map(hex_hash);
+    let own = file.and_then(|file| build_id::of(file).or_else(|| hash(file))).unwrap_or_default();
+    [revision, &own].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".")
 }
 
 /// First twelve hex digits of the SHA-256.
