@@ -102,8 +102,13 @@ pub(crate) fn wheel_in(folder: &Path) -> Result<PathBuf, String> {
 fn wheel(tools: &Path, out: &Path) -> Result<PathBuf, String> {
     let _ = fs::remove_dir_all(out);
     // The profile of the tests, which have built the simulator and the laboratory; `cargo xtask release` uses another.
-    let mut maturin = module(tools, &["maturin", "build", "--quiet", "--profile", "dev", "--strip", "--out"]);
-    maturin.arg(out).current_dir(program::root().join("python")).env("CARGO_TARGET_DIR", program::build_dir());
+    let mut maturin = module(tools, &["maturin", "build", "--quiet", "--profile", "dev", "--strip"]);
+    maturin.args(["--compression-level", "9", "--out"]).arg(out);
+    // Without optimisation many functions are equal: LLD, rustc's linker here, keeps one of each.
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        maturin.args(["--", "-C", "link-arg=-Wl,--icf=all"]);
+    }
+    maturin.current_dir(program::root().join("python")).env("CARGO_TARGET_DIR", program::build_dir());
     program::with_cargo(&mut maturin);
     said(program::idle(maturin))?;
     wheel_in(out)
