@@ -1,7 +1,9 @@
-//! The program `forebay`, called as in a shell. `kernel_link` and `kernel_device` need real packets: `cargo xtask test
-//! live attach`. `in_guest_runs` and `in_guest_device` need the kernel of `cargo xtask linux`.
+//! The program `forebay`, called as in a shell. `kernel_link`, `kernel_packets` and `kernel_device` need real packets:
+//! `cargo xtask test live attach`. `in_guest_runs` and `in_guest_device` need the kernel of `cargo xtask linux`.
 
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod behind_link;
 mod common;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod in_guest_device;
@@ -13,6 +15,8 @@ mod interrupt;
 mod kernel_device;
 #[cfg(target_os = "linux")]
 mod kernel_link;
+#[cfg(target_os = "linux")]
+mod kernel_packets;
 #[cfg(unix)]
 mod kills;
 #[cfg(target_os = "linux")]

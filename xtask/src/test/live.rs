@@ -9,16 +9,28 @@ use runner::cargo_tests;
 use crate::base::program;
 use crate::base::tally::Tally;
 
-/// Modules of the tests with real packets of the kernel: through `forebay link`, through devices of `forebay attach`.
-pub(super) const MODULES: [&str; 2] = ["kernel_link::", "kernel_device::"];
+/// Modules of the tests with real packets of the kernel.
+pub(super) const MODULES: [&str; 3] = [LINKS, PACKETS, DEVICES];
+/// Through `forebay link` and `run --on kernel`: the timing must be right.
+const LINKS: &str = "kernel_link::";
+/// The same, whatever the timing.
+const PACKETS: &str = "kernel_packets::";
+/// Through devices of `forebay attach`.
+const DEVICES: &str = "kernel_device::";
 
-/// Tests of `forebay attach`; each skips itself if it lacks something.
+/// Tests of links for which the processors must be free.
+pub(crate) fn links(tally: &mut Tally) {
+    with_links(LINKS, tally);
+}
+
+/// Tests that tolerate other work on the processors. Those of `forebay attach` skip themselves if they lack something.
 pub(crate) fn devices(tally: &mut Tally) {
-    cargo_tests::run(tests(MODULES[1]), tally);
+    with_links(PACKETS, tally);
+    cargo_tests::run(tests(DEVICES), tally);
 }
 
 /// Tests that need what `forebay doctor` checks; if something is missing, a skip that names it.
-pub(crate) fn links(tally: &mut Tally) {
+fn with_links(module: &str, tally: &mut Tally) {
     let mut command = match program::built("forebay") {
         Ok(program) => program::at_root(program),
         Err(why) => return tally.fail(why),
@@ -30,12 +42,12 @@ pub(crate) fn links(tally: &mut Tally) {
     };
     if document["link"] != true {
         let why = format!("no emulated links here: {}", missing(&document, "link, run --on kernel"));
-        return match cargo_tests::names(tests(MODULES[0])) {
+        return match cargo_tests::names(tests(module)) {
             Ok(names) => names.iter().for_each(|name| tally.skip(format!("{name}: {why}"))),
             Err(what) => tally.fail(what),
         };
     }
-    cargo_tests::run(tests(MODULES[0]), tally);
+    cargo_tests::run(tests(module), tally);
 }
 
 /// One test at a time, because they share the processors; `--workspace`, because that is built already.

@@ -65,8 +65,11 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
             tally.stage(name, what, run);
         }
     };
+    // The rules use one processor.
+    let linted = wanted("lints").then(|| std::thread::spawn(|| separately(tidy::lints)));
     stage("tidy", "rules of the repository, format", &tidy::rules);
-    stage("lints", "clippy with the workspace's lints; forebay-aqm without std", &tidy::lints);
+    let linted = joined(linted);
+    stage("lints", "clippy with the workspace's lints; forebay-aqm without std", &|tally| tally.add(linted.clone()));
     stage("tests", "cargo test --workspace --no-fail-fast", &|tally| {
         let mut command =
             program::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS, "--skip", guest::MODULES]);
@@ -82,9 +85,9 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     let built = prepared(building);
     stage("linux", "tests in a Linux kernel in virtual time", &|tally| guest::check(&built, tally));
     let ready = prepared(preparing);
-    stage("live", "real packets through emulated links, one test after the other", &live::links);
+    stage("live", "rates, delays and queues of emulated links, one test after the other", &live::links);
     let computed = compute(results.clone(), wanted("peers"), wanted("reproduce") || wanted("browser"));
-    stage("attach", "real packets through a device with a control law", &live::devices);
+    stage("attach", "other tests with real packets, through links and devices", &live::devices);
     stage("python", "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
     let (compared, verdicts) = computed.join().unwrap_or_else(|_| (broken(), broken()));
     stage("peers", "our figures compared with those of ns-2 and ns-3", &|tally| tally.add(compared.clone()));
