@@ -1,5 +1,5 @@
 //! `forebay link` and `run --on kernel` with real packets: rates, delays and queues. `cargo xtask test live`. Run nothing
-//! else meanwhile. The tests check medians and counts; a run with invalid timing is repeated once.
+//! else meanwhile; two of these tests do not disturb each other. They check medians and counts.
 
 use std::fs;
 use std::path::Path;

@@ -20,17 +20,17 @@ const DEVICES: &str = "kernel_device::";
 
 /// Tests of links for which the processors must be free.
 pub(crate) fn links(tally: &mut Tally) {
-    with_links(LINKS, tally);
+    with_links(LINKS, 2, tally);
 }
 
 /// Tests that tolerate other work on the processors. Those of `forebay attach` skip themselves if they lack something.
 pub(crate) fn devices(tally: &mut Tally) {
-    with_links(PACKETS, tally);
-    cargo_tests::run(tests(DEVICES), tally);
+    with_links(PACKETS, 1, tally);
+    cargo_tests::run(tests(DEVICES, 1), tally);
 }
 
 /// Tests that need what `forebay doctor` checks; if something is missing, a skip that names it.
-fn with_links(module: &str, tally: &mut Tally) {
+fn with_links(module: &str, at_once: u32, tally: &mut Tally) {
     let mut command = match program::built("forebay") {
         Ok(program) => program::at_root(program),
         Err(why) => return tally.fail(why),
@@ -42,17 +42,19 @@ fn with_links(module: &str, tally: &mut Tally) {
     };
     if document["link"] != true {
         let why = format!("no emulated links here: {}", missing(&document, "link, run --on kernel"));
-        return match cargo_tests::names(tests(module)) {
+        return match cargo_tests::names(tests(module, at_once)) {
             Ok(names) => names.iter().for_each(|name| tally.skip(format!("{name}: {why}"))),
             Err(what) => tally.fail(what),
         };
     }
-    cargo_tests::run(tests(module), tally);
+    cargo_tests::run(tests(module, at_once), tally);
 }
 
-/// One test at a time, because they share the processors; `--workspace`, because that is built already.
-fn tests(module: &str) -> Command {
-    program::cargo(&["test", "--workspace", "--test", "all", "--", "--test-threads=1", module])
+/// `at_once`: tests that run at the same time. Two links use 40 % of two processors. `--workspace`, because that is
+/// built already.
+fn tests(module: &str, at_once: u32) -> Command {
+    let threads = format!("--test-threads={at_once}");
+    program::cargo(&["test", "--workspace", "--test", "all", "--", &threads, module])
 }
 
 /// What is missing, as text.

@@ -85,7 +85,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     let built = prepared(building);
     stage("linux", "tests in a Linux kernel in virtual time", &|tally| guest::check(&built, tally));
     let ready = prepared(preparing);
-    stage("live", "rates, delays and queues of emulated links, one test after the other", &live::links);
+    stage("live", "rates, delays and queues of emulated links, two at a time", &live::links);
     let computed = compute(results.clone(), wanted("peers"), wanted("reproduce") || wanted("browser"));
     stage("attach", "other tests with real packets, through links and devices", &live::devices);
     stage("python", "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
