@@ -1,5 +1,5 @@
-//! What the tests of `forebay link` and `run --on kernel` share: the program as an ordinary user, where possible, and the
-//! processes behind a link.
+//! Shared by the tests of `forebay link` and `run --on kernel`: starts the program, as an ordinary user if possible, and
+//! has the client and server processes behind a link.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -144,8 +144,8 @@ pub(crate) fn number(of: &Value, path: &str) -> f64 {
     of.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} of {of}"))
 }
 
-/// A client or server process behind a link. It is a test of this program, so that a test can start it; if the variable
-/// ROLE does not name a role, it does nothing.
+/// The client or server process behind a link. A link starts this test program again, with the role in the variable ROLE.
+/// Without ROLE this test does nothing.
 #[test]
 fn plays_a_child_process() {
     match std::env::var("ROLE").as_deref() {

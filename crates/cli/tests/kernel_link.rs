@@ -1,5 +1,5 @@
-//! `forebay link` and `run --on kernel` with real packets: rates, delays and queues. `cargo xtask test live`. Run nothing
-//! else meanwhile; two of these tests do not disturb each other. They check medians and counts.
+//! `forebay link` and `run --on kernel` with real packets: rates, delays and queues. `cargo xtask test live`. The
+//! results depend on timing: run nothing else at the same time. Two of these tests can run at once.
 
 use std::fs;
 use std::path::Path;
@@ -82,8 +82,8 @@ fn codepoint(ecn: &str, is_marked: bool) {
     let Some(runs) = on_kernel(&text, &format!("codepoint-{}", ecn.trim_matches('"'))) else { return };
     for run in &runs {
         let (marks, drops) = (number(run, "/mark_ratio"), number(run, "/dropped/early"));
-        // A sender that catches up after a delay can drive p_C to its maximum, where ECT(0) is dropped too (RFC 9332
-        // section 4.2.3). So drops of ECT(0) are no error.
+        // Drops of ECT(0) are no error: a late sender sends a burst, p_C reaches its maximum, and then DualPI2 drops
+        // ECT(0) too (RFC 9332 section 4.2.3).
         assert_eq!(marks > 0.0, is_marked, "{ecn}: {marks} marked");
         assert!(is_marked || drops > 0.0, "{ecn}: nothing dropped");
     }

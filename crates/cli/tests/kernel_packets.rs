@@ -1,4 +1,4 @@
-//! `forebay link` and `run --on kernel` with real packets: what does not depend on timing. `cargo xtask test attach`.
+//! `forebay link` and `run --on kernel` with real packets: results that do not depend on timing. `cargo xtask test attach`.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -134,7 +134,7 @@ fn completes(client: &str, least: f64) {
     let timing = |path: &str| number(&document, &format!("/timing/{path}"));
     assert_eq!((&document["command"], timing("unfinished_pkts")), (&Value::from(0), 0.0), "{said}");
     assert!(timing("completed_pkts") >= least, "{document}");
-    // 2 MiB in segments of 1448 bytes, each a packet of its own.
+    // 2 MiB of data, 1448 bytes in each packet.
     assert!(number(&document, "/runs/0/offered_pkts") >= f64::from(2 << 20) / 1448.0, "{document}");
 }
 
@@ -228,8 +228,8 @@ fn memory_is_constant_without_an_output_directory() {
     assert!(after < before + 2048, "from {before} to {after} kB");
 }
 
-/// A batch of runs of over a day needs --force. The estimate of its time must not leave a thread: each run with real
-/// packets forks this process, which is possible only with one thread.
+/// Runs that take more than a day in total need --force. The estimate of their time must not leave a thread: each run
+/// with real packets forks this process, which must then have one thread only.
 #[test]
 fn force_runs_a_scenario_longer_than_a_day() {
     let file = place().join("long.toml");

@@ -11,25 +11,25 @@ use crate::base::tally::Tally;
 
 /// Modules of the tests with real packets of the kernel.
 pub(super) const MODULES: [&str; 3] = [LINKS, PACKETS, DEVICES];
-/// Through `forebay link` and `run --on kernel`: the timing must be right.
+/// Tests of `forebay link` and `run --on kernel` whose results depend on timing.
 const LINKS: &str = "kernel_link::";
-/// The same, whatever the timing.
+/// Tests of `forebay link` and `run --on kernel` whose results do not.
 const PACKETS: &str = "kernel_packets::";
-/// Through devices of `forebay attach`.
+/// Tests of `forebay attach` on network devices.
 const DEVICES: &str = "kernel_device::";
 
-/// Tests of links for which the processors must be free.
+/// Stage `live`. Nothing else may run at the same time.
 pub(crate) fn links(tally: &mut Tally) {
     with_links(LINKS, 2, tally);
 }
 
-/// Tests that tolerate other work on the processors. Those of `forebay attach` skip themselves if they lack something.
+/// Stage `attach`. Other programs may run at the same time. Tests of `forebay attach` skip themselves if they lack something.
 pub(crate) fn devices(tally: &mut Tally) {
     with_links(PACKETS, 1, tally);
     cargo_tests::run(tests(DEVICES, 1), tally);
 }
 
-/// Tests that need what `forebay doctor` checks; if something is missing, a skip that names it.
+/// Runs the tests of `module` if `forebay doctor` finds all that links need; else skips them and names what is missing.
 fn with_links(module: &str, at_once: u32, tally: &mut Tally) {
     let mut command = match program::built("forebay") {
         Ok(program) => program::at_root(program),
@@ -50,8 +50,7 @@ fn with_links(module: &str, at_once: u32, tally: &mut Tally) {
     cargo_tests::run(tests(module, at_once), tally);
 }
 
-/// `at_once`: tests that run at the same time. Two links use 40 % of two processors. `--workspace`, because that is
-/// built already.
+/// `at_once`: number of tests that run at the same time; two use 40 % of two processors. `--workspace`: built already.
 fn tests(module: &str, at_once: u32) -> Command {
     let threads = format!("--test-threads={at_once}");
     program::cargo(&["test", "--workspace", "--test", "all", "--", &threads, module])

@@ -65,7 +65,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
             tally.stage(name, what, run);
         }
     };
-    // The rules use one processor.
+    // Clippy runs at the same time as tidy, which uses one processor.
     let linted = wanted("lints").then(|| std::thread::spawn(|| separately(tidy::lints)));
     stage("tidy", "rules of the repository, format", &tidy::rules);
     let linted = joined(linted);
@@ -108,8 +108,8 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
 }
 
 /// Starts the comparison with ns-2 and ns-3, then the quick reproduction into `results`; returns the counts of both. This
-/// is pure computation for minutes on both processors. It disturbs the timing of links, but not of devices, which leave the
-/// processors idle most of the time. The tests of Python use one processor.
+/// is pure computation for minutes on both processors. It disturbs the tests of the stage `live`, but not those of `attach`,
+/// which leave the processors idle most of the time. The tests of Python use one processor.
 fn compute(results: PathBuf, peers: bool, verdicts: bool) -> JoinHandle<(Tally, Tally)> {
     // Build before the thread starts: a compiler would disturb the tests of `attach`. `verdicts::check` reports an error.
     let _ = verdicts.then(|| program::built("forebay"));

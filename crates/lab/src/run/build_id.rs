@@ -1,10 +1,11 @@
-//! The GNU build ID of a program: the linker's hash of what it linked. Reading it is faster than hashing the program.
+//! The GNU build ID of a program: a hash of the program, which the linker writes into it. Two builds have the same ID only
+//! if they are the same program. Reading it is faster than hashing the file.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The notes are among the first sections of a file.
+/// Bytes that are read. Linkers place the notes near the start of the file.
 const HEAD: u64 = 8192;
 const PT_NOTE: u64 = 4;
 const NT_GNU_BUILD_ID: u64 = 3;

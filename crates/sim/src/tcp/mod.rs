@@ -63,10 +63,10 @@ pub struct TcpOptions {
     pub l4s: bool,
     /// Accurate feedback of marks (RFC 9768), in place of the ECN-Echo of the congestion control.
     pub accecn: AccEcn,
-    /// Are retransmissions ECN-capable, if the connection's data is? `None`: the rule of its feedback decides, see
-    /// [`Self::repeats_with_ect`]. ns-2 has `true`.
+    /// Are retransmissions ECN-capable, if the connection's data is? `None`: the default of its kind of
+    /// feedback, see [`Self::repeats_with_ect`]. ns-2 has `true`.
     pub ect_retransmissions: Option<bool>,
-    /// Are acknowledgements without data ECN-capable, if the connection's data is? `None`: the rule of its stack decides,
+    /// Are acknowledgements without data ECN-capable, if the connection's data is? `None`: the default of its stack,
     /// see [`Self::acknowledges_with_ect`].
     pub ect_acks: Option<bool>,
     /// Spread packets over the round trip instead of sending a burst per acknowledgement. Some congestion controls
