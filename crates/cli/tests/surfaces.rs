@@ -32,7 +32,21 @@ fn list_subcommand_names_disciplines_traffic_and_papers() {
     let words = |topic: &str| json[topic].as_array().unwrap().iter().map(|it| it["name"].clone()).collect::<Vec<_>>();
     assert_eq!(
         words("congestion"),
-        ["tahoe", "reno", "newreno", "sack", "cubic", "dctcp", "bbr", "sctp", "prague", "linux", "l4s-linux", "bbr3"]
+        [
+            "tahoe",
+            "reno",
+            "newreno",
+            "sack",
+            "cubic",
+            "dctcp",
+            "bbr",
+            "sctp",
+            "prague",
+            "linux",
+            "l4s-linux",
+            "bbr3",
+            "ledbat"
+        ]
     );
     assert_eq!(
         words("traffic"),

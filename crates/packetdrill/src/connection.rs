@@ -313,9 +313,10 @@ impl Connection {
             if let Some(ack) = self.receiver.before_data(ecn) {
                 self.push_ack(ack, self.stream.next());
             }
-            let ack = self
-                .receiver
-                .on_data(self.now, Data { seq, ecn, cwr: packet.flags.cwr && seq == from, stamp: 0, push: false });
+            let ack = self.receiver.on_data(
+                self.now,
+                Data { seq, ecn, cwr: packet.flags.cwr && seq == from, stamp: 0, push: false, delay: Span::ZERO },
+            );
             // One acknowledgement for the packet, of all its segments.
             answer = match (ack, answer) {
                 (None, Some(_)) => Some(self.receiver.ack()),

@@ -47,7 +47,8 @@ fn connections_of_newer_controls_satisfy_rfc_requirements() {
 #[test]
 fn connections_of_the_linux_stack_satisfy_rfc_requirements() {
     let all = Variant::of(Transport::Tcp).into_iter().map(|(_, variant)| variant);
-    all.for_each(|variant| check(variant, Some(Stack::Linux)));
+    // The stack does not report delays, so that scenarios cannot combine them.
+    all.filter(|variant| !variant.profile().reports_delay).for_each(|variant| check(variant, Some(Stack::Linux)));
 }
 
 fn check(variant: Variant, stack: Option<Stack>) {

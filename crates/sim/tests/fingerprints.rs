@@ -69,6 +69,7 @@ fn later() -> Vec<(&'static str, TcpOptions)> {
         ("newreno rfc3168", TcpOptions::of(Variant::NEWRENO, None)),
         ("sack rfc3168", TcpOptions::of(Variant::SACK, None)),
         ("cubic rfc3168", TcpOptions::of(Variant::CUBIC, None)),
+        ("ledbat", TcpOptions::of(Variant::LEDBAT, None)),
     ]
 }
 

@@ -45,7 +45,7 @@ fn window(rtt: u64, p: f64, low_rate: bool) -> (f64, f64) {
             Event::Ack(ack) => sender.on_ack(now, ack, &[]),
             Event::Data(send, marked) => {
                 let ecn = if marked { Ecn::Ce } else { Ecn::Ect1 };
-                let ack = receiver.on_data(now, Data::of(send, ecn)).expect("every packet is acknowledged");
+                let ack = receiver.on_data(now, Data::of(send, ecn, half)).expect("every packet is acknowledged");
                 serial += 1;
                 events.insert((now + half, serial), Event::Ack(ack));
             }

@@ -163,6 +163,17 @@ fn keys_that_a_control_excludes_are_refused() {
         ("bbr3", "flows.ftp.ecn=true", "ecn", "false: bbr3 does not use ECN"),
         ("bbr3", "flows.ftp.accecn=true", "accecn", "false: bbr3 does not use ECN"),
         ("prague", "flows.ftp.accecn=false", "accecn", "no accecn, true or \"field\": prague requires it"),
+        (
+            "ledbat",
+            "flows.ftp.accecn=true",
+            "accecn",
+            "false: ledbat needs acknowledgements with the one-way delay instead",
+        ),
+        ("ledbat", "flows.ftp.stack=linux", "stack", "\"rfc\": ledbat needs the one-way delay"),
+        ("ledbat", "flows.ftp.slow_start=hystart++", "slow_start", "a sender with the slow start of RFC 5681"),
+        ("ledbat", "flows.ftp.target=150ms", "target", "a time from 1ms to 100ms"),
+        ("cubic", "flows.ftp.target=5ms", "target", "no target, or tcp = \"ledbat\""),
+        ("cubic", "flows.ftp.gain=2", "gain", "no gain, or tcp = \"ledbat\""),
     ] {
         let error = refused(text, &[&format!("flows.ftp.tcp={control}"), set], &[]);
         let message = error.to_string();

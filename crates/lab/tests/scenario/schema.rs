@@ -139,13 +139,14 @@ fn reader_accepts_every_key_of_the_schema() {
         "tcp = \"dctcp\"\nkernel_tcp = \"vegas\"\nstack = \"linux\"\naccecn = \"field\"\nect_retransmissions = false\n\
          ect_acks = false\n",
         "tcp = \"prague\"\nvirtual_rtt = \"1us\"\nlow_rate = true\n",
+        "tcp = \"ledbat\"\ntarget = \"5ms\"\ngain = 10\n",
         "tcp = \"reno\"\necn_beta = 0.8\nbyte_counting = 2\nslow_start = \"hystart++\"\nwindow_validation = \"rfc7661\"\n",
     ] {
         // `ecn_beta` needs ECN, and `l4s` is for another control.
         let line = |line: &str| match line.split_once(" = ").map_or("", |(key, _)| key) {
             "tcp" => more.to_string(),
             "ecn" if more.contains("reno") => "ecn = true\n".to_string(),
-            "l4s" if more.contains("reno") => String::new(),
+            "l4s" if more.contains("reno") || more.contains("ledbat") => String::new(),
             _ => format!("{line}\n"),
         };
         let text: String = written.lines().map(line).collect();

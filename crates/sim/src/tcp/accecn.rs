@@ -11,6 +11,8 @@
 
 use core::num::NonZeroU32;
 
+use forebay_aqm::base::time::Span;
+
 /// Section 3.2.1: initial value of the counters `r.cep` and `s.cep`, so that a field of zeros is recognised as an error.
 const START: u32 = 5;
 /// The largest count in the option is one less.
@@ -106,13 +108,16 @@ impl Marks {
     }
 }
 
-/// AccECN feedback and stamp ([`Send::stamp`](super::sender::Send::stamp)) of an acknowledgement, packed into 31 bits. So an
-/// [`Ack`](super::receiver::Ack) fits into two registers. A segment stores the same bits.
+/// AccECN feedback and stamp ([`Send::stamp`](super::sender::Send::stamp)) of an acknowledgement, packed into 31 bits; or the
+/// one-way delay of the latest data packet (RFC 6817). So an [`Ack`](super::receiver::Ack) fits into two registers. A
+/// segment stores the same bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Echoes(u32);
 
 impl Echoes {
     const STAMP: u32 = 3;
+    /// Bit that is set if the other bits are a delay in microseconds.
+    const DELAY: u32 = 1 << 31;
 
     /// The inverse of [`bits`](Self::bits). 0: no feedback, stamp 0.
     #[inline]
@@ -130,7 +135,22 @@ impl Echoes {
         Self(feedback | (stamp as u32 & Self::STAMP) << Accurate::BITS)
     }
 
-    /// Feedback and stamp as a number, for a segment.
+    /// The one-way delay of a data packet, in whole microseconds, at most 35 minutes.
+    #[inline]
+    pub fn of_delay(delay: Span) -> Self {
+        Self(
+            u32::try_from(delay.nanos() / 1000).map_or(Self::DELAY - 1, |micros| micros.min(Self::DELAY - 1))
+                | Self::DELAY,
+        )
+    }
+
+    /// The one-way delay of a data packet. `None`: there are feedback and stamp instead.
+    #[inline]
+    pub fn delay(self) -> Option<Span> {
+        (self.0 & Self::DELAY != 0).then(|| Span::from_micros(u64::from(self.0 & !Self::DELAY)))
+    }
+
+    /// The content as a number, for a segment.
     #[inline]
     pub const fn bits(self) -> u32 {
         self.0
@@ -139,7 +159,7 @@ impl Echoes {
     /// The accurate feedback. `None`: the acknowledgement has ECN-Echo instead.
     #[inline]
     pub const fn accurate(self) -> Option<Accurate> {
-        Accurate::from_bits(self.0)
+        if self.0 & Self::DELAY == 0 { Accurate::from_bits(self.0) } else { None }
     }
 
     /// The stamp.

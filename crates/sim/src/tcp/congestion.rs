@@ -10,8 +10,8 @@ use core::fmt::Debug;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
-use super::Stack;
 use super::window::Window;
+use super::{Stack, TcpOptions};
 pub use profile::{Echo, EcnUse, Profile, Recovery, Transport};
 
 /// What the congestion control of a new connection receives.
@@ -23,10 +23,22 @@ pub struct Start {
     pub virtual_rtt: Span,
     /// Prague: use the mode for low rates.
     pub low_rate: bool,
+    /// LEDBAT: the queueing delay to cause.
+    pub target: Span,
+    /// LEDBAT: packets per round trip by which the window grows while there is no queueing delay.
+    pub gain: f64,
     /// The stack that the control runs on.
     pub stack: Stack,
     /// The connection's random stream.
     pub rng: Rng,
+}
+
+impl Start {
+    /// What a connection with these options passes to its control.
+    pub fn new(options: &TcpOptions, rng: Rng) -> Self {
+        let TcpOptions { initial_window, virtual_rtt, low_rate, target, gain, .. } = *options;
+        Self { initial_window, virtual_rtt, low_rate, target, gain, stack: options.stack(), rng }
+    }
 }
 
 /// The argument of [`CongestionControl::on_sent`]: a packet is sent.
@@ -147,6 +159,11 @@ pub trait CongestionControl: Debug + Send + Sync {
     /// An acknowledgement arrives, in recovery or not.
     #[inline]
     fn on_feedback(&mut self, _feedback: Feedback) {}
+
+    /// An acknowledgement reports the one-way delay of the latest data packet that arrived. Only if the profile has
+    /// `reports_delay`.
+    #[inline]
+    fn on_delay(&mut self, _now: Instant, _delay: Span) {}
 
     /// An acknowledgement measures a round trip. Only in the Linux stack.
     #[inline]
@@ -290,6 +307,11 @@ macro_rules! hand_on {
         #[inline]
         fn on_feedback(&mut self, feedback: Feedback) {
             $each!(self, on_feedback(feedback));
+        }
+
+        #[inline]
+        fn on_delay(&mut self, now: Instant, delay: Span) {
+            $each!(self, on_delay(now, delay));
         }
 
         #[inline]

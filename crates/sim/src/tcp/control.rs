@@ -97,7 +97,6 @@ macro_rules! controls {
 }
 
 mod amended;
-mod extra_acked;
 mod rate;
 
 controls! {
@@ -118,6 +117,7 @@ controls! {
     LINUX linux_cubic Box<linux_cubic::LinuxCubic>;
     L4SLINUX l4s_linux Box<l4s_linux::L4sLinux>;
     BBR3 bbr3 Box<bbr3::Bbr3>;
+    LEDBAT ledbat Box<ledbat::Ledbat>;
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -128,9 +128,7 @@ impl CongestionControl for Control {
 impl Control {
     /// The state of a new connection's control. `rng`: the connection's random stream.
     pub(super) fn new(options: &TcpOptions, rng: Rng) -> Self {
-        let TcpOptions { variant, initial_window, virtual_rtt, low_rate, .. } = *options;
-        let stack = options.stack();
-        let plain = (variant.0.start)(Start { initial_window, virtual_rtt, low_rate, stack, rng });
+        let plain = (options.variant.0.start)(Start::new(options, rng));
         if options.amends() { Self::Amended(Box::new(amended::Amended::new(plain, options))) } else { plain }
     }
 }

@@ -77,6 +77,11 @@ pub struct TcpOptions {
     pub virtual_rtt: Span,
     /// Prague: control the rate, not the window, at small windows, so that less than two packets are sent per round trip.
     pub low_rate: bool,
+    /// LEDBAT: the queueing delay to cause (RFC 6817 section 2.5: at most 100 ms).
+    pub target: Span,
+    /// LEDBAT: packets per round trip by which the window grows while there is no queueing delay (RFC 6817 section 2.5: at
+    /// most 1).
+    pub gain: f64,
     /// Part of the window that a mark leaves (RFC 8511): 0.8 for Reno's window, 0.85 for CUBIC's. `None`: as much as the
     /// congestion control leaves.
     pub ecn_beta: Option<f64>,
@@ -303,6 +308,8 @@ impl Default for TcpOptions {
             pacing: false,
             virtual_rtt: Span::from_millis(25),
             low_rate: false,
+            target: Span::from_millis(100),
+            gain: 1.0,
             ecn_beta: None,
             byte_counting: None,
             hystart: false,

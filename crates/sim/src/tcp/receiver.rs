@@ -24,12 +24,14 @@ pub struct Data {
     pub stamp: u8,
     /// The flag PSH ([`Send::push`]).
     pub push: bool,
+    /// Time since it was sent.
+    pub delay: Span,
 }
 
 impl Data {
-    /// The packet `send` as it arrives with the codepoint `ecn`.
-    pub const fn of(send: Send, ecn: Ecn) -> Self {
-        Self { seq: send.seq, ecn, cwr: send.cwr, stamp: send.stamp, push: send.push }
+    /// The packet `send` as it arrives with the codepoint `ecn`, `delay` after it was sent.
+    pub const fn of(send: Send, ecn: Ecn, delay: Span) -> Self {
+        Self { seq: send.seq, ecn, cwr: send.cwr, stamp: send.stamp, push: send.push, delay }
     }
 }
 
@@ -40,7 +42,8 @@ pub struct Ack {
     pub next: u32,
     /// ECN-Echo (RFC 3168 section 6.1.3; for DCTCP RFC 8257 section 3.2).
     pub ece: bool,
-    /// AccECN feedback, which replaces ECN-Echo, and the stamp of the packet that advanced `next`.
+    /// AccECN feedback, which replaces ECN-Echo, and the stamp of the packet that advanced `next`; or the one-way delay of
+    /// the latest packet.
     pub echoes: Echoes,
     /// Does it carry selective blocks? [`Receiver::blocks`] returns them until the next acknowledgement.
     pub is_selective: bool,
@@ -59,9 +62,11 @@ pub struct Receiver {
     /// True for DCTCP: ECN-Echo is the CE mark of the latest packet. False: ECN-Echo stays set until CWR arrives.
     each_packet: bool,
     accecn: AccEcn,
-    /// Whether acknowledgements have [`Echoes`]: AccECN or the Linux stack.
+    /// Whether acknowledgements have [`Echoes`]: AccECN, the Linux stack or delays.
     has_echoes: bool,
-    /// True without AccECN, DCTCP's echo and the Linux stack, as in most receivers.
+    /// The one-way delay of the latest packet, if acknowledgements report it.
+    transit: Option<Span>,
+    /// True without [`Echoes`] and DCTCP's echo, as in most receivers.
     is_plain: bool,
     /// With AccECN: number of packets that arrived with CE, and whether the latest one did.
     marked: u32,
@@ -80,13 +85,16 @@ impl Receiver {
     pub fn new(options: &TcpOptions) -> Self {
         let profile = options.variant.profile();
         let each_packet = profile.echo == Echo::EachPacket && options.accecn == AccEcn::Off;
-        let has_echoes = options.accurate() != AccEcn::Off || options.stack() == Stack::Linux;
+        let has_feedback = options.accurate() != AccEcn::Off || options.stack() == Stack::Linux;
+        let reports_delay = profile.reports_delay && !has_feedback;
+        let has_echoes = has_feedback || reports_delay;
         Self {
             delayed: options.delayed_ack,
             delay: profile.ack_delay,
             each_packet,
             accecn: options.accurate(),
             has_echoes,
+            transit: reports_delay.then_some(Span::ZERO),
             is_plain: !each_packet && !has_echoes,
             linux: (options.stack() == Stack::Linux).then(|| Box::new(Acks::new(options))),
             reports: options.is_selective().then(Box::default),
@@ -136,11 +144,14 @@ impl Receiver {
         })
     }
 
-    /// As [`on_data`](Self::on_data), with AccECN, for DCTCP, or in the Linux stack.
+    /// As [`on_data`](Self::on_data), with AccECN or delays, for DCTCP, or in the Linux stack.
     #[inline(never)]
     fn on_data_unless_plain(&mut self, now: Instant, data: Data) -> Option<Ack> {
         if self.linux.is_some() {
             return self.on_linux_data(now, data);
+        }
+        if let Some(transit) = &mut self.transit {
+            *transit = data.delay;
         }
         let changed = self.note_ecn(data.ecn, data.cwr);
         self.take_or_hold(now, data, changed).then(|| self.answer())
@@ -165,7 +176,7 @@ impl Receiver {
     #[cold]
     #[inline(never)]
     fn on_linux_data(&mut self, now: Instant, data: Data) -> Option<Ack> {
-        let Data { seq, ecn, cwr, stamp, push } = data;
+        let Data { seq, ecn, cwr, stamp, push, .. } = data;
         let echoed = self.ece;
         let changed = self.note_ecn(ecn, cwr);
         let in_order = seq == self.next;
@@ -330,7 +341,8 @@ impl Receiver {
             AccEcn::Field => Some(Accurate::new(self.marked, false)),
             AccEcn::Option => Some(Accurate::new(self.marked, true)),
         };
-        Ack { next: self.next, ece: self.ece, echoes: Echoes::new(accurate, stamp), is_selective }
+        let echoes = self.transit.map_or_else(|| Echoes::new(accurate, stamp), Echoes::of_delay);
+        Ack { next: self.next, ece: self.ece, echoes, is_selective }
     }
 
     /// Chooses the selective blocks of an acknowledgement; `duplicate`: a packet that arrived twice. Returns whether there
@@ -363,7 +375,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn arrive(r: &mut Receiver, seq: u32) -> Option<Ack> {
-        r.on_data(Instant::ZERO, Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0, push: false })
+        r.on_data(Instant::ZERO, Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0, push: false, delay: Span::ZERO })
     }
 
     fn selective() -> Receiver {

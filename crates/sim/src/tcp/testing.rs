@@ -79,7 +79,7 @@ impl Path {
 
 #[derive(Debug)]
 enum Event {
-    Data(Send, Ecn),
+    Data(Send, Ecn, Instant),
     Ack(Ack, Blocks),
     Offer,
 }
@@ -180,11 +180,11 @@ impl Connection {
         match event {
             Event::Offer => self.sender.offer(self.now, self.path.burst),
             Event::Ack(ack, blocks) => return self.ack(ack, &blocks),
-            Event::Data(send, ecn) => {
+            Event::Data(send, ecn, sent) => {
                 if let Some(ack) = self.receiver.before_data(ecn) {
                     self.answer(ack);
                 }
-                if let Some(ack) = self.receiver.on_data(self.now, Data::of(send, ecn)) {
+                if let Some(ack) = self.receiver.on_data(self.now, Data::of(send, ecn, self.now.since(sent))) {
                     self.answer(ack);
                 }
             }
@@ -262,8 +262,9 @@ impl Connection {
     fn check_reaction(&mut self, recovers: bool, cuts: bool, old: f64, new: f64) -> Result<(), String> {
         let again = self.sender.acknowledged() < self.reduced_until;
         // Linux also reduces the window for the repair by a tail loss probe, and undoes reductions. RFC 7661 section 4.4.1 reduces
-        // it at the end of a recovery too.
-        if new < old && !self.is_linux() && !self.options.pipe_ack && !recovers && !cuts && again {
+        // it at the end of a recovery too, and LEDBAT when the delay is above its target.
+        let by_delay = self.options.variant.profile().reports_delay;
+        if new < old && !by_delay && !self.is_linux() && !self.options.pipe_ack && !recovers && !cuts && again {
             return Err(format!("the window falls from {old} to {new} a second time in a window of data"));
         }
         // Linux reduces the window for a mark until a packet above this number is acknowledged.
@@ -322,7 +323,7 @@ impl Connection {
             self.high += u32::from(is_new);
             self.note(u64::from(send.seq) << 1 | u64::from(send.cwr));
             if let Some((at, ecn)) = self.path.data(self.now, self.options.ecn_capable()) {
-                self.push(at, Event::Data(send, ecn));
+                self.push(at, Event::Data(send, ecn, self.now));
             }
         }
         Ok(())

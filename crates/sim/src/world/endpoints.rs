@@ -168,6 +168,7 @@ impl World {
                     cwr: mark.cwr(),
                     stamp: mark.stamp(),
                     push: segment.push() && has_effect(),
+                    delay: at.since(segment.sent()),
                 };
                 let ack = receiver.on_data(at, data);
                 debug_assert!(before <= receiver.in_order(), "what is in order stays so");

@@ -22,7 +22,7 @@ const TIME_LIMIT: Span = Span::from_millis(100_000_000);
 const LATE: usize = 20;
 
 enum Event {
-    Data(Send, Ecn),
+    Data(Send, Ecn, Instant),
     Ack(Ack, Blocks),
     Offer,
 }
@@ -93,10 +93,10 @@ impl Connection {
 
     fn happens(&mut self, event: Event) {
         match event {
-            Event::Data(send, ecn) => {
+            Event::Data(send, ecn, sent) => {
                 let prior = self.receiver.before_data(ecn);
                 prior.into_iter().for_each(|ack| self.answer(ack));
-                let ack = self.receiver.on_data(self.now, Data::of(send, ecn));
+                let ack = self.receiver.on_data(self.now, Data::of(send, ecn, self.now.since(sent)));
                 ack.into_iter().for_each(|ack| self.answer(ack));
             }
             Event::Ack(ack, blocks) => {
@@ -137,7 +137,7 @@ impl Connection {
                 let marked = capable && self.rng.uniform() < self.setting.mark;
                 let plain = if capable { Ecn::Ect0 } else { Ecn::NotEct };
                 let at = self.arrival(0);
-                self.push(at, Event::Data(send, if marked { Ecn::Ce } else { plain }));
+                self.push(at, Event::Data(send, if marked { Ecn::Ce } else { plain }, self.now));
             }
         }
         self.rules.pauses(&self.sender);

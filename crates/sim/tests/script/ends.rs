@@ -110,7 +110,7 @@ impl Stage {
         Ok(true)
     }
 
-    /// Runs `ack NEXT [ece] [ace=FIELD] [ce=TOTAL] [stamp=BITS] [sack RANGE...] [xCOUNT]`.
+    /// Runs `ack NEXT [ece] [ace=FIELD] [ce=TOTAL] [stamp=BITS] [delay=TIME] [sack RANGE...] [xCOUNT]`.
     fn ack(&mut self, pause: Span, words: &[&str]) -> Result<(), String> {
         let (&next, words) = words.split_first().ok_or("of what?")?;
         let mut ack = Ack { next: number(next)?, ..Ack::default() };
@@ -130,6 +130,7 @@ impl Stage {
                 _ if word.starts_with("stamp=") => {
                     ack.echoes = Echoes::new(ack.echoes.accurate(), number(&word[6..])? as u8);
                 }
+                _ if word.starts_with("delay=") => ack.echoes = Echoes::of_delay(span(&word[6..])?),
                 _ if word.starts_with('x') => count = number(&word[1..])?,
                 _ => blocks.push(range(word)?),
             }
@@ -189,7 +190,7 @@ impl Stage {
         if wanted == "*" || sent == expected { Ok(()) } else { Err(format!("sent {sent}, not {expected}")) }
     }
 
-    /// Runs `data SEQ [ce] [not-ect] [cwr] [psh] [stamp=BITS]` or `timer` at the receiver, and checks its acknowledgement.
+    /// Runs `data SEQ [ce] [not-ect] [cwr] [psh] [stamp=BITS] [delay=TIME]` or `timer` at the receiver, and checks its acknowledgement.
     pub(crate) fn receive(&mut self, pause: Span, verb: &str, words: &[&str], wanted: &str) -> Result<(), String> {
         self.now += pause;
         let mut answers = Vec::new();
@@ -203,11 +204,13 @@ impl Stage {
                 };
                 let stamp = words.iter().find_map(|word| word.strip_prefix("stamp="));
                 let stamp = stamp.map_or(Ok(0), number)? as u8;
+                let delay = words.iter().find_map(|word| word.strip_prefix("delay="));
+                let delay = delay.map_or(Ok(Span::ZERO), span)?;
                 let Some(receiver) = &mut self.receiver else { return Err("no receiver yet".to_string()) };
                 answers.extend(receiver.before_data(ecn).map(|ack| show_ack(receiver, ack)));
                 let ack = receiver.on_data(
                     self.now,
-                    Data { seq, ecn, cwr: words.contains(&"cwr"), stamp, push: words.contains(&"psh") },
+                    Data { seq, ecn, cwr: words.contains(&"cwr"), stamp, push: words.contains(&"psh"), delay },
                 );
                 answers.extend(ack.map(|ack| show_ack(receiver, ack)));
             }
@@ -234,9 +237,10 @@ fn show_ack(receiver: &Receiver, ack: Ack) -> String {
         Some(total) => format!(" ce={total}"),
         None => format!(" ace={}", feedback.ace()),
     });
-    let stamp = match ack.echoes.stamp() {
-        0 => String::new(),
-        stamp => format!(" stamp={stamp}"),
+    let stamp = match (ack.echoes.delay(), ack.echoes.stamp()) {
+        (Some(delay), _) => format!(" delay={}", show_span(delay)),
+        (None, 0) => String::new(),
+        (None, stamp) => format!(" stamp={stamp}"),
     };
     format!("ack {}{}{accurate}{stamp}{sack}{blocks}", ack.next, if ack.ece { " ece" } else { "" })
 }

@@ -13,7 +13,7 @@ use super::words::{number, range, setting, span};
 
 enum Event {
     /// A packet reaches the receiver; CE if it was marked.
-    Data(Send, Ecn),
+    Data(Send, Ecn, Instant),
     /// An acknowledgement reaches the sender, half a round trip later.
     Ack(Ack, Blocks),
 }
@@ -110,10 +110,10 @@ impl Path {
     fn step(&mut self, sender: &mut Sender, now: Instant) {
         let due = self.events.first_entry().filter(|entry| entry.key().0 <= now);
         match due.map(|entry| entry.remove()) {
-            Some(Event::Data(send, ecn)) => {
+            Some(Event::Data(send, ecn, sent)) => {
                 let prior = self.receiver.before_data(ecn);
                 prior.into_iter().for_each(|ack| self.answer(now, ack));
-                let ack = self.receiver.on_data(now, Data::of(send, ecn));
+                let ack = self.receiver.on_data(now, Data::of(send, ecn, now.since(sent)));
                 ack.into_iter().for_each(|ack| self.answer(now, ack));
             }
             Some(Event::Ack(ack, blocks)) => sender.on_ack(now, ack, &blocks),
@@ -155,7 +155,7 @@ impl Path {
             let marked = self.ecn && self.mark_above.is_some_and(|threshold| waiting > threshold);
             let half = Span::from_nanos(self.rtt.nanos() - self.rtt.nanos() / 2);
             let ecn = if marked { Ecn::Ce } else { Ecn::Ect0 };
-            self.push(self.free + half, Event::Data(send, ecn));
+            self.push(self.free + half, Event::Data(send, ecn, now));
         }
     }
 }

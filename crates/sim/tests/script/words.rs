@@ -80,6 +80,8 @@ pub(crate) fn options(words: &[&str]) -> Result<TcpOptions, String> {
             "byte_counting" => options.byte_counting = Some(number(value)?),
             "hystart" => options.hystart = flag(value)?,
             "pipe_ack" => options.pipe_ack = flag(value)?,
+            "target" => options.target = span(value)?,
+            "gain" => options.gain = value.parse().map_err(|_| format!("not a number: {value}"))?,
             "low_rate" => options.low_rate = flag(value)?,
             "virtual_rtt" => options.virtual_rtt = span(value)?,
             "l4s" => options.l4s = flag(value)?,

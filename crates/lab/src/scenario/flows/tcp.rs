@@ -1,6 +1,6 @@
 //! Flows over TCP or SCTP that always have data to send, and the keys of a connection.
 
-use forebay_aqm::base::text::BadValue;
+use forebay_aqm::base::text::{BadValue, show_span};
 use forebay_aqm::base::time::Span;
 use forebay_sim::app::{Files, Opening, Work};
 use forebay_sim::network::Traffic;
@@ -13,8 +13,8 @@ use super::group::START;
 use super::rtp::within;
 use super::{Arrivals, Part, Source};
 use crate::declare::{
-    Custom, DURATION, Flag, Form, Key, Keys, Number, PER_SECOND, TIMES, Table, Uniform, WholeOr, Words, names, one_of,
-    schema, table, whole_number,
+    Custom, DURATION, Flag, Form, Key, Keys, Number, PER_SECOND, Parsed, Quantity, TIMES, Table, Uniform, WholeOr,
+    Words, duration, names, one_of, schema, table, whole_number,
 };
 use crate::document::{Text, Value, quote};
 use crate::input::InputError;
@@ -71,6 +71,12 @@ table! {
         /// For prague: control the rate at windows of up to four packets, so that less than two packets are sent per round trip;
         /// default false.
         low_rate: bool = Flag, or false => |tcp: &Self| tcp.low_rate;
+        /// For ledbat: the queueing delay to cause (TARGET of RFC 6817), 1ms to 100ms. Default 100ms.
+        target: Span = Quantity(target_delay, show_span), or Self::default().target => |tcp: &Self| tcp.target != Self::default().target;
+        /// For ledbat: packets per round trip by which the window grows without queueing delay (GAIN). RFC 6817 allows at most
+        /// 1, RFC 7928 section 5.4 has 10. Default 1.
+        gain: f64 = Number(|words| within(words, 0.01..=100.0, "a number from 0.01 to 100")), or Self::default().gain
+            => |tcp: &Self| tcp.gain != Self::default().gain;
         /// The part of the window that a mark leaves (ABE, RFC 8511), for a sender that reacts to marks as to losses. The RFC
         /// has 0.8 for Reno's window and 0.85 for cubic's. Needs ecn. Default: as much as a loss leaves.
         ecn_beta: Option<f64> = Number(|words| within(words, 0.5..=0.99, "a share from 0.5 to 0.99")), optional;
@@ -101,6 +107,14 @@ const ACCECN: Custom<AccEcn> = Custom {
     },
     accepts: "",
 };
+
+/// LEDBAT's queueing delay; RFC 6817 section 2.5 allows at most 100 ms.
+fn target_delay(words: &str) -> Parsed<Span> {
+    match duration(words)? {
+        target if (Span::from_millis(1)..=Span::from_millis(100)).contains(&target) => Ok(target),
+        _ => Err(BadValue::new("a time from 1ms to 100ms")),
+    }
+}
 
 /// The congestion controls of Linux 6.12.
 const KERNEL_TCP: Words<&str> = Words(&[
@@ -179,6 +193,23 @@ fn fits_its_control(tcp: &TcpOptions, table: &Table<'_>) -> Result<(), InputErro
         }
         if tcp.accecn != AccEcn::Off {
             return refused("accecn", format!("false: {word} does not use ECN"));
+        }
+    }
+    if profile.reports_delay {
+        if tcp.stack() == Stack::Linux {
+            return refused(
+                "stack",
+                format!("\"rfc\": {word} needs the one-way delay, which that stack does not report"),
+            );
+        }
+        if tcp.accecn != AccEcn::Off {
+            return refused("accecn", format!("false: {word} needs acknowledgements with the one-way delay instead"));
+        }
+    } else {
+        let other = TcpOptions::default();
+        let given = [("target", tcp.target != other.target), ("gain", tcp.gain != other.gain)];
+        if let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+            return refused(key, format!("no {key}, or tcp = \"ledbat\""));
         }
     }
     if is_prague(tcp) && table.given("accecn", &ACCECN)? == Some(AccEcn::Off) {

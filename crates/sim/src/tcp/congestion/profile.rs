@@ -89,6 +89,9 @@ pub struct Profile {
     pub paces: bool,
     /// If it is paced: does a packet that leaves late shorten the gap to the next one, as in Linux?
     pub catches_up: bool,
+    /// Does it need the one-way delay of data, which acknowledgements report (RFC 6817)? Not in the Linux stack and not with
+    /// AccECN.
+    pub reports_delay: bool,
     /// Does it need the hooks `on_sent`, `on_delivered`, `on_feedback`, `on_recovered`, `after_ack`, `on_out_of_data`
     /// and `burst_limit`? If not, the sender may skip these calls, which saves time per packet. Always true for a
     /// custom control.
@@ -129,6 +132,7 @@ impl Profile {
         sends_ect1: false,
         paces: false,
         catches_up: false,
+        reports_delay: false,
         tracks_packets: true,
         is_aimd: false,
         follows_ns2: false,

@@ -90,6 +90,10 @@ impl CongestionControl for Amended {
         self.control.on_feedback(feedback);
     }
 
+    fn on_delay(&mut self, now: Instant, delay: Span) {
+        self.control.on_delay(now, delay);
+    }
+
     fn on_round_trip(&mut self, window: &mut Window, sample: RoundTrip) {
         let threshold = window.ssthresh();
         self.control.on_round_trip(window, sample);

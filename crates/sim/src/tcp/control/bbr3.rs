@@ -17,8 +17,8 @@ use forebay_aqm::base::time::{Instant, Span};
 use super::super::Stack;
 use super::super::congestion::{Acked, CongestionControl, Design, EcnUse, PathModel, Profile, Progress, Sent, Start};
 use super::super::window::Window;
-use super::extra_acked::ExtraAcked;
 use super::rate::Sampler;
+use super::rate::extra_acked::ExtraAcked;
 use cycle::{AckPhase, State};
 use model::Model;
 

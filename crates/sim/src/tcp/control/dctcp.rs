@@ -89,13 +89,13 @@ impl Design for Dctcp {
 #[cfg(test)]
 mod tests {
     use forebay_aqm::base::rng::Rng;
-    use forebay_aqm::base::time::Span;
 
+    use super::super::super::TcpOptions;
     use super::*;
 
     fn dctcp(stack: Stack) -> Dctcp {
-        let (initial_window, virtual_rtt) = (10, Span::from_millis(25));
-        Dctcp::new(Start { initial_window, virtual_rtt, low_rate: false, stack, rng: Rng::from_state([1; 4]) })
+        let options = TcpOptions { initial_window: 10, stack: Some(stack), ..TcpOptions::default() };
+        Dctcp::new(Start::new(&options, Rng::from_state([1; 4])))
     }
 
     /// One mark in 100 packets: 1 x 64 / 100 is 0. In 64 packets it is 1.

@@ -267,7 +267,7 @@ impl Design for Prague {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::Stack;
+    use super::super::super::{Stack, TcpOptions};
     use super::*;
     use forebay_aqm::base::rng::Rng;
 
@@ -283,13 +283,8 @@ mod tests {
 
     impl Flow {
         fn new(cwnd: u32, srtt: Span) -> Self {
-            let start = Start {
-                initial_window: cwnd,
-                virtual_rtt: Span::from_millis(25),
-                low_rate: false,
-                stack: Stack::Rfc,
-                rng: Rng::stream(1, "test"),
-            };
+            let options = TcpOptions { initial_window: cwnd, stack: Some(Stack::Rfc), ..TcpOptions::default() };
+            let start = Start::new(&options, Rng::stream(1, "test"));
             let window = Window::new(f64::from(cwnd), f64::INFINITY);
             Self { prague: Prague::new(start), window, now: Instant::ZERO, una: 0, srtt, is_limited: true }
         }

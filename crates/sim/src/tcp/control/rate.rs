@@ -1,6 +1,7 @@
 //! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00; draft-ietf-ccwg-bbr section 4.1 for the
 //! counts of losses), and BBR's max filter over the rates.
 
+pub(super) mod extra_acked;
 mod windowed_max;
 
 use forebay_aqm::base::time::{Instant, Span};

@@ -294,7 +294,7 @@ mod tests {
     fn arrive(receiver: &mut Receiver, seq: u32, us: u64) -> Option<Ack> {
         receiver.on_data(
             Instant::ZERO + Span::from_micros(us),
-            Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0, push: false },
+            Data { seq, ecn: Ecn::NotEct, cwr: false, stamp: 0, push: false, delay: Span::ZERO },
         )
     }
 

@@ -135,6 +135,7 @@ impl Sender {
         let marked = self.count_marks(accurate, delivered, ece && !is_late);
         let ece = (ece && !is_late) || (accurate.is_some() && marked > 0 && self.ecn);
         self.control.on_feedback(Feedback { delivered, marked, una: ack, high: self.high });
+        echoes.delay().into_iter().for_each(|delay| self.control.on_delay(now, delay));
         if timed_arrived && let Some((_, sent)) = self.timed.take() {
             // Repairs of earlier packets can take long and would distort the round-trip time.
             self.measure(sent, now);
@@ -168,14 +169,13 @@ impl Sender {
         if acked > 0 {
             self.rearm(now);
         }
-        let is_done = ack == self.high;
         let progress = Progress {
             now,
             in_flight: (before, self.in_flight()),
             lost,
             delivered,
             marked,
-            is_done,
+            is_done: ack == self.high,
             una: self.una,
             high: self.high,
             srtt: self.rtt.precise(),

@@ -14,7 +14,8 @@ fn built_in_controls_pass_the_conformance_suite() {
 
 #[test]
 fn built_in_controls_conform_on_the_linux_stack() {
-    for variant in Variant::of(Transport::Tcp).into_iter().map(|(_, variant)| variant) {
+    let all = Variant::of(Transport::Tcp).into_iter().map(|(_, variant)| variant);
+    for variant in all.filter(|variant| !variant.profile().reports_delay) {
         check_control_on(Stack::Linux, variant, 300).unwrap();
     }
 }

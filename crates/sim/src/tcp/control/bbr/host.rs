@@ -8,8 +8,8 @@ use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::super::congestion::Progress;
 use super::super::super::window::Window;
-use super::super::extra_acked::ExtraAcked;
 use super::super::rate::Sample;
+use super::super::rate::extra_acked::ExtraAcked;
 use super::policer::{Change, Observation, Policer};
 use super::{Bbr, CYCLE, Phase};
 
@@ -180,19 +180,13 @@ impl Bbr {
 mod tests {
     use forebay_aqm::base::rng::Rng;
 
-    use super::super::super::super::Stack;
     use super::super::super::super::congestion::{CongestionControl, Design, Start};
+    use super::super::super::super::{Stack, TcpOptions};
     use super::*;
 
     fn bbr(stack: Stack) -> Bbr {
-        let start = Start {
-            initial_window: 10,
-            virtual_rtt: Span::from_millis(25),
-            low_rate: false,
-            stack,
-            rng: Rng::from_state([1; 4]),
-        };
-        let mut bbr = Bbr::new(start);
+        let options = TcpOptions { initial_window: 10, stack: Some(stack), ..TcpOptions::default() };
+        let mut bbr = Bbr::new(Start::new(&options, Rng::from_state([1; 4])));
         // 1000 packets per second and 20.5 ms: 20.5 packets.
         (bbr.min_rtt, bbr.filled_pipe) = (Some(Span::from_micros(20_500)), true);
         bbr.max_rate.next_round();

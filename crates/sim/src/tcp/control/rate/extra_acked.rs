@@ -4,14 +4,14 @@
 
 use forebay_aqm::base::time::Instant;
 
-use super::super::congestion::Progress;
+use super::super::super::congestion::Progress;
 
 /// Number of rounds that count; one in Startup (section 2.6, ExtraAckedFilterLen).
 const EXTRA_ROUNDS: usize = 10;
 
 /// Packets acknowledged beyond what the bandwidth explains, because acknowledgements arrive in bursts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ExtraAcked {
+pub(in super::super) struct ExtraAcked {
     by_round: [f64; EXTRA_ROUNDS],
     round: usize,
     began: Instant,
@@ -20,17 +20,23 @@ pub(super) struct ExtraAcked {
 
 impl ExtraAcked {
     /// Data is sent after idle time: a new epoch begins.
-    pub(super) const fn restart(&mut self, now: Instant) {
+    pub(in super::super) const fn restart(&mut self, now: Instant) {
         self.began = now;
     }
 
     /// As [`restart`](Self::restart); packets acknowledged before do not count (Linux).
-    pub(super) const fn restart_empty(&mut self, now: Instant) {
+    pub(in super::super) const fn restart_empty(&mut self, now: Instant) {
         (self.began, self.acked) = (now, 0.0);
     }
 
     /// `(full, round)`: is the pipe full, and does a round start?
-    pub(super) fn update(&mut self, bandwidth: f64, progress: Progress, cwnd: f64, (full, round): (bool, bool)) {
+    pub(in super::super) fn update(
+        &mut self,
+        bandwidth: f64,
+        progress: Progress,
+        cwnd: f64,
+        (full, round): (bool, bool),
+    ) {
         if round {
             self.round = (self.round + 1) % EXTRA_ROUNDS;
             self.by_round[self.round] = 0.0;
@@ -51,7 +57,7 @@ impl ExtraAcked {
         }
     }
 
-    pub(super) fn get(&self) -> f64 {
+    pub(in super::super) fn get(&self) -> f64 {
         self.by_round.iter().copied().fold(0.0, f64::max)
     }
 }
