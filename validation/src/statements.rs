@@ -41,7 +41,17 @@ const fn statements(
     claims: &'static str,
     scenarios: &'static [(&'static str, &'static str)],
 ) -> Paper {
-    Paper { name, summary, claims, scenarios, readings: "", found: "{}", arithmetic: "" }
+    Paper {
+        name,
+        summary,
+        folder: "validation",
+        claims,
+        scenarios,
+        readings: "",
+        found: "{}",
+        is_suite: false,
+        arithmetic: "",
+    }
 }
 
 static PAGES: [Page; 2] = [

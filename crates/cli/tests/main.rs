@@ -5,6 +5,7 @@ mod bad_input;
 #[cfg(target_os = "linux")]
 mod behind_link;
 mod common;
+mod evaluate;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod in_guest_device;
 #[cfg(target_os = "linux")]

@@ -17,7 +17,7 @@ fn list_subcommand_names_disciplines_traffic_and_papers() {
     let place = Place::new("list");
     let text = place.run(&["list"]).good().stdout;
     let json = place.run(&["list", "--json"]).good().json();
-    for topic in ["disciplines", "markers", "congestion", "traffic", "topologies", "papers", "scenarios"] {
+    for topic in ["disciplines", "markers", "congestion", "traffic", "topologies", "papers", "suites", "scenarios"] {
         let items = json[topic].as_array().unwrap();
         assert!(!items.is_empty(), "{topic}");
         assert!(text.contains(&format!("{topic}\n  ")), "{topic}");
@@ -54,6 +54,7 @@ fn list_subcommand_names_disciplines_traffic_and_papers() {
     );
     assert_eq!(words("topologies"), ["dumbbell", "parking-lot", "graph"]);
     assert_eq!(words("papers"), ["msc", "aaqm", "raqm", "red-tail", "msvb"]);
+    assert_eq!(words("suites"), ["l4s"]);
     assert_eq!(json["scenarios"][0]["path"], "short.toml");
 }
 

@@ -236,6 +236,7 @@
     const links = claimLinks(tested.map((c) => c.id));
     return h("section", { id: `section-${slug(section.id)}` }, h("h2", {}, section.title || section.id),
       tested.length ? h("p", { class: "tested" }, "Claims tested here:", links) : "", paragraphs(section.text),
+      section.page ? h("p", {}, h("a", { href: section.page }, "All results of this section")) : "",
       list(section.figures).map((id) => part("figures", id, buildFigure)),
       list(section.tables).map((id) => part("tables", id, buildTable)));
   }
@@ -308,8 +309,11 @@
     const data = JSON.parse(document.getElementById("forebay-data").textContent);
     claimsById = new Map(list(data.claims).map((claim) => [claim.id, claim]));
     buildHeader(data);
+    const sections = [...list(data.sections), ...leftovers(data)];
+    const isFirst = (section) => section.id === "summary";
+    sections.filter(isFirst).forEach((section) => main.append(buildSection(section, data)));
     if (list(data.claims).length) main.append(buildClaims(data.claims, list(data.sections)));
-    for (const section of [...list(data.sections), ...leftovers(data)]) main.append(buildSection(section, data));
+    for (const section of sections.filter((one) => !isFirst(one))) main.append(buildSection(section, data));
     if (list(data.facts).length || data.command || data.scenario) main.append(buildOrigin(data));
     buildContents(main);
     fitTables();

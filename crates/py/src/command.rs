@@ -194,9 +194,9 @@ pub fn reproduce(
     let words = || levels.map(|level| level.word().to_string());
     let level = levels.into_iter().find(|one| one.word() == level);
     let level = level.ok_or_else(|| errors::word("level", "", &words()))?;
-    let asked_for = commands::reproduce::Asked { names: &names, level, output: output.as_deref(), jobs: None };
+    let asked_for = commands::claims::reproduce::Asked { names: &names, level, output: output.as_deref(), jobs: None };
     let found = asked(py, bar.as_ref(), |host| {
-        let found = commands::reproduce::reproduce(&asked_for, host)?;
+        let found = commands::claims::reproduce::reproduce(&asked_for, host)?;
         // Raise the first page error.
         found.places.into_iter().try_for_each(|(.., page)| page.map(drop))?;
         Ok(found.claims)
@@ -223,7 +223,7 @@ pub fn readings(
 ) -> PyResult<String> {
     let bad = |_| PyValueError::new_err("budget_s is not a time in seconds");
     let budget = budget_s.map(Duration::try_from_secs_f64).transpose().map_err(bad)?;
-    let asked_for = commands::readings::Asked {
+    let asked_for = commands::claims::readings::Asked {
         paper,
         output: Some(&output),
         readings: in_range("--readings <N>", readings, 1, 10_000_000)? as usize,
@@ -232,14 +232,14 @@ pub fn readings(
         budget,
         jobs,
     };
-    text(&asked(py, bar.as_ref(), |host| commands::readings::readings(&asked_for, host))?.0)
+    text(&asked(py, bar.as_ref(), |host| commands::claims::readings::readings(&asked_for, host))?.0)
 }
 
 /// A search of the readings of a paper (combinations of values for the settings that it does not state) in which other
 /// processes simulate the readings.
 #[pyclass(frozen, module = "forebay._native")]
 pub struct Search {
-    shared: commands::readings::Shared,
+    shared: commands::claims::readings::Shared,
 }
 
 #[pymethods]
@@ -247,7 +247,7 @@ impl Search {
     #[new]
     fn new(py: Python<'_>, paper: &str, seeds: i64) -> PyResult<Self> {
         let (build, seeds) = (build(py)?, in_range("--seeds <N>", seeds, 1, 1000)?);
-        let shared = asked(py, None, |_| commands::readings::Shared::new(paper, seeds, build))?;
+        let shared = asked(py, None, |_| commands::claims::readings::Shared::new(paper, seeds, build))?;
         Ok(Self { shared })
     }
 

@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a scenario with each combination of values of the keys that vary; print one table, a row per combination.
     Sweep(SweepArgs),
+    /// Run a suite of experiments, such as those of RFC 7928, and check its claims.
+    Evaluate(EvaluateArgs),
     /// Reproduce a paper's experiments and check its claims.
     Reproduce(ReproduceArgs),
     /// Try values for the settings that a paper does not state; report under which of them its claims hold.
@@ -232,6 +234,41 @@ pub(crate) struct ReproduceArgs {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Exit with 3 if a claim does not hold.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+}
+
+/// Arguments of `evaluate`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay evaluate l4s --quick
+  forebay evaluate rfc7928 --aqm fq_codel --aqm 'pie target=5ms'
+  forebay evaluate l4s L4S-09 L4S-25 -o results
+  forebay evaluate ./my-suite --full --strict --json
+
+A suite is a folder with claims.toml and scenario files, in the format of docs/claims.md.")]
+pub(crate) struct EvaluateArgs {
+    /// Name of a suite as in `forebay list suites`, or the path of a folder.
+    #[arg(value_name = "SUITE")]
+    pub(crate) suite: String,
+    /// Ids of claims or sections (default: all).
+    #[arg(value_name = "CLAIM")]
+    pub(crate) names: Vec<String>,
+    /// Discipline to test, with its parameters; repeat it for several (default: those of the suite).
+    #[arg(long, value_name = "AQM")]
+    pub(crate) aqm: Vec<String>,
+    /// Run fewer seeds, and leave out the sections that take long.
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Run more seeds.
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Output directory (default: runs/evaluate-SUITE).
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Exit with 3 if a claim does not hold for a discipline.
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! One file per command: it calls the crate `forebay_lab`, which does the work, and prints the result.
 
 pub(crate) mod bench;
+pub(crate) mod claims;
 pub(crate) mod compare;
 #[cfg(target_os = "linux")]
 pub(crate) mod doctor;
@@ -8,9 +9,7 @@ pub(crate) mod explain;
 pub(crate) mod list;
 pub(crate) mod packetdrill;
 pub(crate) mod plot;
-pub(crate) mod readings;
 pub(crate) mod report;
-pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod shell;
 pub(crate) mod sweep;

@@ -9,6 +9,7 @@
 //! other readings.
 
 pub mod arithmetic;
+pub mod calibration;
 pub mod exhibits;
 pub mod found;
 pub mod grade;
@@ -45,7 +46,8 @@ pub struct Section {
     pub text: String,
     /// Name of the scenario file, without `.toml`; `None` if no claim of the section needs runs.
     pub scenario: Option<String>,
-    /// The contender with the paper's own discipline, as written in the scenario. It decides the verdicts.
+    /// The contender with the paper's own discipline, as written in the scenario. It decides the verdicts. Empty in a suite
+    /// whose claims are tested for each discipline of `aqm`.
     #[serde(default)]
     pub subject: String,
     /// Other contenders to which the same checks are applied.
@@ -62,6 +64,13 @@ pub struct Section {
     /// numbers of seeds at the top of `claims.toml`.
     #[serde(default)]
     pub seeds: Seeds,
+    /// Whether the section is run at the level `--quick`.
+    #[serde(default = "yes")]
+    pub quick: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 impl Section {
@@ -320,6 +329,9 @@ pub(crate) fn detail(said: Value) -> Detail {
 pub struct Evidence {
     /// Results of the checks that decide the verdict.
     pub checks: Vec<CheckResult>,
+    /// The discipline of `checks`, if the claim is tested for several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// Results of variants. They do not affect the verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<VariantResult>,

@@ -7,6 +7,8 @@ pub struct Paper {
     pub name: &'static str,
     /// One-line summary.
     pub summary: &'static str,
+    /// Folder with its files, for messages.
+    pub folder: &'static str,
     /// Text of the paper's `claims.toml`, followed by that of `exhibits.toml` if figures and tables have their own
     /// file.
     pub claims: &'static str,
@@ -16,8 +18,18 @@ pub struct Paper {
     pub readings: &'static str,
     /// `found.json`: the result of the search of those settings.
     pub found: &'static str,
+    /// Whether it is a suite of `forebay evaluate`.
+    pub is_suite: bool,
     /// `arithmetic.toml`: relations between numbers that the paper prints.
     pub arithmetic: &'static str,
+}
+
+impl Paper {
+    /// Path, for messages, and text of the scenario `name`.
+    pub fn scenario(&self, name: &str) -> Option<(String, &'static str)> {
+        let (_, text) = self.scenarios.iter().find(|(known, _)| *known == name)?;
+        Some((format!("{}/{name}.toml", self.folder), text))
+    }
 }
 
 /// Declares the paper in the folder `papers/$name`, with the listed scenario files. Each `$part` is a further file of
@@ -27,6 +39,7 @@ macro_rules! paper {
         Paper {
             name: $name,
             summary: $summary,
+            folder: concat!("papers/", $name),
             claims: concat!(
                 include_str!(concat!("../../../../papers/", $name, "/claims.toml"))
                 $(, "\n", include_str!(concat!("../../../../papers/", $name, "/", $part, ".toml")))*
@@ -37,6 +50,7 @@ macro_rules! paper {
             )),*],
             readings: include_str!(concat!("../../../../papers/", $name, "/readings.toml")),
             found: include_str!(concat!("../../../../papers/", $name, "/found.json")),
+            is_suite: false,
             arithmetic: include_str!(concat!("../../../../papers/", $name, "/arithmetic.toml")),
         }
     };

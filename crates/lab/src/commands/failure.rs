@@ -109,6 +109,7 @@ impl Failure {
         match error {
             ReproduceError::Batch(error) => Self::of_batch(error, interrupted),
             ReproduceError::Store(error) => Self::Store(error),
+            ReproduceError::Input(error) => Self::Input(error),
             ReproduceError::Files(reason) => Self::Run(reason),
         }
     }

@@ -44,19 +44,22 @@ pub enum Topic {
     Topologies,
     /// Papers of `forebay reproduce`.
     Papers,
+    /// Suites of `forebay evaluate`.
+    Suites,
     /// Scenario files below the working directory.
     Scenarios,
 }
 
 impl Topic {
     /// Every topic, in the order in which `forebay list` shows them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Disciplines,
         Self::Markers,
         Self::Congestion,
         Self::Traffic,
         Self::Topologies,
         Self::Papers,
+        Self::Suites,
         Self::Scenarios,
     ];
 
@@ -69,6 +72,7 @@ impl Topic {
             Self::Traffic => "traffic",
             Self::Topologies => "topologies",
             Self::Papers => "papers",
+            Self::Suites => "suites",
             Self::Scenarios => "scenarios",
         }
     }
@@ -82,6 +86,7 @@ impl Topic {
             Self::Traffic => "Values of kind = \"...\" in [[flows]]",
             Self::Topologies => "Values of kind = \"...\" in [topology]",
             Self::Papers => "Papers of `forebay reproduce`",
+            Self::Suites => "Suites of `forebay evaluate`",
             Self::Scenarios => "Scenario files below the working directory",
         }
     }
@@ -95,6 +100,7 @@ impl Topic {
             Self::Traffic => Entries::Names(traffic()),
             Self::Topologies => Entries::Names(topologies()),
             Self::Papers => Entries::Names(papers()),
+            Self::Suites => Entries::Names(suites()),
             Self::Scenarios => Entries::Files(scenarios()),
         }
     }
@@ -169,6 +175,11 @@ pub fn congestion() -> Vec<Named> {
 /// All papers.
 pub fn papers() -> Vec<Named> {
     PAPERS.iter().map(|paper| Named::new(paper.name, paper.summary)).collect()
+}
+
+/// All built-in suites.
+pub fn suites() -> Vec<Named> {
+    crate::suites::built_in().iter().map(|(name, title)| Named::new(name, title)).collect()
 }
 
 /// A scenario file that `forebay list` shows.

@@ -3,6 +3,7 @@
 //! The command line prints the documents; Python returns them. [`host::Host`] is what a command needs from its
 //! caller while it runs: stop flag, receiver of messages, build of the program.
 
+pub mod claims;
 pub mod compare;
 pub mod explain;
 pub mod failure;
@@ -10,9 +11,7 @@ pub mod host;
 pub mod list;
 pub mod map;
 pub mod plot;
-pub mod readings;
 pub mod report;
-pub mod reproduce;
 pub mod run;
 pub mod tc_line;
 pub mod theory;

@@ -7,6 +7,7 @@ pub mod answer;
 mod beyond;
 pub mod digits;
 pub mod look;
+pub mod matrix;
 pub mod summary;
 pub mod svg;
 pub mod text_table;

@@ -7,7 +7,7 @@ mod each_run;
 mod exhibits;
 mod figures;
 mod finds;
-mod index;
+mod overview;
 mod page;
 mod plot;
 mod printed;
@@ -32,12 +32,13 @@ use crate::run::store::{self, StoreError};
 
 use each_run::Runs;
 use finds::Finds;
+use overview::{index, suite};
 use page::{About, Page};
 use real::Real;
 use shapes::PageData;
 
 pub(crate) use each_run::CASES_OVER_TIME;
-pub use index::{build as build_index, record as record_index};
+pub use overview::index::{build as build_index, record as record_index};
 pub use real::TIMING;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
@@ -57,6 +58,9 @@ pub fn build(lock: &WriteLock, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     let data = match Meta::read(dir)? {
         Meta::Papers(meta) => return index::build_all(lock, &meta, wait),
         Meta::Paper(meta) => {
+            if meta.is_suite {
+                suite::write_pages(dir, &meta)?;
+            }
             let (data, printed) = reproduction(dir, &meta)?;
             if let Some(document) = printed {
                 disk::write_json(&dir.join("tables.json"), &document)?;
@@ -65,8 +69,13 @@ pub fn build(lock: &WriteLock, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
         }
         Meta::Run(meta) => single(dir, &meta)?,
     };
+    write(dir, &data)
+}
+
+/// Writes the page with this data into `dir`; returns its path.
+fn write(dir: &Path, data: &PageData) -> Result<PathBuf, StoreError> {
     let path = dir.join("report.html");
-    let html = render(&data.title, &data).map_err(disk::damaged(&path))?;
+    let html = render(&data.title, data).map_err(disk::damaged(&path))?;
     disk::write_whole(&path, html.as_bytes())?;
     Ok(path)
 }
@@ -97,8 +106,12 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
 /// Data of the report of a paper, and of `tables.json` if the paper has tables.
 fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<(PageData, Option<printed::Document>), StoreError> {
     let Verdicts { claims, .. } = disk::read_json(&dir.join("claims.json"))?;
+    let suite = meta.is_suite;
     let mut page = Page::new(&About::paper(meta), None, meta.seeds != Some(SeedCount::Each(1)));
     let mut printed = Vec::new();
+    if suite {
+        page.overview(suite::overview(meta, &claims));
+    }
     for section in &meta.sections {
         // A section is an experiment in `claims.toml`. It is shown if it has claims to report, or if its scenario has
         // runs: claims of another section may use the same scenario.
@@ -125,6 +138,10 @@ fn reproduction(dir: &Path, meta: &PaperMeta) -> Result<(PageData, Option<printe
         let drawn = figures.iter().map(|figure| exhibits::draw(figure, &finds)).collect();
         let (shown, kept): (Vec<_>, Vec<_>) = tables.iter().map(|table| printed::tables(table, &finds)).unzip();
         printed.extend(kept);
+        if suite {
+            page.suite_section(section, drawn, shown, &format!("{name}/report.html"));
+            continue;
+        }
         page.paper_section(section, &runs, drawn, shown);
     }
     let (paper, level) = (meta.paper.clone(), meta.level.clone());

@@ -174,6 +174,21 @@ impl Page {
         self.further_links(about, links);
     }
 
+    /// Adds a section of a suite: the figures that the suite declares, and a link to the page with all results.
+    pub(super) fn suite_section(&mut self, about: &SectionMeta, figures: Vec<Figure>, printed: Vec<Table>, page: &str) {
+        self.add(&about.id, &about.title, Some(&about.text), figures, printed);
+        if let Some(section) = self.0.sections.last_mut() {
+            section.page = Some(page.to_string());
+        }
+    }
+
+    /// Adds the tables at the top of a suite's report.
+    pub(super) fn overview(&mut self, tables: Vec<Table>) {
+        if !tables.is_empty() {
+            self.add("summary", "Summary", None, Vec::new(), tables);
+        }
+    }
+
     fn further_links(&mut self, about: &SectionMeta, links: &[Runs]) {
         let SectionMeta { id, title, .. } = about;
         for (i, link) in links.iter().enumerate().skip(1) {
@@ -190,6 +205,7 @@ impl Page {
             text: text.map(str::to_string),
             figures: figures.iter().map(|figure| figure.id.clone()).collect(),
             tables: tables.iter().map(|table| table.id.clone()).collect(),
+            page: None,
         });
         self.0.figures.extend(figures);
         self.0.tables.extend(tables);

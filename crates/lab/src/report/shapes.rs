@@ -48,6 +48,9 @@ pub(super) struct Section {
     pub(super) text: Option<String>,
     pub(super) figures: Vec<String>,
     pub(super) tables: Vec<String>,
+    /// Path of the page with all results of the section.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) page: Option<String>,
 }
 
 /// A claim and its verdict.

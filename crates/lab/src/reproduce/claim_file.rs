@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
+use crate::claims::calibration::Calibration;
 use crate::claims::exhibits::{Figure, Table};
 use crate::claims::{Claim, Section};
 use crate::figures::level::Seeds;
@@ -26,6 +27,15 @@ pub struct ClaimFile {
     /// ([`Level::seeds`](crate::figures::level::Level::seeds)).
     #[serde(default)]
     pub seeds: Seeds,
+    /// Of a suite: the disciplines for which the sections without a subject are tested, if the command names no others.
+    #[serde(default)]
+    pub aqm: Vec<String>,
+    /// Of a suite: the discipline that is compared with those of `aqm` in these sections.
+    #[serde(default)]
+    pub baseline: Option<String>,
+    /// Of a suite: keys whose values follow from runs.
+    #[serde(default, rename = "calibrate")]
+    pub calibrations: Vec<Calibration>,
     /// Experiments of the paper.
     #[serde(rename = "section")]
     pub sections: Vec<Section>,
@@ -38,6 +48,13 @@ pub struct ClaimFile {
     /// Tables of the paper.
     #[serde(default, rename = "table")]
     pub tables: Vec<Table>,
+}
+
+impl ClaimFile {
+    /// Whether the claims of `section` are tested for each discipline of [`aqm`](Self::aqm).
+    pub fn is_open(&self, section: &Section) -> bool {
+        !self.aqm.is_empty() && section.subject.is_empty() && section.scenario.is_some()
+    }
 }
 
 /// Reads and checks the text of a `claims.toml`. An error names the claim, figure or table.
@@ -85,6 +102,10 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
         if let Some(check) = claim.checks.iter().find(|check| !check.has_bound()) {
             return Err(format!("{}: the check '{}' has no bound", claim.id, check.what));
         }
+    }
+    for calibration in &file.calibrations {
+        calibration.check(&file.sections)?;
+        Quantity::parse(&calibration.quantity).map_err(|error| format!("calibrate {}: {error}", calibration.key))?;
     }
     if !file.sections.iter().map(|s| s.seeds).chain([file.seeds]).all(Seeds::is_sound) {
         return Err("a number of seeds is not from 1 to 100000".to_string());

@@ -1,13 +1,16 @@
 //! Reproduces a paper: runs the scenarios of its experiments and decides the verdicts on its claims. A section is one
 //! experiment in `claims.toml`. A level of effort (`--quick`, normal, `--full`) sets the number of seeds.
 
+mod calibrate;
 pub mod claim_file;
 pub mod judge;
 pub mod trial;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
+use crate::claims::calibration::Calibrated;
 use crate::claims::found;
 use crate::claims::grade::{self, Checks, Graded, Searched};
 use crate::claims::papers::Paper;
@@ -16,6 +19,7 @@ use crate::claims::{Claim, ClaimResult, Evidence, Section, Verdict};
 use crate::disk;
 use crate::disk::lock::{Wait, WriteLock};
 pub use crate::figures::level::Level;
+use crate::input::InputError;
 use crate::load;
 use crate::results::meta::{Meta, Origin, PaperMeta, Provenance, SectionMeta, SeedCount};
 use crate::results::verdicts::Verdicts;
@@ -40,6 +44,15 @@ pub struct Reproduction {
     revision: String,
     /// What the search of other readings (interpretations of the paper) found, by id of the claim.
     searched: BTreeMap<String, Searched>,
+    /// Of a suite: keys whose values follow from runs.
+    calibrated: Vec<Calibrated>,
+}
+
+/// What `forebay evaluate` chooses in a suite.
+#[derive(Clone, Debug, Default)]
+pub struct Chosen {
+    /// The disciplines to test; empty means those of the suite.
+    pub aqm: Vec<String>,
 }
 
 /// Why a reproduction did not finish.
@@ -47,6 +60,8 @@ pub struct Reproduction {
 pub enum ReproduceError {
     /// The paper's own files are invalid: a defect of this program.
     Files(String),
+    /// A scenario of a suite is invalid.
+    Input(InputError),
     /// The runs of a scenario did not finish.
     Batch(BatchError),
     /// A result could not be stored.
@@ -57,6 +72,7 @@ impl std::fmt::Display for ReproduceError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Files(reason) => f.write_str(reason),
+            Self::Input(error) => write!(f, "{error}"),
             Self::Batch(error) => write!(f, "{error}"),
             Self::Store(error) => write!(f, "{error}"),
         }
@@ -65,20 +81,85 @@ impl std::fmt::Display for ReproduceError {
 
 impl std::error::Error for ReproduceError {}
 
+impl ReproduceError {
+    fn no_scenario(name: &str) -> Self {
+        Self::Files(format!("there is no scenario '{name}'"))
+    }
+}
+
 impl Reproduction {
     /// The claims of `paper` whose ids `wanted` selects, at this level of effort.
     pub fn new(paper: &'static Paper, level: Level, wanted: impl Fn(&str) -> bool) -> Result<Self, ReproduceError> {
-        let file = claim_file::parse(paper.claims).map_err(ReproduceError::Files)?;
+        let stop = AtomicBool::new(false);
+        Self::of_suite(paper, level, wanted, &Chosen::default(), &Control::silent(&stop))
+    }
+
+    /// As [`new`](Self::new), of a suite: runs its calibrations, and tests the chosen disciplines.
+    pub fn of_suite(
+        paper: &'static Paper,
+        level: Level,
+        wanted: impl Fn(&str) -> bool,
+        asked: &Chosen,
+        control: &Control,
+    ) -> Result<Self, ReproduceError> {
+        let mut file = claim_file::parse(paper.claims).map_err(ReproduceError::Files)?;
+        if !asked.aqm.is_empty() && !file.aqm.is_empty() {
+            file.aqm.clone_from(&asked.aqm);
+        }
         let chosen: Vec<Claim> = file.claims.iter().filter(|c| wanted(&c.id)).cloned().collect();
-        let mut plans = Vec::new();
-        let needed = file.sections.iter().filter(|s| needs(&file, &chosen, s));
-        for name in needed.flat_map(Section::scenarios) {
-            if !plans.iter().any(|(planned, _)| planned == name) {
-                plans.push((name.clone(), plan(paper, name, seeds(&file, name, level))?));
+        let needed = |s: &&Section| (s.quick || level != Level::Quick) && needs(&file, &chosen, s);
+        let names: Vec<(&String, bool)> = file
+            .sections
+            .iter()
+            .filter(needed)
+            .flat_map(|s| s.scenarios().map(|name| (name, file.is_open(s))))
+            .collect();
+        let mut calibrated = Vec::new();
+        for calibration in &file.calibrations {
+            if names.iter().any(|(name, _)| calibration.concerns(name)) {
+                calibrated.push(calibrate::calibrate(calibration, paper, control)?);
             }
         }
+        let mut plans: Vec<(String, Plan)> = Vec::new();
+        for (name, is_open) in names {
+            if plans.iter().any(|(planned, _)| planned == name) {
+                continue;
+            }
+            let concerned = calibrated.iter().filter(|known: &&Calibrated| known.scenarios.contains(name));
+            let mut overrides = Overrides {
+                sets: concerned.map(|it| format!("{}={}", it.key, it.value)).collect(),
+                ..Overrides::default()
+            };
+            if is_open {
+                let new = file.aqm.iter().filter(|aqm| file.baseline.as_ref() != Some(aqm));
+                overrides.aqm = file.baseline.iter().chain(new).cloned().collect();
+            }
+            plans.push((name.clone(), plan(paper, name, &overrides, seeds(&file, name, level))?));
+        }
+        let is_open: Vec<bool> = file.sections.iter().map(|section| file.is_open(section)).collect();
+        for (section, _) in file.sections.iter_mut().zip(is_open).filter(|(_, is_open)| *is_open) {
+            let (first, others) = file
+                .aqm
+                .split_first()
+                .map_or_else(Default::default, |(first, others)| (first.clone(), others.to_vec()));
+            (section.subject, section.variants) = (first, others);
+        }
         let searched = found::searched(paper.found).map_err(ReproduceError::Files)?;
-        Ok(Self { paper, file, chosen, level, plans, revision: String::new(), searched })
+        Ok(Self { paper, file, chosen, level, plans, revision: String::new(), searched, calibrated })
+    }
+
+    /// Whether claims of the suite are tested for several disciplines.
+    pub fn is_open(&self) -> bool {
+        !self.file.aqm.is_empty()
+    }
+
+    fn is_tested_for_several(&self, section: &Section) -> bool {
+        self.is_open() && self.file.aqm.contains(&section.subject)
+    }
+
+    /// The keys whose values follow from runs.
+    pub fn calibrated(&self) -> &[Calibrated] {
+        &self.calibrated
     }
 
     /// Sets `revision`, which identifies the build of the program.
@@ -91,6 +172,12 @@ impl Reproduction {
     /// Ids of all claims of `paper`.
     pub fn claim_ids(paper: &Paper) -> Vec<String> {
         claim_file::parse(paper.claims).map_or_else(|_| Vec::new(), |f| f.claims.into_iter().map(|c| c.id).collect())
+    }
+
+    /// The section and the id of each claim of `paper`.
+    pub fn sections(paper: &Paper) -> Vec<(String, String)> {
+        let of = |file: ClaimFile| file.claims.into_iter().map(|claim| (claim.section, claim.id)).collect();
+        claim_file::parse(paper.claims).map_or_else(|_| Vec::new(), of)
     }
 
     /// The paper that is reproduced.
@@ -216,6 +303,8 @@ impl Reproduction {
             level: self.level.word().to_string(),
             seeds: Some(self.seeds()),
             sections: self.file.sections.iter().map(section).collect(),
+            is_suite: self.paper.is_suite,
+            calibrated: self.calibrated.clone(),
             figures: self.file.figures.clone(),
             tables: self.file.tables.clone(),
             provenance: Provenance {
@@ -247,7 +336,9 @@ impl Reproduction {
             cpu_seconds: 0.0,
             section: claim.section.clone(),
         };
+        let left_out = self.level == Level::Quick && !section.quick;
         let decided = match (&claim.theorem, &claim.not_run) {
+            (None, None) if left_out => Some(trial::not_run("not part of --quick")),
             (Some(theorem), _) => theorems::try_theorem(theorem),
             (None, Some(reason)) => Some(trial::not_run(reason)),
             (None, None) => trial::on_runs(claim, section, finished, provisional).map_err(ReproduceError::Files)?,
@@ -255,6 +346,7 @@ impl Reproduction {
         if let Some((verdict, evidence)) = decided {
             (result.verdict, result.evidence) = (verdict, evidence);
         }
+        result.evidence.subject = self.is_tested_for_several(section).then(|| section.subject.clone());
         if !claim.checks.is_empty() {
             for (.., records) in finished.iter().filter(|(name, ..)| section.scenarios().any(|s| s == name)) {
                 result.runs += records.len();
@@ -281,13 +373,11 @@ fn needs(file: &ClaimFile, chosen: &[Claim], section: &Section) -> bool {
     chosen.iter().any(|c| c.section == section.id) || here.any(|id| chosen.iter().any(|c| c.id == *id))
 }
 
-/// The runs of the scenario `name` of `paper`, with this number of seeds.
-fn plan(paper: &Paper, name: &str, seeds: u64) -> Result<Plan, ReproduceError> {
-    let text = paper.scenarios.iter().find(|(n, _)| *n == name).map(|(_, text)| *text);
-    let text = text.ok_or_else(|| ReproduceError::Files(format!("there is no scenario '{name}'")))?;
-    let path = format!("papers/{}/{name}.toml", paper.name);
-    let cases = load::parse(&path, text, &Overrides::default());
-    Ok(Plan::new(cases.map_err(|e| ReproduceError::Files(e.to_string()))?, 1, seeds))
+/// The runs of the scenario `name` of `paper`, with this number of seeds and these changes.
+fn plan(paper: &Paper, name: &str, overrides: &Overrides, seeds: u64) -> Result<Plan, ReproduceError> {
+    let (path, text) = paper.scenario(name).ok_or_else(|| ReproduceError::no_scenario(name))?;
+    let cases = load::parse(&path, text, overrides).map_err(ReproduceError::Input)?;
+    Ok(Plan::new(cases, 1, seeds))
 }
 
 /// Number of seeds of a scenario: the largest number that a section with this scenario requires.

@@ -113,7 +113,18 @@ mod tests {
     fn section(point: Point) -> Section {
         let [id, title, text] = ["s", "", ""].map(str::to_string);
         let (scenario, subject, also) = (Some("own".to_string()), "droptail".to_string(), vec!["single".to_string()]);
-        Section { id, title, text, scenario, subject, variants: Vec::new(), point, also, seeds: Seeds::default() }
+        Section {
+            id,
+            title,
+            text,
+            scenario,
+            subject,
+            variants: Vec::new(),
+            point,
+            also,
+            seeds: Seeds::default(),
+            quick: true,
+        }
     }
 
     #[test]

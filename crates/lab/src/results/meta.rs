@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::timing::Timing;
+use crate::claims::calibration::Calibrated;
 use crate::claims::exhibits::{Figure, Table};
 use crate::disk;
 use crate::disk::store_error::StoreError;
@@ -239,6 +240,12 @@ pub struct PaperMeta {
     /// Machine, properties of the runs, and the program and command that made them.
     #[serde(flatten)]
     pub provenance: Provenance,
+    /// Whether it is a suite of `forebay evaluate`, not a paper.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_suite: bool,
+    /// Of a suite: the keys whose values follow from runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibrated: Vec<Calibrated>,
     /// Text below the title in the report, in place of the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
@@ -260,6 +267,8 @@ impl Default for PaperMeta {
             figures: Vec::new(),
             tables: Vec::new(),
             provenance: Provenance::default(),
+            is_suite: false,
+            calibrated: Vec::new(),
             subtitle: None,
         }
     }

@@ -144,6 +144,8 @@ fn paper(name: &'static str, text: &str) -> &'static Paper {
     Box::leak(Box::new(Paper {
         name,
         summary: "",
+        folder: "papers/test",
+        is_suite: false,
         claims,
         scenarios: &[("s", SCENARIO)],
         readings: "",

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use forebay_aqm::base::nearest::{nearest, one_of};
 
-use super::failure::Failure;
-use super::host::Host;
-use super::{report, run};
+use super::super::failure::Failure;
+use super::super::host::Host;
+use super::super::{report, run};
 use crate::claims::ClaimResult;
 use crate::claims::papers::{PAPERS, Paper};
 use crate::disk::lock::WriteLock;
@@ -109,7 +109,7 @@ impl Index {
 }
 
 /// Suffix of the name of an output directory for this level of effort.
-const fn suffix(level: Level) -> &'static str {
+pub(super) const fn suffix(level: Level) -> &'static str {
     match level {
         Level::Quick => "-quick",
         Level::Normal => "",
@@ -153,7 +153,7 @@ fn place(asked: &Asked<'_>, paper: &Paper, ids: &[String], several: bool) -> Pat
 }
 
 /// Reproduces the claims of one paper. Returns the claims, and the lock of the paper's directory for the report.
-fn one(
+pub(super) fn one(
     reproduction: &Reproduction,
     dir: &Path,
     jobs: Option<u16>,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use forebay_lab::claims::Verdict;
-use forebay_lab::commands::readings::{self, Asked};
+use forebay_lab::commands::claims::readings::{self, Asked};
 use forebay_lab::readings::summary::{BestReading, ClaimReadings, ReadingsSummary};
 use forebay_lab::render::digits::significant;
 use forebay_lab::render::text_table::Table;

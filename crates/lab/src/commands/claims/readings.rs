@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use forebay_aqm::base::nearest::{nearest, one_of};
 
-use super::failure::Failure;
-use super::host::Host;
-use super::run;
+use super::super::failure::Failure;
+use super::super::host::Host;
+use super::super::run;
 use crate::claims::papers::{PAPERS, Paper};
 use crate::disk;
 use crate::disk::lock::WriteLock;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::summary_tables::significant;
+use super::super::summary_tables::significant;
 use crate::claims::papers::PAPERS;
 use crate::claims::{ClaimResult, Verdict, deciding};
 use crate::disk;
@@ -16,7 +16,7 @@ use crate::results::meta::{Folder, Meta, Origin, PaperMeta, PapersMeta, Provenan
 use crate::results::verdicts::Verdicts;
 use crate::run::store::{self, StoreError};
 
-const TEMPLATE: &str = include_str!("../../assets/index.html.j2");
+const TEMPLATE: &str = include_str!("../../../assets/index.html.j2");
 
 /// A paper in the overview.
 #[derive(Serialize)]
@@ -133,12 +133,12 @@ pub fn build(dir: &Path, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
 }
 
 /// Builds the report of each recorded paper, then `index.html`.
-pub(super) fn build_all(lock: &WriteLock, meta: &PapersMeta, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
+pub(in super::super) fn build_all(lock: &WriteLock, meta: &PapersMeta, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
     for folder in &meta.papers {
         let place = lock.dir().join(&folder.dir);
         // Only folders with results of a paper: a directory recorded in itself would wait for its own lock.
         if is_there(&place) && matches!(Meta::read(&place)?, Meta::Paper(_)) {
-            super::build(&WriteLock::take(&place, wait)?, wait)?;
+            super::super::build(&WriteLock::take(&place, wait)?, wait)?;
         }
     }
     build_from(lock, meta)
@@ -313,8 +313,8 @@ fn render(meta: &PapersMeta, papers: &[Row]) -> Result<String, Box<dyn std::erro
     ];
     let page = Page {
         title: format!("Reproduction of {} {}", papers.len(), if papers.len() == 1 { "paper" } else { "papers" }),
-        css: super::CSS,
-        css_hash: super::hash(super::CSS),
+        css: super::super::CSS,
+        css_hash: super::super::hash(super::super::CSS),
         papers,
         totals: totals.collect(),
         facts: known.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),

@@ -3,7 +3,7 @@
 use forebay_lab::arithmetic::{Agreement, Kind, Side};
 use forebay_lab::claims::grade::{Checks, Grade};
 use forebay_lab::claims::{CheckResult, ClaimResult, Verdict, deciding};
-use forebay_lab::commands::reproduce::{self, Asked, Reproduced};
+use forebay_lab::commands::claims::reproduce::{self, Asked, Reproduced};
 use forebay_lab::level::Level;
 use forebay_lab::render::digits::short;
 use forebay_lab::render::text_table::Table;

@@ -1,0 +1,5 @@
+//! Commands that run experiments and decide claims.
+
+pub(crate) mod evaluate;
+pub(crate) mod readings;
+pub(crate) mod reproduce;

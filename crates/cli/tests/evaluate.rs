@@ -1,0 +1,148 @@
+//! `forebay evaluate`: a suite in the folder of a user.
+
+use std::fs;
+
+use crate::common::Place;
+
+const SCENARIO: &str = r#"version = 1
+duration = "12s"
+warmup = "2s"
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "5mbit", delay = "10ms", queue = "50p" }
+access = { rate = "100mbit", delays = ["1ms"] }
+egress = { rate = "100mbit", delay = "1ms" }
+[[flows]]
+name = "bulk"
+kind = "ftp"
+tcp = "sack"
+count = 4
+[compare]
+aqm = ["droptail"]
+"#;
+
+const CLAIMS: &str = r#"version = 1
+paper = "mine"
+title = "My suite"
+authors = "me"
+seeds = { quick = 2, normal = 3, full = 4 }
+aqm = ["codel", "pie"]
+baseline = "droptail"
+
+[[calibrate]]
+scenarios = ["few"]
+key = "flows.bulk.count"
+first = 1
+of = "droptail"
+quantity = "loss_ratio"
+target = 0.05
+
+[[section]]
+id = "few"
+title = "A few flows"
+scenario = "few"
+text = "Bulk flows."
+
+[[section]]
+id = "long"
+title = "Not for a quick look"
+scenario = "long"
+text = "The same."
+quick = false
+
+[[claim]]
+id = "M-1"
+section = "few"
+claim = "The queue is shorter than with drop-tail."
+printed = "ours"
+[[claim.check]]
+what = "mean queue"
+quantity = "queue_pkts.mean"
+less_than = "droptail"
+
+[[claim]]
+id = "M-2"
+section = "few"
+claim = "Nothing is lost."
+printed = "ours"
+[[claim.check]]
+what = "loss"
+quantity = "loss_ratio"
+at_most = 0.0
+
+[[claim]]
+id = "M-3"
+section = "long"
+claim = "The link is busy."
+printed = "ours"
+[[claim.check]]
+what = "utilisation"
+quantity = "utilisation"
+at_least = 0.5
+"#;
+
+fn suite(name: &str) -> Place {
+    let place = Place::new(name);
+    fs::create_dir(place.dir.join("mine")).unwrap();
+    for (file, text) in [("claims.toml", CLAIMS), ("few.toml", SCENARIO), ("long.toml", SCENARIO)] {
+        fs::write(place.dir.join("mine").join(file), text).unwrap();
+    }
+    place
+}
+
+/// The row of a claim in the table: two or more spaces separate the cells.
+fn row<'a>(out: &'a str, claim: &str) -> Vec<&'a str> {
+    let line = out.lines().find(|line| line.starts_with(&format!("{claim} "))).unwrap();
+    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
+}
+
+#[test]
+fn suite_of_a_folder_tests_each_discipline() {
+    let place = suite("evaluate");
+    let out = place.run(&["evaluate", "mine", "--quick", "-o", "out"]).good();
+    assert!(out.stdout.starts_with("codel: 1 of 2 claims hold\npie: 1 of 2 claims hold\n"), "{}", out.stdout);
+    let cells = row(&out.stdout, "M-1");
+    assert!(cells.len() == 3 && cells[1..].iter().all(|cell| cell.starts_with("+ ")), "{cells:?}");
+    assert!(row(&out.stdout, "M-2")[1..].iter().all(|cell| cell.starts_with("- ")));
+    assert_eq!(row(&out.stdout, "M-3")[1..], ["not run"], "it is left out of --quick");
+    // Calibration: one flow loses less than half of 5 %.
+    assert!(out.stderr.contains("calibration: few: flows.bulk.count = "), "{}", out.stderr);
+    let scenario = fs::read_to_string(place.dir.join("out/few/scenario.toml")).unwrap();
+    assert!(!scenario.contains("count = 1\n") && !scenario.contains("count = 4\n"), "the calibrated count replaces it");
+    let report = fs::read_to_string(place.dir.join("out/report.html")).unwrap();
+    assert!(report.contains("few/report.html") && report.contains("calibration"), "a link to the page of the section");
+    assert!(place.dir.join("out/few/report.html").is_file() && !place.dir.join("out/long").exists());
+
+    let out = place.run(&["evaluate", "mine", "M-1", "--aqm", "fq_codel", "--quick", "--strict", "-o", "other"]).good();
+    assert!(out.stdout.starts_with("fq_codel: 1 of 1 claims hold\n"), "{}", out.stdout);
+}
+
+#[test]
+fn strict_evaluation_exits_with_three() {
+    let place = suite("evaluate-strict");
+    let out = place.run(&["evaluate", "mine", "m-2", "--quick", "--strict", "--json", "-o", "out"]);
+    assert_eq!(out.code, Some(3), "{}", out.stderr);
+    let json = out.json();
+    assert_eq!(json["claims"][0]["evidence"]["subject"], "codel");
+    assert_eq!(json["claims"][0]["evidence"]["variants"][0]["name"], "pie");
+}
+
+#[test]
+fn bad_suites_are_refused_with_their_place() {
+    let place = suite("evaluate-bad");
+    let refused = |args: &[&str], wanted: &[&str]| {
+        let out = place.run(args);
+        assert_eq!(out.code, Some(2), "{args:?}: {}", out.stderr);
+        for words in wanted {
+            assert!(out.stderr.contains(words), "{args:?}: {} lacks {words}", out.stderr);
+        }
+    };
+    refused(&["evaluate", "l5s"], &["l5s", "l4s", "claims.toml"]);
+    refused(&["evaluate", "mine", "M-4"], &["M-4", "M-1"]);
+    refused(&["evaluate", "mine", "--aqm", "codell"], &["codell", "codel"]);
+    refused(&["evaluate", "l4s", "--aqm", "codel", "L4S-09"], &["--aqm", "name their disciplines"]);
+    fs::write(place.dir.join("mine/few.toml"), SCENARIO.replace("count = 4", "cuont = 4")).unwrap();
+    refused(&["evaluate", "mine", "M-1"], &["mine/few.toml", "13", "cuont", "count"]);
+    fs::write(place.dir.join("mine/claims.toml"), CLAIMS.replace("at_least = 0.5", "at_lest = 0.5")).unwrap();
+    refused(&["evaluate", "mine"], &["mine/claims.toml", "at_lest", "at_least"]);
+}

@@ -1,0 +1,93 @@
+//! `forebay evaluate`: runs a suite of experiments and decides its claims.
+
+use std::path::{Path, PathBuf};
+
+use super::super::failure::Failure;
+use super::super::host::Host;
+use super::super::{report, run};
+use super::reproduce::{one, suffix};
+use crate::claims::ClaimResult;
+use crate::claims::calibration::Calibrated;
+use crate::disk::store_error::Owner;
+use crate::figures::level::Level;
+use crate::reproduce::{Chosen, Reproduction};
+use crate::run::batch::Control;
+use crate::scenario::{Found, InputError};
+use crate::suites;
+
+/// Arguments of an evaluation.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Name of a built-in suite, or path of a folder.
+    pub suite: &'a str,
+    /// Ids of claims or sections; empty means all.
+    pub names: &'a [String],
+    /// Disciplines to test; empty means those of the suite.
+    pub aqm: &'a [String],
+    /// Level of effort, which sets the number of seeds: `--quick`, normal or `--full`.
+    pub level: Level,
+    /// Output directory; default `runs/evaluate-SUITE`.
+    pub output: Option<&'a Path>,
+    /// Concurrent runs; default one per core.
+    pub jobs: Option<u16>,
+}
+
+/// Results of an evaluation.
+pub struct Evaluated {
+    /// The claims, in the order of the suite.
+    pub claims: Vec<ClaimResult>,
+    /// Keys whose values follow from runs.
+    pub calibrated: Vec<Calibrated>,
+    /// The directory of the results.
+    pub dir: PathBuf,
+    /// The path of its report, or the reason why it could not be written.
+    pub page: Result<PathBuf, Failure>,
+}
+
+/// Runs a suite.
+///
+/// # Errors
+/// The suite, a claim or a discipline is unknown or invalid, results cannot be stored, or the command was interrupted.
+pub fn evaluate(asked: &Asked<'_>, host: &Host<'_>) -> Result<Evaluated, Failure> {
+    let suite = suites::find(asked.suite)?;
+    let sections = Reproduction::sections(suite);
+    let known: Vec<&str> = sections.iter().flat_map(|(section, claim)| [section.as_str(), claim.as_str()]).collect();
+    if let Some(stranger) = asked.names.iter().find(|name| !known.iter().any(|known| known.eq_ignore_ascii_case(name)))
+    {
+        return Err(InputError::new(
+            "evaluate",
+            "CLAIM",
+            Found::text(stranger),
+            format!("a claim or section of {}", suite.name),
+        )
+        .hint(
+            forebay_aqm::base::nearest::nearest(stranger, known.iter().copied())
+                .map(|near| format!("did you mean {near}?")),
+        )
+        .into());
+    }
+    let is_asked = |name: &str| asked.names.iter().any(|asked| asked.eq_ignore_ascii_case(name));
+    let section_of = |id: &str| sections.iter().find(|(_, claim)| claim == id).map_or("", |(section, _)| section);
+    let wanted = |id: &str| asked.names.is_empty() || is_asked(id) || is_asked(section_of(id));
+    let waits = |dir: &Path, owner: &Owner| host.waits(dir, owner);
+    let control = Control { stop: host.stop, progress: &|_| (), waits: &waits };
+    let chosen = Chosen { aqm: asked.aqm.to_vec() };
+    let usual = || Path::new("runs").join(format!("evaluate-{}{}", suite.name, suffix(asked.level)));
+    let dir = asked.output.map_or_else(usual, Path::to_path_buf);
+    let failed =
+        |error| Failure::of_reproduction(error, || Failure::Interrupted { dir: dir.clone(), done: 0, total: 0 });
+    let made = run::pool(asked.jobs)?
+        .install(|| Reproduction::of_suite(suite, asked.level, wanted, &chosen, &control))
+        .map_err(failed)?;
+    if !asked.aqm.is_empty() && !made.is_open() {
+        let accepted = format!("no --aqm: the claims of {} name their disciplines", suite.name);
+        return Err(InputError::new("evaluate", "--aqm", Found::text(&asked.aqm.join(" ")), accepted).into());
+    }
+    for calibrated in made.calibrated() {
+        host.note(&format!("calibration: {}", calibrated.text()));
+    }
+    let made = made.with_revision(&(host.build)());
+    let (claims, lock) = one(&made, &dir, asked.jobs, host)?;
+    let page = report::of(&lock);
+    Ok(Evaluated { claims, calibrated: made.calibrated().to_vec(), dir, page })
+}

@@ -1,0 +1,71 @@
+//! Verdicts on the claims of a suite as a matrix: a row for each claim, a column for each discipline.
+
+use super::digits::short;
+use crate::claims::{CheckResult, ClaimResult, Verdict, deciding};
+
+/// What the cells of a [`Matrix`] mean.
+pub const LEGEND: &str = "+: every check holds. -: a check fails. ?: the 95 % interval of a check straddles its bound. \
+                          The number is that of the check that decides.";
+
+/// Verdicts by claim and discipline.
+pub struct Matrix {
+    /// The disciplines that are tested; a single column `verdict` if each claim is about its own discipline.
+    pub contenders: Vec<String>,
+    /// Whether claims are tested for several disciplines.
+    pub is_for_several: bool,
+    /// A row for each claim.
+    pub rows: Vec<Row>,
+}
+
+/// The verdicts on a claim.
+pub struct Row {
+    /// Id of the claim.
+    pub id: String,
+    /// The claim in words.
+    pub claim: String,
+    /// A cell for each discipline: `+ 0.95`.
+    pub cells: Vec<String>,
+}
+
+/// The verdicts of a suite. If the claims have variants, each is a column.
+pub fn of(claims: &[ClaimResult]) -> Matrix {
+    let several = claims.iter().any(|claim| claim.evidence.subject.is_some());
+    let mut contenders: Vec<String> = Vec::new();
+    if several {
+        for claim in claims {
+            let variants = claim.evidence.variants.iter().map(|variant| &variant.name);
+            for name in claim.evidence.subject.iter().chain(variants) {
+                if !contenders.contains(name) {
+                    contenders.push(name.clone());
+                }
+            }
+        }
+    } else {
+        contenders.push("verdict".to_string());
+    }
+    let row = |claim: &ClaimResult| {
+        let own = || cell(claim.verdict, &claim.evidence.checks);
+        let of = |name: &String| {
+            if !several || claim.evidence.subject.as_ref() == Some(name) {
+                return own();
+            }
+            let variant = claim.evidence.variants.iter().find(|variant| variant.name == *name);
+            variant.map_or_else(String::new, |variant| cell(variant.verdict, &variant.checks))
+        };
+        Row { id: claim.id.clone(), claim: claim.claim.clone(), cells: contenders.iter().map(of).collect() }
+    };
+    let rows = claims.iter().map(row).collect();
+    Matrix { rows, contenders, is_for_several: several }
+}
+
+/// The verdict as a sign, and the value of the check that decides it, with its bound.
+fn cell(verdict: Verdict, checks: &[CheckResult]) -> String {
+    let sign = match verdict {
+        Verdict::Reproduced => "+",
+        Verdict::NotReproduced | Verdict::Refuted => "-",
+        Verdict::Inconclusive => "?",
+        Verdict::NotRun => return "not run".to_string(),
+    };
+    let value = deciding(checks).and_then(|check| Some(format!(" {} ({})", short(check.value?), check.bound)));
+    format!("{sign}{}", value.unwrap_or_default())
+}

@@ -1,0 +1,151 @@
+//! Suites of experiments for `forebay evaluate`: folders of scenarios and claims in the format of the papers. Those of the
+//! folder `suites` are compiled in; the folder of a user is read from disk.
+//!
+//! `claims.toml`, and every other file whose name begins with `claims` or is `exhibits.toml`, has claims and figures. Every
+//! other `.toml` file is a scenario.
+
+use std::path::{Path, PathBuf};
+
+use forebay_aqm::base::nearest::{nearest, one_of};
+use include_dir::{Dir, include_dir};
+
+use crate::claims::papers::Paper;
+use crate::input::{Found, InputError};
+use crate::reproduce::claim_file;
+
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
+
+/// File with the title, the sections and the claims of a suite.
+const CLAIMS: &str = "claims.toml";
+
+/// Name and text of the files of a folder.
+type Files = Vec<(String, String)>;
+
+/// The names of the built-in suites, with their titles.
+pub fn built_in() -> Vec<(&'static str, String)> {
+    let title =
+        |folder: &Dir<'_>| claim_file::parse(&claims(&files(folder))).map_or_else(|_| String::new(), |file| file.title);
+    BUILT_IN.dirs().filter_map(|folder| Some((name(folder)?, title(folder)))).collect()
+}
+
+/// The built-in suite of this name, or that of the folder with this path. It is never freed: its results refer to it.
+///
+/// # Errors
+/// There is neither, or the claims are invalid.
+pub fn find(asked: &str) -> Result<&'static Paper, InputError> {
+    let known = BUILT_IN.dirs().find(|folder| name(folder).is_some_and(|name| name.eq_ignore_ascii_case(asked)));
+    let path = Path::new(asked);
+    let (name, folder, files) = match known {
+        Some(folder) => {
+            let name = name(folder).unwrap_or_default().to_string();
+            (name.clone(), format!("suites/{name}"), files(folder))
+        }
+        None if path.join(CLAIMS).is_file() => (stem(path), asked.to_string(), read(path)?),
+        None => return Err(unknown(asked)),
+    };
+    let claims = claims(&files);
+    claim_file::parse(&claims).map_err(|reason| {
+        let file = format!("{folder}/{CLAIMS}");
+        InputError::new(&file, "", Found::thing("an invalid suite"), "claims as docs/claims.md describes")
+            .hint(Some(reason))
+    })?;
+    let scenarios: Vec<(&str, &str)> = files
+        .into_iter()
+        .filter(|(file, _)| !has_claims(file))
+        .map(|(file, text)| (keep(file.trim_end_matches(".toml").to_string()), keep(text)))
+        .collect();
+    Ok(Box::leak(Box::new(Paper {
+        name: keep(name),
+        summary: "",
+        folder: keep(folder),
+        claims: keep(claims),
+        scenarios: Vec::leak(scenarios),
+        readings: "",
+        found: "{}",
+        is_suite: true,
+        arithmetic: "",
+    })))
+}
+
+fn keep(text: String) -> &'static str {
+    String::leak(text)
+}
+
+fn name<'a>(folder: &'a Dir<'_>) -> Option<&'a str> {
+    folder.path().file_name()?.to_str()
+}
+
+fn stem(path: &Path) -> String {
+    let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    full.file_name().map_or_else(|| "suite".to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+fn has_claims(file: &str) -> bool {
+    file.starts_with("claims") || file == "exhibits.toml"
+}
+
+/// The text of the files with claims and figures, `claims.toml` first.
+fn claims(files: &Files) -> String {
+    let first = files.iter().filter(|(file, _)| file == CLAIMS);
+    let others = files.iter().filter(|(file, _)| file != CLAIMS && has_claims(file));
+    first.chain(others).map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+/// The `.toml` files of a built-in suite, by name.
+fn files(folder: &Dir<'_>) -> Files {
+    let text = |file: &include_dir::File<'_>| {
+        let name = file.path().file_name()?.to_str()?.to_string();
+        Some((name, file.contents_utf8()?.to_string())).filter(|(name, _)| name.ends_with(".toml"))
+    };
+    let mut files: Files = folder.files().filter_map(text).collect();
+    files.sort();
+    files
+}
+
+/// The `.toml` files of a folder, by name.
+fn read(path: &Path) -> Result<Files, InputError> {
+    let unreadable = |at: &Path, error: &std::io::Error| {
+        InputError::new(at.display().to_string(), "", Found::thing(error.to_string()), "a readable file")
+    };
+    let entries = std::fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "toml"));
+    paths.sort();
+    let text = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        Ok((path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()), text))
+    };
+    paths.iter().map(text).collect()
+}
+
+fn unknown(asked: &str) -> InputError {
+    let known: Vec<&str> = BUILT_IN.dirs().filter_map(name).collect();
+    let accepted = format!("{}, or a folder with {CLAIMS}", one_of(asked, &known));
+    let near = nearest(asked, known.iter().copied()).map(|near| format!("did you mean {near}?"));
+    InputError::new("evaluate", "SUITE", Found::text(asked), &accepted).hint(near)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::level::Level;
+    use crate::reproduce::Reproduction;
+
+    /// Every scenario of every built-in suite is read and planned.
+    #[test]
+    fn built_in_suites_are_sound() {
+        let names: Vec<&str> = built_in().into_iter().map(|(name, _)| name).collect();
+        assert!(names.contains(&"l4s"), "{names:?}");
+        for name in names {
+            let suite = find(name).unwrap();
+            let all = Reproduction::new(suite, Level::Full, |_| true).unwrap();
+            assert!(all.runs() > 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn unknown_suite_names_the_nearest_one() {
+        let error = find("l4").unwrap_err().to_string();
+        assert!(error.contains("l4s") && error.contains("a folder with claims.toml"), "{error}");
+    }
+}
