@@ -121,6 +121,10 @@ fn files(flow: &FlowSpec, secs: f64) -> f64 {
             let most = files.count.map_or(f64::INFINITY, f64::from);
             most.min(secs / files.think.mean().max(1e-9))
         }
+        Traffic::Application(_, Work::Page(page)) if page.number == 0 => {
+            let most = page.files.count.map_or(f64::INFINITY, f64::from);
+            most.min(secs / page.files.think.mean().max(1e-9))
+        }
         _ => 0.0,
     }
 }

@@ -133,9 +133,13 @@ impl Builder<'_> {
             let at = own.as_mut().map_or(at, |own| own.attach(&mut self.net, layout, pair, at));
             let Attachment { from, to, forward, back } = at;
             let place = places.uniform();
-            for Part { class: own_class, traffic } in &parts {
+            for (part, Part { class: own_class, traffic }) in parts.iter().enumerate() {
                 let marker = group.marker.map(|marker| self.marker(&marker, packet, number, life.number, from));
-                let name = format!("{}/{serial}", group.name);
+                let name = match (part, own_class) {
+                    // The first part has the name of a flow with one part.
+                    (1.., None) => format!("{}/{serial}/connection-{part}", group.name),
+                    _ => format!("{}/{serial}", group.name),
+                };
                 self.numbers.push(life.number);
                 self.net.flows.push(FlowSpec {
                     group: number,

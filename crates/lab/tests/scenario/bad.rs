@@ -154,6 +154,22 @@ impl Observer for Enough {
 
 /// The simulator's event queue (agenda) has 131,072 places. A pair of hosts with delayed acknowledgements takes four.
 #[test]
+fn pages_of_one_object_have_one_connection() {
+    let text = "version = 1\nduration = \"10s\"\n[topology]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10mbit\", delay = \"10ms\", \
+                queue = \"100p\" }\naccess = { rate = \"100mbit\", delays = [\"1ms\"] }\negress = { rate = \"100mbit\", delay = \"1ms\" }\n[[flows]]\nname = \"web\"\nkind = \"web\"\nsize = \"1p\"\nthink = \"1s\"\n[compare]\naqm = [\"codel\"]\n";
+    for (sets, key, accepts) in [
+        (vec!["flows.web.connections=6"], "connections", "1, or objects above 1"),
+        (vec!["flows.web.objects=0"], "objects", "1"),
+        (vec!["flows.web.objects=5", "flows.web.connections=65"], "connections", "64"),
+        (vec!["flows.web.objects=5", "flows.web.handshake=ns2"], "handshake", "true or false with several objects"),
+        (vec!["flows.web.packet=40"], "packet", "41"),
+    ] {
+        let message = refused(text, &sets, &[]).to_string();
+        assert!(message.contains(key) && message.contains(accepts), "{message}");
+    }
+}
+
+#[test]
 fn keys_that_a_control_excludes_are_refused() {
     let text = "version = 1\nduration = \"10s\"\n[topology]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10mbit\", delay = \"10ms\", \
                 queue = \"100p\" }\naccess = { rate = \"100mbit\", delays = [\"1ms\"] }\negress = { rate = \"100mbit\", delay = \"1ms\" }\n[[flows]]\nname = \"ftp\"\nkind = \"ftp\"\n[compare]\naqm = [\"codel\"]\n";

@@ -70,7 +70,10 @@ fn example_file_has_the_expected_values() {
     assert_eq!((flows.name.as_str(), flows.kind.word(), flows.count), ("ftp", "ftp", 40));
     assert_eq!((flows.direction, flows.ecn, flows.class), (Direction::Forward, Ect::Off, Class::Fixed(0)));
     assert_eq!((flows.start, flows.active.as_slice()), (Some(uniform(0, 1000)), [(Span::ZERO, None)].as_slice()));
-    assert_eq!(flows.kind, FlowKind::Ftp(Ftp { handshake: Opening::Established, tcp: TcpOptions::default() }));
+    assert_eq!(
+        flows.kind,
+        FlowKind::Ftp(Ftp { packet: None, handshake: Opening::Established, tcp: TcpOptions::default() })
+    );
     let labels: Vec<&str> = scenario.compare.iter().map(|c| c.label.as_str()).collect();
     assert_eq!(labels, ["raqm q0=50", "pi preset=ns2 q_ref=50", "rem preset=ns2 b=50 mean_packet=500", "droptail"]);
     assert_eq!(scenario.report.series, ["queue", "raqm.p"]);
@@ -203,6 +206,9 @@ fn every_codepoint_is_read(all: &[FlowGroup], scalable: &[FlowGroup]) {
 fn every_key_of_files_is_read(groups: &[FlowGroup]) {
     let [users, mail, back] = groups else { panic!("three groups") };
     let web = FlowKind::Web(Web {
+        packet: None,
+        objects: 1,
+        connections: 1,
         size: Draw::Pareto { least: 2300.0, shape: 1.3, most: 1_048_576.0 },
         think: Draw::Exponential(50.0),
         repeat: None,
@@ -213,6 +219,7 @@ fn every_key_of_files_is_read(groups: &[FlowGroup]) {
     });
     assert_eq!((&users.kind, users.ecn, users.class), (&web, Ect::Own, Class::Fixed(1)));
     let letters = File {
+        packet: None,
         size: Draw::Lognormal { median: 8000.0, sigma: 1.5, most: f64::INFINITY },
         think: Draw::Uniform(1.0, 5.0),
         repeat: Some(10),

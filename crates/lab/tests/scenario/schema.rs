@@ -159,6 +159,14 @@ fn reader_accepts_every_key_of_the_schema() {
     let text = text.replace("\nclass = ", "\ndscp = \"cs1\"\nclass = ");
     let cases = load::parse("s.toml", &text, &Overrides::default()).unwrap();
     used(&document(&cases[0].scenario.to_toml()), "", &mut present);
+    // So are the packet size of connections, and several objects of a page.
+    let mut text = written.replace("\nkind = \"web\"\n", "\nkind = \"web\"\nobjects = 50\nconnections = 6\n");
+    for kind in ["web", "ftp", "file", "short-tcp"] {
+        let line = format!("\nkind = \"{kind}\"\n");
+        text = text.replace(&line, &format!("{line}packet = 1000\n"));
+    }
+    let cases = load::parse("s.toml", &text, &Overrides::default()).unwrap();
+    used(&document(&cases[0].scenario.to_toml()), "", &mut present);
     let (named, own) = (everything_named(), LOT.replace("jitter = \"1us\"", OWN_EGRESS));
     let wires = [
         (EXAMPLE, vec!["topology.bottleneck", "topology.bottleneck.reverse", "topology.access", "topology.egress"]),

@@ -7,6 +7,7 @@ mod goodput;
 mod lone;
 mod long_runs;
 mod ns2_ecn;
+mod pages;
 mod rtt;
 mod sctp;
 mod stacks;

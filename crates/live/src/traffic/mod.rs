@@ -58,6 +58,9 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
         }
         match &flow.traffic {
             Traffic::Rtp(_) => Some(format!("{name}: RTP video is not supported on the kernel")),
+            Traffic::Application(_, Work::Page(_)) => {
+                Some(format!("{name}: pages of several objects are not supported on the kernel"))
+            }
             Traffic::Datagrams(_) if u32::from(flow.packet) <= DATAGRAM_HEADERS => {
                 Some(format!("{name}: packets of {} bytes; the headers alone need {DATAGRAM_HEADERS}", flow.packet))
             }

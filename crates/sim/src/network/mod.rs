@@ -14,6 +14,7 @@ use forebay_aqm::base::units::{Bytes, Limit, Rate};
 use crate::measure::bundles::Bundles;
 use crate::tcp::TcpOptions;
 use crate::traffic::app::{Files, Opening, Work};
+use crate::traffic::page::{MOST_CONNECTIONS, PageConnection};
 use crate::traffic::rtp::{self, Rtp};
 use crate::traffic::source::Pattern;
 pub use crate::wire::Conditions;
@@ -167,10 +168,19 @@ impl Traffic {
         matches!(self, Self::Application(_, Work::Files(Files { opening: Opening::Ns2, .. })))
     }
 
+    /// The connection of a client that fetches pages; `None` for other traffic.
+    pub const fn page(&self) -> Option<PageConnection> {
+        match self {
+            Self::Application(_, Work::Page(page)) => Some(*page),
+            _ => None,
+        }
+    }
+
     /// Does the receiver send anything other than acknowledgements?
     pub(crate) const fn asks(&self) -> bool {
         match self {
             Self::Application(_, Work::Files(files)) => files.request.is_some() || files.opening.has_syn(),
+            Self::Application(_, Work::Page(_)) => true,
             Self::Rtp(_) => true,
             Self::Tcp(_) | Self::Application(..) | Self::Datagrams(_) => false,
         }
@@ -307,6 +317,20 @@ impl Network {
         (0..self.links.len()).filter(|id| self.links[*id].lane.study).map(across).collect()
     }
 
+    /// The name of a flow that fetches pages and does not follow, or is not followed by, the neighbouring connections of its
+    /// client.
+    fn broken_page(&self) -> Option<&str> {
+        let number = |at: Option<usize>| at.and_then(|at| self.flows.get(at)?.traffic.page()).map(|page| page.number);
+        let is_sound = |at: usize, page: PageConnection| {
+            let follows = page.number == 0 || number(at.checked_sub(1)) == Some(page.number - 1);
+            let is_last = page.number + 1 == page.connections;
+            let range = 1..=MOST_CONNECTIONS;
+            follows && (is_last || number(Some(at + 1)) == Some(page.number + 1)) && range.contains(&page.connections)
+        };
+        let mut pages = self.flows.iter().enumerate().filter_map(|(at, flow)| Some((at, flow, flow.traffic.page()?)));
+        pages.find(|(at, _, page)| !is_sound(*at, *page)).map(|(_, flow, _)| flow.name.as_str())
+    }
+
     /// Checks that indices are in range, routes are not empty, and times are consistent.
     pub fn check(&self) -> Result<(), BadNetwork> {
         let fail = |what: String| Err(BadNetwork(what));
@@ -323,6 +347,9 @@ impl Network {
             self.links.iter().find(|link| link.lane.conditions.loss.is_some_and(|loss| !loss.is_sound()))
         {
             return fail(format!("link {} loses packets with a probability outside 0 to 1", link.name));
+        }
+        if let Some(flow) = self.broken_page() {
+            return fail(format!("{flow} fetches pages, but the connections of its client are not consecutive flows"));
         }
         if self.tracks.iter().flatten().any(|flow| *flow >= self.flows.len()) {
             return fail("a track names a flow that does not exist".into());

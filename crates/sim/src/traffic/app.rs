@@ -11,6 +11,7 @@
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
+use super::page::PageConnection;
 use super::session::{Action, Session};
 pub use super::session::{Files, Opening};
 use super::source::{Pattern, Source};
@@ -22,6 +23,8 @@ use crate::tcp::{Stack, TcpOptions};
 pub enum Work {
     /// Sends files one after the other.
     Files(Files),
+    /// Fetches objects of pages, on one of several connections.
+    Page(PageConnection),
     /// Writes a packet at each time at which a source would send one; the connection sends it when it may.
     Written(Pattern),
 }
@@ -42,6 +45,10 @@ impl App {
                 let opening = (options.timer(Span::ZERO), options.stack() == Stack::Linux);
                 Self::Files(Session::new(*files, packet, opening, rng))
             }
+            Work::Page(page) => {
+                let opening = (options.timer(Span::ZERO), options.stack() == Stack::Linux);
+                Self::Files(Session::new(page.session(), packet, opening, rng))
+            }
             Work::Written(pattern) => Self::Written(Source::new(pattern.clone(), packet, rng)),
         }
     }
@@ -59,6 +66,13 @@ impl App {
         match self {
             Self::Files(session) => session.start(now),
             Self::Written(source) => source.start(now),
+        }
+    }
+
+    /// Requests a file at `at`, on a new connection if `fresh`.
+    pub(crate) fn fetch(&mut self, at: Instant, fresh: bool) {
+        if let Self::Files(session) = self {
+            session.fetch(at, fresh);
         }
     }
 

@@ -4,6 +4,7 @@ pub mod app;
 pub(crate) mod arrived;
 pub(crate) mod call;
 pub mod draw;
+pub mod page;
 pub mod rtp;
 pub(crate) mod session;
 pub mod source;

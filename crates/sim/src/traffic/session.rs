@@ -150,6 +150,8 @@ pub(crate) struct Session {
     files: Files,
     /// Connections have all packets of a real one: the third of the handshake, and those that close it.
     is_whole: bool,
+    /// Does the next file open a connection?
+    renews: bool,
     /// Length of a packet in bytes.
     packet: f64,
     /// Options of the handshake timers.
@@ -186,6 +188,7 @@ impl Session {
         Self {
             files: Files { request, ..files },
             is_whole: is_whole && files.opening == Opening::Handshake,
+            renews: files.fresh,
             packet: f64::from(packet),
             timer,
             rng,
@@ -217,6 +220,11 @@ impl Session {
         }
     }
 
+    /// Requests a file at `at`, on a new connection if `fresh`. The latest file has ended.
+    pub(super) fn fetch(&mut self, at: Instant, fresh: bool) {
+        (self.next, self.renews) = (Due::at(at), fresh);
+    }
+
     /// Runs the action that is due.
     pub(super) fn wake(&mut self, now: Instant) -> Action {
         if let Some(answer) = self.answers.as_mut().filter(|answer| answer.due().has_come(now)) {
@@ -231,7 +239,7 @@ impl Session {
             State::Resting => {
                 (self.next, self.since) = (Due::NEVER, now);
                 self.number += 1;
-                if self.files.opening.has_syn() && (self.files.fresh || self.end == 0) {
+                if self.files.opening.has_syn() && (self.renews || self.end == 0) {
                     self.open(now)
                 } else {
                     self.request_or_begin(now)
@@ -339,7 +347,7 @@ impl Session {
 
     fn begin(&mut self) -> Action {
         let packets = libm::ceil(self.files.size.next(&mut self.rng) / self.packet).clamp(1.0, MAX_FILE) as u32;
-        let fresh = self.files.fresh && self.end > 0;
+        let fresh = self.renews && self.end > 0;
         self.end = self.end.saturating_add(packets);
         (self.state, self.arrived) = (State::Sending, false);
         Action::Send { packets, fresh }

@@ -7,6 +7,7 @@ use super::flow::Body;
 use crate::link::segment::{Load, Mark, Segment};
 use crate::measure::outcome::Completion;
 use crate::tcp::receiver::Ack;
+use crate::traffic::page::Fetch;
 use crate::traffic::session::{Action, End};
 
 impl World {
@@ -42,11 +43,36 @@ impl World {
         let took = application.app.arrived(receiver.in_order(), at)?;
         let ack = if application.app.ends_at_once() { receiver.end_of_write() } else { None };
         let wakes = application.app.wakes();
-        self.completed(id, at, took);
+        match self.ends.flows[id].client {
+            Some(client) => self.object_arrived(client.get(), id, at),
+            None => self.completed(id, at, took),
+        }
         if let Some(at) = wakes {
             self.arm(id, at);
         }
         ack
+    }
+
+    /// An object of a page has arrived over flow `id`: the client requests the next ones.
+    fn object_arrived(&mut self, client: usize, id: usize, at: Instant) {
+        let (pages, first) = &mut self.ends.clients[client];
+        let first = *first;
+        if let Some(took) = pages.arrived((id - first) as u32, at) {
+            self.completed(first, at, took);
+        }
+        while let Some(fetch) = self.ends.clients[client].0.next(at) {
+            self.fetch(first, fetch);
+        }
+    }
+
+    /// A client whose first flow is `first` requests an object.
+    fn fetch(&mut self, first: usize, fetch: Fetch) {
+        let id = first + fetch.connection as usize;
+        let flow = &mut self.ends.flows[id];
+        if let Some(application) = flow.app.as_mut().filter(|_| !flow.stopped) {
+            application.app.fetch(fetch.at, fetch.fresh);
+            self.arm(id, fetch.at);
+        }
     }
 
     /// A request, a report or a handshake packet has arrived.
@@ -72,12 +98,25 @@ impl World {
         let Some(application) = &mut self.ends.flows[id].app else { return };
         if starts {
             application.app.start(self.now);
+            self.start_client(id);
         }
+        let Some(application) = &mut self.ends.flows[id].app else { return };
         if stops {
             application.app.stop();
         }
         let action = application.app.wake(self.now);
         self.grant(id, action);
+    }
+
+    /// Requests the first page, if the flow is the first connection of a client.
+    fn start_client(&mut self, id: usize) {
+        let Some(client) = self.ends.flows[id].client else { return };
+        let (pages, first) = &mut self.ends.clients[client.get()];
+        if *first == id
+            && let Some(fetch) = pages.begin(self.now)
+        {
+            self.fetch(id, fetch);
+        }
     }
 
     /// Carries out the action that an application requests. Data is only handed to the TCP sender: the caller must call

@@ -1,6 +1,7 @@
 //! The two ends of flows: arrivals, transmissions and timers.
 
 use forebay_aqm::base::packet::Ecn;
+use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::parts::token_bucket::TokenBucket;
 
@@ -9,6 +10,7 @@ use super::audit;
 use super::flow::{Body, Flow};
 use super::tracking::Tracking;
 use crate::engine::due::Due;
+use crate::engine::index::Index;
 use crate::engine::slab::Slab;
 use crate::engine::timers::Timers;
 use crate::link::segment::{Kind, Load, Mark, Segment};
@@ -17,6 +19,7 @@ use crate::measure::outcome::Completion;
 use crate::network::{FlowSpec, Network};
 use crate::tcp::receiver::{Ack, Data};
 use crate::tcp::reports::{Block, Blocks};
+use crate::traffic::page::Client;
 
 /// State of flows and their timers.
 pub(super) struct Endpoints {
@@ -27,6 +30,8 @@ pub(super) struct Endpoints {
     pub(super) completions: Vec<Completion>,
     /// SACK blocks of the acknowledgements in transit.
     pub(super) blocks: Slab<Blocks>,
+    /// Clients that fetch pages, and the first flow of each.
+    pub(super) clients: Vec<(Client, usize)>,
 }
 
 impl Endpoints {
@@ -34,8 +39,11 @@ impl Endpoints {
     pub(super) fn new(net: &Network, seed: u64, route_start: &[u32], tracking: &Tracking) -> Self {
         let watched = |f: &FlowSpec| net.routes[f.forward].iter().any(|&link| net.links[link].lane.study);
         let flow = |(id, f)| Flow::new(f, seed, route_start, (watched(f), tracking.tracks.has(id)));
+        let mut flows: Vec<Flow> = net.flows.iter().enumerate().map(flow).collect();
+        let clients = clients(net, seed, &mut flows);
         Self {
-            flows: net.flows.iter().enumerate().map(flow).collect(),
+            flows,
+            clients,
             markers: net.markers.iter().map(|marker| TokenBucket::new(marker.cir, marker.cbs)).collect(),
             timers: Timers::new(),
             delays: Delays::default(),
@@ -60,6 +68,19 @@ impl Endpoints {
             self.blocks.remove(place);
         }
     }
+}
+
+/// The clients that fetch pages. Each flow gets the client that it is a connection of.
+fn clients(net: &Network, seed: u64, flows: &mut [Flow]) -> Vec<(Client, usize)> {
+    let mut clients = Vec::new();
+    for (first, spec) in net.flows.iter().enumerate() {
+        let Some(page) = spec.traffic.page().filter(|page| page.number == 0) else { continue };
+        let rng = Rng::stream(seed, &format!("flow/{}/client", spec.name));
+        let its = flows.iter_mut().skip(first).take(page.connections as usize);
+        its.for_each(|flow| flow.client = Some(Index::new(clients.len())));
+        clients.push((Client::new(page, rng), first));
+    }
+    clients
 }
 
 impl World {

@@ -115,6 +115,8 @@ pub(crate) struct Flow {
     pub(crate) last_delay: Option<Span>,
     /// The application on the connection; `None`: unlimited data.
     pub(crate) app: Option<Box<Application>>,
+    /// The client that fetches pages over this and other connections.
+    pub(crate) client: Option<Index>,
 }
 
 /// The application of a flow. It has a separate random stream, so that the connection's behaviour does not change what
@@ -178,6 +180,7 @@ impl Flow {
             before_window: None,
             last_delay: None,
             app,
+            client: None,
         }
     }
 

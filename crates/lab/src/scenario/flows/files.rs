@@ -6,9 +6,11 @@ use forebay_aqm::base::units::Limit;
 use forebay_sim::app::{Files, Opening, Work};
 use forebay_sim::draw::Draw;
 use forebay_sim::network::Traffic;
+use forebay_sim::page::{MOST_CONNECTIONS, PageConnection};
 use forebay_sim::tcp::TcpOptions;
 use serde_json::Value as Json;
 
+use super::cbr::PACKET;
 use super::ecn::ECN;
 use super::group::START;
 use super::{Part, Source};
@@ -32,6 +34,8 @@ table! {
         /// File size in bytes on the wire including headers, such as 30000b, or in packets, 30p; or a
         /// distribution.
         size: Draw = Amount::Size;
+        /// Packet size in bytes on the wire; default the scenario's packet.
+        packet: Option<u32> = PACKET, optional;
         /// Number of files that a flow sends, one after the other; default 1.
         repeat: Option<u32> = REPEAT, or Some(1);
         /// Time between the end of a file and the start of the next; default 0s.
@@ -52,13 +56,21 @@ table! {
     pub struct Web {
         + START;
         /// Page size in bytes on the wire including headers, such as 30000b, or in packets, 30p; or a
-        /// distribution.
+        /// distribution. With objects it is the size of each object.
         size: Draw = Amount::Size;
+        /// Packet size in bytes on the wire; default the scenario's packet.
+        packet: Option<u32> = PACKET, optional;
+        /// Number of objects of a page. The first is requested alone, the others when it has arrived, each on a connection
+        /// that is free. Default 1.
+        objects: u32 = whole_number::<u32>(1, 1_000_000), or 1 => |web: &Self| web.objects > 1;
+        /// Number of connections of a user, for pages of several objects; default 6 with objects, else 1.
+        connections: u32 = whole_number::<u32>(1, MOST_CONNECTIONS), or_else connections
+            => |web: &Self| web.objects > 1;
         /// Number of pages that a user requests; default forever.
         repeat: Option<u32> = REPEAT, or None;
         /// Time from the arrival of a page to the next request.
         think: Draw = Amount::Think;
-        /// Whether the pages of a flow share a connection; default true.
+        /// Whether the pages of a flow share a connection; default true. With false, a user opens new connections for each page.
         persistent: bool = Flag, or true;
         /// How a connection begins: false (established), true (SYN handshake) or "ns2" (as ns-2's Agent/TCP: the sender of
         /// the page sends a SYN, only it retransmits the SYN, and users send no requests). The time of a page begins with
@@ -70,14 +82,32 @@ table! {
         /// The keys of the scenario file that set the flows' TCP options.
         ..tcp: TcpOptions;
     }
+    finish |web: Web, table: &Table<'_>| match web {
+        Web { objects: 1, connections: 2.., .. } => {
+            Err(table.bad("connections", BadValue::new("1, or objects above 1")))
+        }
+        Web { objects: 2.., handshake: Opening::Ns2, .. } => {
+            Err(table.bad("handshake", BadValue::new("true or false with several objects")))
+        }
+        _ => Ok(web),
+    };
+}
+
+/// Number of connections of a browser for a page of several objects.
+fn connections(table: &Table<'_>) -> Result<u32, InputError> {
+    let objects = table.given("objects", &whole_number::<u32>(1, 1_000_000))?.unwrap_or(1);
+    Ok(if objects > 1 { 6 } else { 1 })
 }
 
 impl Source for File {
     fn tcp(&self) -> Option<TcpOptions> {
         Some(self.tcp)
     }
+    fn packet(&self, default: u32) -> u32 {
+        self.packet.unwrap_or(default)
+    }
     fn parts(&self, ecn: bool) -> Vec<Part> {
-        let Self { size, think, repeat: count, persistent, handshake: opening, tcp } = *self;
+        let Self { size, think, repeat: count, persistent, handshake: opening, tcp, .. } = *self;
         let files = Files { size, think, count, fresh: !persistent, opening, request: None };
         Part::only(Traffic::Application(TcpOptions { ecn, ..tcp }, Work::Files(files)))
     }
@@ -90,11 +120,21 @@ impl Source for Web {
     fn answer(&self) -> u32 {
         u32::from(self.request.max(self.tcp.ack))
     }
+    fn packet(&self, default: u32) -> u32 {
+        self.packet.unwrap_or(default)
+    }
     fn parts(&self, ecn: bool) -> Vec<Part> {
-        let Self { size, think, repeat: count, persistent, handshake: opening, request, tcp } = *self;
+        let Self { size, think, repeat: count, persistent, handshake: opening, request, tcp, .. } = *self;
+        let (objects, connections) = (self.objects, self.connections);
         let request = (opening != Opening::Ns2).then_some(request);
-        let files = Files { size, think, count, fresh: !persistent, opening, request };
-        Part::only(Traffic::Application(TcpOptions { ecn, ..tcp }, Work::Files(files)))
+        let (files, tcp) =
+            (Files { size, think, count, fresh: !persistent, opening, request }, TcpOptions { ecn, ..tcp });
+        if objects == 1 {
+            return Part::only(Traffic::Application(tcp, Work::Files(files)));
+        }
+        let connection = |number| PageConnection { files, objects, connections, number };
+        let traffic = |number| Traffic::Application(tcp, Work::Page(connection(number)));
+        (0..connections).flat_map(|number| Part::only(traffic(number))).collect()
     }
 }
 
@@ -145,8 +185,9 @@ impl Form for Amount {
         schema::either(&[schema::quantity(), schema::table(doc, None, DISTRIBUTION)])
     }
     fn read(&self, table: &Table<'_>, node: &Node, path: &str) -> Result<Draw, InputError> {
+        let packet = table.given("packet", &PACKET)?.unwrap_or(table.setting.packet);
         amount(table, node, path, |words| match self {
-            Self::Size => bytes(words, table.setting.packet),
+            Self::Size => bytes(words, packet),
             Self::Think => time(words).map(Span::secs),
         })
     }

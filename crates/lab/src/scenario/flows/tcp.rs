@@ -7,6 +7,7 @@ use forebay_sim::network::Traffic;
 use forebay_sim::tcp::congestion::EcnUse;
 use forebay_sim::tcp::{AccEcn, Recovery, Stack, TcpOptions, Transport, Variant};
 
+use super::cbr::PACKET;
 use super::ecn::{ECN, Ect, ecn};
 use super::files::HANDSHAKE;
 use super::group::START;
@@ -294,6 +295,8 @@ table! {
         /// How the connection begins: false (established), true (SYN handshake) or "ns2" (as ns-2's Agent/TCP: the
         /// sender sends a SYN, and only it retransmits the SYN). Default false.
         handshake: Opening = HANDSHAKE, or Opening::Established;
+        /// Packet size in bytes on the wire; default the scenario's packet.
+        packet: Option<u32> = PACKET, optional;
         + ECN;
         /// The keys of the scenario file that set the flows' TCP options.
         ..tcp: TcpOptions;
@@ -303,6 +306,9 @@ table! {
 impl Source for Ftp {
     fn tcp(&self) -> Option<TcpOptions> {
         Some(self.tcp)
+    }
+    fn packet(&self, default: u32) -> u32 {
+        self.packet.unwrap_or(default)
     }
     fn parts(&self, ecn: bool) -> Vec<Part> {
         let tcp = TcpOptions { ecn, ..self.tcp };
@@ -320,6 +326,8 @@ table! {
         arrivals: f64 = PER_SECOND;
         /// Lifetime of a flow.
         lifetime: Uniform = TIMES;
+        /// Packet size in bytes on the wire; default the scenario's packet.
+        packet: Option<u32> = PACKET, optional;
         + ECN;
         /// The keys of the scenario file that set the flows' TCP options.
         ..tcp: TcpOptions;
@@ -336,6 +344,9 @@ impl Source for ShortTcp {
     }
     fn arrivals(&self) -> Option<Arrivals> {
         Some(Arrivals { rate: self.arrivals, lifetime: self.lifetime })
+    }
+    fn packet(&self, default: u32) -> u32 {
+        self.packet.unwrap_or(default)
     }
     fn parts(&self, ecn: bool) -> Vec<Part> {
         Part::only(Traffic::Tcp(TcpOptions { ecn, ..self.tcp }))
