@@ -49,6 +49,11 @@ const LOSS: &str = "loss: packets dropped at the queue / packets offered; withou
 const MARKS: &str = "marks: packets marked CE at the queue / packets offered";
 const JAIN: &str = "Jain: fairness index of the goodput of flows that may send all the time; 1 is equal goodput";
 
+const MOS: &str = "MOS: mean opinion score of calls (kind voip), 1 to 4.5, by the E-model (ITU-T G.107) from the loss at the queue \
+                   and the mean one-way delay plus twice the mean jitter";
+const RPM: &str = "RPM: round trips per minute of TCP connections, 60 s / mean of their shortest 95 % round trips \
+                   (draft-ietf-ippm-responsiveness, loaded connections)";
+
 const fn metric(name: &'static str, (head, unit): (&'static str, &'static str), about: &'static str) -> Metric {
     Metric { name, head, unit, points: unit, factor: 1.0, better: Better::Low, rank: None, about, error: 0.0 }
 }
@@ -90,7 +95,7 @@ impl Metric {
 }
 
 /// All metrics, in the order of tables.
-pub const METRICS: [Metric; 17] = [
+pub const METRICS: [Metric; 19] = [
     metric("throughput_bps", ("throughput", "Mb/s"), THROUGHPUT).rate().ranked(10),
     metric("goodput_bps", ("goodput", "Mb/s"), GOODPUT).rate().ranked(1),
     metric("wait_ms.mean", ("wait mean", "ms"), WAIT),
@@ -108,4 +113,6 @@ pub const METRICS: [Metric; 17] = [
     metric("loss_ratio", ("loss", "%"), LOSS).percent().ranked(5),
     metric("mark_ratio", ("marks", "%"), MARKS).percent().better(Better::Neither).ranked(9),
     metric("jain", ("Jain", ""), JAIN).better(Better::High).ranked(6),
+    metric("mos", ("MOS", ""), MOS).better(Better::High),
+    metric("rpm", ("RPM", "/min"), RPM).better(Better::High),
 ];

@@ -6,8 +6,10 @@ use forebay_sim::outcome::{BundleEnds, BundleOutcome, FlowOutcome, LinkOutcome, 
 use serde::{Deserialize, Serialize};
 
 use super::spread::Spread;
+use crate::figures::scores::responsiveness::Rpm;
+use crate::figures::scores::voip::{Codec, Rating};
 use crate::figures::stats;
-use crate::scenario::Scenario;
+use crate::scenario::{self as flows, Scenario};
 
 /// Name of the results of all traffic.
 pub const ALL: &str = "all";
@@ -37,6 +39,12 @@ pub struct TrafficSummary {
     /// Jain's index of flows that have started, and not stopped, during at least nine tenths of the measurement window;
     /// `None` without such flows, and if the class has a single flow.
     pub jain: Option<f64>,
+    /// Mean opinion score of calls; `None` for other traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mos: Option<f64>,
+    /// Round trips per minute: 60 s over the mean of the shortest 95 % of the round trips; `None` without TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rpm: Option<f64>,
 }
 
 /// Counters and distributions of one class of traffic, from the simulator.
@@ -45,6 +53,8 @@ struct Parts<'a> {
     link: BundleOutcome,
     ends: Option<&'a BundleEnds>,
     flows: Vec<&'a FlowOutcome>,
+    /// The codec, if all flows are calls.
+    codec: Option<Codec>,
 }
 
 /// Results of each class of traffic whose data crosses the link, then of all traffic. Each result has the quantiles of
@@ -62,6 +72,7 @@ pub(crate) fn traffic(
         link: bundle.clone(),
         ends: outcome.bundles.iter().find(|ends| ends.bundle == bundle.bundle),
         flows: flows.iter().copied().filter(|flow| flow.bundle == bundle.bundle).collect(),
+        codec: codec(scenario, net, bundle.bundle),
     };
     // A class of traffic (bundle) of which only acknowledgements cross the link has no flows here.
     let bundles = link.bundles.iter().map(of).filter(|parts| !parts.flows.is_empty());
@@ -77,6 +88,7 @@ pub(crate) fn traffic(
         },
         ends: all,
         flows: flows.to_vec(),
+        codec: None,
     };
     let quantiles = |parts: &Parts<'_>| parts.link.sojourn_quantiles_s.iter().map(|s| s * 1e3).collect();
     bundles
@@ -84,6 +96,18 @@ pub(crate) fn traffic(
         .map(|parts| (quantiles(&parts), parts))
         .map(|(q, parts)| (parts.summary(window_s), q))
         .collect()
+}
+
+/// The codec of the calls with the number `bundle`; `None` if other flows have it too.
+fn codec(scenario: &Scenario, net: &Network, bundle: u8) -> Option<Codec> {
+    let groups = net.flows.iter().filter(|flow| flow.bundle == bundle).map(|flow| flow.group as usize);
+    let mut codecs = groups.map(|group| scenario.flows.get(group).and_then(|group| group.kind.codec()));
+    let first = codecs.next()??;
+    let is_same = codecs.all(|codec| codec == Some(first));
+    is_same.then_some(match first {
+        flows::Codec::G711 => Codec::G711,
+        flows::Codec::G729 => Codec::G729A,
+    })
 }
 
 /// Name of the class of traffic with the number `bundle`; see [`TrafficSummary::name`].
@@ -111,6 +135,8 @@ impl TrafficSummary {
                 "loss_ratio" => Some(self.loss_ratio),
                 "mark_ratio" => Some(self.mark_ratio),
                 "jain" => self.jain,
+                "mos" => self.mos,
+                "rpm" => self.rpm,
                 _ => None,
             },
         }
@@ -118,6 +144,14 @@ impl TrafficSummary {
 }
 
 impl Parts<'_> {
+    /// The score of calls. As in flent, the delay is the mean plus twice the mean jitter.
+    fn mos(&self) -> Option<f64> {
+        let ends = self.ends?;
+        let delay_s = ends.owd_s? + 2.0 * ends.jitter_s.unwrap_or(0.0);
+        let loss = self.link.dropped_pkts as f64 / self.link.offered_pkts.max(1) as f64;
+        Some(Rating::of(self.codec?, delay_s * 1e3, loss * 100.0)?.mos())
+    }
+
     fn summary(self, window_s: f64) -> TrafficSummary {
         let rate = |bytes: fn(&FlowOutcome) -> u64| {
             self.flows.iter().map(|flow| bytes(flow)).sum::<u64>() as f64 * 8.0 / window_s
@@ -134,6 +168,8 @@ impl Parts<'_> {
             mark_ratio: ratio(self.link.marked_pkts),
             // The index of a single flow is always 1.
             jain: jain(&self.flows, window_s).filter(|_| self.flows.len() > 1),
+            mos: self.mos(),
+            rpm: self.ends.and_then(|ends| ends.trimmed_rtt_s).and_then(|mean| Rpm::of(mean * 1e3)).map(|rpm| rpm.0),
             name: self.name,
         }
     }

@@ -17,7 +17,10 @@ fn traffic_class_results_reach_parquet_and_summary() {
     let names = |record: &RunRecord| record.summary.traffic.iter().map(|t| t.name.clone()).collect::<Vec<_>>();
     assert!(records.iter().all(|record| names(record) == ["download", "web", "call", "all"]));
     let rows = |table: table::Table| table.columns().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
-    assert!(rows(table::traffic(&records)).ends_with(&["loss_ratio", "mark_ratio", "jain"].map(str::to_string)));
+    assert!(
+        rows(table::traffic(&records))
+            .ends_with(&["loss_ratio", "mark_ratio", "jain", "mos", "rpm"].map(str::to_string))
+    );
     for record in &records {
         let all = record.summary.traffic.last().unwrap();
         assert_eq!(record.completions.len() as u64, all.fct_n);

@@ -123,6 +123,20 @@ const DISTRIBUTIONS: [(&str, &str); 4] = [
     ("{ lognormal = \"1kb\", sigma = 1.2, most = \"1mb\" }", "{ lognormal = \"1s\", sigma = 1.2, most = \"9s\" }"),
 ];
 
+/// The scenario with keys that are written only if they are given: `dscp`; the packet size of connections, and several objects
+/// of a page.
+fn with_further_keys(written: &str) -> [String; 2] {
+    let text: String =
+        written.lines().filter(|line| !line.starts_with("dscp")).map(|line| format!("{line}\n")).collect();
+    let dscp = text.replace("\nclass = ", "\ndscp = \"cs1\"\nclass = ");
+    let mut pages = written.replace("\nkind = \"web\"\n", "\nkind = \"web\"\nobjects = 50\nconnections = 6\n");
+    for kind in ["web", "ftp", "file", "short-tcp"] {
+        let line = format!("\nkind = \"{kind}\"\n");
+        pages = pages.replace(&line, &format!("{line}packet = 1000\n"));
+    }
+    [dscp, pages]
+}
+
 #[test]
 fn reader_accepts_every_key_of_the_schema() {
     let (mut declared, mut present) = (BTreeSet::new(), BTreeSet::new());
@@ -153,20 +167,10 @@ fn reader_accepts_every_key_of_the_schema() {
         let cases = load::parse("s.toml", &text, &Overrides::default()).unwrap();
         used(&document(&cases[0].scenario.to_toml()), "", &mut present);
     }
-    // The key `dscp` is written only if it is given.
-    let text: String =
-        written.lines().filter(|line| !line.starts_with("dscp")).map(|line| format!("{line}\n")).collect();
-    let text = text.replace("\nclass = ", "\ndscp = \"cs1\"\nclass = ");
-    let cases = load::parse("s.toml", &text, &Overrides::default()).unwrap();
-    used(&document(&cases[0].scenario.to_toml()), "", &mut present);
-    // So are the packet size of connections, and several objects of a page.
-    let mut text = written.replace("\nkind = \"web\"\n", "\nkind = \"web\"\nobjects = 50\nconnections = 6\n");
-    for kind in ["web", "ftp", "file", "short-tcp"] {
-        let line = format!("\nkind = \"{kind}\"\n");
-        text = text.replace(&line, &format!("{line}packet = 1000\n"));
+    for text in with_further_keys(&written) {
+        let cases = load::parse("s.toml", &text, &Overrides::default()).unwrap();
+        used(&document(&cases[0].scenario.to_toml()), "", &mut present);
     }
-    let cases = load::parse("s.toml", &text, &Overrides::default()).unwrap();
-    used(&document(&cases[0].scenario.to_toml()), "", &mut present);
     let (named, own) = (everything_named(), LOT.replace("jitter = \"1us\"", OWN_EGRESS));
     let wires = [
         (EXAMPLE, vec!["topology.bottleneck", "topology.bottleneck.reverse", "topology.access", "topology.egress"]),

@@ -39,3 +39,26 @@ fn bulk_transfers_cause_call_loss_delay_and_jitter() {
     assert!(call.loss_ratio > 0.001 && call.owd_ms.as_ref().unwrap().mean > 30.0, "{call:?}");
     assert!(call.jitter_ms.is_some_and(|ms| ms > 1.0), "{call:?}");
 }
+
+/// G.711 at 22 ms without loss: R = 92.4, a score of 4.40 (ITU-T G.107). Behind bulk transfers with 20 packets of buffer
+/// at 2 Mb/s a packet waits up to 120 ms, and more than 5 % are lost, for which the score is below 2.14.
+#[test]
+fn calls_have_the_score_of_the_e_model() {
+    let flows = "[[flows]]\nkind = \"voip\"\ncodec = \"g711\"\ncount = 5\n";
+    let score = |summary: &RunSummary| {
+        let of = |name: &str| summary.traffic.iter().find(|class| class.name == name).unwrap().clone();
+        (of("voip").mos, of("all").mos, of("voip").rpm)
+    };
+    let (alone, all, rpm) = score(&run("10mbit", flows));
+    assert!((alone.unwrap() - 4.40).abs() < 0.01, "{alone:?}");
+    assert_eq!((all, rpm), (None, None), "a score of calls only");
+    let loaded = run("2mbit", &format!("{flows}[[flows]]\nkind = \"ftp\"\ncount = 5"));
+    let (loaded_score, ..) = score(&loaded);
+    let loss = loaded.traffic.iter().find(|class| class.name == "voip").unwrap().loss_ratio;
+    assert!(loss > 0.05 && (1.0..2.14).contains(&loaded_score.unwrap()), "{loaded_score:?} at {loss}");
+    let bulk = loaded.traffic.iter().find(|class| class.name == "ftp").unwrap();
+    // The mean of the shortest 95 % is between the median and the mean, or close to them.
+    let (rpm, rtt) = (bulk.rpm.unwrap(), bulk.rtt_ms.as_ref().unwrap());
+    let mean = 60_000.0 / rpm;
+    assert!(mean < rtt.mean && mean > 0.9 * rtt.mean, "{mean} {}", rtt.mean);
+}

@@ -30,11 +30,19 @@ impl Ends {
         self.jitter_n += other.jitter_n;
     }
 
+    /// Mean difference between the delays of consecutive packets of a flow, in seconds.
+    fn jitter_s(&self) -> Option<f64> {
+        (self.jitter_n > 0).then(|| self.jitter_sum.nanos() as f64 * 1e-9 / self.jitter_n as f64)
+    }
+
     fn outcome(&self, bundle: u8) -> BundleEnds {
         let seconds = |of: &Histogram| of.summary().map(|s| s.scaled(1e-9));
         BundleEnds {
             bundle,
             rtt_s: seconds(&self.rtt),
+            trimmed_rtt_s: self.rtt.mean_of_shortest(0.95).map(|ns| ns * 1e-9),
+            owd_s: seconds(&self.owd).map(|delay| delay.mean),
+            jitter_s: self.jitter_s(),
             files: self.completion.count(),
             completion_s: seconds(&self.completion),
         }
@@ -102,7 +110,7 @@ impl Delays {
             completion_s: d.completion.summary().map(|s| s.scaled(1e-9)),
             files: d.completion.count(),
             owd_s: d.owd.summary().map(|s| s.scaled(1e-9)),
-            jitter_s: (d.jitter_n > 0).then(|| d.jitter_sum.nanos() as f64 * 1e-9 / d.jitter_n as f64),
+            jitter_s: d.jitter_s(),
         };
         classes.into_iter().map(class).collect()
     }

@@ -112,6 +112,19 @@ impl Histogram {
         })
     }
 
+    /// Mean in ns of the shortest durations, a fraction `share` of all, rounded up to whole durations. The duration of a bucket
+    /// is its middle. `None` if the histogram is empty.
+    pub fn mean_of_shortest(&self, share: f64) -> Option<f64> {
+        let kept = libm::ceil(share * self.n as f64) as u64;
+        let (mut left, mut sum) = (kept, 0.0);
+        for (at, count) in self.counts.iter().enumerate() {
+            let taken = left.min(*count);
+            sum += middle(at).nanos() as f64 * taken as f64;
+            left -= taken;
+        }
+        (kept > 0).then(|| sum / kept as f64)
+    }
+
     /// The quantiles at the probabilities [`SHARES`], in seconds; empty if the histogram is.
     pub fn quantiles(&self) -> Vec<f64> {
         if self.n == 0 { Vec::new() } else { SHARES.iter().map(|share| self.quantile(*share) * 1e-9).collect() }
@@ -178,6 +191,10 @@ mod tests {
         assert!((s.mean - 5_000_500.0).abs() < 1e-3);
         assert!((s.p50 / 5e6 - 1.0).abs() < 0.02 && (s.p99 / 9.9e6 - 1.0).abs() < 0.02);
         assert_eq!(s.max, 1e7);
+        // The mean of 1 to 9500 us is 4750.5 us.
+        let shortest = h.mean_of_shortest(0.95).unwrap();
+        assert!((shortest / 4_750_500.0 - 1.0).abs() < 0.01, "{shortest}");
+        assert_eq!(Histogram::new().mean_of_shortest(0.95), None);
         assert_eq!(Histogram::new().summary(), None);
     }
 }

@@ -214,6 +214,12 @@ pub struct BundleEnds {
     pub bundle: u8,
     /// Round-trip times that senders measured, in seconds.
     pub rtt_s: Option<Summary>,
+    /// Mean of the shortest 95 % of these round-trip times, in seconds.
+    pub trimmed_rtt_s: Option<f64>,
+    /// Mean one-way delay of data, in seconds.
+    pub owd_s: Option<f64>,
+    /// Mean difference between the delays of consecutive packets of a flow, in seconds.
+    pub jitter_s: Option<f64>,
     /// Number of files that arrived.
     pub files: u64,
     /// Completion times of these files in seconds: from the request, or without requests from the first packet.

@@ -221,6 +221,11 @@ impl FlowKind {
         self.source().arrivals()
     }
 
+    /// The codec of calls; `None` for other kinds.
+    pub fn codec(&self) -> Option<Codec> {
+        if let Self::Voip(call) = self { Some(call.codec) } else { None }
+    }
+
     /// The recording that this kind of traffic replays, if any.
     pub fn recorded(&self) -> Option<&Recorded> {
         self.source().recorded()
