@@ -14,7 +14,7 @@ use args::{Cli, Command};
 use commands::claims::{evaluate, readings, reproduce};
 #[cfg(target_os = "linux")]
 use commands::doctor;
-use commands::{bench, compare, explain, list, packetdrill, plot, report, run, shell, sweep, tune};
+use commands::{advise, bench, compare, explain, list, packetdrill, plot, report, run, shell, sweep, tune};
 use failure::{Exit, Failure};
 #[cfg(target_os = "linux")]
 use live::link;
@@ -42,6 +42,7 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Explain(args) => explain::command(args, ui),
         Command::Run(args) => run::command(args, ui),
         Command::Sweep(args) => sweep::command(args, ui),
+        Command::Advise(args) => advise::command(args, ui),
         Command::Evaluate(args) => evaluate::command(args, ui),
         Command::Reproduce(args) => reproduce::command(args, ui),
         Command::Readings(args) => readings::command(args, ui),

@@ -1,6 +1,7 @@
 //! The program `forebay`, called as in a shell. `kernel_link`, `kernel_packets` and `kernel_device` need real packets:
 //! `cargo xtask test live attach`. `in_guest_runs` and `in_guest_device` need the kernel of `cargo xtask linux`.
 
+mod advise;
 mod bad_input;
 #[cfg(target_os = "linux")]
 mod behind_link;

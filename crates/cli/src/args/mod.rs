@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a scenario with each combination of values of the keys that vary; print one table, a row per combination.
     Sweep(SweepArgs),
+    /// Find out which discipline of Linux suits a line, and print the tc commands.
+    Advise(AdviseArgs),
     /// Run a suite of experiments, such as those of RFC 7928, and check its claims.
     Evaluate(EvaluateArgs),
     /// Reproduce a paper's experiments and check its claims.
@@ -236,6 +238,53 @@ pub(crate) struct ReproduceArgs {
     /// Exit with 3 if a claim does not hold.
     #[arg(long)]
     pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+}
+
+/// Arguments of `advise`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay advise --rate 100mbit --up 20mbit --rtts 20ms..80ms --overhead docsis
+  forebay advise --rate 1gbit --rtts 5ms..40ms --profile office --device eth1
+  forebay advise --rate 30mbit --up 10mbit --rtts rtts.txt --l4s --json
+
+--rate and --up are the rates at which the box sends. If the queue is in a modem, give 95 % of the line's rates, so that \
+the queue moves into the box.")]
+pub(crate) struct AdviseArgs {
+    /// Rate of the downlink, such as 100mbit.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: String,
+    /// Rate of the uplink (default: that of the downlink).
+    #[arg(long, value_name = "RATE")]
+    pub(crate) up: Option<String>,
+    /// Round-trip times of the traffic: two times such as 20ms..80ms, one time, or a file with one in each line.
+    #[arg(long, value_name = "TIMES|FILE")]
+    pub(crate) rtts: String,
+    /// What the link adds to a packet, as tc-cake(8) writes it: docsis, ethernet, pppoe-ptm, 44, ...
+    #[arg(long, value_name = "KEYWORDS")]
+    pub(crate) overhead: Option<String>,
+    /// Bulk flows that are active at once; a quarter of them go up (default: by the profile).
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
+    pub(crate) flows: Option<u32>,
+    /// Half of the downloads are TCP Prague; tries DualPI2 and FQ-CoDel with ce_threshold.
+    #[arg(long)]
+    pub(crate) l4s: bool,
+    /// Who uses the line.
+    #[arg(long, value_name = "PROFILE", default_value = "household", value_parser = ["household", "office", "uplink"])]
+    pub(crate) profile: String,
+    /// Simulate this scenario in place of that of the profile.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["profile", "flows"])]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Name of the device in the commands.
+    #[arg(long, value_name = "DEV", default_value = "eth0")]
+    pub(crate) device: String,
+    /// Number of seeds that decide (default: 4 to 6, by the rate).
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(2..=1000))]
+    pub(crate) seeds: Option<u64>,
+    /// Output directory of the deciding runs (default: runs/advise-HASH).
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
 }

@@ -1,5 +1,6 @@
 //! One file per command: it calls the crate `forebay_lab`, which does the work, and prints the result.
 
+pub(crate) mod advise;
 pub(crate) mod bench;
 pub(crate) mod claims;
 pub(crate) mod compare;

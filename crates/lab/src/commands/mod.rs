@@ -3,6 +3,7 @@
 //! The command line prints the documents; Python returns them. [`host::Host`] is what a command needs from its
 //! caller while it runs: stop flag, receiver of messages, build of the program.
 
+pub mod advise;
 pub mod claims;
 pub mod compare;
 pub mod explain;

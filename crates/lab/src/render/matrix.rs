@@ -46,7 +46,7 @@ pub fn of(claims: &[ClaimResult]) -> Matrix {
     let row = |claim: &ClaimResult| {
         let own = || cell(claim.verdict, &claim.evidence.checks);
         let of = |name: &String| {
-            if !several || claim.evidence.subject.as_ref() == Some(name) {
+            if !several || claim.verdict == Verdict::NotRun || claim.evidence.subject.as_ref() == Some(name) {
                 return own();
             }
             let variant = claim.evidence.variants.iter().find(|variant| variant.name == *name);

@@ -95,6 +95,16 @@ impl Default for Overhead {
     }
 }
 
+/// Length on the wire below, in bytes, of a packet of `len` bytes without link-layer header, for an overhead as tc-cake(8)
+/// writes it, such as `docsis`.
+///
+/// # Errors
+/// A keyword is unknown.
+pub fn wire_length(words: &str, len: u32) -> Result<u32, BadValue> {
+    let overhead = Overhead::parse(words)?;
+    Ok(overhead.wire(0, overhead.mpu()).adjusted(len))
+}
+
 /// The names of all keywords.
 pub(super) fn keywords() -> impl Iterator<Item = &'static str> {
     core::iter::once(RAW).chain(KEYWORDS.iter().map(|(name, _)| *name))
@@ -205,6 +215,15 @@ mod tests {
         let overhead = Overhead::parse(words).unwrap();
         let mpu = if mpu > 0 { mpu } else { overhead.mpu() };
         overhead.wire(14, mpu).adjusted(len)
+    }
+
+    /// DOCSIS adds 18 bytes; a packet of 1500 bytes fills 32 cells of ATM.
+    #[test]
+    fn wire_length_has_overhead_and_framing() {
+        for (words, length) in [("raw", 1500), ("docsis", 1518), ("atm", 1696), ("ethernet", 1538)] {
+            assert_eq!(wire_length(words, 1500), Ok(length), "{words}");
+        }
+        assert!(wire_length("docsys", 1500).is_err());
     }
 
     #[test]

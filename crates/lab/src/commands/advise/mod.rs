@@ -1,0 +1,176 @@
+//! `forebay advise`: which discipline a Linux box should have on a line. It simulates the disciplines that Linux has on the
+//! line, with the traffic of a household, an office or an uplink, scores and ranks them.
+//!
+//! The candidates run with a few seeds. The best of them, the kernel's FIFO and FQ-CoDel then run with other seeds, which
+//! alone decide the ranking: the choice among many candidates would otherwise favour one that was lucky.
+
+mod candidates;
+mod line;
+mod rank;
+mod script;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::host::Host;
+use super::report;
+use super::run::{Batch, pool};
+use crate::input::InputError;
+use crate::load::{self, Overrides};
+use crate::results::record::RunRecord;
+use crate::run::batch::{self, Control};
+use crate::run::plan::Plan;
+use crate::run::store::Owner;
+use candidates::{Candidate, candidates};
+pub use line::{Asked, Line, Profile};
+pub use rank::Ranked;
+use rank::{Measured, Runs, ranking};
+
+/// Seeds of the first runs and, from another number on, of those that decide.
+const FIRST_SEED: u64 = 1;
+const DECIDING_SEED: u64 = 1001;
+/// Candidates that run again, besides the FIFO and FQ-CoDel.
+const FINALISTS: usize = 4;
+/// Packets of a run from which fewer seeds are used.
+const MANY_PACKETS: f64 = 500_000.0;
+
+/// How to advise.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// A scenario in place of that of the profile.
+    pub scenario: Option<&'a Path>,
+    /// The device in the commands.
+    pub device: &'a str,
+    /// Number of deciding seeds; `None`: by the rate of the line.
+    pub seeds: Option<u64>,
+    /// Output directory; default `runs/advise-HASH`.
+    pub output: Option<&'a Path>,
+    /// Concurrent runs; default one per core.
+    pub jobs: Option<u16>,
+}
+
+/// The advice: the JSON document of `forebay advise --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advice {
+    /// Format version, 1.
+    pub version: u32,
+    /// The line in words.
+    pub line: String,
+    /// Number of candidates, and of runs.
+    pub candidates: usize,
+    /// Number of runs of all candidates together, and of seeds that decide.
+    pub runs: usize,
+    /// Number of seeds that decide.
+    pub seeds: usize,
+    /// The disciplines that were run with the deciding seeds, the best first.
+    pub ranking: Vec<Ranked>,
+    /// The commands that set the best one.
+    pub commands: Vec<String>,
+    /// Directory of the deciding runs.
+    pub results: PathBuf,
+    /// Path of the report.
+    pub report: PathBuf,
+}
+
+/// Advises for a line.
+///
+/// # Errors
+/// The line or the scenario is invalid, or a run fails or was interrupted.
+pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Result<Advice, Failure> {
+    let line = Line::read(asked)?;
+    let all = candidates(&line, asked.l4s);
+    let (name, text) = match options.scenario {
+        Some(file) => (file.display().to_string(), load::text(file)?),
+        None => ("advice.toml".to_string(), line.scenario()),
+    };
+    let (down, up) = line.ip_rates();
+    let specs = |of: &[Candidate]| of.iter().map(|it| it.spec.clone()).collect::<Vec<String>>();
+    let first = plan(&name, &text, &specs(&all), FIRST_SEED, first_seeds(&line))?;
+    host.note(&format!("{} candidates, {} runs", all.len(), first.jobs().len()));
+    let simulate = |plan: &Plan| simulated(plan, options.jobs, host);
+    let records = simulate(&first)?;
+    let idle_s = match options.scenario {
+        Some(_) => None,
+        None => idle(&name, &line.idle(), &simulate)?,
+    };
+    let order: Vec<(String, &'static str)> = all.iter().map(|it| (it.spec.clone(), it.why)).collect();
+    let tried = ranking(&measured(&records), &order, idle_s, down + up);
+    let finalists = finalists(&all, &tried);
+    let seeds = options.seeds.unwrap_or(2 * first_seeds(&line) + 2);
+    let last = plan(&name, &text, &specs(&finalists), DECIDING_SEED, seeds)?.with_revision(&(host.build)());
+    let file = PathBuf::from("advise");
+    let batch = Batch {
+        file: &file,
+        seed: DECIDING_SEED,
+        runs: seeds,
+        output: options.output,
+        force: true,
+        jobs: options.jobs,
+    };
+    let (_, store) = batch.results(&last, host)?;
+    let report = report::write(&store)?;
+    let ranked = ranking(&measured(&store.records(&last)), &order, idle_s, down + up);
+    let best = ranked.first().map_or("fq_codel preset=linux", |best| best.aqm.as_str());
+    Ok(Advice {
+        version: 1,
+        line: line.text(),
+        candidates: all.len(),
+        runs: records.len() + last.jobs().len(),
+        seeds: seeds as usize,
+        commands: script::commands(&line, best, options.device)?,
+        ranking: ranked,
+        results: store.dir().to_path_buf(),
+        report,
+    })
+}
+
+/// The runs of the scenario in both directions with these disciplines.
+fn plan(name: &str, text: &str, aqm: &[String], seed: u64, seeds: u64) -> Result<Plan, InputError> {
+    let overrides = Overrides { aqm: aqm.to_vec(), both_directions: true, ..Overrides::default() };
+    Ok(Plan::new(load::parse(name, text, &overrides)?, seed, seeds))
+}
+
+/// Seeds of the first runs: fewer on a fast line, whose runs have many packets.
+fn first_seeds(line: &Line) -> u64 {
+    if line.packets() > MANY_PACKETS { 1 } else { 2 }
+}
+
+/// Runs a plan without storing it.
+fn simulated(plan: &Plan, jobs: Option<u16>, host: &Host<'_>) -> Result<Vec<RunRecord>, Failure> {
+    let progress = (host.progress)(plan.simulated_s());
+    let waits = |dir: &Path, owner: &Owner| host.waits(dir, owner);
+    let control = Control { stop: host.stop, progress: &|seconds| progress.advance(seconds), waits: &waits };
+    let total = plan.jobs().len();
+    let runs = pool(jobs)?.install(|| batch::runs(plan, None, &control));
+    let interrupted = |done| Failure::Interrupted { dir: PathBuf::from("advise"), done, total };
+    let runs = runs.map_err(|error| Failure::of_batch(error, || interrupted(0)))?;
+    if runs.len() < total { Err(interrupted(runs.len())) } else { Ok(runs.into_iter().map(|(_, run)| run).collect()) }
+}
+
+/// The load time of a page on the idle line.
+fn idle(
+    name: &str,
+    text: &str,
+    simulate: &dyn Fn(&Plan) -> Result<Vec<RunRecord>, Failure>,
+) -> Result<Option<f64>, Failure> {
+    let plan = plan(name, text, &["droptail hard_limit=1000p".to_string()], FIRST_SEED, 1)?;
+    Ok(simulate(&plan)?.first().and_then(|run| Measured::of(run).load_s))
+}
+
+fn measured(records: &[RunRecord]) -> Runs {
+    let mut runs = Runs::new();
+    for record in records {
+        let own = runs.entry(record.summary.contender().to_string()).or_default();
+        own.insert(record.summary.seed, Measured::of(record));
+    }
+    runs
+}
+
+/// The best candidates, with the kernel's FIFO and FQ-CoDel, in the order of all candidates.
+fn finalists(all: &[Candidate], tried: &[Ranked]) -> Vec<Candidate> {
+    let is_best = |candidate: &Candidate| tried.iter().take(FINALISTS).any(|best| best.aqm == candidate.spec);
+    let chosen = |(at, candidate): &(usize, &Candidate)| *at < 2 || is_best(candidate);
+    all.iter().enumerate().filter(chosen).map(|(_, candidate)| candidate.clone()).collect()
+}
