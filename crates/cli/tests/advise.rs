@@ -8,7 +8,7 @@ const LINE: [&str; 9] = ["advise", "--rate", "4mbit", "--up", "1mbit", "--rtts",
 #[test]
 fn advice_names_the_best_and_its_commands() {
     let place = Place::new("advice");
-    let words = [&LINE[..], &["--device", "wan", "--overhead", "docsis", "--seeds", "3", "-q", "-o", "out"]].concat();
+    let words = [&LINE[..], &["--device", "wan", "--overhead", "docsis", "--runs", "3", "-q", "-o", "out"]].concat();
     let out = place.run(&words).good().stdout;
     let best = out.split(" has the highest score").next().unwrap().to_string();
     let row = out.lines().find(|line| line.starts_with(&best) && line.contains("best")).unwrap();
@@ -25,7 +25,7 @@ fn advice_names_the_best_and_its_commands() {
 #[test]
 fn advice_is_one_json_document() {
     let place = Place::new("advice-json");
-    let words = [&LINE[..], &["--seeds", "2", "--json", "-q", "-o", "out"]].concat();
+    let words = [&LINE[..], &["--runs", "2", "--json", "-q", "-o", "out"]].concat();
     let json = place.run(&words).good().json();
     let ranking = json["ranking"].as_array().unwrap();
     let scores: Vec<f64> = ranking.iter().map(|one| one["score"]["mean"].as_f64().unwrap()).collect();

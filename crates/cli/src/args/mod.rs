@@ -16,6 +16,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, value_parser};
 use forebay_aqm::base::nearest::nearest;
 use forebay_lab::bench;
+use forebay_lab::commands::advise::DECIDING_SEED;
 use forebay_lab::commands::list::Topic;
 use forebay_lab::render::look::Look;
 
@@ -279,9 +280,13 @@ pub(crate) struct AdviseArgs {
     /// Name of the device in the commands.
     #[arg(long, value_name = "DEV", default_value = "eth0")]
     pub(crate) device: String,
-    /// Number of seeds that decide (default: 4 to 6, by the rate).
+    /// Number of seeds that decide (default: 10, on a fast line 6).
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(2..=1000))]
-    pub(crate) seeds: Option<u64>,
+    pub(crate) runs: Option<u64>,
+    /// First of the seeds that decide; another one repeats the ranking with other random numbers.
+    #[arg(long, value_name = "SEED", default_value_t = DECIDING_SEED)]
+    #[arg(value_parser = value_parser!(u64).range(1000..=1_000_000_000))]
+    pub(crate) seed: u64,
     /// Output directory of the deciding runs (default: runs/advise-HASH).
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,

@@ -25,7 +25,8 @@ pub(crate) fn command(args: &AdviseArgs, ui: &Ui) -> Result<Exit, Failure> {
     let options = Options {
         scenario: args.scenario.as_deref(),
         device: &args.device,
-        seeds: args.seeds,
+        seeds: args.runs,
+        seed: args.seed,
         output: args.output.as_deref(),
         jobs: args.jobs.jobs,
     };

@@ -13,6 +13,8 @@ const MTU: u32 = 1500;
 /// Packets that a run should have, so that it takes about a CPU second; and bounds on its length.
 const PACKETS: f64 = 250_000.0;
 const LENGTH_S: (f64, f64) = (12.0, 60.0);
+/// Packets of a run on a fast line.
+const MANY_PACKETS: f64 = 500_000.0;
 /// Part of a run that is not measured: the bulk flows leave slow start.
 const WARMUP_S: f64 = 5.0;
 /// Objects of a page of the web users, and the bytes of each on the wire.
@@ -185,10 +187,10 @@ impl Line {
         text
     }
 
-    /// Packets that a run has if both directions are busy.
-    pub fn packets(&self) -> f64 {
+    /// Does a run have enough packets to use fewer seeds?
+    pub fn is_fast(&self) -> bool {
         let (down, up) = self.ip_rates();
-        self.length_s() * (down + up) / (f64::from(MTU) * 8.0)
+        self.length_s() * (down + up) / (f64::from(MTU) * 8.0) > MANY_PACKETS
     }
 
     /// The scenario of one person who reads pages on the idle line.

@@ -28,13 +28,12 @@ pub use line::{Asked, Line, Profile};
 pub use rank::Ranked;
 use rank::{Measured, Runs, ranking};
 
-/// Seeds of the first runs and, from another number on, of those that decide.
+/// The first seed of the first runs.
 const FIRST_SEED: u64 = 1;
-const DECIDING_SEED: u64 = 1001;
+/// The first seed of the deciding runs unless the user names one.
+pub const DECIDING_SEED: u64 = 1001;
 /// Candidates that run again, besides the FIFO and FQ-CoDel.
 const FINALISTS: usize = 4;
-/// Packets of a run from which fewer seeds are used.
-const MANY_PACKETS: f64 = 500_000.0;
 
 /// How to advise.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +44,8 @@ pub struct Options<'a> {
     pub device: &'a str,
     /// Number of deciding seeds; `None`: by the rate of the line.
     pub seeds: Option<u64>,
+    /// The first deciding seed.
+    pub seed: u64,
     /// Output directory; default `runs/advise-HASH`.
     pub output: Option<&'a Path>,
     /// Concurrent runs; default one per core.
@@ -87,7 +88,9 @@ pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Resu
     };
     let (down, up) = line.ip_rates();
     let specs = |of: &[Candidate]| of.iter().map(|it| it.spec.clone()).collect::<Vec<String>>();
-    let first = plan(&name, &text, &specs(&all), FIRST_SEED, first_seeds(&line))?;
+    // A fast line has runs with many packets.
+    let first_seeds = if line.is_fast() { 1 } else { 3 };
+    let first = plan(&name, &text, &specs(&all), FIRST_SEED, first_seeds)?;
     host.note(&format!("{} candidates, {} runs", all.len(), first.jobs().len()));
     let simulate = |plan: &Plan| simulated(plan, options.jobs, host);
     let records = simulate(&first)?;
@@ -98,17 +101,11 @@ pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Resu
     let order: Vec<(String, &'static str)> = all.iter().map(|it| (it.spec.clone(), it.why)).collect();
     let tried = ranking(&measured(&records), &order, idle_s, down + up);
     let finalists = finalists(&all, &tried);
-    let seeds = options.seeds.unwrap_or(2 * first_seeds(&line) + 2);
-    let last = plan(&name, &text, &specs(&finalists), DECIDING_SEED, seeds)?.with_revision(&(host.build)());
+    let seeds = options.seeds.unwrap_or(if line.is_fast() { 6 } else { 10 });
+    let last = plan(&name, &text, &specs(&finalists), options.seed, seeds)?.with_revision(&(host.build)());
     let file = PathBuf::from("advise");
-    let batch = Batch {
-        file: &file,
-        seed: DECIDING_SEED,
-        runs: seeds,
-        output: options.output,
-        force: true,
-        jobs: options.jobs,
-    };
+    let batch =
+        Batch { file: &file, seed: options.seed, runs: seeds, output: options.output, force: true, jobs: options.jobs };
     let (_, store) = batch.results(&last, host)?;
     let report = report::write(&store)?;
     let ranked = ranking(&measured(&store.records(&last)), &order, idle_s, down + up);
@@ -130,11 +127,6 @@ pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Resu
 fn plan(name: &str, text: &str, aqm: &[String], seed: u64, seeds: u64) -> Result<Plan, InputError> {
     let overrides = Overrides { aqm: aqm.to_vec(), both_directions: true, ..Overrides::default() };
     Ok(Plan::new(load::parse(name, text, &overrides)?, seed, seeds))
-}
-
-/// Seeds of the first runs: fewer on a fast line, whose runs have many packets.
-fn first_seeds(line: &Line) -> u64 {
-    if line.packets() > MANY_PACKETS { 1 } else { 2 }
 }
 
 /// Runs a plan without storing it.
