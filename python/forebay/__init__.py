@@ -25,6 +25,7 @@ from forebay.results import Results
 from forebay.running import load, run
 from forebay.scenarios import Access, Bottleneck, Dumbbell, Egress, Flows, build, read
 from forebay.searching import readings
+from forebay.suites import evaluate
 from forebay.sweeps import RayExecutor, sweep
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "build",
     "compare",
     "disciplines",
+    "evaluate",
     "explain",
     "load",
     "plots",

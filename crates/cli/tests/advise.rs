@@ -33,7 +33,7 @@ fn advice_is_one_json_document() {
     assert!(ranking[0]["behind"].is_null() && ranking[1]["behind"]["mean"].as_f64().unwrap() <= 0.0);
     assert!(ranking.iter().any(|one| one["aqm"] == "droptail hard_limit=1000p"), "the kernel's FIFO is always there");
     assert_eq!(json["seeds"], 2);
-    assert!(json["commands"][0].as_str().unwrap().starts_with("tc qdisc replace dev eth0 root"));
+    assert!(json["commands"][3].as_str().unwrap().starts_with("tc qdisc add dev eth0 root"));
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn bad_lines_are_refused() {
         assert!(wanted.iter().all(|word| out.stderr.contains(word)), "{words:?}: {}", out.stderr);
     };
     refused(&["--rate", "10mbit"], &["--rtts"]);
-    refused(&["--rate", "0mbit", "--rtts", "20ms"], &["--rate", "above 0"]);
+    refused(&["--rate", "0mbit", "--rtts", "20ms"], &["--rate", "500kbit"]);
     refused(&["--rate", "10mbit", "--rtts", "rtts.txt"], &["--rtts", "rtts.txt", "20ms..80ms"]);
     place.write("none.txt", "# nothing\n");
     refused(&["--rate", "10mbit", "--rtts", "none.txt"], &["a file without round-trip times"]);
@@ -53,4 +53,8 @@ fn bad_lines_are_refused() {
     refused(&["--rate", "10mbit", "--rtts", "bad.txt"], &["bad.txt:2", "soon", "23ms"]);
     refused(&["--rate", "10mbit", "--rtts", "20ms", "--overhead", "docsys"], &["docsys", "did you mean docsis?"]);
     refused(&["--rate", "10mbit", "--rtts", "20ms", "--profile", "farm"], &["household"]);
+    refused(&["--rate", "10mbit", "--rtts", "20ms", "--device", "eth0; reboot"], &["--device", "eth0; reboot"]);
+    let varied = format!("{}\n[vary]\nduration = [\"2s\", \"3s\"]\n", crate::common::SCENARIO);
+    place.write("varied.toml", &varied);
+    refused(&["--rate", "10mbit", "--rtts", "20ms", "--scenario", "varied.toml"], &["varied.toml", "without [vary]"]);
 }

@@ -190,15 +190,68 @@ pub fn reproduce(
     output: Option<PathBuf>,
     bar: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let levels = [Level::Quick, Level::Normal, Level::Full];
-    let words = || levels.map(|level| level.word().to_string());
-    let level = levels.into_iter().find(|one| one.word() == level);
-    let level = level.ok_or_else(|| errors::word("level", "", &words()))?;
+    let level = level_of(level)?;
     let asked_for = commands::claims::reproduce::Asked { names: &names, level, output: output.as_deref(), jobs: None };
     let found = asked(py, bar.as_ref(), |host| {
         let found = commands::claims::reproduce::reproduce(&asked_for, host)?;
         // Raise the first page error.
         found.places.into_iter().try_for_each(|(.., page)| page.map(drop))?;
+        Ok(found.claims)
+    })?;
+    text(&Verdicts::new(found))
+}
+
+/// The level of effort with this name.
+fn level_of(word: &str) -> PyResult<Level> {
+    let levels = [Level::Quick, Level::Normal, Level::Full];
+    let words = || levels.map(|level| level.word().to_string());
+    levels.into_iter().find(|one| one.word() == word).ok_or_else(|| errors::word("level", "", &words()))
+}
+
+/// A scenario of a suite: folder of its results, path, text, `PATH=VALUE` changes, disciplines, seeds.
+type SuiteScenario = (String, String, String, Vec<String>, Vec<String>, Vec<u64>);
+
+/// The directory of the results of a suite, and its scenarios, for runs in other processes.
+#[pyfunction]
+#[pyo3(signature = (suite, names, aqm, level, output = None))]
+pub fn suite_scenarios(
+    py: Python<'_>,
+    suite: &str,
+    names: Vec<String>,
+    aqm: Vec<String>,
+    level: &str,
+    output: Option<PathBuf>,
+) -> PyResult<(PathBuf, Vec<SuiteScenario>)> {
+    let level = level_of(level)?;
+    let output = output.as_deref();
+    let asked_for = commands::claims::evaluate::Asked { suite, names: &names, aqm: &aqm, level, output, jobs: None };
+    let (dir, all) = asked(py, None, |host| commands::claims::evaluate::scenarios(&asked_for, host))?;
+    let of = |it: forebay_lab::reproduce::Shared| {
+        (it.name, it.path, it.text.to_string(), it.overrides.sets, it.overrides.aqm, it.seeds)
+    };
+    Ok((dir, all.into_iter().map(of).collect()))
+}
+
+/// The verdicts on the claims of a suite, as JSON. `names` has ids of claims or sections; if it is empty, all are meant.
+#[pyfunction]
+#[pyo3(signature = (suite, names, aqm, level, output = None, jobs = None, bar = None))]
+#[expect(clippy::too_many_arguments, reason = "each is a named argument in Python")]
+pub fn evaluate(
+    py: Python<'_>,
+    suite: &str,
+    names: Vec<String>,
+    aqm: Vec<String>,
+    level: &str,
+    output: Option<PathBuf>,
+    jobs: Option<u16>,
+    bar: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let level = level_of(level)?;
+    let output = output.as_deref();
+    let asked_for = commands::claims::evaluate::Asked { suite, names: &names, aqm: &aqm, level, output, jobs };
+    let found = asked(py, bar.as_ref(), |host| {
+        let found = commands::claims::evaluate::evaluate(&asked_for, host)?;
+        found.page?;
         Ok(found.claims)
     })?;
     text(&Verdicts::new(found))

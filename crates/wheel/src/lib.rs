@@ -24,7 +24,8 @@ mod _native {
     use super::main;
     #[pymodule_export]
     use forebay_py::command::{
-        Search, disciplines, explain, fluid, markov, mmpp, readings, reproduce, stability, stability_map, tune,
+        Search, disciplines, evaluate, explain, fluid, markov, mmpp, readings, reproduce, stability, stability_map,
+        suite_scenarios, tune,
     };
     #[pymodule_export]
     use forebay_py::drive::Discipline;

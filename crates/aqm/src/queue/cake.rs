@@ -40,7 +40,7 @@ pub use acks::AckFilter;
 pub use diffserv::Tins;
 pub use hosts::{Hash, Isolation};
 pub use memory::Charge;
-pub use overhead::{Overhead, wire_length};
+pub use overhead::{Overhead, stab, wire_length};
 pub use tc::Bandwidth;
 
 use autorate::Estimate;

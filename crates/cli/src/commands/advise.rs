@@ -67,7 +67,7 @@ fn answer(ui: &Ui, advice: &Advice, best: &Ranked, others: &[Ranked]) -> String 
     let first = if level.is_empty() {
         format!("{name} has the highest score, with {} of {} seeds.", best.wins, advice.seeds)
     } else {
-        format!("{name} has the highest score, but cannot be told from {}.", level.join(", "))
+        format!("{name} has the highest score; level with it: {}.", level.join(", "))
     };
     let fifo = others.iter().find(|other| other.aqm.starts_with("droptail"));
     let cost = fifo.map_or_else(String::new, |fifo| {

@@ -80,8 +80,9 @@ fn expected(group: &FlowGroup, scenario: &Scenario) -> f64 {
             group.active_within(scenario.duration).map(|(from, to)| rate * (to - from).secs()).sum()
         }
     };
-    // A recording with classes is one flow per class.
+    // A recording with classes is one flow per class, a user of pages with many objects one flow per connection.
     let parts = group.kind.recorded().map_or(1, |recorded| recorded.classes().len().max(1));
+    let parts = parts.max(group.kind.connections() as usize);
     f64::from(group.count) * per_stream * parts as f64
 }
 

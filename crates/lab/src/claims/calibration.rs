@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Section;
 
-/// Largest number of runs of a search.
+/// Largest number of runs of a search, and largest value that it tries.
 const MOST_RUNS: usize = 12;
+const LARGEST: u32 = 100_000;
 
 /// A whole-number key that is calibrated: a `[[calibrate]]` of `claims.toml`. The quantity must grow with the key.
 #[derive(Clone, Debug, Deserialize)]
@@ -50,8 +51,8 @@ pub struct Calibrated {
     pub quantity: String,
     /// The value that the quantity had to reach.
     pub target: f64,
-    /// The value that it has.
-    pub measured: f64,
+    /// The value that it has; `None`: it has no value.
+    pub measured: Option<f64>,
     /// Whether it is within the factor that the suite allows.
     pub is_near: bool,
     /// Number of runs.
@@ -63,10 +64,11 @@ impl Calibrated {
     pub fn text(&self) -> String {
         let Self { key, value, of, quantity, target, measured, .. } = self;
         let of_first =
-            if self.value == self.first { String::new() } else { format!(", where the formula gives {}", self.first) };
+            if self.value == self.first { String::new() } else { format!(" (the search began with {})", self.first) };
+        let measured = measured.map_or_else(|| "without a value".to_string(), |measured| format!("{measured:.2e}"));
         let near = if self.is_near { "" } else { ", the nearest value found" };
         format!(
-            "{}: {key} = {value}{of_first}: {quantity} of {of} is {measured:.2e}, wanted {target:.2e}{near}",
+            "{}: {key} = {value}{of_first}: {quantity} of {of} is {measured}, wanted {target:.2e}{near}",
             self.scenarios.join(", ")
         )
     }
@@ -104,7 +106,8 @@ impl Calibration {
         while let Some(value) = next.filter(|_| tried.len() < MOST_RUNS) {
             let measured = measure(value)?;
             tried.push((value, measured));
-            next = if self.is_near(measured) { None } else { self.next(&tried) };
+            let is_done = self.is_near(measured) || measured.is_nan();
+            next = if is_done { None } else { self.next(&tried).filter(|value| *value <= LARGEST) };
         }
         let distance = |measured: f64| if measured > 0.0 { (measured / self.target).ln().abs() } else { f64::INFINITY };
         let best = tried.iter().copied().min_by(|one, other| distance(one.1).total_cmp(&distance(other.1)));
@@ -117,7 +120,7 @@ impl Calibration {
             of: self.of.clone(),
             quantity: self.quantity.clone(),
             target: self.target,
-            measured,
+            measured: (!measured.is_nan()).then_some(measured),
             is_near: self.is_near(measured),
             runs: tried.len(),
         })
@@ -130,7 +133,6 @@ impl Calibration {
     /// The next value: between those that are too small and too large, else twice or half of the outermost one. `None`: all
     /// were tried.
     fn next(&self, tried: &[(u32, f64)]) -> Option<u32> {
-        // A quantity without a value, such as the loss of a flow that sends nothing, is too small.
         let is_large = |measured: f64| measured > self.target;
         let low = tried.iter().filter(|(_, measured)| !is_large(*measured)).map(|(value, _)| *value).max();
         let high = tried.iter().filter(|(_, measured)| is_large(*measured)).map(|(value, _)| *value).min();
@@ -173,5 +175,7 @@ mod tests {
         );
         let jump = |value: u32| if value > 20 { 1.0 } else { 1e-5 };
         assert_eq!(search(1e-3, jump), (vec![8, 16, 32, 24, 20, 22, 21], 8), "nothing is near");
+        assert_eq!(search(1e-3, |_| f64::NAN), (vec![8], 8), "a quantity without a value ends the search");
+        assert_eq!(search(1e-3, |_| 0.0).0.last(), Some(&16_384), "twelve runs");
     }
 }

@@ -7,6 +7,9 @@ use crate::claims::{CheckResult, ClaimResult, Verdict, deciding};
 pub const LEGEND: &str = "+: every check holds. -: a check fails. ?: the 95 % interval of a check straddles its bound. \
                           The number is that of the check that decides.";
 
+/// Heading of the verdicts on claims that are about a discipline of their own.
+const VERDICT: &str = "verdict";
+
 /// Verdicts by claim and discipline.
 pub struct Matrix {
     /// The disciplines that are tested; a single column `verdict` if each claim is about its own discipline.
@@ -40,13 +43,17 @@ pub fn of(claims: &[ClaimResult]) -> Matrix {
                 }
             }
         }
-    } else {
-        contenders.push("verdict".to_string());
+    }
+    // Claims about a discipline of their own.
+    let own = |claim: &&ClaimResult| claim.evidence.subject.is_none() && claim.verdict != Verdict::NotRun;
+    if !several || claims.iter().any(|claim| own(&claim)) {
+        contenders.push(VERDICT.to_string());
     }
     let row = |claim: &ClaimResult| {
         let own = || cell(claim.verdict, &claim.evidence.checks);
         let of = |name: &String| {
-            if !several || claim.verdict == Verdict::NotRun || claim.evidence.subject.as_ref() == Some(name) {
+            let is_own = claim.evidence.subject.is_none() && name == VERDICT;
+            if is_own || claim.verdict == Verdict::NotRun || claim.evidence.subject.as_ref() == Some(name) {
                 return own();
             }
             let variant = claim.evidence.variants.iter().find(|variant| variant.name == *name);

@@ -152,7 +152,6 @@ impl Observer for Enough {
     }
 }
 
-/// The simulator's event queue (agenda) has 131,072 places. A pair of hosts with delayed acknowledgements takes four.
 #[test]
 fn pages_of_one_object_have_one_connection() {
     let text = "version = 1\nduration = \"10s\"\n[topology]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10mbit\", delay = \"10ms\", \
@@ -163,6 +162,7 @@ fn pages_of_one_object_have_one_connection() {
         (vec!["flows.web.objects=5", "flows.web.connections=65"], "connections", "64"),
         (vec!["flows.web.objects=5", "flows.web.handshake=ns2"], "handshake", "true or false with several objects"),
         (vec!["flows.web.packet=40"], "packet", "41"),
+        (vec!["flows.web.count=200000", "flows.web.objects=9"], "count", "1000000"),
     ] {
         let message = refused(text, &sets, &[]).to_string();
         assert!(message.contains(key) && message.contains(accepts), "{message}");
@@ -197,6 +197,7 @@ fn keys_that_a_control_excludes_are_refused() {
     }
 }
 
+/// The simulator's event queue (agenda) has 131,072 places. A pair of hosts with delayed acknowledgements takes four.
 #[test]
 fn too_many_hosts_for_event_agenda_are_refused() {
     let group =

@@ -2,7 +2,7 @@
 //!
 //! The client requests the first object, the document, on its first connection. When it has arrived, the client requests
 //! the other objects, one at a time on each connection. The page is complete when all objects have arrived. The client
-//! then rests, and requests the next page.
+//! then rests, and requests the next page. Connections are not closed with FINs.
 
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};

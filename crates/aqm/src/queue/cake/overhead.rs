@@ -105,6 +105,25 @@ pub fn wire_length(words: &str, len: u32) -> Result<u32, BadValue> {
     Ok(overhead.wire(0, overhead.mpu()).adjusted(len))
 }
 
+/// The same overhead for tc-stab(8) on an Ethernet device, whose lengths include the header of 14 bytes, such as
+/// `linklayer ethernet overhead 4 mpu 64`. tc-stab has no PTM: the second value is the part of the rate that PTM leaves, else
+/// 1.
+///
+/// # Errors
+/// A keyword is unknown.
+pub fn stab(words: &str) -> Result<(String, f64), BadValue> {
+    const HEADER: u32 = 14;
+    let overhead = Overhead::parse(words)?;
+    let wire = overhead.wire(HEADER, overhead.mpu());
+    let (layer, share) = match wire.framing {
+        Framing::Plain => ("ethernet", 1.0),
+        Framing::Atm => ("atm", 1.0),
+        Framing::Ptm => ("ethernet", 64.0 / 65.0),
+    };
+    let mpu = if wire.mpu > 0 { alloc::format!(" mpu {}", wire.mpu) } else { String::new() };
+    Ok((alloc::format!("linklayer {layer} overhead {}{mpu}", wire.overhead - wire.removed as i32), share))
+}
+
 /// The names of all keywords.
 pub(super) fn keywords() -> impl Iterator<Item = &'static str> {
     core::iter::once(RAW).chain(KEYWORDS.iter().map(|(name, _)| *name))
@@ -224,6 +243,21 @@ mod tests {
             assert_eq!(wire_length(words, 1500), Ok(length), "{words}");
         }
         assert!(wire_length("docsys", 1500).is_err());
+    }
+
+    /// tc-cake(8): docsis is 18 bytes on a packet of IP, which is 4 on one with its Ethernet header.
+    #[test]
+    fn stab_counts_from_the_ethernet_header() {
+        for (words, table, share) in [
+            ("docsis", "linklayer ethernet overhead 4 mpu 64", 1.0),
+            ("ethernet", "linklayer ethernet overhead 24 mpu 84", 1.0),
+            ("44", "linklayer ethernet overhead 30", 1.0),
+            ("conservative", "linklayer atm overhead 34", 1.0),
+            ("pppoa-llc", "linklayer atm overhead 0", 1.0),
+            ("pppoe-ptm", "linklayer ethernet overhead 16", 64.0 / 65.0),
+        ] {
+            assert_eq!(stab(words), Ok((table.to_string(), share)), "{words}");
+        }
     }
 
     #[test]

@@ -32,14 +32,16 @@ pub(super) fn candidates(line: &Line, l4s: bool) -> Vec<Candidate> {
     add("fq_pie preset=linux".to_string(), "flow queueing with PIE");
     let rtt = rounded(line.rtt.1);
     let target = target(line, rtt);
-    let [rtt_word, target_word] = [rtt, target].map(show_span);
+    // A longer target needs a longer interval, as in CAKE.
+    let interval = rtt + (target - Span::from_nanos(rtt.nanos() / 20));
+    let [rtt_word, interval_word, target_word] = [rtt, interval, target].map(show_span);
     if differs(rtt, USUAL) {
         add(format!("cake preset=linux rtt={rtt_word}"), "the line's round trip");
     }
     if differs(rtt, USUAL) || differs(target, Span::from_millis(5)) {
-        let spec = format!("fq_codel preset=linux interval={rtt_word} target={target_word}");
+        let spec = format!("fq_codel preset=linux interval={interval_word} target={target_word}");
         add(spec, "the line's round trip");
-        add(format!("codel preset=linux interval={rtt_word} target={target_word}"), "the line's round trip");
+        add(format!("codel preset=linux interval={interval_word} target={target_word}"), "the line's round trip");
     }
     add("pie preset=linux target=5ms".to_string(), "a shorter target");
     if line.down.0 >= ASYMMETRIC * line.up.0 {
@@ -52,7 +54,7 @@ pub(super) fn candidates(line: &Line, l4s: bool) -> Vec<Candidate> {
     all
 }
 
-/// A tenth of a second is not worth more digits: rounded up to 5 ms, from 10 ms to 1 s.
+/// Rounded up to 5 ms, from 10 ms to 1 s.
 fn rounded(rtt: Span) -> Span {
     let step = Span::from_millis(5);
     let steps = rtt.nanos().div_ceil(step.nanos());
@@ -98,7 +100,7 @@ mod tests {
         assert!(near.contains(&"cake preset=linux rtt=30ms".to_string()));
         // 1.5 packets of 1500 bytes at 1 Mbit/s take 18 ms.
         let slow = specs("10mbit", "1mbit", "100ms", false);
-        assert!(slow.contains(&"fq_codel preset=linux interval=100ms target=18ms".to_string()), "{slow:?}");
+        assert!(slow.contains(&"fq_codel preset=linux interval=113ms target=18ms".to_string()), "{slow:?}");
         let usual = specs("100mbit", "50mbit", "60ms..110ms", false);
         assert!(!usual.iter().any(|spec| spec.contains("interval=") || spec.contains("ack_filter")), "{usual:?}");
         assert!(specs("300mbit", "10mbit", "20ms", false).contains(&"cake preset=linux ack_filter=on".to_string()));

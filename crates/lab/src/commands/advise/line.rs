@@ -63,7 +63,7 @@ impl Profile {
 /// What the user says about the line.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
-    /// Rate of the downlink, and of the uplink: as far as the box can send without a queue elsewhere.
+    /// Rate of the downlink, at which no other device has a queue.
     pub rate: &'a str,
     /// Rate of the uplink; `None`: that of the downlink.
     pub up: Option<&'a str>,
@@ -208,10 +208,13 @@ impl Line {
     }
 }
 
+/// Rates that are accepted, in bit/s: the simulation of a faster line takes long, a page takes minutes on a slower one.
+const RATES: (u64, u64) = (500_000, 10_000_000_000);
+
 fn rate(key: &str, words: &str) -> Result<Rate, InputError> {
-    let bad = || InputError::new("advise", key, Found::text(words), "a rate above 0, such as 100mbit");
+    let bad = || InputError::new("advise", key, Found::text(words), "a rate from 500kbit to 10gbit, such as 100mbit");
     match text::rate(words) {
-        Ok(rate) if rate.0 > 0 => Ok(rate),
+        Ok(rate) if (RATES.0..=RATES.1).contains(&rate.0) => Ok(rate),
         Ok(_) => Err(bad()),
         Err(error) => Err(bad().hint(error.hint)),
     }
@@ -306,7 +309,7 @@ mod tests {
             let error = Line::read(asked).unwrap_err().to_string();
             assert!(words.iter().all(|word| error.contains(word)), "{error}");
         };
-        refused(&Asked { rate: "0mbit", ..asked("40ms") }, &["--rate", "above 0"]);
+        refused(&Asked { rate: "0mbit", ..asked("40ms") }, &["--rate", "500kbit"]);
         refused(&Asked { up: Some("fast"), ..asked("40ms") }, &["--up", "fast", "100mbit"]);
         refused(&Asked { overhead: Some("docsys"), ..asked("40ms") }, &["--overhead", "docsys", "docsis"]);
         for rtts in ["", "80ms..20ms", "20ms..", "no-such-file", "0ms", "1ms"] {

@@ -9,6 +9,7 @@ mod line;
 mod rank;
 mod script;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -17,7 +18,7 @@ use super::failure::Failure;
 use super::host::Host;
 use super::report;
 use super::run::{Batch, pool};
-use crate::input::InputError;
+use crate::input::{Found, InputError};
 use crate::load::{self, Overrides};
 use crate::results::record::RunRecord;
 use crate::run::batch::{self, Control};
@@ -28,6 +29,8 @@ pub use line::{Asked, Line, Profile};
 pub use rank::Ranked;
 use rank::{Measured, Runs, ranking};
 
+/// The FIFO of the kernel.
+const FIFO: &str = "droptail hard_limit=1000p";
 /// The first seed of the first runs.
 const FIRST_SEED: u64 = 1;
 /// The first seed of the deciding runs unless the user names one.
@@ -59,9 +62,9 @@ pub struct Advice {
     pub version: u32,
     /// The line in words.
     pub line: String,
-    /// Number of candidates, and of runs.
+    /// Number of candidates.
     pub candidates: usize,
-    /// Number of runs of all candidates together, and of seeds that decide.
+    /// Number of runs, the first ones included.
     pub runs: usize,
     /// Number of seeds that decide.
     pub seeds: usize,
@@ -81,42 +84,43 @@ pub struct Advice {
 /// The line or the scenario is invalid, or a run fails or was interrupted.
 pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Result<Advice, Failure> {
     let line = Line::read(asked)?;
+    script::check(options.device)?;
     let all = candidates(&line, asked.l4s);
     let (name, text) = match options.scenario {
         Some(file) => (file.display().to_string(), load::text(file)?),
         None => ("advice.toml".to_string(), line.scenario()),
     };
-    let (down, up) = line.ip_rates();
     let specs = |of: &[Candidate]| of.iter().map(|it| it.spec.clone()).collect::<Vec<String>>();
     // A fast line has runs with many packets.
     let first_seeds = if line.is_fast() { 1 } else { 3 };
     let first = plan(&name, &text, &specs(&all), FIRST_SEED, first_seeds)?;
     host.note(&format!("{} candidates, {} runs", all.len(), first.jobs().len()));
+    let files = files(&first);
     let simulate = |plan: &Plan| simulated(plan, options.jobs, host);
     let records = simulate(&first)?;
-    let idle_s = match options.scenario {
-        Some(_) => None,
-        None => idle(&name, &line.idle(), &simulate)?,
-    };
     let order: Vec<(String, &'static str)> = all.iter().map(|it| (it.spec.clone(), it.why)).collect();
-    let tried = ranking(&measured(&records), &order, idle_s, down + up);
+    let tried = ranking(&measured(&records, &files), &order, None);
     let finalists = finalists(&all, &tried);
     let seeds = options.seeds.unwrap_or(if line.is_fast() { 6 } else { 10 });
+    let idle_s = match options.scenario {
+        Some(_) => None,
+        None => idle(&plan(&name, &line.idle(), &[FIFO.to_string()], options.seed, seeds)?, &simulate)?,
+    };
     let last = plan(&name, &text, &specs(&finalists), options.seed, seeds)?.with_revision(&(host.build)());
     let file = PathBuf::from("advise");
     let batch =
         Batch { file: &file, seed: options.seed, runs: seeds, output: options.output, force: true, jobs: options.jobs };
     let (_, store) = batch.results(&last, host)?;
     let report = report::write(&store)?;
-    let ranked = ranking(&measured(&store.records(&last)), &order, idle_s, down + up);
-    let best = ranked.first().map_or("fq_codel preset=linux", |best| best.aqm.as_str());
+    let ranked = ranking(&measured(&store.records(&last), &files), &order, idle_s);
+    let best = ranked.first().ok_or_else(|| Failure::Run("no candidate was run".to_string()))?.aqm.clone();
     Ok(Advice {
         version: 1,
         line: line.text(),
         candidates: all.len(),
         runs: records.len() + last.jobs().len(),
         seeds: seeds as usize,
-        commands: script::commands(&line, best, options.device)?,
+        commands: script::commands(&line, &best, options.device)?,
         ranking: ranked,
         results: store.dir().to_path_buf(),
         report,
@@ -126,7 +130,14 @@ pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Resu
 /// The runs of the scenario in both directions with these disciplines.
 fn plan(name: &str, text: &str, aqm: &[String], seed: u64, seeds: u64) -> Result<Plan, InputError> {
     let overrides = Overrides { aqm: aqm.to_vec(), both_directions: true, ..Overrides::default() };
-    Ok(Plan::new(load::parse(name, text, &overrides)?, seed, seeds))
+    let cases = load::parse(name, text, &overrides)?;
+    if cases.len() > 1 {
+        let found = Found::thing(format!("{} combinations of values", cases.len()));
+        return Err(InputError::new(name, "vary", found, "a scenario without [vary]"));
+    }
+    let plan = Plan::new(cases, seed, seeds);
+    plan.check(name)?;
+    Ok(plan)
 }
 
 /// Runs a plan without storing it.
@@ -141,21 +152,24 @@ fn simulated(plan: &Plan, jobs: Option<u16>, host: &Host<'_>) -> Result<Vec<RunR
     if runs.len() < total { Err(interrupted(runs.len())) } else { Ok(runs.into_iter().map(|(_, run)| run).collect()) }
 }
 
-/// The load time of a page on the idle line.
-fn idle(
-    name: &str,
-    text: &str,
-    simulate: &dyn Fn(&Plan) -> Result<Vec<RunRecord>, Failure>,
-) -> Result<Option<f64>, Failure> {
-    let plan = plan(name, text, &["droptail hard_limit=1000p".to_string()], FIRST_SEED, 1)?;
-    Ok(simulate(&plan)?.first().and_then(|run| Measured::of(run).load_s))
+/// The mean load time of a page on the idle line, over the seeds of the plan.
+fn idle(plan: &Plan, simulate: &dyn Fn(&Plan) -> Result<Vec<RunRecord>, Failure>) -> Result<Option<f64>, Failure> {
+    let files = files(plan);
+    let loads: Vec<f64> = simulate(plan)?.iter().filter_map(|run| Measured::of(run, &files).load_s).collect();
+    Ok((!loads.is_empty()).then(|| loads.iter().sum::<f64>() / loads.len() as f64))
 }
 
-fn measured(records: &[RunRecord]) -> Runs {
+/// The names of the groups that send files or pages.
+fn files(plan: &Plan) -> BTreeSet<String> {
+    let groups = plan.cases.iter().flat_map(|case| &case.scenario.flows);
+    groups.filter(|group| ["file", "web"].contains(&group.kind.word())).map(|group| group.name.clone()).collect()
+}
+
+fn measured(records: &[RunRecord], files: &BTreeSet<String>) -> Runs {
     let mut runs = Runs::new();
     for record in records {
         let own = runs.entry(record.summary.contender().to_string()).or_default();
-        own.insert(record.summary.seed, Measured::of(record));
+        own.insert(record.summary.seed, Measured::of(record, files));
     }
     runs
 }

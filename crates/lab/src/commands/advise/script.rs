@@ -1,54 +1,79 @@
 //! The commands of tc(8) that set a discipline on both directions of a line.
 
 use forebay_aqm::base::text::show_rate;
+use forebay_aqm::base::units::Rate;
+use forebay_aqm::queue::cake::stab;
 
 use super::super::tc_line;
 use super::line::Line;
-use crate::input::InputError;
+use crate::input::{Found, InputError};
 
-/// The commands. Packets from the line are redirected to the device `ifb4DEV`, because Linux queues departures only.
+/// Longest name of a device in Linux.
+const LONGEST: usize = 15;
+
+/// Checks the name of a device.
+///
+/// # Errors
+/// Linux has no such names, or a shell would read it as something else.
+pub(super) fn check(device: &str) -> Result<(), InputError> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._@-".contains(letter);
+    if (1..=LONGEST).contains(&device.len()) && device.chars().all(is_plain) && !device.starts_with(['-', '.']) {
+        return Ok(());
+    }
+    let accepts = format!("a name of 1 to {LONGEST} letters, digits, '.', '_', '@' and '-', such as eth0");
+    Err(InputError::new("advise", "--device", Found::text(device), accepts))
+}
+
+/// The commands. The first ones remove the qdiscs of the device, so that they can be repeated. Packets from the line are
+/// redirected to another device, because Linux queues departures only.
 ///
 /// # Errors
 /// tc has no such qdisc.
 pub(super) fn commands(line: &Line, spec: &str, device: &str) -> Result<Vec<String>, InputError> {
-    let found = tc_line::line(spec)?;
-    let qdisc = found.command.trim_start_matches("tc qdisc replace dev DEV root ").to_string();
-    let ifb = format!("ifb4{device}");
-    let mut all = shaped(device, &qdisc, &show_rate(line.up), line.overhead.as_deref(), false);
+    let ifb: String = format!("ifb4{device}").chars().take(LONGEST).collect();
+    let mut all = vec![
+        format!("tc qdisc del dev {device} root 2>/dev/null"),
+        format!("tc qdisc del dev {device} ingress 2>/dev/null"),
+        format!("ip link del dev {ifb} 2>/dev/null"),
+    ];
+    all.extend(shaped(device, spec, line.up, line.overhead.as_deref(), false)?);
     all.push(format!("ip link add name {ifb} type ifb"));
     all.push(format!("ip link set dev {ifb} up"));
-    all.push(format!("tc qdisc replace dev {device} handle ffff: ingress"));
+    all.push(format!("tc qdisc add dev {device} handle ffff: ingress"));
     all.push(format!(
-        "tc filter replace dev {device} parent ffff: protocol all prio 10 matchall action mirred egress redirect dev {ifb}"
+        "tc filter add dev {device} parent ffff: protocol all matchall action mirred egress redirect dev {ifb}"
     ));
-    all.extend(shaped(&ifb, &qdisc, &show_rate(line.down), line.overhead.as_deref(), true));
+    all.extend(shaped(&ifb, spec, line.down, line.overhead.as_deref(), true)?);
     Ok(all)
 }
 
 /// The qdisc behind a shaper: CAKE has one, the others get HTB.
-fn shaped(device: &str, qdisc: &str, rate: &str, overhead: Option<&str>, incoming: bool) -> Vec<String> {
-    if let Some(arguments) = qdisc.strip_prefix("cake") {
-        let arguments = arguments.trim();
-        let words = overhead.map(|words| words.replace('/', " "));
-        let ingress = incoming.then_some("ingress");
-        let parts = [Some("cake bandwidth"), Some(rate), Some(arguments), words.as_deref(), ingress];
-        let parts: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-        return vec![format!("tc qdisc replace dev {device} root {}", parts.join(" "))];
+fn shaped(
+    device: &str,
+    spec: &str,
+    rate: Rate,
+    overhead: Option<&str>,
+    incoming: bool,
+) -> Result<Vec<String>, InputError> {
+    let qdisc = |spec: &str| {
+        let command = tc_line::line(spec)?.command;
+        Ok::<String, InputError>(command.trim_start_matches("tc qdisc replace dev DEV root ").to_string())
+    };
+    if spec.starts_with("cake") {
+        let overhead = overhead.map_or_else(String::new, |words| format!(" overhead={words}"));
+        let ingress = if incoming { " ingress=on" } else { "" };
+        let cake = qdisc(&format!("{spec} bandwidth={}{overhead}{ingress}", show_rate(rate)))?;
+        return Ok(vec![format!("tc qdisc add dev {device} root {cake}")]);
     }
-    let stab = overhead.and_then(|words| forebay_aqm::queue::cake::wire_length(words, 1500).ok()).map_or_else(
-        String::new,
-        |length| match overhead
-            .is_some_and(|words| words.contains("atm") || words.contains("ipoa") || words.contains("pppoa"))
-        {
-            true => " stab linklayer atm overhead 0".to_string(),
-            false => format!(" stab linklayer ethernet overhead {}", i64::from(length) - 1500),
-        },
-    );
-    vec![
-        format!("tc qdisc replace dev {device} root handle 1:{stab} htb default 1"),
-        format!("tc class replace dev {device} parent 1: classid 1:1 htb rate {rate}"),
-        format!("tc qdisc replace dev {device} parent 1:1 {qdisc}"),
-    ]
+    let table = overhead.and_then(|words| stab(words).ok());
+    let share = table.as_ref().map_or(1.0, |(_, share)| *share);
+    let stab = table.map_or_else(String::new, |(table, _)| format!(" stab {table}"));
+    let rate = show_rate(Rate((rate.0 as f64 * share) as u64));
+    Ok(vec![
+        format!("tc qdisc add dev {device} root handle 1:{stab} htb default 1"),
+        format!("tc class add dev {device} parent 1: classid 1:1 htb rate {rate}"),
+        format!("tc qdisc add dev {device} parent 1:1 {}", qdisc(spec)?),
+    ])
 }
 
 #[cfg(test)]
@@ -72,20 +97,34 @@ mod tests {
     #[test]
     fn cake_shapes_both_directions() {
         let all = commands(&line(Some("docsis")), "cake preset=linux rtt=80ms", "eth0").unwrap();
-        assert_eq!(all[0], "tc qdisc replace dev eth0 root cake bandwidth 20mbit rtt 80ms docsis");
-        assert_eq!(all[5], "tc qdisc replace dev ifb4eth0 root cake bandwidth 100mbit rtt 80ms docsis ingress");
-        assert_eq!(all.len(), 6);
+        assert_eq!(all[3], "tc qdisc add dev eth0 root cake docsis bandwidth 20mbit rtt 80ms");
+        assert_eq!(all[8], "tc qdisc add dev ifb4eth0 root cake docsis bandwidth 100mbit rtt 80ms ingress");
+        assert_eq!(all.len(), 9);
+        let bytes = commands(&line(Some("44")), "cake preset=linux", "eth0").unwrap();
+        assert!(bytes[3].contains(" overhead 44 bandwidth"), "{}", bytes[3]);
     }
 
     #[test]
     fn other_disciplines_get_htb_as_shaper() {
         let all = commands(&line(Some("docsis")), "fq_codel preset=linux target=3ms", "wan").unwrap();
-        assert_eq!(all[0], "tc qdisc replace dev wan root handle 1: stab linklayer ethernet overhead 18 htb default 1");
-        assert_eq!(all[1], "tc class replace dev wan parent 1: classid 1:1 htb rate 20mbit");
-        assert_eq!(all[2], "tc qdisc replace dev wan parent 1:1 fq_codel target 3ms");
-        assert_eq!(
-            commands(&line(None), "pie preset=linux", "wan").unwrap()[0],
-            "tc qdisc replace dev wan root handle 1: htb default 1"
-        );
+        let stab = "stab linklayer ethernet overhead 4 mpu 64";
+        assert_eq!(all[3], format!("tc qdisc add dev wan root handle 1: {stab} htb default 1"));
+        assert_eq!(all[4], "tc class add dev wan parent 1: classid 1:1 htb rate 20mbit");
+        assert_eq!(all[5], "tc qdisc add dev wan parent 1:1 fq_codel target 3ms");
+        let plain = commands(&line(None), "pie preset=linux", "wan").unwrap();
+        assert_eq!(plain[3], "tc qdisc add dev wan root handle 1: htb default 1");
+        // PTM leaves 64 of 65 bytes.
+        let ptm = commands(&line(Some("pppoe-ptm")), "pie preset=linux", "wan").unwrap();
+        assert!(ptm[4].ends_with("htb rate 19692.307kbit"), "{}", ptm[4]);
+    }
+
+    #[test]
+    fn names_of_devices_are_checked() {
+        for bad in ["", "enx0011223344556677", "eth0; reboot", "a b", "-x", "$(x)"] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+        assert!(check("enx001122334455").is_ok());
+        let all = commands(&line(None), "pie preset=linux", "enx001122334455").unwrap();
+        assert_eq!(all[6], "ip link add name ifb4enx00112233 type ifb");
     }
 }

@@ -2,15 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use forebay_aqm::base::nearest::nearest;
+
 use super::super::failure::Failure;
 use super::super::host::Host;
 use super::super::{report, run};
 use super::reproduce::{one, suffix};
 use crate::claims::ClaimResult;
 use crate::claims::calibration::Calibrated;
+use crate::claims::papers::Paper;
 use crate::disk::store_error::Owner;
 use crate::figures::level::Level;
-use crate::reproduce::{Chosen, Reproduction};
+use crate::reproduce::{Chosen, Reproduction, Shared};
 use crate::run::batch::Control;
 use crate::scenario::{Found, InputError};
 use crate::suites;
@@ -50,21 +53,44 @@ pub struct Evaluated {
 /// The suite, a claim or a discipline is unknown or invalid, results cannot be stored, or the command was interrupted.
 pub fn evaluate(asked: &Asked<'_>, host: &Host<'_>) -> Result<Evaluated, Failure> {
     let suite = suites::find(asked.suite)?;
+    let dir = directory(asked, suite);
+    let made = prepared(asked, suite, host)?.with_revision(&(host.build)());
+    for calibrated in made.calibrated() {
+        host.note(&format!("calibration: {}", calibrated.text()));
+    }
+    let (claims, lock) = one(&made, &dir, asked.jobs, host)?;
+    let page = report::of(&lock);
+    Ok(Evaluated { claims, calibrated: made.calibrated().to_vec(), dir, page })
+}
+
+/// The directory of the results, and the scenarios of the suite with their changes and seeds. Other processes can run
+/// them; their results belong into the folders of the directory. [`evaluate`] then finds these runs there.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn scenarios(asked: &Asked<'_>, host: &Host<'_>) -> Result<(PathBuf, Vec<Shared>), Failure> {
+    let suite = suites::find(asked.suite)?;
+    Ok((directory(asked, suite), prepared(asked, suite, host)?.shared()))
+}
+
+fn directory(asked: &Asked<'_>, suite: &Paper) -> PathBuf {
+    let usual = || Path::new("runs").join(format!("evaluate-{}{}", suite.name, suffix(asked.level)));
+    asked.output.map_or_else(usual, Path::to_path_buf)
+}
+
+/// The suite with the chosen claims and disciplines, calibrated.
+fn prepared(asked: &Asked<'_>, suite: &'static Paper, host: &Host<'_>) -> Result<Reproduction, Failure> {
     let sections = Reproduction::sections(suite);
     let known: Vec<&str> = sections.iter().flat_map(|(section, claim)| [section.as_str(), claim.as_str()]).collect();
-    if let Some(stranger) = asked.names.iter().find(|name| !known.iter().any(|known| known.eq_ignore_ascii_case(name)))
-    {
-        return Err(InputError::new(
-            "evaluate",
-            "CLAIM",
-            Found::text(stranger),
-            format!("a claim or section of {}", suite.name),
-        )
-        .hint(
-            forebay_aqm::base::nearest::nearest(stranger, known.iter().copied())
-                .map(|near| format!("did you mean {near}?")),
-        )
-        .into());
+    let is_known = |name: &String| known.iter().any(|known| known.eq_ignore_ascii_case(name));
+    if let Some(stranger) = asked.names.iter().find(|name| !is_known(name)) {
+        let accepted = format!("a claim or section of {}", suite.name);
+        let near = nearest(stranger, known.iter().copied()).map(|near| format!("did you mean {near}?"));
+        return Err(InputError::new("evaluate", "CLAIM", Found::text(stranger), accepted).hint(near).into());
+    }
+    if !asked.aqm.is_empty() && !Reproduction::has_open_sections(suite) {
+        let accepted = format!("no --aqm: the claims of {} name their disciplines", suite.name);
+        return Err(InputError::new("evaluate", "--aqm", Found::text(&asked.aqm.join(" ")), accepted).into());
     }
     let is_asked = |name: &str| asked.names.iter().any(|asked| asked.eq_ignore_ascii_case(name));
     let section_of = |id: &str| sections.iter().find(|(_, claim)| claim == id).map_or("", |(section, _)| section);
@@ -72,22 +98,9 @@ pub fn evaluate(asked: &Asked<'_>, host: &Host<'_>) -> Result<Evaluated, Failure
     let waits = |dir: &Path, owner: &Owner| host.waits(dir, owner);
     let control = Control { stop: host.stop, progress: &|_| (), waits: &waits };
     let chosen = Chosen { aqm: asked.aqm.to_vec() };
-    let usual = || Path::new("runs").join(format!("evaluate-{}{}", suite.name, suffix(asked.level)));
-    let dir = asked.output.map_or_else(usual, Path::to_path_buf);
-    let failed =
-        |error| Failure::of_reproduction(error, || Failure::Interrupted { dir: dir.clone(), done: 0, total: 0 });
-    let made = run::pool(asked.jobs)?
+    let dir = directory(asked, suite);
+    let interrupted = || Failure::Interrupted { dir, done: 0, total: 0 };
+    run::pool(asked.jobs)?
         .install(|| Reproduction::of_suite(suite, asked.level, wanted, &chosen, &control))
-        .map_err(failed)?;
-    if !asked.aqm.is_empty() && !made.is_open() {
-        let accepted = format!("no --aqm: the claims of {} name their disciplines", suite.name);
-        return Err(InputError::new("evaluate", "--aqm", Found::text(&asked.aqm.join(" ")), accepted).into());
-    }
-    for calibrated in made.calibrated() {
-        host.note(&format!("calibration: {}", calibrated.text()));
-    }
-    let made = made.with_revision(&(host.build)());
-    let (claims, lock) = one(&made, &dir, asked.jobs, host)?;
-    let page = report::of(&lock);
-    Ok(Evaluated { claims, calibrated: made.calibrated().to_vec(), dir, page })
+        .map_err(|error| Failure::of_reproduction(error, interrupted))
 }

@@ -66,12 +66,12 @@ fn calibrations(all: &[Calibrated]) -> Table {
             it.value.to_string(),
             format!("{} of {}", it.quantity, it.of),
             short(it.target),
-            short(it.measured),
+            it.measured.map_or_else(|| "-".to_string(), short),
             near.to_string(),
         ];
         cells.map(Cell::Text).to_vec()
     };
-    let headings = ["scenario", "key", "by formula", "used", "measured", "wanted", "found", "near"];
+    let headings = ["scenario", "key", "first", "used", "measured", "wanted", "found", "near"];
     Table {
         id: "calibration".to_string(),
         title: "Calibration".to_string(),

@@ -221,6 +221,11 @@ impl FlowKind {
         self.source().arrivals()
     }
 
+    /// Number of connections of each flow of the group; more than 1 for pages of several objects.
+    pub(crate) const fn connections(&self) -> u32 {
+        if let Self::Web(web) = self { web.connections } else { 1 }
+    }
+
     /// The codec of calls; `None` for other kinds.
     pub fn codec(&self) -> Option<Codec> {
         if let Self::Voip(call) = self { Some(call.codec) } else { None }

@@ -4,8 +4,8 @@
 //! Reno's, to at least two packets (RFC 6817 section 2.4.2; one packet after a timeout). The filter of current delays is
 //! the minimum of the latest four. Delays are in microseconds.
 //!
-//! Difference from the RFC: the delay does not change the window in recovery, by an acknowledgement with ECN-Echo, or while
-//! the application limits sending.
+//! Differences from the RFC: the delay does not change the window in recovery, by an acknowledgement with ECN-Echo, or while
+//! the application limits sending; minutes without a delay count as minutes of the base history.
 
 use forebay_aqm::base::time::{Instant, Span};
 
@@ -117,5 +117,39 @@ impl Design for Ledbat {
             current_delays: [None; CURRENT_FILTER],
             next: 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_aqm::base::rng::Rng;
+
+    use super::super::super::TcpOptions;
+    use super::*;
+
+    fn at(minutes: u64) -> Instant {
+        Instant::from_nanos(minutes * MINUTE)
+    }
+
+    /// A delay of 10 ms in minute 0; from minute 1 on the path has 50 ms. The base delay follows after ten minutes.
+    #[test]
+    fn base_delay_rises_after_ten_minutes() {
+        let mut ledbat = Ledbat::new(Start::new(&TcpOptions::default(), Rng::stream(1, "test")));
+        let [short, long, rtt] = [10, 50, 100].map(Span::from_millis);
+        ledbat.on_delay(at(0), short);
+        for minute in 1..=9 {
+            ledbat.on_delay(at(minute), long);
+            assert_eq!(ledbat.queueing_delay(at(minute), rtt), Some(long - short), "minute {minute}");
+        }
+        ledbat.on_delay(at(10), long);
+        assert_eq!(ledbat.queueing_delay(at(10), rtt), Some(Span::ZERO));
+    }
+
+    #[test]
+    fn minutes_without_delays_are_forgotten() {
+        let mut ledbat = Ledbat::new(Start::new(&TcpOptions::default(), Rng::stream(1, "test")));
+        ledbat.on_delay(at(3), Span::from_millis(10));
+        ledbat.on_delay(at(1000), Span::from_millis(70));
+        assert_eq!(ledbat.queueing_delay(at(1000), Span::from_millis(100)), Some(Span::ZERO));
     }
 }
