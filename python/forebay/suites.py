@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from forebay import _native, _progress
-from forebay.scenarios import words_of
+from forebay.own import words_of
 from forebay.sweeps import sweep
 
 __all__ = ["evaluate"]
