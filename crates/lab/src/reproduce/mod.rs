@@ -46,23 +46,6 @@ pub struct Reproduction {
     searched: BTreeMap<String, Searched>,
     /// Of a suite: keys whose values follow from runs.
     calibrated: Vec<Calibrated>,
-    /// The changes of each scenario, in the order of `plans`.
-    changes: Vec<Overrides>,
-}
-
-/// A scenario of a suite, for runs in other processes. Their results belong into the folder `name` of the results.
-#[derive(Clone, Debug)]
-pub struct Shared {
-    /// Name of the scenario.
-    pub name: String,
-    /// Path of its file, for messages.
-    pub path: String,
-    /// Text of its file.
-    pub text: &'static str,
-    /// Changes to it.
-    pub overrides: Overrides,
-    /// Its seeds.
-    pub seeds: Vec<u64>,
 }
 
 /// What `forebay evaluate` chooses in a suite.
@@ -137,7 +120,7 @@ impl Reproduction {
                 calibrated.push(calibrate::calibrate(calibration, paper, control)?);
             }
         }
-        let (mut plans, mut changes): (Vec<(String, Plan)>, Vec<Overrides>) = Default::default();
+        let mut plans: Vec<(String, Plan)> = Vec::new();
         for (name, is_open) in names {
             if plans.iter().any(|(planned, _)| planned == name) {
                 continue;
@@ -152,7 +135,6 @@ impl Reproduction {
                 overrides.aqm = file.baseline.iter().chain(new).cloned().collect();
             }
             plans.push((name.clone(), plan(paper, name, &overrides, seeds(&file, name, level))?));
-            changes.push(overrides);
         }
         let is_open: Vec<bool> = file.sections.iter().map(|section| file.is_open(section)).collect();
         for (section, _) in file.sections.iter_mut().zip(is_open).filter(|(_, is_open)| *is_open) {
@@ -163,7 +145,7 @@ impl Reproduction {
             (section.subject, section.variants) = (first, others);
         }
         let searched = found::searched(paper.found).map_err(ReproduceError::Files)?;
-        Ok(Self { paper, file, chosen, level, plans, revision: String::new(), searched, calibrated, changes })
+        Ok(Self { paper, file, chosen, level, plans, revision: String::new(), searched, calibrated })
     }
 
     /// Whether claims of the suite are tested for the disciplines of `--aqm`.
@@ -201,15 +183,6 @@ impl Reproduction {
     /// The paper that is reproduced.
     pub const fn paper(&self) -> &'static Paper {
         self.paper
-    }
-
-    /// The scenarios with their changes and seeds.
-    pub fn shared(&self) -> Vec<Shared> {
-        let of = |((name, plan), overrides): (&(String, Plan), &Overrides)| {
-            let (path, text) = self.paper.scenario(name)?;
-            Some(Shared { name: name.clone(), path, text, overrides: overrides.clone(), seeds: plan.seeds.clone() })
-        };
-        self.plans.iter().zip(&self.changes).filter_map(of).collect()
     }
 
     /// Simulated seconds of all runs together.

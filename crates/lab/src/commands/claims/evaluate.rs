@@ -13,7 +13,7 @@ use crate::claims::calibration::Calibrated;
 use crate::claims::papers::Paper;
 use crate::disk::store_error::Owner;
 use crate::figures::level::Level;
-use crate::reproduce::{Chosen, Reproduction, Shared};
+use crate::reproduce::{Chosen, Reproduction};
 use crate::run::batch::Control;
 use crate::scenario::{Found, InputError};
 use crate::suites;
@@ -61,16 +61,6 @@ pub fn evaluate(asked: &Asked<'_>, host: &Host<'_>) -> Result<Evaluated, Failure
     let (claims, lock) = one(&made, &dir, asked.jobs, host)?;
     let page = report::of(&lock);
     Ok(Evaluated { claims, calibrated: made.calibrated().to_vec(), dir, page })
-}
-
-/// The directory of the results, and the scenarios of the suite with their changes and seeds. Other processes can run
-/// them; their results belong into the folders of the directory. [`evaluate`] then finds these runs there.
-///
-/// # Errors
-/// As [`evaluate`].
-pub fn scenarios(asked: &Asked<'_>, host: &Host<'_>) -> Result<(PathBuf, Vec<Shared>), Failure> {
-    let suite = suites::find(asked.suite)?;
-    Ok((directory(asked, suite), prepared(asked, suite, host)?.shared()))
 }
 
 fn directory(asked: &Asked<'_>, suite: &Paper) -> PathBuf {
