@@ -150,7 +150,7 @@ impl Calibration {
 mod tests {
     use super::*;
 
-    /// The values that a search of `target` tries from 8 on, and its result, if the quantity of a value is `law(value)`.
+    /// Searches `target`, beginning with 8; the quantity is `law(value)`. Returns the values tried, and the one taken.
     fn search(target: f64, law: impl Fn(u32) -> f64) -> (Vec<u32>, u32) {
         let [scenario, key, of, quantity] = ["s", "flows.bulk.count", "droptail", "loss_ratio"].map(str::to_string);
         let calibration = Calibration { scenarios: vec![scenario], key, first: 8, of, quantity, target, factor: 2.0 };

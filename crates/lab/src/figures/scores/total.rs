@@ -3,7 +3,6 @@
 //! The scales and the mean are ours. The figure compares disciplines on the same line. It is meaningful only if the
 //! same scores are present for each of them.
 
-use super::bloat::Grade;
 use super::responsiveness::Rpm;
 
 /// The RPM with 0 points, and the ratio to it with 100 points: 6000 RPM.
@@ -28,18 +27,6 @@ impl Points {
         self.0
     }
 
-    /// Of a bufferbloat grade: A+ 100, A 85, B 70, C 40, D 15, F 0.
-    pub const fn of_grade(grade: Grade) -> Self {
-        Self(match grade {
-            Grade::APlus => 100.0,
-            Grade::A => 85.0,
-            Grade::B => 70.0,
-            Grade::C => 40.0,
-            Grade::D => 15.0,
-            Grade::F => 0.0,
-        })
-    }
-
     /// Of a responsiveness: 100 log10(RPM / 100) / log10(60), which is 0 up to 100 RPM and 100 from 6000 RPM on. `None`
     /// for NaN and for negative rates.
     pub fn of_rpm(rpm: Rpm) -> Option<Self> {
@@ -56,12 +43,6 @@ impl Points {
     /// 0.
     pub fn of_load_ratio(ratio: f64) -> Option<Self> {
         (ratio > 0.0).then(|| Self::new(100.0 / ratio))?
-    }
-
-    /// Of the score of a video, relative to its score without other traffic: 100 score / alone. A negative score has 0
-    /// points. `None` unless the score without other traffic is above 0.
-    pub fn of_video(score: f64, alone: f64) -> Option<Self> {
-        Self::of_share(score, alone)
     }
 
     /// Of the goodput of all flows together, relative to the capacity of the line in the same unit: 100 sum / capacity.
@@ -96,12 +77,6 @@ mod tests {
     }
 
     #[test]
-    fn worse_grades_have_fewer_points() {
-        let grades = [Grade::APlus, Grade::A, Grade::B, Grade::C, Grade::D, Grade::F];
-        assert_eq!(grades.map(|grade| Points::of_grade(grade).get()), [100.0, 85.0, 70.0, 40.0, 15.0, 0.0]);
-    }
-
-    #[test]
     fn rpm_scale_is_logarithmic_and_bounded() {
         close(Points::of_rpm(Rpm(100.0)), 0.0);
         close(Points::of_rpm(Rpm(6000.0)), 100.0);
@@ -120,8 +95,6 @@ mod tests {
         close(Points::of_load_ratio(1.0), 100.0);
         close(Points::of_load_ratio(4.0), 25.0);
         close(Points::of_load_ratio(0.9), 100.0);
-        close(Points::of_video(2.0, 4.0), 50.0);
-        close(Points::of_video(-2.0, 4.0), 0.0);
         close(Points::of_goodput(9.5e6, 1e7), 95.0);
     }
 
@@ -131,7 +104,6 @@ mod tests {
         assert_eq!(Points::of_mos(f64::NAN), None);
         for whole in [0.0, -1.0, f64::NAN] {
             assert_eq!(Points::of_load_ratio(whole), None);
-            assert_eq!(Points::of_video(1.0, whole), None);
             assert_eq!(Points::of_goodput(1.0, whole), None);
         }
     }
@@ -162,7 +134,6 @@ mod tests {
                 Points::of_rpm(Rpm(x)),
                 Points::of_mos(x),
                 Points::of_load_ratio(x),
-                Points::of_video(x, y),
                 Points::of_goodput(x, y),
                 total([Points::new(x), Points::new(y)]),
             ];
