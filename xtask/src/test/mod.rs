@@ -78,7 +78,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     });
     // It uses one processor; so does the end of an optimised build.
     let fuzzed = wanted("fuzz").then(|| std::thread::spawn(|| separately(fuzz::check)));
-    stage("engine", "the same fingerprints in a release build, and in one for this processor", &engine);
+    stage("engine", "the same fingerprints in a release build for this processor", &engine);
     stage("oracles", "SciPy and python-control compute the recorded values again", &oracles::check);
     let fuzzed = joined(fuzzed);
     stage("fuzz", "every fuzz target with mutated inputs, a minute in all", &|tally| tally.add(fuzzed.clone()));
@@ -125,23 +125,18 @@ fn compute(results: PathBuf, peers: bool, verdicts: bool) -> JoinHandle<(Tally, 
     })
 }
 
-/// Builds the simulator's tests with optimisation, and runs those that compare fingerprints.
+/// Builds the simulator's tests with all optimisations for this processor, and runs those that compare fingerprints. The
+/// stage `tests` compares the same fingerprints without instructions of this processor.
 fn engine(tally: &mut Tally) {
-    const TEST: [&str; 5] = ["test", "--release", "-p", "forebay-sim", "--test=all"];
-    const MODULES: [&str; 3] = ["--", "engine::", "fingerprints::"];
-    let run = |mut command: Command, tally: &mut Tally| {
-        // Link-time optimisation would cost more time than it saves: each of these programs runs once.
-        command
-            .args(MODULES)
-            .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
-            .env("CARGO_PROFILE_RELEASE_LTO", "off")
-            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-        cargo_tests::run(command, tally);
-    };
-    run(program::cargo(&TEST), tally);
-    let mut native = program::cargo(&TEST);
-    native.args(["--target-dir", "target/native"]).env("RUSTFLAGS", "-C target-cpu=native");
-    run(native, tally);
+    let mut command = program::cargo(&["test", "--release", "-p", "forebay-sim", "--test=all"]);
+    command
+        .args(["--target-dir", "target/native", "--", "engine::", "fingerprints::"])
+        .env("RUSTFLAGS", "-C target-cpu=native")
+        // Link-time optimisation would cost more time than it saves: the program runs once.
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    cargo_tests::run(command, tally);
 }
 
 /// Waits for what was prepared at the same time as stages.

@@ -126,9 +126,9 @@ const SYSTEMS: [(u32, u32, &str, u32); 8] = [
     (20, 1, "droptail", 410),
     (20, 2, "droptail", 410),
     (20, 4, "droptail", 410),
-    (100, 1, "droptail", 3210),
+    (40, 1, "droptail", 810),
     (100, 2, "droptail", 3210),
-    (100, 4, "droptail", 3210),
+    (40, 4, "droptail", 810),
     (20, 1, "droptail th=0.25", 410),
     (100, 2, "droptail th=0.5", 810),
 ];
