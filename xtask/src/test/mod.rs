@@ -13,7 +13,7 @@ mod readme;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::thread::JoinHandle;
 
 use runner::cargo_tests;
