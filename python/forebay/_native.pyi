@@ -37,6 +37,7 @@ __all__ = [
     "run",
     "stability",
     "stability_map",
+    "suite_scenarios",
     "tune",
     "work",
 ]
@@ -503,6 +504,11 @@ def reproduce(
     bar: Callable[[float, float], None] | None = None,
 ) -> str:
     """The verdicts on papers or claims; without names, on all papers. `bar` receives the progress of each paper."""
+
+def suite_scenarios(
+    suite: str, names: Sequence[str], aqm: Sequence[str], level: str, output: _Path | None = None
+) -> tuple[str, list[tuple[str, str, str, list[str], list[str], list[int]]]]:
+    """The directory of a suite's results, and for each scenario: folder, path, text, changes, disciplines, seeds."""
 
 def evaluate(
     suite: str,

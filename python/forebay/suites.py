@@ -1,14 +1,20 @@
-"""Suites of experiments, such as that of RFC 7928."""
+"""Suites of experiments, such as that of RFC 7928.
+
+As in a sweep, an executor can do the runs of a suite on many machines.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 from forebay import _native, _progress
 from forebay.own import words_of
+from forebay.sweeps import sweep
 
 __all__ = ["evaluate"]
 
@@ -18,6 +24,7 @@ def evaluate(
     *names: str,
     aqm: Sequence[Any] | Any | None = None,
     level: str = "normal",
+    executor: Executor | None = None,
     output: str | PathLike[str] | None = None,
     jobs: int | None = None,
     progress: bool | None = None,
@@ -29,6 +36,8 @@ def evaluate(
         names: Ids of claims or sections; default: all.
         aqm: Disciplines to test, for a suite with sections for any discipline; default: those of the suite.
         level: ``"quick"``, ``"normal"`` or ``"full"``.
+        executor: Any `concurrent.futures.Executor`, Dask's ``client.get_executor()`` or a `RayExecutor`; default: all
+            cores of this process. Results are bit-identical.
         output: Output directory; default: ``runs/evaluate-SUITE``.
         jobs: Number of parallel runs in this process.
         progress: Show a progress bar, by tqdm if it is installed; default: on a terminal and in a notebook.
@@ -41,6 +50,12 @@ def evaluate(
     disciplines = [words_of(each) for each in ([aqm] if one else list(aqm or ()))]
     where = None if output is None else fspath(output)
     asked = (fspath(suite), list(names), disciplines, level, where)
+    if executor is not None:
+        directory, scenarios = _native.suite_scenarios(*asked)
+        for folder, path, text, changes, contenders, seeds in scenarios:
+            scenario = _native.Scenario(text, path, changes, [], contenders)
+            place = Path(directory) / folder
+            sweep(scenario, seeds=seeds, executor=executor, output=place, jobs=jobs, progress=progress, force=True)
     with _progress.Bars() as bars:
         bar = bars if _progress.shows(progress) else None
         found: dict[str, Any] = json.loads(_native.evaluate(*asked, jobs, bar))

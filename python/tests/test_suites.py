@@ -1,8 +1,11 @@
-"""`forebay.evaluate`: a suite in the folder of a user."""
+"""`forebay.evaluate`: a suite in this process and on an executor."""
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,13 +58,20 @@ def suite(tmp_path: Path) -> Path:
     return folder
 
 
-def test_suite_of_a_folder_has_verdicts(tmp_path: Path) -> None:
+def test_executor_gives_the_same_verdicts(tmp_path: Path) -> None:
     folder = suite(tmp_path)
     here = forebay.evaluate(folder, level="quick", output=tmp_path / "here")
     [claim] = here["claims"]
     assert claim["verdict"] == "reproduced" and claim["evidence"]["subject"] == "codel"
     assert [variant["name"] for variant in claim["evidence"]["variants"]] == ["pie"]
-    assert (tmp_path / "here" / "report.html").exists()
+    with ThreadPoolExecutor(2) as executor:
+        there = forebay.evaluate(folder, level="quick", output=tmp_path / "there", executor=executor)
+
+    def checks(found: dict[str, Any]) -> str:
+        return json.dumps([claim["evidence"] for claim in found["claims"]])
+
+    assert checks(there) == checks(here)
+    assert (tmp_path / "there" / "report.html").exists()
 
 
 def test_disciplines_can_be_chosen(tmp_path: Path) -> None:

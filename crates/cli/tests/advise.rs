@@ -14,8 +14,8 @@ fn advice_names_the_best_and_its_commands() {
     let row = out.lines().find(|line| line.starts_with(&best) && line.contains("best")).unwrap();
     assert!(!row.contains(" ="), "{row}");
     assert!(!best.starts_with("droptail"), "the FIFO of 1000 packets delays calls by seconds: {best}");
-    assert!(out.contains("the kernel's FIFO") && out.contains("dev ifb4wan root"), "{out}");
-    assert!(out.contains("4mbit") && out.contains("1mbit") && out.contains("(95 %)"));
+    assert!(out.replace('\n', " ").contains("the kernel's FIFO") && out.contains("dev ifb4wan root"), "{out}");
+    assert!(out.contains("dev wan root") && out.contains("(95 %)"), "{out}");
     assert!(place.dir.join("out/report.html").is_file());
     // The ranking is that of the stored runs: the same words print the same text.
     let again = place.run(&words).good().stdout;

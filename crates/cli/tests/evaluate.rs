@@ -127,6 +127,28 @@ fn strict_evaluation_exits_with_three() {
     assert_eq!(json["claims"][0]["evidence"]["variants"][0]["name"], "pie");
 }
 
+/// A changed measurement in `meta.json` shows that the second call does not measure again.
+#[test]
+fn calibrations_are_kept_until_they_change() {
+    let place = suite("evaluate-kept");
+    let calibration = || {
+        let out = place.run(&["evaluate", "mine", "M-2", "--quick", "-o", "out"]).good();
+        out.stderr.lines().find(|line| line.contains("calibration: few")).unwrap().to_string()
+    };
+    let first = calibration();
+    let meta = place.dir.join("out/meta.json");
+    let mut json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&meta).unwrap()).unwrap();
+    json["calibrated"][0]["measured"] = 0.0123.into();
+    fs::write(&meta, json.to_string()).unwrap();
+    let second = calibration();
+    assert!(second.contains("is 1.23e-2") && !first.contains("is 1.23e-2"), "{first} {second}");
+    // A section that needs no calibration leaves it on record.
+    place.run(&["evaluate", "mine", "long", "-o", "out", "--quick"]).good();
+    assert_eq!(calibration(), second);
+    fs::write(place.dir.join("mine/claims.toml"), CLAIMS.replace("target = 0.05", "target = 0.051")).unwrap();
+    assert!(!calibration().contains("is 1.23e-2"));
+}
+
 #[test]
 fn bad_suites_are_refused_with_their_place() {
     let place = suite("evaluate-bad");
@@ -144,5 +166,14 @@ fn bad_suites_are_refused_with_their_place() {
     fs::write(place.dir.join("mine/few.toml"), SCENARIO.replace("count = 4", "cuont = 4")).unwrap();
     refused(&["evaluate", "mine", "M-1"], &["mine/few.toml", "13", "cuont", "count"]);
     fs::write(place.dir.join("mine/claims.toml"), CLAIMS.replace("at_least = 0.5", "at_lest = 0.5")).unwrap();
-    refused(&["evaluate", "mine"], &["mine/claims.toml", "at_lest", "at_least"]);
+    refused(&["evaluate", "mine"], &["mine/claims.toml:58", "claim.check.at_lest", "did you mean at_least?"]);
+    fs::write(place.dir.join("mine/claims.toml"), CLAIMS.replace("at_least = 0.5", "")).unwrap();
+    refused(&["evaluate", "mine"], &["mine/claims.toml:51: M-3", "has no bound"]);
+    let more = "[[claim]]\nid = \"M-4\"\nsection = \"few\"\nclaim = \"?\"\nprinted = \"ours\"\ncheckk = 1\n";
+    fs::write(place.dir.join("mine/claims.toml"), CLAIMS).unwrap();
+    fs::write(place.dir.join("mine/claims-more.toml"), more).unwrap();
+    refused(&["evaluate", "mine"], &["mine/claims-more.toml:6", "claim.checkk", "did you mean check?"]);
+    fs::remove_file(place.dir.join("mine/claims-more.toml")).unwrap();
+    fs::remove_file(place.dir.join("mine/few.toml")).unwrap();
+    refused(&["evaluate", "mine"], &["mine/claims.toml:18: few", "'few'", "a scenario of the folder, one of long"]);
 }

@@ -10,6 +10,7 @@ use forebay_aqm::base::nearest::{nearest, one_of};
 use include_dir::{Dir, include_dir};
 
 use crate::claims::papers::Paper;
+use crate::document::toml_error;
 use crate::input::{Found, InputError};
 use crate::reproduce::claim_file;
 
@@ -43,12 +44,8 @@ pub fn find(asked: &str) -> Result<&'static Paper, InputError> {
         None if path.join(CLAIMS).is_file() => (stem(path), asked.to_string(), read(path)?),
         None => return Err(unknown(asked)),
     };
+    check(&folder, &files)?;
     let claims = claims(&files);
-    claim_file::parse(&claims).map_err(|reason| {
-        let file = format!("{folder}/{CLAIMS}");
-        InputError::new(&file, "", Found::thing("an invalid suite"), "claims as docs/claims.md describes")
-            .hint(Some(reason))
-    })?;
     let scenarios: Vec<(&str, &str)> = files
         .into_iter()
         .filter(|(file, _)| !has_claims(file))
@@ -89,6 +86,62 @@ fn claims(files: &Files) -> String {
     let first = files.iter().filter(|(file, _)| file == CLAIMS);
     let others = files.iter().filter(|(file, _)| file != CLAIMS && has_claims(file));
     first.chain(others).map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+/// Checks the claims of a suite, and that it has the scenarios which they name. An error has the file and the line.
+fn check(folder: &str, files: &Files) -> Result<(), InputError> {
+    for (file, text) in files.iter().filter(|(file, _)| has_claims(file)) {
+        let path = format!("{folder}/{file}");
+        claim_file::check_keys(text, file == CLAIMS).map_err(|error| misread(&path, text, &error))?;
+    }
+    let invalid = |id: &str, found: Found, accepts: &str| {
+        let (file, line) = place(files, id);
+        let error = InputError::new(format!("{folder}/{file}"), id, found, accepts);
+        line.map_or(error.clone(), |line| error.at(line, 1))
+    };
+    let suite = claim_file::parse(&claims(files)).map_err(|reason| {
+        let (id, reason) = reason.split_once(": ").unwrap_or(("", reason.as_str()));
+        invalid(id, Found::thing("an invalid suite"), ACCEPTS).hint(reason.to_string())
+    })?;
+    let scenarios: Vec<&str> =
+        files.iter().filter(|(file, _)| !has_claims(file)).map(|(file, _)| file.trim_end_matches(".toml")).collect();
+    let named = suite.sections.iter().flat_map(|section| section.scenarios().map(|name| (&section.id, name)));
+    for (id, name) in named.filter(|(_, name)| !scenarios.contains(&name.as_str())) {
+        let accepts = format!("a scenario of the folder, {}", one_of(name, &scenarios));
+        let near = nearest(name, scenarios.iter().copied()).map(|near| format!("did you mean {near}?"));
+        return Err(invalid(id, Found::text(name), &accepts).hint(near));
+    }
+    Ok(())
+}
+
+const ACCEPTS: &str = "claims as docs/claims.md describes";
+
+/// The file that has the section, claim, figure or table with this id, and its line. Without one: `claims.toml`.
+fn place<'a>(files: &'a Files, id: &str) -> (&'a str, Option<usize>) {
+    let wanted = format!("\"{id}\"");
+    let is_its = |line: &str| {
+        let (key, value) = line.split_once('=').unwrap_or_default();
+        ["id", "key"].contains(&key.trim()) && value.trim() == wanted
+    };
+    let line = |text: &str| text.lines().position(is_its).map(|line| line + 1);
+    let found = files.iter().filter(|(file, _)| has_claims(file)).find_map(|(file, text)| Some((file, line(text)?)));
+    found.map_or((CLAIMS, None), |(file, line)| (file.as_str(), Some(line)))
+}
+
+/// The error for a file of claims with this content. The message of an unknown key has the known ones in backquotes.
+fn misread(path: &str, text: &str, error: &toml::de::Error) -> InputError {
+    let located = toml_error(path, text, error);
+    let mut names = error.message().split('`').skip(1).step_by(2);
+    match names.next().filter(|_| error.message().starts_with("unknown field")) {
+        Some(key) => {
+            let known: Vec<&str> = names.collect();
+            let near = nearest(key, known.iter().copied()).map(|near| format!("did you mean {near}?"));
+            let mut unknown = InputError::new(path, &located.key, Found::text(key), one_of(key, &known)).hint(near);
+            (unknown.line, unknown.column) = (located.line, located.column);
+            unknown
+        }
+        None => located,
+    }
 }
 
 /// The `.toml` files of a built-in suite, by name.

@@ -208,6 +208,30 @@ fn level_of(word: &str) -> PyResult<Level> {
     levels.into_iter().find(|one| one.word() == word).ok_or_else(|| errors::word("level", "", &words()))
 }
 
+/// A scenario of a suite: folder of its results, path, text, `PATH=VALUE` changes, disciplines, seeds.
+type SuiteScenario = (String, String, String, Vec<String>, Vec<String>, Vec<u64>);
+
+/// The directory of the results of a suite, and its scenarios, for runs in other processes.
+#[pyfunction]
+#[pyo3(signature = (suite, names, aqm, level, output = None))]
+pub fn suite_scenarios(
+    py: Python<'_>,
+    suite: &str,
+    names: Vec<String>,
+    aqm: Vec<String>,
+    level: &str,
+    output: Option<PathBuf>,
+) -> PyResult<(PathBuf, Vec<SuiteScenario>)> {
+    let level = level_of(level)?;
+    let output = output.as_deref();
+    let asked_for = commands::claims::evaluate::Asked { suite, names: &names, aqm: &aqm, level, output, jobs: None };
+    let (dir, all) = asked(py, None, |host| commands::claims::evaluate::scenarios(&asked_for, host))?;
+    let of = |it: forebay_lab::reproduce::Shared| {
+        (it.name, it.path, it.text.to_string(), it.overrides.sets, it.overrides.aqm, it.seeds)
+    };
+    Ok((dir, all.into_iter().map(of).collect()))
+}
+
 /// The verdicts on the claims of a suite, as JSON. `names` has ids of claims or sections; if it is empty, all are meant.
 #[pyfunction]
 #[pyo3(signature = (suite, names, aqm, level, output = None, jobs = None, bar = None))]

@@ -25,7 +25,7 @@ mod _native {
     #[pymodule_export]
     use forebay_py::command::{
         Search, disciplines, evaluate, explain, fluid, markov, mmpp, readings, reproduce, stability, stability_map,
-        tune,
+        suite_scenarios, tune,
     };
     #[pymodule_export]
     use forebay_py::drive::Discipline;

@@ -55,7 +55,7 @@ use tin::{Scale, Tin};
 params! {
     /// Parameters of CAKE.
     pub struct Params {
-        /// Rate of the shaper.
+        /// Rate of the shaper; link: that of the link.
         bandwidth: Bandwidth = Bandwidth::Unlimited, in 8.0 ..= 1e13, "bandwidth", "tc-cake(8)";
         /// Whether the rate follows the rate of arrivals, for a queue behind the bottleneck.
         autorate: bool = false, in 0.0 ..= 1.0, "autorate-ingress", "tc-cake(8)";
@@ -93,9 +93,10 @@ params! {
 
 impl Params {
     /// The rate in whole bytes per second; 0: unlimited.
-    fn rate(&self) -> u64 {
+    const fn rate(&self, link: &Link) -> u64 {
         match self.bandwidth {
             Bandwidth::Unlimited => 0,
+            Bandwidth::Link => link.rate.0 / 8,
             Bandwidth::At(Rate(bits)) => bits / 8,
         }
     }
@@ -423,8 +424,8 @@ impl Design for Cake {
     const ORDER: Order = Order::Free;
     const COST: Cost = Cost::Heavy;
 
-    fn build(params: &Params, _: &Link) -> Self {
-        let (rate, scale) = (params.rate(), params.scale());
+    fn build(params: &Params, link: &Link) -> Self {
+        let (rate, scale) = (params.rate(link), params.scale());
         let shares = params.tins.shares(rate);
         let mpu = params.mpu.or(Bytes(u64::from(params.overhead.mpu()))).0 as u32;
         Self {
@@ -455,7 +456,7 @@ impl Design for Cake {
             return None;
         }
         let rate =
-            if params.autorate && self.params.bandwidth == params.bandwidth { self.rate() } else { params.rate() };
+            if params.autorate && self.params.bandwidth == params.bandwidth { self.rate() } else { params.rate(link) };
         let Self { turn, held, overlimits, estimate, .. } = *self;
         let Shared { shaper, memory, ref heap, .. } = self.shared;
         let shared = Shared { shaper, memory, heap: heap.clone(), ..fresh.shared };

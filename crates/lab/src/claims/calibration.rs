@@ -57,6 +57,9 @@ pub struct Calibrated {
     pub is_near: bool,
     /// Number of runs.
     pub runs: usize,
+    /// Hash of the calibration and of the scenario with the first value.
+    #[serde(default)]
+    pub hash: String,
 }
 
 impl Calibrated {
@@ -123,6 +126,7 @@ impl Calibration {
             measured: (!measured.is_nan()).then_some(measured),
             is_near: self.is_near(measured),
             runs: tried.len(),
+            hash: String::new(),
         })
     }
 

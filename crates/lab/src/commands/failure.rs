@@ -23,8 +23,8 @@ pub enum Failure {
     Unavailable(String),
     /// The command was interrupted.
     Interrupted {
-        /// Directory of the finished runs.
-        dir: PathBuf,
+        /// Directory of the finished runs; `None`: they are not stored.
+        dir: Option<PathBuf>,
         /// Number of finished runs.
         done: usize,
         /// Number of all runs.
@@ -50,7 +50,10 @@ impl fmt::Display for Failure {
             Self::Input(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),
             Self::Run(what) | Self::Unavailable(what) => f.write_str(what),
-            Self::Interrupted { dir, done, total } => {
+            Self::Interrupted { dir: None, .. } => {
+                f.write_str("interrupted before results were stored; repeat the command to begin again")
+            }
+            Self::Interrupted { dir: Some(dir), done, total } => {
                 write!(
                     f,
                     "interrupted: {done} of {total} runs are in {}; repeat the command to continue",
@@ -129,7 +132,8 @@ impl Failure {
             Self::Store(StoreError::Damaged { path, .. }) => with("damaged-file", path, None, None),
             Self::Run(_) => ErrorDocument::new("run", message),
             Self::Unavailable(_) => ErrorDocument::new("unavailable", message),
-            Self::Interrupted { dir, done, total } => with("interrupted", dir, Some(*done), Some(*total)),
+            Self::Interrupted { dir: Some(dir), done, total } => with("interrupted", dir, Some(*done), Some(*total)),
+            Self::Interrupted { dir: None, .. } => ErrorDocument::new("interrupted", message),
         }
     }
 }

@@ -169,7 +169,7 @@ pub fn simulate(plan: &Plan, store: &Store, pool: &ThreadPool, host: &Host<'_>) 
     outcome.map_err(|error| {
         Failure::of_batch(error, || {
             let done = pool.install(|| store::finished(dir, plan));
-            Failure::Interrupted { dir: dir.to_path_buf(), done, total: plan.jobs().len() }
+            Failure::Interrupted { dir: Some(dir.to_path_buf()), done, total: plan.jobs().len() }
         })
     })
 }

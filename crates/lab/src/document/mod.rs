@@ -11,4 +11,4 @@ pub(crate) mod vary;
 
 pub(crate) use lines::{NO_CONTROL, Text, join, list, quote};
 pub use points::Overrides;
-pub(crate) use tree::{Entry, Node, Place, Source, Value, parse};
+pub(crate) use tree::{Entry, Node, Place, Source, Value, parse, toml_error};

@@ -209,6 +209,11 @@ fn node(source: &Arc<Source>, value: Spanned<DeValue<'_>>, path: &str) -> Result
     Ok(Node { value, place })
 }
 
+/// The error for a file with this content that cannot be read: its place is that of `error`.
+pub(crate) fn toml_error(file: &str, text: &str, error: &toml::de::Error) -> InputError {
+    syntax_error(&Source::file(file, text), error)
+}
+
 fn syntax_error(source: &Arc<Source>, error: &toml::de::Error) -> InputError {
     // In a truncated file the error is at the last character, not on the empty line after it.
     let end = source.text.trim_end().len();
@@ -217,7 +222,12 @@ fn syntax_error(source: &Arc<Source>, error: &toml::de::Error) -> InputError {
     let line = source.text.get(start..).and_then(|t| t.lines().next()).unwrap_or_default();
     let found = if offset == end { Found::thing("the end of the file") } else { Found::text(line.trim()) };
     let place = Place { source: source.clone(), span: offset..offset };
-    let accepts = if error.message() == "duplicate key" { "each key once" } else { "valid TOML" };
+    let accepts = match error.message() {
+        "duplicate key" => "each key once",
+        message if message.starts_with("missing field") => "the missing key",
+        message if message.starts_with("invalid") && message.contains(", expected") => "a value of another type",
+        _ => "valid TOML",
+    };
     place.error(key_near(&source.text, start, line), found, accepts).hint(error.message().to_string())
 }
 

@@ -37,10 +37,10 @@ pub struct ClaimFile {
     #[serde(default, rename = "calibrate")]
     pub calibrations: Vec<Calibration>,
     /// Experiments of the paper.
-    #[serde(rename = "section")]
+    #[serde(default, rename = "section")]
     pub sections: Vec<Section>,
     /// Claims of the paper.
-    #[serde(rename = "claim")]
+    #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
     /// Figures of the paper.
     #[serde(default, rename = "figure")]
@@ -57,11 +57,38 @@ impl ClaimFile {
     }
 }
 
+/// What another file of the folder adds to `claims.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Addition {
+    #[serde(default, rename = "calibrate")]
+    _calibrations: Vec<Calibration>,
+    #[serde(default, rename = "section")]
+    _sections: Vec<Section>,
+    #[serde(default, rename = "claim")]
+    _claims: Vec<Claim>,
+    #[serde(default, rename = "figure")]
+    _figures: Vec<Figure>,
+    #[serde(default, rename = "table")]
+    _tables: Vec<Table>,
+}
+
+/// Checks the keys of a file and the types of their values. `is_first`: it is `claims.toml`, not an addition to it.
+///
+/// # Errors
+/// A key is unknown, missing or has a value of another type, or the text is not TOML.
+pub fn check_keys(text: &str, is_first: bool) -> Result<(), toml::de::Error> {
+    if is_first { toml::from_str::<ClaimFile>(text).map(drop) } else { toml::from_str::<Addition>(text).map(drop) }
+}
+
 /// Reads and checks the text of a `claims.toml`. An error names the claim, figure or table.
 pub fn parse(text: &str) -> Result<ClaimFile, String> {
     let file: ClaimFile = toml::from_str(text).map_err(|e| e.to_string())?;
     if file.version != 1 {
         return Err(format!("version {} of claims.toml is not 1", file.version));
+    }
+    if file.claims.is_empty() {
+        return Err("there is no [[claim]]".to_string());
     }
     for claim in &file.claims {
         if !file.sections.iter().any(|s| s.id == claim.section) {

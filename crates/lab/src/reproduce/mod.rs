@@ -28,6 +28,7 @@ use crate::run::plan::{Plan, engine};
 use crate::run::store::{self, Store, StoreError};
 use crate::scenario::Overrides;
 use claim_file::ClaimFile;
+use rayon::prelude::*;
 use trial::Finished;
 
 /// A reproduction: paper, level of effort and chosen claims.
@@ -44,8 +45,25 @@ pub struct Reproduction {
     revision: String,
     /// What the search of other readings (interpretations of the paper) found, by id of the claim.
     searched: BTreeMap<String, Searched>,
-    /// Of a suite: keys whose values follow from runs.
+    /// Of a suite: keys whose values follow from runs, also of scenarios that are not chosen.
     calibrated: Vec<Calibrated>,
+    /// The changes of each scenario, in the order of `plans`.
+    changes: Vec<Overrides>,
+}
+
+/// A scenario of a suite, for runs in other processes. Their results belong into the folder `name` of the results.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// Name of the scenario.
+    pub name: String,
+    /// Path of its file, for messages.
+    pub path: String,
+    /// Text of its file.
+    pub text: &'static str,
+    /// Changes to it.
+    pub overrides: Overrides,
+    /// Its seeds.
+    pub seeds: Vec<u64>,
 }
 
 /// What `forebay evaluate` chooses in a suite.
@@ -53,6 +71,8 @@ pub struct Reproduction {
 pub struct Chosen {
     /// The disciplines to test; empty means those of the suite.
     pub aqm: Vec<String>,
+    /// Results of earlier calibrations by this build.
+    pub known: Vec<Calibrated>,
 }
 
 /// Why a reproduction did not finish.
@@ -114,13 +134,18 @@ impl Reproduction {
             .filter(needed)
             .flat_map(|s| s.scenarios().map(|name| (name, file.is_open(s))))
             .collect();
-        let mut calibrated = Vec::new();
-        for calibration in &file.calibrations {
-            if names.iter().any(|(name, _)| calibration.concerns(name)) {
-                calibrated.push(calibrate::calibrate(calibration, paper, control)?);
-            }
-        }
-        let mut plans: Vec<(String, Plan)> = Vec::new();
+        let mut calibrated: Vec<Calibrated> = file
+            .calibrations
+            .par_iter()
+            .filter(|calibration| names.iter().any(|(name, _)| calibration.concerns(name)))
+            .map(|calibration| calibrate::calibrate(calibration, paper, &asked.known, control))
+            .collect::<Result<_, _>>()?;
+        let is_new = |known: &&Calibrated| {
+            !calibrated.iter().any(|it| (&it.scenarios, &it.key) == (&known.scenarios, &known.key))
+        };
+        let others: Vec<Calibrated> = asked.known.iter().filter(is_new).cloned().collect();
+        calibrated.extend(others);
+        let (mut plans, mut changes): (Vec<(String, Plan)>, Vec<Overrides>) = Default::default();
         for (name, is_open) in names {
             if plans.iter().any(|(planned, _)| planned == name) {
                 continue;
@@ -135,6 +160,7 @@ impl Reproduction {
                 overrides.aqm = file.baseline.iter().chain(new).cloned().collect();
             }
             plans.push((name.clone(), plan(paper, name, &overrides, seeds(&file, name, level))?));
+            changes.push(overrides);
         }
         let is_open: Vec<bool> = file.sections.iter().map(|section| file.is_open(section)).collect();
         for (section, _) in file.sections.iter_mut().zip(is_open).filter(|(_, is_open)| *is_open) {
@@ -145,7 +171,7 @@ impl Reproduction {
             (section.subject, section.variants) = (first, others);
         }
         let searched = found::searched(paper.found).map_err(ReproduceError::Files)?;
-        Ok(Self { paper, file, chosen, level, plans, revision: String::new(), searched, calibrated })
+        Ok(Self { paper, file, chosen, level, plans, revision: String::new(), searched, calibrated, changes })
     }
 
     /// Whether claims of the suite are tested for the disciplines of `--aqm`.
@@ -157,9 +183,18 @@ impl Reproduction {
         self.file.aqm.contains(&section.subject)
     }
 
+    /// Results of calibrations that are stored in `dir`, by the build `revision`.
+    pub fn calibrations_in(dir: &Path, revision: &str) -> Vec<Calibrated> {
+        match Meta::read(dir) {
+            Ok(Meta::Paper(known)) if known.engine == engine(revision) => known.calibrated,
+            _ => Vec::new(),
+        }
+    }
+
     /// The keys whose values follow from runs.
-    pub fn calibrated(&self) -> &[Calibrated] {
-        &self.calibrated
+    pub fn calibrated(&self) -> impl Iterator<Item = &Calibrated> {
+        let is_planned = |name: &String| self.plans.iter().any(|(planned, _)| planned == name);
+        self.calibrated.iter().filter(move |it| it.scenarios.iter().any(is_planned))
     }
 
     /// Sets `revision`, which identifies the build of the program.
@@ -183,6 +218,15 @@ impl Reproduction {
     /// The paper that is reproduced.
     pub const fn paper(&self) -> &'static Paper {
         self.paper
+    }
+
+    /// The scenarios with their changes and seeds.
+    pub fn shared(&self) -> Vec<Shared> {
+        let of = |((name, plan), overrides): (&(String, Plan), &Overrides)| {
+            let (path, text) = self.paper.scenario(name)?;
+            Some(Shared { name: name.clone(), path, text, overrides: overrides.clone(), seeds: plan.seeds.clone() })
+        };
+        self.plans.iter().zip(&self.changes).filter_map(of).collect()
     }
 
     /// Simulated seconds of all runs together.
@@ -275,6 +319,14 @@ impl Reproduction {
     fn merged(&self, earlier: Vec<ClaimResult>, new: &[ClaimResult]) -> Vec<ClaimResult> {
         let find = |results: &[ClaimResult], id: &str| results.iter().find(|r| r.id == id).cloned();
         self.file.claims.iter().filter_map(|c| find(new, &c.id).or_else(|| find(&earlier, &c.id))).collect()
+    }
+
+    /// Stores in `dir` what it is for, so that other processes can put their runs into it.
+    ///
+    /// # Errors
+    /// The directory has other content, or is not writable.
+    pub fn claim(&self, dir: &Path, origin: &Origin, wait: &Wait<'_>) -> Result<(), StoreError> {
+        self.open(dir, origin, wait).map(drop)
     }
 
     /// Locks `dir` for this paper. Returns the lock, and the results in `dir` that are still valid.

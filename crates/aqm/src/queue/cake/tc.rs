@@ -16,6 +16,8 @@ use crate::base::units::Rate;
 pub enum Bandwidth {
     /// There is no shaper.
     Unlimited,
+    /// That of the link, as it was when the queue was built.
+    Link,
     /// At this rate.
     At(Rate),
 }
@@ -27,23 +29,27 @@ impl Value for Bandwidth {
     const RANGE_IN: Option<&'static str> = Rate::RANGE_IN;
 
     fn parse(text: &str) -> Result<Self, BadValue> {
-        if text.trim() == "unlimited" {
-            return Ok(Self::Unlimited);
+        match text.trim() {
+            "unlimited" => return Ok(Self::Unlimited),
+            "link" => return Ok(Self::Link),
+            _ => {}
         }
-        let accepts = |bad: BadValue| BadValue { accepts: format!("unlimited, or {}", bad.accepts).into(), ..bad };
+        let accepts =
+            |bad: BadValue| BadValue { accepts: format!("unlimited, link, or {}", bad.accepts).into(), ..bad };
         Rate::parse(text).map(Self::At).map_err(accepts)
     }
 
     fn show(&self) -> String {
         match self {
             Self::Unlimited => "unlimited".to_string(),
+            Self::Link => "link".to_string(),
             Self::At(rate) => rate.show(),
         }
     }
 
     fn number(&self) -> Option<f64> {
         match self {
-            Self::Unlimited => None,
+            Self::Unlimited | Self::Link => None,
             Self::At(rate) => rate.number(),
         }
     }
@@ -273,7 +279,7 @@ mod tests {
             ("docis", "docis: found 'docis', expected one of the tc arguments"),
             ("memlimit 4g", "memlimit: found '4g', expected a size in bytes"),
             ("fwmark x", "fwmark: found 'x', expected a whole number"),
-            ("bandwidth=0mbit", "bandwidth: found '0mbit', expected unlimited, or a rate such as 15mbit"),
+            ("bandwidth=0mbit", "bandwidth: found '0mbit', expected unlimited, link, or a rate such as 15mbit"),
             ("overhead=docis", "overhead: found 'docis', expected keywords and bytes"),
             ("mpu=257b", "mpu: found '257b', expected auto, or a size such as 1500b or 160kb, from 0 to 256 bytes"),
         ] {

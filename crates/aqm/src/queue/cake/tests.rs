@@ -173,6 +173,18 @@ fn packet_of_a_new_flow_leaves_next() {
     assert_eq!(held.and_then(|at| queue.depart(at)).map(|packet| packet.slot), Some(99));
 }
 
+#[test]
+fn bandwidth_link_is_the_rate_of_the_link() {
+    let pace = |settings: &str, rate| {
+        let link = Link { rate: Rate(rate), ..LINK };
+        let cake = Cake::build(&params(settings), &link);
+        (cake.rate(), cake.tins[0].quantum)
+    };
+    let own = pace("bandwidth=link tins=besteffort", 2_000_000);
+    assert_eq!(own, pace("bandwidth=2mbit tins=besteffort", 1_000_000_000));
+    assert_eq!(own, (250_000, 300), "2 Mbit/s: the least quantum");
+}
+
 /// 1 Mb/s, packets of 1250 bytes. The second is due at 10 ms and asked for at 14 ms.
 #[test]
 fn late_service_leaves_the_clock_as_it_was() {

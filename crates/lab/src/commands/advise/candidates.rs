@@ -10,6 +10,9 @@ const USUAL: Span = Span::from_millis(100);
 /// Ratio of the rates from which acknowledgements of downloads can fill the uplink (spec of tc-cake: ack-filter).
 const ASYMMETRIC: u64 = 15;
 
+/// CAKE's own shaper has the rate of each direction: target and quantum depend on it.
+pub(super) const SHAPED: &str = "bandwidth=link";
+
 /// A discipline with its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Candidate {
@@ -26,7 +29,7 @@ pub(super) fn candidates(line: &Line, l4s: bool) -> Vec<Candidate> {
     let mut add = |spec: String, why| all.push(Candidate { spec, why });
     add("droptail hard_limit=1000p".to_string(), "the kernel's FIFO of 1000 packets");
     add("fq_codel preset=linux".to_string(), "default of most distributions");
-    add("cake preset=linux".to_string(), "default of CAKE");
+    add(format!("cake preset=linux {SHAPED}"), "default of CAKE");
     add("codel preset=linux".to_string(), "a single queue");
     add("pie preset=linux".to_string(), "a single queue");
     add("fq_pie preset=linux".to_string(), "flow queueing with PIE");
@@ -36,7 +39,7 @@ pub(super) fn candidates(line: &Line, l4s: bool) -> Vec<Candidate> {
     let interval = rtt + (target - Span::from_nanos(rtt.nanos() / 20));
     let [rtt_word, interval_word, target_word] = [rtt, interval, target].map(show_span);
     if differs(rtt, USUAL) {
-        add(format!("cake preset=linux rtt={rtt_word}"), "the line's round trip");
+        add(format!("cake preset=linux {SHAPED} rtt={rtt_word}"), "the line's round trip");
     }
     if differs(rtt, USUAL) || differs(target, Span::from_millis(5)) {
         let spec = format!("fq_codel preset=linux interval={interval_word} target={target_word}");
@@ -45,7 +48,8 @@ pub(super) fn candidates(line: &Line, l4s: bool) -> Vec<Candidate> {
     }
     add("pie preset=linux target=5ms".to_string(), "a shorter target");
     if line.down.0 >= ASYMMETRIC * line.up.0 {
-        add("cake preset=linux ack_filter=on".to_string(), "few bits up for the acknowledgements of downloads");
+        let spec = format!("cake preset=linux {SHAPED} ack_filter=on");
+        add(spec, "few bits up for the acknowledgements of downloads");
     }
     if l4s {
         add("dualpi2 preset=linux".to_string(), "L4S senders in one queue for all");
@@ -97,13 +101,16 @@ mod tests {
     fn parameters_follow_round_trip_and_rate() {
         let near = specs("100mbit", "50mbit", "10ms..30ms", false);
         assert!(near.contains(&"fq_codel preset=linux interval=30ms target=1.5ms".to_string()), "{near:?}");
-        assert!(near.contains(&"cake preset=linux rtt=30ms".to_string()));
+        assert!(near.contains(&"cake preset=linux bandwidth=link rtt=30ms".to_string()));
         // 1.5 packets of 1500 bytes at 1 Mbit/s take 18 ms.
         let slow = specs("10mbit", "1mbit", "100ms", false);
         assert!(slow.contains(&"fq_codel preset=linux interval=113ms target=18ms".to_string()), "{slow:?}");
         let usual = specs("100mbit", "50mbit", "60ms..110ms", false);
         assert!(!usual.iter().any(|spec| spec.contains("interval=") || spec.contains("ack_filter")), "{usual:?}");
-        assert!(specs("300mbit", "10mbit", "20ms", false).contains(&"cake preset=linux ack_filter=on".to_string()));
+        assert!(
+            specs("300mbit", "10mbit", "20ms", false)
+                .contains(&"cake preset=linux bandwidth=link ack_filter=on".to_string())
+        );
         assert!(specs("100mbit", "50mbit", "20ms", true).contains(&"dualpi2 preset=linux".to_string()));
     }
 }

@@ -147,7 +147,7 @@ fn simulated(plan: &Plan, jobs: Option<u16>, host: &Host<'_>) -> Result<Vec<RunR
     let control = Control { stop: host.stop, progress: &|seconds| progress.advance(seconds), waits: &waits };
     let total = plan.jobs().len();
     let runs = pool(jobs)?.install(|| batch::runs(plan, None, &control));
-    let interrupted = |done| Failure::Interrupted { dir: PathBuf::from("advise"), done, total };
+    let interrupted = |done| Failure::Interrupted { dir: None, done, total };
     let runs = runs.map_err(|error| Failure::of_batch(error, || interrupted(0)))?;
     if runs.len() < total { Err(interrupted(runs.len())) } else { Ok(runs.into_iter().map(|(_, run)| run).collect()) }
 }

@@ -5,6 +5,7 @@ use forebay_aqm::base::units::Rate;
 use forebay_aqm::queue::cake::stab;
 
 use super::super::tc_line;
+use super::candidates::SHAPED;
 use super::line::Line;
 use crate::input::{Found, InputError};
 
@@ -62,7 +63,8 @@ fn shaped(
     if spec.starts_with("cake") {
         let overhead = overhead.map_or_else(String::new, |words| format!(" overhead={words}"));
         let ingress = if incoming { " ingress=on" } else { "" };
-        let cake = qdisc(&format!("{spec} bandwidth={}{overhead}{ingress}", show_rate(rate)))?;
+        let spec = spec.replace(SHAPED, &format!("bandwidth={}", show_rate(rate)));
+        let cake = qdisc(&format!("{spec}{overhead}{ingress}"))?;
         return Ok(vec![format!("tc qdisc add dev {device} root {cake}")]);
     }
     let table = overhead.and_then(|words| stab(words).ok());
@@ -96,11 +98,11 @@ mod tests {
 
     #[test]
     fn cake_shapes_both_directions() {
-        let all = commands(&line(Some("docsis")), "cake preset=linux rtt=80ms", "eth0").unwrap();
+        let all = commands(&line(Some("docsis")), "cake preset=linux bandwidth=link rtt=80ms", "eth0").unwrap();
         assert_eq!(all[3], "tc qdisc add dev eth0 root cake docsis bandwidth 20mbit rtt 80ms");
         assert_eq!(all[8], "tc qdisc add dev ifb4eth0 root cake docsis bandwidth 100mbit rtt 80ms ingress");
         assert_eq!(all.len(), 9);
-        let bytes = commands(&line(Some("44")), "cake preset=linux", "eth0").unwrap();
+        let bytes = commands(&line(Some("44")), "cake preset=linux bandwidth=link", "eth0").unwrap();
         assert!(bytes[3].contains(" overhead 44 bandwidth"), "{}", bytes[3]);
     }
 

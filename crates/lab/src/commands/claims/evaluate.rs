@@ -13,7 +13,7 @@ use crate::claims::calibration::Calibrated;
 use crate::claims::papers::Paper;
 use crate::disk::store_error::Owner;
 use crate::figures::level::Level;
-use crate::reproduce::{Chosen, Reproduction};
+use crate::reproduce::{Chosen, Reproduction, Shared};
 use crate::run::batch::Control;
 use crate::scenario::{Found, InputError};
 use crate::suites;
@@ -54,13 +54,25 @@ pub struct Evaluated {
 pub fn evaluate(asked: &Asked<'_>, host: &Host<'_>) -> Result<Evaluated, Failure> {
     let suite = suites::find(asked.suite)?;
     let dir = directory(asked, suite);
-    let made = prepared(asked, suite, host)?.with_revision(&(host.build)());
+    let made = prepared(asked, suite, host)?;
     for calibrated in made.calibrated() {
         host.note(&format!("calibration: {}", calibrated.text()));
     }
     let (claims, lock) = one(&made, &dir, asked.jobs, host)?;
     let page = report::of(&lock);
-    Ok(Evaluated { claims, calibrated: made.calibrated().to_vec(), dir, page })
+    Ok(Evaluated { claims, calibrated: made.calibrated().cloned().collect(), dir, page })
+}
+
+/// The directory of the results, and the scenarios of the suite with their changes and seeds. Other processes can run
+/// them; their results belong into the folders of the directory. [`evaluate`] then finds these runs there.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn scenarios(asked: &Asked<'_>, host: &Host<'_>) -> Result<(PathBuf, Vec<Shared>), Failure> {
+    let suite = suites::find(asked.suite)?;
+    let (dir, made) = (directory(asked, suite), prepared(asked, suite, host)?);
+    host.waiting(|wait| made.claim(&dir, host.origin, wait))?;
+    Ok((dir, made.shared()))
 }
 
 fn directory(asked: &Asked<'_>, suite: &Paper) -> PathBuf {
@@ -87,10 +99,11 @@ fn prepared(asked: &Asked<'_>, suite: &'static Paper, host: &Host<'_>) -> Result
     let wanted = |id: &str| asked.names.is_empty() || is_asked(id) || is_asked(section_of(id));
     let waits = |dir: &Path, owner: &Owner| host.waits(dir, owner);
     let control = Control { stop: host.stop, progress: &|_| (), waits: &waits };
-    let chosen = Chosen { aqm: asked.aqm.to_vec() };
-    let dir = directory(asked, suite);
-    let interrupted = || Failure::Interrupted { dir, done: 0, total: 0 };
+    let (dir, build) = (directory(asked, suite), (host.build)());
+    let chosen = Chosen { aqm: asked.aqm.to_vec(), known: Reproduction::calibrations_in(&dir, &build) };
+    let interrupted = || Failure::Interrupted { dir: None, done: 0, total: 0 };
     run::pool(asked.jobs)?
         .install(|| Reproduction::of_suite(suite, asked.level, wanted, &chosen, &control))
+        .map(|made| made.with_revision(&build))
         .map_err(|error| Failure::of_reproduction(error, interrupted))
 }

@@ -79,7 +79,7 @@ pub fn readings(asked: &Asked<'_>, host: &Host<'_>) -> Result<(ReadingsSummary, 
     drop(progress);
     let known = log.len();
     let failure = |error| match error {
-        SearchError::Interrupted => Failure::Interrupted { dir: dir.clone(), done: known, total: most },
+        SearchError::Interrupted => Failure::Interrupted { dir: Some(dir.clone()), done: known, total: most },
         error => Failure::Run(error.to_string()),
     };
     let mut trials = found.map_err(failure)?;

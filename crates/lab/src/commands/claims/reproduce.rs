@@ -170,7 +170,7 @@ pub(super) fn one(
     let outcome = pool.install(|| reproduction.run(dir, host.origin, &control));
     drop(progress);
     outcome.map_err(|error| {
-        let interrupted = || Failure::Interrupted { dir: dir.to_path_buf(), done: finished(), total: runs };
+        let interrupted = || Failure::Interrupted { dir: Some(dir.to_path_buf()), done: finished(), total: runs };
         Failure::of_reproduction(error, interrupted)
     })
 }
