@@ -161,7 +161,11 @@ impl<'a> Runs<'a> {
             note = Some(if_empty.to_string());
         } else if self.provisional && outcome == Outcome::Straddles {
             outcome = bound.outcome(&Interval { half: 0.0, ..interval });
-            note = Some("the interval straddles the bound; decided by the mean".to_string());
+            let why = match samples.len() {
+                1 => "one seed, so no interval; decided by the value",
+                _ => "the interval straddles the bound; decided by the mean",
+            };
+            note = Some(why.to_string());
         }
         let known = |x: f64| x.is_finite().then_some(x);
         CheckResult {
