@@ -604,6 +604,22 @@ probes! { Cake {
     delay_2 ["s"] = |s| s.tin(2, |tin| tin.seen.delays[1] as f64 * 1e-9);
     /// Mean delay of the packets of tin 3.
     delay_3 ["s"] = |s| s.tin(3, |tin| tin.seen.delays[1] as f64 * 1e-9);
+    /// Backlog of tin 4: the fifth class of eight.
+    backlog_4 ["bytes"] = |s| s.tin(4, |tin| tin.seen.backlog as f64);
+    /// Backlog of tin 5: the sixth class of eight.
+    backlog_5 ["bytes"] = |s| s.tin(5, |tin| tin.seen.backlog as f64);
+    /// Backlog of tin 6: the seventh class of eight.
+    backlog_6 ["bytes"] = |s| s.tin(6, |tin| tin.seen.backlog as f64);
+    /// Backlog of tin 7: the highest class of eight.
+    backlog_7 ["bytes"] = |s| s.tin(7, |tin| tin.seen.backlog as f64);
+    /// Mean delay of the packets of tin 4: the fifth class of eight.
+    delay_4 ["s"] = |s| s.tin(4, |tin| tin.seen.delays[1] as f64 * 1e-9);
+    /// Mean delay of the packets of tin 5: the sixth class of eight.
+    delay_5 ["s"] = |s| s.tin(5, |tin| tin.seen.delays[1] as f64 * 1e-9);
+    /// Mean delay of the packets of tin 6: the seventh class of eight.
+    delay_6 ["s"] = |s| s.tin(6, |tin| tin.seen.delays[1] as f64 * 1e-9);
+    /// Mean delay of the packets of tin 7: the highest class of eight.
+    delay_7 ["s"] = |s| s.tin(7, |tin| tin.seen.delays[1] as f64 * 1e-9);
     /// Peak delay of all tins.
     pk_delay ["s"] = |s| s.tins.iter().map(|tin| tin.seen.delays[0]).max().unwrap_or(0) as f64 * 1e-9;
     /// Base delay of the tin with the largest one.

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use forebay_aqm::base::nearest::one_of;
+
 use crate::claims::models::{self, Model};
+use crate::figures::metric::{METRICS, Metric};
 use crate::figures::stats;
 use crate::results::column::Column;
 use crate::results::metrics;
@@ -35,6 +38,8 @@ pub enum Term {
     Column(Column),
     /// A number of one or more service classes, combined.
     Classes(Classes),
+    /// A metric of a class of traffic, a row of the table: `traffic.calls.mos`.
+    Traffic(String, &'static Metric),
     /// A function of the numbers of several classes. Each number is divided by the target of its class, by default 1:
     /// `jain(class.0-3.goodput_bps; 1/2/3/4)`.
     Across(Over, Classes, Vec<f64>),
@@ -102,6 +107,12 @@ impl Term {
         if let Some(column) = Column::parse(text)? {
             return Ok(Self::Column(column));
         }
+        if let Some(row) = text.strip_prefix("traffic.") {
+            let (name, metric) = row.split_once('.').ok_or_else(|| format!("'{text}' has no metric"))?;
+            let known: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+            let metric = Metric::named(metric).ok_or_else(|| format!("'{text}': {}", one_of(metric, &known)))?;
+            return Ok(Self::Traffic(name.to_string(), metric));
+        }
         let Some((name, inside)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) else {
             return Ok(Classes::parse(text)?.map_or_else(|| Self::Run(text.to_string()), Self::Classes));
         };
@@ -135,6 +146,14 @@ impl Term {
             Self::Run(name) => metrics::of_run(run, name),
             Self::Column(column) => Ok(column.of(run)),
             Self::Classes(classes) => classes.of(&run.summary),
+            Self::Traffic(name, metric) => {
+                let row = run.summary.traffic.iter().find(|row| row.name == *name);
+                let row = row.ok_or_else(|| {
+                    let names: Vec<&str> = run.summary.traffic.iter().map(|row| row.name.as_str()).collect();
+                    format!("traffic.{name}: {}", one_of(name, &names))
+                })?;
+                Ok(row.metric(metric.name).unwrap_or(f64::NAN))
+            }
             Self::Apart(model, None) => Ok(models::apart(&run.queue_shares, model)),
             Self::Apart(model, Some(other)) => Ok(models::apart(&other.shares(), model)),
             Self::Across(over, classes, targets) => {
@@ -408,6 +427,7 @@ mod tests {
             "mean_pkts@0..9 / mean_pkts@9..20",
             "max(class.0-1.sojourn_ms.max)",
             "class.0.fct_s.mean + 0.192",
+            "traffic.calls.mos / traffic.1.rtt_ms.p99",
             "growth(red_tail.moved)@1..9 / growth(red_tail.met)@1..9",
             "apart(tail-chain n=20 sigma=77021 w=10.35)",
             "apart(tail-chain n=20 sigma=77021 w=10.35; tail-linear n=20 sigma=77021 w=10.35)",
@@ -430,6 +450,8 @@ mod tests {
             "loss_ratio + x",
             "share(queue)",
             "apart(tail-chain n=20)",
+            "traffic.calls",
+            "traffic.calls.moss",
         ];
         for bad in bad {
             assert!(Quantity::parse(bad).is_err(), "{bad}");
