@@ -30,6 +30,16 @@ pub struct Row {
     pub cells: Vec<String>,
 }
 
+impl Matrix {
+    /// Numbers of claims that hold for the discipline in this column, that fail, and that are undecided.
+    pub fn counts(&self, column: usize) -> [usize; 3] {
+        let count = |sign: char| {
+            self.rows.iter().filter(|row| row.cells.get(column).is_some_and(|cell| cell.starts_with(sign))).count()
+        };
+        ['+', '-', '?'].map(count)
+    }
+}
+
 /// The verdicts of a suite. If the claims have variants, each is a column.
 pub fn of(claims: &[ClaimResult]) -> Matrix {
     let several = claims.iter().any(|claim| claim.evidence.subject.is_some());

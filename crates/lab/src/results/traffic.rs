@@ -17,8 +17,8 @@ pub const ALL: &str = "all";
 /// Results of one class of traffic at one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrafficSummary {
-    /// Name of the group of flows. It is the number of the service class if any flow has a service class other than 0,
-    /// or if there are more than 256 groups. [`ALL`] for all traffic.
+    /// Name of the group of flows, if its flows and no others are in one service class; else the number of the class. With
+    /// more than 256 groups all flows of class 0 are one row. [`ALL`] for all traffic.
     pub name: String,
     /// Bits per second, headers included, that reached the receivers for the first time.
     pub throughput_bps: f64,
@@ -112,12 +112,15 @@ fn codec(scenario: &Scenario, net: &Network, bundle: u8) -> Option<Codec> {
 
 /// Name of the class of traffic with the number `bundle`; see [`TrafficSummary::name`].
 pub(crate) fn name(scenario: &Scenario, net: &Network, bundle: u8) -> String {
-    // With more groups, whose flows all have class 0, all flows are one bundle.
-    let is_group = scenario.flows.len() <= 256 && net.flows.iter().all(|flow| flow.class == 0);
-    match scenario.flows.get(usize::from(bundle)) {
-        Some(group) if is_group => group.name.clone(),
-        _ => net.bundles().class(bundle).to_string(),
-    }
+    let mut its = net.flows.iter().filter(|flow| flow.bundle == bundle).map(|flow| flow.group);
+    let first = its.next();
+    let is_one = its.all(|group| Some(group) == first);
+    let is_whole = net.flows.iter().all(|flow| flow.bundle == bundle || Some(flow.group) != first);
+    let group = first.filter(|_| is_one && is_whole).and_then(|group| scenario.flows.get(group as usize));
+    // A group with a number as its name would look like a class.
+    let has_classes = net.flows.iter().any(|flow| flow.class != 0);
+    let group = group.filter(|group| !has_classes || group.name.parse::<u8>().is_err());
+    group.map_or_else(|| net.bundles().class(bundle).to_string(), |group| group.name.clone())
 }
 
 impl TrafficSummary {

@@ -76,8 +76,7 @@ fn table(ui: &Ui, claims: &[ClaimResult]) -> String {
 /// How many claims hold for each discipline.
 fn totals(matrix: &matrix::Matrix) -> String {
     let line = |(place, name): (usize, &String)| {
-        let count = |sign: char| matrix.rows.iter().filter(|row| row.cells[place].starts_with(sign)).count();
-        let [holds, fails, undecided] = ['+', '-', '?'].map(count);
+        let [holds, fails, undecided] = matrix.counts(place);
         let name = if matrix.is_for_several { format!("{name}: ") } else { String::new() };
         let rest = if undecided > 0 { format!(", {undecided} undecided") } else { String::new() };
         format!("{name}{holds} of {} claims hold{rest}\n", holds + fails + undecided)

@@ -37,6 +37,12 @@ pub(in super::super) fn overview(meta: &PaperMeta, claims: &[ClaimResult]) -> Ve
     }
     let mut columns = vec![Column::words("claim"), Column::words("statement")];
     columns.extend(matrix.contenders.iter().map(|name| Column::words(name)));
+    let held = |column| {
+        let counts = matrix.counts(column);
+        Cell::Text(format!("{} of {}", counts[0], counts.iter().sum::<usize>()))
+    };
+    let totals = [Cell::Text("all".to_string()), Cell::Text("Claims that hold, of those tested.".to_string())];
+    let totals = totals.into_iter().chain((0..matrix.contenders.len()).map(held)).collect();
     let rows = matrix.rows.iter().map(|row| {
         let cells = [row.id.clone(), row.claim.clone()].into_iter().chain(row.cells.iter().cloned());
         cells.map(Cell::Text).collect()
@@ -46,7 +52,7 @@ pub(in super::super) fn overview(meta: &PaperMeta, claims: &[ClaimResult]) -> Ve
         title: "Verdicts".to_string(),
         caption: Some(matrix::LEGEND.to_string()),
         columns,
-        rows: rows.collect(),
+        rows: std::iter::once(totals).chain(rows).collect(),
         ..Table::default()
     };
     let mut tables = vec![summary];
