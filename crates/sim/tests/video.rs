@@ -92,6 +92,19 @@ fn segments_are_no_completed_files() {
     assert_eq!(found.segments, 4);
 }
 
+/// Arrivals and answers that are computed ahead of time give the same playback as events at their times.
+#[test]
+fn drop_tail_fast_path_plays_the_same_video() {
+    for stop in [None, Some(Instant::ZERO + Span::from_millis(33_333))] {
+        let mut net = network(video(&[300, 1200, 2850], secs(12)), 2000, 60, 5);
+        net.flows[0].stop = stop;
+        let fast = run(&net, 1);
+        net.links.iter_mut().for_each(|link| link.fast_path = false);
+        let slow = run(&net, 1);
+        assert_eq!((fast.fingerprint, fast.flows), (slow.fingerprint, slow.flows));
+    }
+}
+
 /// Each client has its own state. The same network and seed give the same packets.
 #[test]
 fn several_clients_share_a_link() {

@@ -70,6 +70,20 @@ fn both_rules_use_a_fast_link() {
     }
 }
 
+/// The example, shortened: under drop-tail the live stream, behind downloads in a long buffer, is worse than under FQ-CoDel.
+#[test]
+fn short_queue_improves_the_live_stream() {
+    let text = include_str!("../../../../examples/video.toml");
+    let quality = |aqm: &str| {
+        let (sets, aqm) = (vec!["duration=60s".to_string()], vec![aqm.to_string()]);
+        let cases = load::parse("video.toml", text, &Overrides { sets, aqm, ..Overrides::default() }).unwrap();
+        let classes = crate::dumbbell::run(cases).summary.traffic;
+        classes.iter().find(|class| class.name == "live").and_then(|class| class.qoe).unwrap()
+    };
+    let (long, short) = (quality("droptail"), quality("fq_codel"));
+    assert!(short > long + 0.5, "{short} and {long} Mbit/s");
+}
+
 #[test]
 fn wrong_keys_of_video_are_named() {
     for (set, key, accepts) in [

@@ -190,7 +190,7 @@ pub struct FlowOutcome {
     pub active_s: f64,
     /// Counters of its sender in the complete run; for datagrams and video over RTP only `sent`.
     pub sender: SenderCounts,
-    /// What its client played, if it is adaptive video and has started.
+    /// What its client played, if it is adaptive video and active in the measurement window.
     pub video: Option<VideoOutcome>,
 }
 

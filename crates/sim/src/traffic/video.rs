@@ -231,10 +231,10 @@ impl Client {
         }
     }
 
-    /// The client's results; those within a window are from `from` to `to`, and nothing after `to` counts. `None` if it has
-    /// not started.
+    /// The client's results; those within a window are from `from` to `to`, and nothing after `to` counts. `None` if the client
+    /// is not active in this window.
     pub(crate) fn outcome(&self, from: Instant, to: Instant) -> Option<VideoOutcome> {
-        let began = self.began.filter(|began| *began < to)?;
+        let began = self.began.filter(|began| from.max(*began) < to)?;
         let startup = self.played.map_or(to, |played| played.min(to)).since(began);
         let mut found =
             VideoOutcome { clients: 1, active: to.since(began.max(from)), startup, ..VideoOutcome::default() };
@@ -332,6 +332,7 @@ mod tests {
         assert_eq!(stalls(&client, 0.0, 20.0), (3.0, 1, 4));
         assert_eq!(stalls(&client, 10.0, 11.0), (1.0, 1, 0), "the part in the window");
         assert_eq!(stalls(&client, 12.0, 23.0), (3.0, 1, 1));
+        assert!(client.outcome(at(9.0), at(9.0)).is_none() && client.outcome(at(9.0), at(8.0)).is_none());
     }
 
     /// Inverse throughputs in s/Mbit: 0.225, 0.25, 1, 1. Their harmonic means are 1/0.225 = 4.44, 2/0.475 = 4.21, 3/1.475 =
