@@ -64,8 +64,8 @@ fn viewers_have_scores_of_their_stalls() {
 /// The buffer rule needs a fuller buffer for a higher bitrate: it gets the highest on a fast link, as the rate rule does.
 #[test]
 fn both_rules_use_a_fast_link() {
-    for adapt in ["rate", "buffer"] {
-        let video = &play("20mbit", &format!("adapt = \"{adapt}\"\nhandshake = true\ncount = 2"))[0];
+    for adapt in ["rate\"", "buffer\"", "buffer\"\nsegment = \"2s\"\nbuffer = \"8s\""] {
+        let video = &play("20mbit", &format!("adapt = \"{adapt}\nhandshake = true\ncount = 2"))[0];
         assert_eq!((video.video_bps, video.stall_s), (Some(4.3e6), Some(0.0)), "{adapt}");
     }
 }

@@ -35,10 +35,11 @@ table! {
         /// throughputs of the last five segments) or "buffer" (by the video in the buffer, BBA-0 of Huang et al. 2014).
         /// Default rate.
         adapt: Adapt = ADAPT, or Adapt::Rate;
-        /// With adapt = "buffer": video in the buffer up to which the bitrate is the lowest; default 37.5 % of buffer.
+        /// With adapt = "buffer": video in the buffer up to which the bitrate is the lowest; default 37.5 % of buffer less
+        /// segment.
         reservoir: Option<Span> = PLAYED, optional;
         /// With adapt = "buffer": video in the buffer, in addition to reservoir, with which the bitrate is the highest; default
-        /// 52.5 % of buffer.
+        /// 52.5 % of buffer less segment.
         cushion: Option<Span> = PLAYED, optional;
         /// Packet size in bytes on the wire; default the scenario's packet.
         packet: Option<u32> = PACKET, optional;
@@ -68,7 +69,8 @@ const ADAPT: Words<Adapt> = Words(&[("rate", Adapt::Rate), ("buffer", Adapt::Buf
 const DEFAULT: [Rate; 6] =
     [Rate(300_000), Rate(750_000), Rate(1_200_000), Rate(1_850_000), Rate(2_850_000), Rate(4_300_000)];
 
-/// Reservoir and cushion of Huang et al. 2014, section 4, as shares of the buffer: 90 s and 126 s of 240 s.
+/// Reservoir and cushion of BBA-0 (Huang et al. 2014) as shares of the buffer: 90 s and 126 s of 240 s. Ours: shares of the most
+/// video that is in the buffer at a request, so that a short buffer reaches the highest bitrate too.
 const RESERVOIR: f64 = 0.375;
 const CUSHION: f64 = 0.525;
 
@@ -116,7 +118,7 @@ impl Video {
     /// The video of the simulator.
     fn video(&self) -> video::Video {
         let Self { segment, buffer, startup, resume, request, handshake, .. } = *self;
-        let share = |share: f64| Span::from_secs(buffer.secs() * share);
+        let share = |share: f64| Span::from_secs((buffer - segment).secs() * share);
         let adapt = match self.adapt {
             Adapt::Rate => video::Adapt::Rate,
             Adapt::Buffer => video::Adapt::Buffer {
