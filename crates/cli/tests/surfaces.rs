@@ -50,7 +50,22 @@ fn list_subcommand_names_disciplines_traffic_and_papers() {
     );
     assert_eq!(
         words("traffic"),
-        ["ftp", "web", "short-tcp", "file", "cbr", "onoff", "pareto", "voip", "mmpp", "map", "trace", "rtp", "sctp"]
+        [
+            "ftp",
+            "web",
+            "short-tcp",
+            "file",
+            "cbr",
+            "onoff",
+            "pareto",
+            "voip",
+            "mmpp",
+            "map",
+            "trace",
+            "rtp",
+            "sctp",
+            "video"
+        ]
     );
     assert_eq!(words("topologies"), ["dumbbell", "parking-lot", "graph"]);
     assert_eq!(words("papers"), ["msc", "aaqm", "raqm", "red-tail", "msvb"]);

@@ -56,7 +56,7 @@ const SHOWN: f64 = 450.0;
 /// included. Each requested service class adds three numbers, each class of traffic two, each requested series of
 /// flows eight.
 const COLUMNS: f64 = 16.0;
-/// Bytes per completed file, in the simulator and in the stored results of the run together.
+/// Bytes per completed file or segment of a video, in the simulator and in the stored results of the run together.
 const COMPLETION: f64 = 64.0;
 /// Bytes of the histograms of a class of traffic: sojourn times at each link by colour (IN or OUT of profile), one-way
 /// delays, round-trip times, completion times of files.
@@ -113,8 +113,8 @@ fn of(net: &Network) -> Run {
     Run { takes: Estimate { bytes, seconds: EVENT * passed + 1e-6 * flows }, shown: SHOWN * lengths }
 }
 
-/// Number of files that a flow completes in `secs` seconds if a transfer takes no time: only the mean time between two
-/// files counts.
+/// Number of files, or of segments of a video, that a flow completes in `secs` seconds if a transfer takes no time: only the
+/// mean time between two files, or the playing time of a segment, counts.
 fn files(flow: &FlowSpec, secs: f64) -> f64 {
     match &flow.traffic {
         Traffic::Application(_, Work::Files(files)) => {
@@ -125,6 +125,7 @@ fn files(flow: &FlowSpec, secs: f64) -> f64 {
             let most = page.files.count.map_or(f64::INFINITY, f64::from);
             most.min(secs / page.files.think.mean().max(1e-9))
         }
+        Traffic::Application(_, Work::Video(video)) => secs / video.segment.secs().max(1e-9),
         _ => 0.0,
     }
 }

@@ -345,6 +345,7 @@ impl<'a> Measure<'a> {
                 timeouts: last.timeouts,
                 ..SenderCounts::default()
             },
+            video: None,
         }
     }
 }

@@ -46,6 +46,7 @@ pub(crate) fn obstacle(net: &Network) -> Option<String> {
             Traffic::Application(_, Application::Page(_)) => {
                 because("pages of several objects are not supported".into())
             }
+            Traffic::Application(_, Application::Video(_)) => because("adaptive video is not supported".into()),
             Traffic::Datagrams(_) if bytes <= DATAGRAM_HEADERS => {
                 because(format!("packets of {bytes} bytes; the headers alone need {DATAGRAM_HEADERS}"))
             }
@@ -136,7 +137,9 @@ pub(crate) fn flow(net: &Network, number: usize, seed: u64, ends: Ends) -> foreb
 fn work(net: &Network, flow: &FlowSpec, seed: u64, stop: u64) -> Work {
     let own = || Rng::stream(seed, &format!("flow/{}/application", flow.name));
     match &flow.traffic {
-        Traffic::Tcp(_) | Traffic::Rtp(_) | Traffic::Application(_, Application::Page(_)) => Work::Bulk,
+        Traffic::Tcp(_) | Traffic::Rtp(_) | Traffic::Application(_, Application::Page(_) | Application::Video(_)) => {
+            Work::Bulk
+        }
         Traffic::Application(_, Application::Files(files)) if *files == Files::ENDLESS => Work::Bulk,
         Traffic::Application(_, Application::Files(files)) => {
             let pieces = pieces(net, flow, files, own(), stop);

@@ -31,5 +31,5 @@ pub use engine::{agenda, ring};
 pub use link::{lone, segment};
 pub use measure::{bundles, delays, histogram, meter, observed, outcome, over_time, tracks};
 pub use network::{graph, parking_lot};
-pub use traffic::{app, draw, page, rtp, source};
+pub use traffic::{app, draw, page, rtp, source, video};
 pub use wire::{levels, loss, pace, schedule};

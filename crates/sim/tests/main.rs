@@ -17,3 +17,4 @@ mod scenario;
 mod script;
 mod scripts;
 mod topologies;
+mod video;

@@ -41,6 +41,7 @@ pub(super) fn describe(net: &Network, flow: &FlowSpec, seed: u64) -> Result<Stri
         Traffic::Datagrams(pattern) => datagrams(net, flow, pattern, seed),
         Traffic::Rtp(_) => return Err("video over RTP that adapts its rate".to_string()),
         Traffic::Application(_, Work::Page(_)) => return Err("pages of several objects".to_string()),
+        Traffic::Application(_, Work::Video(_)) => return Err("adaptive video".to_string()),
     })
 }
 

@@ -48,7 +48,7 @@ fn all_flows(flows: &[Kind<'_>]) -> Value {
 }
 
 /// Kinds of flows over TCP.
-const OVER_TCP: [&str; 4] = ["ftp", "web", "short-tcp", "file"];
+const OVER_TCP: [&str; 5] = ["ftp", "web", "short-tcp", "file", "video"];
 
 /// The alternatives of a table, each with the value of `kind`.
 fn kinds(choice: &Value) -> Vec<Kind<'_>> {

@@ -241,6 +241,7 @@ fn of_flow(net: &Network, number: usize, flow: &FlowSpec, outcome: &Outcome, fou
         delivered_pkts: carried.packets,
         active_s: (stop - flow.start.secs().max(warm)).max(0.0),
         sender: SenderCounts { sent, retransmitted: found.again[number], ..SenderCounts::default() },
+        video: None,
     }
 }
 

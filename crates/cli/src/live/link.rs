@@ -260,6 +260,7 @@ fn kept(
             delivered_pkts: carried.packets,
             active_s,
             sender: Default::default(),
+            video: None,
         })
         .collect();
     let flow = |seen: &outcome::FlowOutcome| {

@@ -53,6 +53,13 @@ const MOS: &str = "MOS: mean opinion score of calls (kind voip), 1 to 4.5, by th
                    and the mean one-way delay plus twice the mean jitter";
 const RPM: &str = "RPM: round trips per minute of TCP connections, 60 s / mean of their shortest 95 % round trips \
                    (draft-ietf-ippm-responsiveness, loaded connections)";
+const STARTUP: &str =
+    "start-up: mean time from the start of a viewer (kind video) to the start of the playback, warm-up included";
+const STALL: &str = "stalled: mean time that a viewer (kind video) spends in stalls, without the start-up";
+const STALLS: &str = "stalls: stalls in an hour of a viewer (kind video)";
+const BITRATE: &str = "bitrate: mean bitrate of the segments that arrived (kind video)";
+const QOE: &str = "QoE: per segment of a video (kind video), bitrate in Mbit/s - 4.3 x seconds in stalls - change of the bitrate in \
+                   Mbit/s (Yin et al. 2015, Pensieve 2017)";
 
 const fn metric(name: &'static str, (head, unit): (&'static str, &'static str), about: &'static str) -> Metric {
     Metric { name, head, unit, points: unit, factor: 1.0, better: Better::Low, rank: None, about, error: 0.0 }
@@ -95,7 +102,7 @@ impl Metric {
 }
 
 /// All metrics, in the order of tables.
-pub const METRICS: [Metric; 19] = [
+pub const METRICS: [Metric; 24] = [
     metric("throughput_bps", ("throughput", "Mb/s"), THROUGHPUT).rate().ranked(10),
     metric("goodput_bps", ("goodput", "Mb/s"), GOODPUT).rate().ranked(1),
     metric("wait_ms.mean", ("wait mean", "ms"), WAIT),
@@ -115,4 +122,9 @@ pub const METRICS: [Metric; 19] = [
     metric("jain", ("Jain", ""), JAIN).better(Better::High).ranked(6),
     metric("mos", ("MOS", ""), MOS).better(Better::High),
     metric("rpm", ("RPM", "/min"), RPM).better(Better::High),
+    metric("startup_s", ("start-up", "s"), STARTUP),
+    metric("stall_s", ("stalled", "s"), STALL),
+    metric("stalls_per_hour", ("stalls", "/h"), STALLS),
+    metric("video_bps", ("bitrate", "Mb/s"), BITRATE).rate(),
+    metric("qoe", ("QoE", "Mb/s"), QOE).better(Better::High),
 ];

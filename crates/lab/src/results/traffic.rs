@@ -2,7 +2,7 @@
 //! service class instead if any flow has a service class other than 0, or if there are more than 256 groups.
 
 use forebay_sim::network::Network;
-use forebay_sim::outcome::{BundleEnds, BundleOutcome, FlowOutcome, LinkOutcome, Outcome};
+use forebay_sim::outcome::{BundleEnds, BundleOutcome, FlowOutcome, LinkOutcome, Outcome, VideoOutcome};
 use serde::{Deserialize, Serialize};
 
 use super::spread::Spread;
@@ -45,6 +45,22 @@ pub struct TrafficSummary {
     /// Round trips per minute: 60 s over the mean of the shortest 95 % of the round trips; `None` without TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rpm: Option<f64>,
+    /// Viewers of adaptive video: mean start-up delay in s, in the complete run; `None` for other traffic, as in the next
+    /// fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup_s: Option<f64>,
+    /// Mean time that a viewer spends in stalls, in s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall_s: Option<f64>,
+    /// Stalls in an hour of a viewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls_per_hour: Option<f64>,
+    /// Mean bitrate of the segments that arrived, in bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video_bps: Option<f64>,
+    /// Quality of experience per segment, in Mbit/s ([`VideoOutcome::qoe`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qoe: Option<f64>,
 }
 
 /// Counters and distributions of one class of traffic, from the simulator.
@@ -140,6 +156,11 @@ impl TrafficSummary {
                 "jain" => self.jain,
                 "mos" => self.mos,
                 "rpm" => self.rpm,
+                "startup_s" => self.startup_s,
+                "stall_s" => self.stall_s,
+                "stalls_per_hour" => self.stalls_per_hour,
+                "video_bps" => self.video_bps,
+                "qoe" => self.qoe,
                 _ => None,
             },
         }
@@ -155,7 +176,15 @@ impl Parts<'_> {
         Some(Rating::of(self.codec?, delay_s * 1e3, loss * 100.0)?.mos())
     }
 
+    /// The sums over viewers of adaptive video; no clients for other traffic.
+    fn video(&self) -> VideoOutcome {
+        let mut all = VideoOutcome::default();
+        self.flows.iter().filter_map(|flow| flow.video).for_each(|video| all.absorb(&video));
+        all
+    }
+
     fn summary(self, window_s: f64) -> TrafficSummary {
+        let video = self.video();
         let rate = |bytes: fn(&FlowOutcome) -> u64| {
             self.flows.iter().map(|flow| bytes(flow)).sum::<u64>() as f64 * 8.0 / window_s
         };
@@ -173,6 +202,11 @@ impl Parts<'_> {
             jain: jain(&self.flows, window_s).filter(|_| self.flows.len() > 1),
             mos: self.mos(),
             rpm: self.ends.and_then(|ends| ends.trimmed_rtt_s).and_then(|mean| Rpm::of(mean * 1e3)).map(|rpm| rpm.0),
+            startup_s: video.startup_s(),
+            stall_s: video.stall_s(),
+            stalls_per_hour: video.stalls_per_hour(),
+            video_bps: video.bitrate_bps(),
+            qoe: video.qoe(),
             name: self.name,
         }
     }

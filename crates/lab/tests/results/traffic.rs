@@ -19,7 +19,7 @@ fn traffic_class_results_reach_parquet_and_summary() {
     let rows = |table: table::Table| table.columns().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
     assert!(
         rows(table::traffic(&records))
-            .ends_with(&["loss_ratio", "mark_ratio", "jain", "mos", "rpm"].map(str::to_string))
+            .ends_with(&["rpm", "startup_s", "stall_s", "stalls_per_hour", "video_bps", "qoe"].map(str::to_string))
     );
     for record in &records {
         let all = record.summary.traffic.last().unwrap();

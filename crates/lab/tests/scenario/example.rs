@@ -9,9 +9,9 @@ use forebay_aqm::base::units::{Depth, Limit, Rate};
 use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{
-    Arrivals, Begin, Bursts, Case, Cbr, Chain, Class, Codec, Direction, Dumbbell, Ect, File, FlowGroup, FlowKind,
-    Frames, Ftp, InputError, Item, Lengths, OnOff, Overrides, Pareto, Play, Recorded, Rtp, Scenario, Spacing,
-    Synthetic, TcpOptions, TcpVariant, Topology, Uniform, Voip, Web,
+    Adapt, Arrivals, Begin, Bursts, Case, Cbr, Chain, Class, Codec, Direction, Dumbbell, Ect, File, FlowGroup,
+    FlowKind, Frames, Ftp, InputError, Item, Lengths, OnOff, Overrides, Pareto, Play, Recorded, Rtp, Scenario, Spacing,
+    Synthetic, TcpOptions, TcpVariant, Topology, Uniform, Video, Voip, Web,
 };
 use forebay_sim::app::Opening;
 use forebay_sim::draw::Draw;
@@ -100,6 +100,7 @@ fn every_scenario_key_is_read_with_its_value() {
     let (files, rest) = rest.split_at(3);
     let (rest, chains) = rest.split_at(8);
     let (chains, scalable) = chains.split_at(3);
+    let [scalable @ .., viewers] = scalable else { panic!("viewers") };
     let [sctp, pareto, written, too, voip, trace, rtp, made_up] = rest else { panic!("eight groups") };
     assert_eq!(
         (ftp.name.as_str(), ftp.direction, ftp.ecn, ftp.class),
@@ -139,6 +140,7 @@ fn every_scenario_key_is_read_with_its_value() {
     assert_eq!(made_up.kind, FlowKind::Rtp(Rtp { packet: 500, report, report_size: 80, floor: 0.1, frames }));
     assert_eq!((peak.name.as_str(), mean.name.as_str()), ("onoff", "onoff-2"));
     every_key_of_files_is_read(files);
+    every_key_of_video_is_read(viewers);
     every_key_of_chains_is_read(chains);
     every_codepoint_is_read(&scenario.flows, scalable);
     assert_eq!(scenario.compare[0].label, "ours");
@@ -201,6 +203,25 @@ fn every_codepoint_is_read(all: &[FlowGroup], scalable: &[FlowGroup]) {
     assert_eq!((of("trace"), of("map")), ((Ect::Own, Ecn::Ect0), (Ect::Own, Ecn::Ect0)));
     assert_eq!(["random", "mail", "streams", "made-up"].map(of), [(Ect::Off, Ecn::NotEct); 4]);
     assert!(scalable.iter().all(|group| tcp(group).l4s && tcp(group).variant == TcpVariant::DCTCP));
+}
+
+fn every_key_of_video_is_read(viewers: &FlowGroup) {
+    let secs = |secs: u64| Span::from_millis(1000 * secs);
+    let video = Video {
+        bitrates: vec![Rate(500_000), Rate(1_500_000)],
+        segment: secs(2),
+        buffer: secs(21),
+        startup: secs(3),
+        resume: secs(20),
+        adapt: Adapt::Buffer,
+        reservoir: Some(secs(5)),
+        cushion: Some(secs(10)),
+        packet: Some(400),
+        handshake: true,
+        request: 300,
+        tcp: tcp(viewers),
+    };
+    assert_eq!((&viewers.kind, viewers.ecn, viewers.dscp), (&FlowKind::Video(video), Ect::Own, Some(34)));
 }
 
 fn every_key_of_files_is_read(groups: &[FlowGroup]) {

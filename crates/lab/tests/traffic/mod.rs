@@ -1,6 +1,7 @@
 //! Traffic and links, from the scenario file to the results of a run.
 
 mod access_networks;
+mod adaptive;
 mod cake;
 mod ecn;
 mod goodput;

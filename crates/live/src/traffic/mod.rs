@@ -61,6 +61,9 @@ pub fn obstacle(net: &Network, controls: &[String]) -> Option<String> {
             Traffic::Application(_, Work::Page(_)) => {
                 Some(format!("{name}: pages of several objects are not supported on the kernel"))
             }
+            Traffic::Application(_, Work::Video(_)) => {
+                Some(format!("{name}: adaptive video is not supported on the kernel"))
+            }
             Traffic::Datagrams(_) if u32::from(flow.packet) <= DATAGRAM_HEADERS => {
                 Some(format!("{name}: packets of {} bytes; the headers alone need {DATAGRAM_HEADERS}", flow.packet))
             }

@@ -27,7 +27,7 @@ pub(super) fn flow(stage: &Stage<'_>, number: usize) {
         Traffic::Application(_, Work::Files(files)) => push(stage, number, files),
         Traffic::Application(_, Work::Written(pattern)) => written(stage, number, pattern),
         Traffic::Datagrams(pattern) => datagrams(stage, number, pattern),
-        Traffic::Rtp(_) | Traffic::Application(_, Work::Page(_)) => Ok(()),
+        Traffic::Rtp(_) | Traffic::Application(_, Work::Page(_) | Work::Video(_)) => Ok(()),
     };
     if let Err(error) = played.or_else(|error| ignore_at_the_end(stage, error)) {
         stage.results.fault(flow, "cannot send", &error);

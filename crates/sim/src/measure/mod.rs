@@ -8,3 +8,4 @@ pub mod observed;
 pub mod outcome;
 pub mod over_time;
 pub mod tracks;
+pub mod video;

@@ -11,6 +11,7 @@ use crate::measure::bundles::Bundles;
 use crate::measure::histogram::Summary;
 use crate::measure::meter::{BundleMeter, Meter};
 use crate::measure::over_time::{Service, Tally};
+pub use crate::measure::video::VideoOutcome;
 use crate::tcp::sender::SenderCounts;
 
 /// Sampled state of a link, one row per sampling interval.
@@ -187,8 +188,10 @@ pub struct FlowOutcome {
     pub delivered_pkts: u64,
     /// Seconds of the measurement window between the flow's start and stop, pauses in its traffic included.
     pub active_s: f64,
-    /// Counters of its sender in the complete run; for datagrams and video only `sent`.
+    /// Counters of its sender in the complete run; for datagrams and video over RTP only `sent`.
     pub sender: SenderCounts,
+    /// What its client played, if it is adaptive video and active in the measurement window.
+    pub video: Option<VideoOutcome>,
 }
 
 /// End-to-end results of one service class within the measurement window, of flows whose data passes a link under

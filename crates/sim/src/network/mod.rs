@@ -180,7 +180,7 @@ impl Traffic {
     pub(crate) const fn asks(&self) -> bool {
         match self {
             Self::Application(_, Work::Files(files)) => files.request.is_some() || files.opening.has_syn(),
-            Self::Application(_, Work::Page(_)) => true,
+            Self::Application(_, Work::Page(_) | Work::Video(_)) => true,
             Self::Rtp(_) => true,
             Self::Tcp(_) | Self::Application(..) | Self::Datagrams(_) => false,
         }
@@ -350,6 +350,13 @@ impl Network {
         }
         if let Some(flow) = self.broken_page() {
             return fail(format!("{flow} fetches pages, but the connections of its client are not consecutive flows"));
+        }
+        let plays = |flow: &FlowSpec| match &flow.traffic {
+            Traffic::Application(_, Work::Video(video)) => video.is_sound(),
+            _ => true,
+        };
+        if let Some(flow) = self.flows.iter().find(|flow| !plays(flow)) {
+            return fail(format!("{} plays a video whose bitrates, segments or buffer do not fit together", flow.name));
         }
         if self.tracks.iter().flatten().any(|flow| *flow >= self.flows.len()) {
             return fail("a track names a flow that does not exist".into());

@@ -8,3 +8,4 @@ pub mod page;
 pub mod rtp;
 pub(crate) mod session;
 pub mod source;
+pub mod video;

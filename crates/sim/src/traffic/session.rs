@@ -225,6 +225,12 @@ impl Session {
         (self.next, self.renews) = (Due::at(at), fresh);
     }
 
+    /// Requests a file of `packets` at `at`, on the same connection. The latest file has ended.
+    pub(super) fn fetch_packets(&mut self, at: Instant, packets: f64) {
+        self.files.size = Draw::Constant(packets * self.packet);
+        self.fetch(at, false);
+    }
+
     /// Runs the action that is due.
     pub(super) fn wake(&mut self, now: Instant) -> Action {
         if let Some(answer) = self.answers.as_mut().filter(|answer| answer.due().has_come(now)) {

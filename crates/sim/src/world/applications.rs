@@ -42,10 +42,11 @@ impl World {
         let (Some(application), Body::Tcp { receiver, .. }) = (&mut flow.app, &mut flow.body) else { return None };
         let took = application.app.arrived(receiver.in_order(), at)?;
         let ack = if application.app.ends_at_once() { receiver.end_of_write() } else { None };
-        let wakes = application.app.wakes();
+        let (wakes, counts) = (application.app.wakes(), application.app.counts_files());
         match self.ends.flows[id].client {
             Some(client) => self.object_arrived(client.get(), id, at),
-            None => self.completed(id, at, took),
+            None if counts => self.completed(id, at, took),
+            None => (),
         }
         if let Some(at) = wakes {
             self.arm(id, at);

@@ -237,6 +237,7 @@ impl Flow {
             delivered_pkts: u64::from(total),
             active_s: active.nanos() as f64 * 1e-9,
             sender,
+            video: self.app.as_ref().and_then(|own| own.app.video(window.from, stop)),
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::document::{Node, Value, quote};
 use crate::input::{InputError, did_you_mean};
 
 /// Default size of a page request in bytes on the wire: an HTTP GET with usual headers. Chosen by this project.
-const REQUEST: u16 = 400;
+pub(super) const REQUEST: u16 = 400;
 /// Largest file in bytes.
 const MAX_FILE: u64 = 1_000_000_000_000;
 /// Number of files or pages of a flow.

@@ -12,6 +12,7 @@ mod replay;
 mod rtp;
 mod rtt;
 mod tcp;
+mod video;
 mod voip;
 
 use forebay_sim::network::Traffic;
@@ -35,6 +36,7 @@ pub use replay::{Begin, Packets, Play, Trace};
 pub use rtp::{Frames, Rtp, Synthetic};
 pub use rtt::Rtt;
 pub use tcp::{Ftp, Sctp, ShortTcp};
+pub use video::{Adapt, Video};
 pub use voip::{Codec, Voip};
 
 pub(crate) use group::write;
@@ -157,6 +159,7 @@ kinds! {
     Trace "trace" later &["size"],
     Rtp "rtp" later &["size", "nack"],
     Sctp "sctp",
+    Video "video",
 }
 
 /// A kind of traffic, from a line of `kinds!`.
