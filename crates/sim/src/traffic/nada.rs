@@ -7,6 +7,10 @@
 //! 2. Each gap in the numbers is a loss event. RFC 5348 section 5.2 joins the gaps of one round trip, which the receiver
 //!    of NADA does not know.
 //! 3. The RFC does not say whether rates include headers. Here all do: 40 bytes per packet of IP, UDP and RTP.
+//!
+//! ns3-rmcat, an implementation of the authors, differs from the RFC in two points where this one does not: it smooths the
+//! ratios of losses once per report, and it limits `x_curr` to 500 ms. Here the ratios are smoothed with each packet
+//! (section 4.2), and the format of the report limits `x_curr` to 3.28 s (section 5.3).
 
 use std::collections::VecDeque;
 

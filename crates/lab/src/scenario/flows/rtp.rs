@@ -271,8 +271,8 @@ impl Source for Rtp {
     fn parts(&self, _: bool) -> Vec<Part> {
         let Self { report, report_size, .. } = *self;
         let video = move |control| Traffic::Rtp(rtp::Rtp { control, report, report_size });
-        match &self.control {
-            &Control::ReceiverReports { floor, ref frames } => {
+        match self.control {
+            Control::ReceiverReports { floor, ref frames } => {
                 let scaled = move |frames| video(rtp::Control::ReceiverReports { frames, floor });
                 match frames {
                     Frames::Recorded(recorded, play) => {
@@ -287,7 +287,7 @@ impl Source for Rtp {
                     }
                 }
             }
-            &Control::Nada(Nada { fps, priority: prio, min_rate: rmin, max_rate: rmax, xref }) => {
+            Control::Nada(Nada { fps, priority: prio, min_rate: rmin, max_rate: rmax, xref }) => {
                 Part::only(video(rtp::Control::Nada(rtp::Nada { prio, rmin, rmax, xref, fps })))
             }
         }
