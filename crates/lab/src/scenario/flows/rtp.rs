@@ -80,14 +80,23 @@ table! {
         xref: Span = DURATION, or rtp::Nada::default().xref;
     }
     finish |nada: Nada, table: &Table<'_>| {
-        if nada.min_rate <= nada.max_rate {
+        let frame = |rate: Rate| rate.bytes_per_sec() / nada.fps;
+        let limits = if nada.min_rate > nada.max_rate {
+            format!("min_rate at most max_rate; here {} and {}", show_rate(nada.min_rate), show_rate(nada.max_rate))
+        } else if frame(nada.min_rate) < LEAST_FRAME {
+            format!("frames of at least {LEAST_FRAME} bytes with headers; this gives {:.3}", frame(nada.min_rate))
+        } else if frame(nada.max_rate) > LARGEST_MEAN {
+            format!("frames of at most {LARGEST_MEAN} bytes; this gives {:.3}", frame(nada.max_rate))
+        } else {
             return Ok(nada);
-        }
-        let key = if table.get("min_rate").is_some() { "min_rate" } else { "max_rate" };
-        let limits = format!("min_rate at most max_rate; here {} and {}", show_rate(nada.min_rate), show_rate(nada.max_rate));
-        Err(table.bad(key, BadValue::new(limits)))
+        };
+        let given = ["min_rate", "max_rate", "fps"].into_iter().find(|key| table.get(key).is_some());
+        Err(table.bad(given.unwrap_or("min_rate"), BadValue::new(limits)))
     };
 }
+
+/// Smallest frame of an encoder in bytes: a packet of headers and one byte.
+const LEAST_FRAME: f64 = 41.0;
 
 /// The name of a control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
