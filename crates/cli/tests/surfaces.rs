@@ -69,7 +69,7 @@ fn list_subcommand_names_disciplines_traffic_and_papers() {
     );
     assert_eq!(words("topologies"), ["dumbbell", "parking-lot", "graph"]);
     assert_eq!(words("papers"), ["msc", "aaqm", "raqm", "red-tail", "msvb"]);
-    assert_eq!(words("suites"), ["l4s", "rfc7928"]);
+    assert_eq!(words("suites"), ["l4s", "rfc7928", "rmcat"]);
     assert_eq!(json["scenarios"][0]["path"], "short.toml");
 }
 

@@ -10,6 +10,7 @@ mod engine;
 mod fingerprints;
 mod long_range;
 mod markers;
+mod nada;
 mod prague;
 mod random_networks;
 mod rtp;

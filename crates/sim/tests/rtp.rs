@@ -7,7 +7,7 @@ use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::{Network, Traffic};
-use forebay_sim::rtp::{Frames, Rtp};
+use forebay_sim::rtp::{Control, Frames, Rtp};
 use forebay_sim::source::recording::{Recording, Replay};
 use forebay_sim::tcp::TcpOptions;
 
@@ -22,7 +22,11 @@ fn network(rate: u64, floor: f64) -> Network {
     let recording = Recording::new((0..25).map(|i| (Span::from_millis(40 * i), 5000)).collect()).unwrap();
     let frames = Frames::Recorded(Replay { recording: Arc::new(recording), from: Span::ZERO, repeat: true });
     let flow = &mut net.flows[0];
-    flow.traffic = Traffic::Rtp(Rtp { frames, report: Span::from_millis(900), report_size: 80, floor });
+    flow.traffic = Traffic::Rtp(Rtp {
+        control: Control::ReceiverReports { frames, floor },
+        report: Span::from_millis(900),
+        report_size: 80,
+    });
     (flow.start, flow.packet) = (Instant::ZERO, 1040);
     net.links.iter_mut().filter(|link| link.name == "reverse").for_each(|link| link.lane.study = true);
     net.warmup = Span::ZERO;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Limit, Link};
 use forebay_sim::network::{FlowSpec, Lane, LinkId, LinkSpec, Network, Traffic};
-use forebay_sim::rtp::Frames;
+use forebay_sim::rtp::{Control, Frames};
 
 /// Packets at one link.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -226,12 +226,16 @@ fn sent(flow: &FlowSpec, secs: f64) -> (f64, f64) {
         Traffic::Datagrams(pattern) => pattern.most_packets(secs),
         Traffic::Rtp(rtp) => {
             let payload = f64::from(flow.packet).max(41.0) - 40.0;
-            match &rtp.frames {
-                Frames::Recorded(replay) => {
+            match &rtp.control {
+                Control::Nada(nada) => {
+                    let most = nada.fps + nada.rmax.bytes_per_sec() / payload;
+                    (most * secs, most)
+                }
+                Control::ReceiverReports { frames: Frames::Recorded(replay), .. } => {
                     let frames = replay.recording.items().len() as f64;
                     replay.most(frames + replay.recording.bytes() as f64 / payload, secs)
                 }
-                Frames::Synthetic(frames) => {
+                Control::ReceiverReports { frames: Frames::Synthetic(frames), .. } => {
                     // A group of pictures may begin with its largest frames.
                     let each = (1.0 / frames.every.secs().max(1e-9)) * (1.0 + frames.mean / payload);
                     let peak = each * f64::from(frames.gop.max(1));

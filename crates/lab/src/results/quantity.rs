@@ -78,7 +78,7 @@ const END_TO_END: [&str; 3] = ["goodput_bps", "received_bps", "jitter_ms"];
 /// Names of end-to-end distributions.
 const SPREADS_END_TO_END: [&str; 2] = ["owd_ms", "fct_s"];
 /// Statistics of a distribution.
-const PARTS: [&str; 5] = ["mean", "std", "p50", "p99", "max"];
+const PARTS: [&str; 6] = ["mean", "std", "p50", "p95", "p99", "max"];
 
 impl Quantity {
     /// Reads a quantity.
@@ -305,6 +305,7 @@ fn joined(spreads: &[(f64, Spread)], part: &str) -> Option<f64> {
         ("std", _) => (moment(|s| s.mean * s.mean + s.std * s.std) - mean * mean).max(0.0).sqrt(),
         ("max", _) => spreads.iter().map(|(_, s)| s.max).fold(f64::NEG_INFINITY, f64::max),
         ("p50", [(_, one)]) => one.p50,
+        ("p95", [(_, one)]) => one.p95,
         ("p99", [(_, one)]) => one.p99,
         _ => return None,
     })
@@ -390,6 +391,7 @@ mod tests {
         close("class.0.sojourn_ms.std", 4.0 * (90.0f64 * 150.0).sqrt() / 240.0);
         close("class.1.sojourn_ms.std", 3.0);
         close("class.0-2.sojourn_ms.max", 18.0);
+        close("class.1.sojourn_ms.p95", 12.0);
         close("class.1.sojourn_ms.p99", 13.0);
         assert!(value("class.0.sojourn_ms.p99").is_err(), "percentiles cannot be joined");
         // Weighted by both colours of class 0.

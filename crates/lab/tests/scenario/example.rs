@@ -9,7 +9,7 @@ use forebay_aqm::base::units::{Depth, Limit, Rate};
 use forebay_lab::load;
 use forebay_lab::plan::Plan;
 use forebay_lab::scenario::{
-    Adapt, Arrivals, Begin, Bursts, Case, Cbr, Chain, Class, Codec, Direction, Dumbbell, Ect, File, FlowGroup,
+    Adapt, Arrivals, Begin, Bursts, Case, Cbr, Chain, Class, Codec, Control, Direction, Dumbbell, Ect, File, FlowGroup,
     FlowKind, Frames, Ftp, InputError, Item, Lengths, OnOff, Overrides, Pareto, Play, Recorded, Rtp, Scenario, Spacing,
     Synthetic, TcpOptions, TcpVariant, Topology, Uniform, Video, Voip, Web,
 };
@@ -134,10 +134,26 @@ fn every_scenario_key_is_read_with_its_value() {
     assert_eq!(items(trace)[1], Item { at: Span::from_millis(20), size: 40, tag: 7 });
     assert_eq!(items(rtp)[0], Item { at: Span::ZERO, size: 5000, tag: b'I' });
     let frames = Frames::Recorded(recorded(rtp), random);
-    assert_eq!(rtp.kind, FlowKind::Rtp(Rtp { packet: 500, report: second, report_size: 90, floor: 0.25, frames }));
+    assert_eq!(
+        rtp.kind,
+        FlowKind::Rtp(Rtp {
+            packet: 500,
+            report: second,
+            report_size: 90,
+            control: Control::ReceiverReports { floor: 0.25, frames }
+        })
+    );
     let frames = Frames::Synthetic(Synthetic { rate: Rate(500_000), fps: 30.0, gop: 15, sigma: 0.5 });
     let report = Span::from_millis(900);
-    assert_eq!(made_up.kind, FlowKind::Rtp(Rtp { packet: 500, report, report_size: 80, floor: 0.1, frames }));
+    assert_eq!(
+        made_up.kind,
+        FlowKind::Rtp(Rtp {
+            packet: 500,
+            report,
+            report_size: 80,
+            control: Control::ReceiverReports { floor: 0.1, frames }
+        })
+    );
     assert_eq!((peak.name.as_str(), mean.name.as_str()), ("onoff", "onoff-2"));
     every_key_of_files_is_read(files);
     every_key_of_video_is_read(viewers);

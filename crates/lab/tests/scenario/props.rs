@@ -75,6 +75,7 @@ const WORDS: &[&str] = &[
     "0 18446744073709551615",
     "\n[[flows]]\nkind = \"rtp\"\nframes = \"0 I 100, 7 B 0\"\nfloor = 1\n",
     "\n[[flows]]\nkind = \"rtp\"\nsynthetic = { rate = \"1mbit\" }\n",
+    "\n[[flows]]\nkind = \"rtp\"\ncontrol = \"nada\"\npriority = 2\nfps = 20\n",
     "\n[[flows]]\nkind = \"mmpp\"\nrates = [\"9/s\", \"0/s\"]\ngenerator = [[-1, 1], [2, -2]]\nerlang = 2\n",
     "\n[[flows]]\nkind = \"map\"\nd0 = [[-3, 1], [2, -2]]\nd1 = [[0, 2], [0, 0]]\n",
     ", ",

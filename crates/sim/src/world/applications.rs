@@ -81,7 +81,7 @@ impl World {
         let id = segment.flow as usize;
         self.record.delivered(self.now, &segment);
         if let Body::Rtp(stream) = &mut self.ends.flows[id].body {
-            stream.on_report(segment.seq);
+            stream.on_report(self.now, segment.seq);
             return;
         }
         let Some(application) = &mut self.ends.flows[id].app else { return };
@@ -169,8 +169,8 @@ impl World {
         if stops {
             stream.stop();
         }
-        let report = if stream.next_report().has_come(now) { stream.report() } else { None };
-        let packet = stream.next_packet().filter(|at| *at <= now).map(|_| stream.send());
+        let report = if stream.next_report().has_come(now) { stream.report(now) } else { None };
+        let packet = stream.next_packet().filter(|at| *at <= now).map(|_| stream.send(now));
         if let Some(report) = report {
             let len = self.ends.flows[id].ack;
             self.send_control(id, End::Receiver, report, len);

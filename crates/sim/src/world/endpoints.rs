@@ -19,6 +19,7 @@ use crate::measure::outcome::Completion;
 use crate::network::{FlowSpec, Network};
 use crate::tcp::receiver::{Ack, Data};
 use crate::tcp::reports::{Block, Blocks};
+use crate::traffic::nada::Packet;
 use crate::traffic::page::Client;
 
 /// State of flows and their timers.
@@ -209,7 +210,9 @@ impl World {
                 None
             }
             Body::Rtp(stream) => {
-                stream.receive(segment.seq, segment.len, mark.ecn() == Ecn::Ce, at > self.window.from);
+                let (sent, seq, len) = (segment.sent(), segment.seq, segment.len);
+                let packet = Packet { sent, at, seq, len, marked: mark.ecn() == Ecn::Ce };
+                stream.receive(packet, at > self.window.from);
                 None
             }
         }

@@ -11,7 +11,7 @@ use forebay_aqm::{ENTRIES, Spec};
 use forebay_sim::app::{Files, Opening, Work};
 use forebay_sim::draw::Draw;
 use forebay_sim::network::{Attachment, FlowSpec, MarkerSpec, Network, Traffic};
-use forebay_sim::rtp::{Frames, Rtp, Synthetic};
+use forebay_sim::rtp::{Control, Frames, Rtp, Synthetic};
 use forebay_sim::source::recording::{Recording, Replay};
 use forebay_sim::source::{Pattern, Sizes};
 use forebay_sim::tcp::{Ns2Rules, TcpOptions, Variant};
@@ -133,7 +133,7 @@ fn datagrams_or_video(dice: &mut Dice, service: f64) -> Traffic {
         Frames::Synthetic(Synthetic { every, gop, mean, sigma: dice.scale(0.01, 2.0) })
     };
     let (report, floor) = (dice.span(service * 5.0, service * 100.0), dice.scale(0.01, 1.0));
-    Traffic::Rtp(Rtp { frames, report, report_size: 80, floor })
+    Traffic::Rtp(Rtp { control: Control::ReceiverReports { frames, floor }, report, report_size: 80 })
 }
 
 /// Applications over half of the connections.

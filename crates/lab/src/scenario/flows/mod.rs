@@ -33,7 +33,7 @@ pub use files::{File, Web};
 pub use group::{Class, Direction, FlowGroup};
 pub use marker::{Marker, Per};
 pub use replay::{Begin, Packets, Play, Trace};
-pub use rtp::{Frames, Rtp, Synthetic};
+pub use rtp::{Control, Frames, Nada, Rtp, Synthetic};
 pub use rtt::Rtt;
 pub use tcp::{Ftp, Sctp, ShortTcp};
 pub use video::{Adapt, Video};

@@ -1,8 +1,9 @@
-//! Flows of kind `rtp`: recorded or synthetic video over RTP. The sender adapts to receiver reports.
+//! Flows of kind `rtp`: video over RTP. The sender scales recorded or synthetic frames by receiver reports, or NADA sets
+//! the rate of an encoder.
 
 use std::sync::Arc;
 
-use forebay_aqm::base::text::{self, BadValue, show_span};
+use forebay_aqm::base::text::{self, BadValue, show_rate, show_span};
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Rate;
 use forebay_sim::network::Traffic;
@@ -13,8 +14,8 @@ use super::group::START;
 use super::replay::{Play, one_of};
 use super::{Part, Source};
 use crate::declare::{
-    Key, Keys, Number, Parsed, Quantity, RATE, Table, duration, inline, may, names, schema, table, table_of,
-    whole_number,
+    DURATION, Form, Key, Keys, Number, Parsed, Quantity, RATE, Table, Words, duration, inline, may, names, schema,
+    table, table_of, whole_number,
 };
 use crate::document::Text;
 use crate::input::InputError;
@@ -30,8 +31,9 @@ const SYNTHETIC: Key =
     may("synthetic", || table_of::<Synthetic>(Synthetic::DOC), "Synthetic frames, in place of file.");
 
 table! {
-    /// Video over RTP: each frame is sent at its time in the recording. The sender lowers its rate by a fifth if a
-    /// receiver report has more than 2 % losses.
+    /// Video over RTP. With receiver reports each frame is sent at its time in the recording, and the sender lowers its
+    /// rate by a fifth if a report has more than 2 % losses. With NADA an encoder sends frames at a rate that follows
+    /// queuing delay, losses and marks.
     pub struct Rtp {
         + ECN;
         + START;
@@ -40,14 +42,129 @@ table! {
         + SYNTHETIC;
         /// Largest packet in bytes on the wire; default the scenario's packet.
         packet: u32 = whole_number::<u32>(SHORTEST, 65_535), or_else scenarios;
-        /// Interval between receiver reports; default 900ms.
-        report: Span = Quantity(report_time, show_span), or Span::from_millis(900);
+        /// Interval between reports of the receiver; default 900ms, for nada 100ms.
+        report: Span = Quantity(report_time, show_span), or_else interval;
         /// Size of a report in bytes on the wire; default 80.
         report_size: u16 = whole_number::<u16>(40, 65_535), or REPORT;
-        /// Smallest fraction of its full rate that a sender uses; 1 disables adaptation. Default 0.1.
-        floor: f64 = Number(|words| within(words, 0.001..=1.0, "a share from 0.001 to 1")), or 0.1;
+        /// How the sender adapts its rate.
+        ..control: Control;
+    }
+}
+
+/// How the sender adapts its rate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Control {
+    /// It scales frames by receiver reports.
+    ReceiverReports {
+        /// Smallest fraction of its full rate that a sender uses.
+        floor: f64,
         /// Source of the frames.
-        ..frames: Frames;
+        frames: Frames,
+    },
+    /// NADA sets the rate of an encoder.
+    Nada(Nada),
+}
+
+table! {
+    /// Keys of NADA (RFC 8698), whose defaults are those of the RFC.
+    pub struct Nada {
+        /// Frames per second of the encoder of nada; default 30.
+        fps: f64 = Number(|words| within(words, 0.1..=1000.0, "frames per second, from 0.1 to 1000")), or 30.0;
+        /// PRIO of nada: weight of the flow. Flows at one bottleneck share it in proportion. Default 1.
+        priority: f64 = Number(|words| within(words, 0.01..=100.0, "a weight from 0.01 to 100")), or 1.0;
+        /// RMIN of nada: lowest rate of the encoder, and its first rate; packet headers count. Default 150kbit.
+        min_rate: Rate = RATE, or rtp::Nada::default().rmin;
+        /// RMAX of nada: highest rate of the encoder; packet headers count. Default 1.5mbit.
+        max_rate: Rate = RATE, or rtp::Nada::default().rmax;
+        /// XREF of nada: congestion signal at which a flow of priority 1 has its highest rate; default 10ms.
+        xref: Span = DURATION, or rtp::Nada::default().xref;
+    }
+    finish |nada: Nada, table: &Table<'_>| {
+        let frame = |rate: Rate| rate.bytes_per_sec() / nada.fps;
+        let limits = if nada.min_rate > nada.max_rate {
+            format!("min_rate at most max_rate; here {} and {}", show_rate(nada.min_rate), show_rate(nada.max_rate))
+        } else if frame(nada.min_rate) < LEAST_FRAME {
+            format!("frames of at least {LEAST_FRAME} bytes with headers; this gives {:.3}", frame(nada.min_rate))
+        } else if frame(nada.max_rate) > LARGEST_MEAN {
+            format!("frames of at most {LARGEST_MEAN} bytes; this gives {:.3}", frame(nada.max_rate))
+        } else {
+            return Ok(nada);
+        };
+        let given = ["min_rate", "max_rate", "fps"].into_iter().find(|key| table.get(key).is_some());
+        Err(table.bad(given.unwrap_or("min_rate"), BadValue::new(limits)))
+    };
+}
+
+/// Smallest frame of an encoder in bytes: a packet of headers and one byte.
+const LEAST_FRAME: f64 = 41.0;
+
+/// The name of a control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    ReceiverReports,
+    Nada,
+}
+
+const CONTROLS: Words<Name> = Words(&[("receiver-reports", Name::ReceiverReports), ("nada", Name::Nada)]);
+const CONTROL: Key = may(
+    "control",
+    || CONTROLS.schema(),
+    "receiver-reports: the sender scales frames by the losses that the receiver reports. nada: RFC 8698, with an encoder \
+     in place of frames. Default receiver-reports.",
+);
+const SHARES: Number = Number(|words| within(words, 0.001..=1.0, "a share from 0.001 to 1"));
+const FLOOR: Key = may(
+    "floor",
+    || SHARES.schema(),
+    "Smallest fraction of its full rate that a sender with receiver-reports uses; 1 disables adaptation. Default 0.1.",
+);
+
+/// The value of `control`.
+fn name(table: &Table<'_>) -> Result<Name, InputError> {
+    Ok(table.given(CONTROL.name, &CONTROLS)?.unwrap_or(Name::ReceiverReports))
+}
+
+/// Default of `report`.
+fn interval(table: &Table<'_>) -> Result<Span, InputError> {
+    Ok(match name(table)? {
+        Name::ReceiverReports => Span::from_millis(900),
+        Name::Nada => Span::from_millis(100),
+    })
+}
+
+impl Keys for Control {
+    fn keys() -> Vec<Key> {
+        [vec![CONTROL, FLOOR], Frames::keys(), Nada::keys()].concat()
+    }
+    fn read(table: &Table<'_>) -> Result<Self, InputError> {
+        let name = name(table)?;
+        let others = match name {
+            Name::ReceiverReports => Nada::keys(),
+            Name::Nada => [vec![FLOOR, FILE, FRAMES, SYNTHETIC], Frames::keys()].concat(),
+        };
+        if let Some(key) = names(&others).into_iter().find(|key| table.get(key).is_some()) {
+            let accepts = format!("no {key} with control = \"{}\"", CONTROLS.word(name));
+            return Err(table.bad(key, BadValue::new(accepts)));
+        }
+        match name {
+            Name::ReceiverReports => {
+                let floor = table.given(FLOOR.name, &SHARES)?.unwrap_or(0.1);
+                Ok(Self::ReceiverReports { floor, frames: Frames::read(table)? })
+            }
+            Name::Nada => Nada::read(table).map(Self::Nada),
+        }
+    }
+    fn write(&self, out: &mut Text) {
+        match self {
+            Self::ReceiverReports { floor, frames } => {
+                SHARES.write(out, FLOOR.name, floor);
+                frames.write(out);
+            }
+            Self::Nada(nada) => {
+                CONTROLS.write(out, CONTROL.name, &Name::Nada);
+                nada.write(out);
+            }
+        }
     }
 }
 
@@ -155,30 +272,38 @@ impl Source for Rtp {
         u32::from(self.report_size)
     }
     fn recorded(&self) -> Option<&Recorded> {
-        match &self.frames {
-            Frames::Recorded(recorded, _) => Some(recorded),
-            Frames::Synthetic(_) => None,
+        match &self.control {
+            Control::ReceiverReports { frames: Frames::Recorded(recorded, _), .. } => Some(recorded),
+            Control::ReceiverReports { .. } | Control::Nada(_) => None,
         }
     }
     fn parts(&self, _: bool) -> Vec<Part> {
-        let Self { report, report_size, floor, .. } = *self;
-        let video = move |frames| Traffic::Rtp(rtp::Rtp { frames, report, report_size, floor });
-        match &self.frames {
-            Frames::Recorded(recorded, play) => {
-                let (recording, play) = (Arc::new(recorded.recording(None).unwrap_or_default()), play.clone());
-                let traffic = move |place| video(rtp::Frames::Recorded(play.replay(&recording, place)));
-                vec![Part { class: None, traffic: Box::new(traffic) }]
+        let Self { report, report_size, .. } = *self;
+        let video = move |control| Traffic::Rtp(rtp::Rtp { control, report, report_size });
+        match self.control {
+            Control::ReceiverReports { floor, ref frames } => {
+                let scaled = move |frames| video(rtp::Control::ReceiverReports { frames, floor });
+                match frames {
+                    Frames::Recorded(recorded, play) => {
+                        let (recording, play) = (Arc::new(recorded.recording(None).unwrap_or_default()), play.clone());
+                        let traffic = move |place| scaled(rtp::Frames::Recorded(play.replay(&recording, place)));
+                        vec![Part { class: None, traffic: Box::new(traffic) }]
+                    }
+                    Frames::Synthetic(frames) => {
+                        let (every, mean) = (Span::from_secs(1.0 / frames.fps), frames.mean());
+                        let (gop, sigma) = (frames.gop, frames.sigma);
+                        Part::only(scaled(rtp::Frames::Synthetic(rtp::Synthetic { every, gop, mean, sigma })))
+                    }
+                }
             }
-            Frames::Synthetic(frames) => {
-                let (every, mean) = (Span::from_secs(1.0 / frames.fps), frames.mean());
-                let (gop, sigma) = (frames.gop, frames.sigma);
-                Part::only(video(rtp::Frames::Synthetic(rtp::Synthetic { every, gop, mean, sigma })))
+            Control::Nada(Nada { fps, priority: prio, min_rate: rmin, max_rate: rmax, xref }) => {
+                Part::only(video(rtp::Control::Nada(rtp::Nada { prio, rmin, rmax, xref, fps })))
             }
         }
     }
 }
 
-/// Interval between receiver reports, at least 1 ms: more frequent reports would be a considerable load.
+/// Interval between reports, at least 1 ms: more frequent reports would be a considerable load.
 fn report_time(words: &str) -> Parsed<Span> {
     match duration(words)? {
         short if short < Span::from_millis(1) => Err(BadValue::new("a time of at least 1ms")),
