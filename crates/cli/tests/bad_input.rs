@@ -190,7 +190,7 @@ fn unreadable_files_are_refused() {
     refused(&place, "report", &["report", "nowhere"], &["found no such directory", "nowhere"]);
     refused(&place, "report", &["report", "."], &["without meta.json"]);
     refused(&place, "explain", &["explain", "raqn"], &["found 'raqn'", "did you mean raqm?"]);
-    refused(&place, "explain", &["explain", "xyzzy"], &["found 'xyzzy'", "expected one of 62 names, such as "]);
+    refused(&place, "explain", &["explain", "xyzzy"], &["found 'xyzzy'", "expected one of 63 names, such as "]);
 }
 
 #[test]

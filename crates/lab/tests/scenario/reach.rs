@@ -173,13 +173,13 @@ fn keys_below_a_plain_value_are_set() {
 /// An item may be added after the last one of a list; a gap is refused.
 #[test]
 fn next_number_of_a_list_adds_an_item() {
-    let more = ["flows.14.kind=cbr", "flows.14.rate=1mbit", "flows.14.name=more", "compare.aqm.2=codel"];
+    let more = ["flows.15.kind=cbr", "flows.15.rate=1mbit", "flows.15.name=more", "compare.aqm.2=codel"];
     let sets = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
     let scenario = read(LOT, sets(&more)).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((scenario.flows.len(), scenario.flows[14].name.as_str(), scenario.compare.len()), (15, "more", 3));
-    let error = read(LOT, sets(&["flows.15.kind=cbr"])).unwrap_err();
-    assert_eq!((error.key.as_str(), error.found.as_str()), ("flows.15.kind", "15"), "{error}");
-    assert!(error.accepts.contains("an index from 0 to 13, * for all of them, or 14 for a new one"), "{error}");
+    assert_eq!((scenario.flows.len(), scenario.flows[15].name.as_str(), scenario.compare.len()), (16, "more", 3));
+    let error = read(LOT, sets(&["flows.16.kind=cbr"])).unwrap_err();
+    assert_eq!((error.key.as_str(), error.found.as_str()), ("flows.16.kind", "16"), "{error}");
+    assert!(error.accepts.contains("an index from 0 to 14, * for all of them, or 15 for a new one"), "{error}");
     let error = read(LOT, sets(&["topology.bottlenecks.b3.rate=1mbit"])).unwrap_err();
     assert!(error.accepts.contains("one of first, b2, last"), "{error}");
 }
