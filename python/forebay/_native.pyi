@@ -506,7 +506,7 @@ def reproduce(
     """The verdicts on papers or claims; without names, on all papers. `bar` receives the progress of each paper."""
 
 def suite_scenarios(
-    suite: str, names: Sequence[str], aqm: Sequence[str], level: str, output: _Path | None = None
+    suite: str, names: Sequence[str], aqm: Sequence[str], level: str, output: _Path | None = None, jobs: int | None = None
 ) -> tuple[str, list[tuple[str, str, str, list[str], list[str], list[int]]]]:
     """The directory of a suite's results, and for each scenario: folder, path, text, changes, disciplines, seeds."""
 

@@ -51,7 +51,7 @@ def evaluate(
     where = None if output is None else fspath(output)
     asked = (fspath(suite), list(names), disciplines, level, where)
     if executor is not None:
-        directory, scenarios = _native.suite_scenarios(*asked)
+        directory, scenarios = _native.suite_scenarios(*asked, jobs)
         for folder, path, text, changes, contenders, seeds in scenarios:
             scenario = _native.Scenario(text, path, changes, [], contenders)
             place = Path(directory) / folder

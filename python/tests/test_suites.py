@@ -71,6 +71,7 @@ def test_executor_gives_the_same_verdicts(tmp_path: Path) -> None:
         return json.dumps([claim["evidence"] for claim in found["claims"]])
 
     assert checks(there) == checks(here)
+    assert list((tmp_path / "there").glob("*/shards/*.parquet")), "the executor's runs"
     assert (tmp_path / "there" / "report.html").exists()
 
 

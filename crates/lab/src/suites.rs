@@ -106,7 +106,8 @@ fn check(folder: &str, files: &Files) -> Result<(), InputError> {
     let scenarios: Vec<&str> =
         files.iter().filter(|(file, _)| !has_claims(file)).map(|(file, _)| file.trim_end_matches(".toml")).collect();
     let named = suite.sections.iter().flat_map(|section| section.scenarios().map(|name| (&section.id, name)));
-    for (id, name) in named.filter(|(_, name)| !scenarios.contains(&name.as_str())) {
+    let mut missing = named.filter(|(_, name)| !scenarios.contains(&name.as_str()));
+    if let Some((id, name)) = missing.next() {
         let accepts = format!("a scenario of the folder, {}", one_of(name, &scenarios));
         let near = nearest(name, scenarios.iter().copied()).map(|near| format!("did you mean {near}?"));
         return Err(invalid(id, Found::text(name), &accepts).hint(near));
@@ -118,10 +119,10 @@ const ACCEPTS: &str = "claims as docs/claims.md describes";
 
 /// The file that has the section, claim, figure or table with this id, and its line. Without one: `claims.toml`.
 fn place<'a>(files: &'a Files, id: &str) -> (&'a str, Option<usize>) {
-    let wanted = format!("\"{id}\"");
+    let id = id.strip_prefix("calibrate ").unwrap_or(id);
     let is_its = |line: &str| {
         let (key, value) = line.split_once('=').unwrap_or_default();
-        ["id", "key"].contains(&key.trim()) && value.trim() == wanted
+        ["id", "key"].contains(&key.trim()) && value.split('"').nth(1) == Some(id)
     };
     let line = |text: &str| text.lines().position(is_its).map(|line| line + 1);
     let found = files.iter().filter(|(file, _)| has_claims(file)).find_map(|(file, text)| Some((file, line(text)?)));

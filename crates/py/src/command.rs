@@ -213,7 +213,7 @@ type SuiteScenario = (String, String, String, Vec<String>, Vec<String>, Vec<u64>
 
 /// The directory of the results of a suite, and its scenarios, for runs in other processes.
 #[pyfunction]
-#[pyo3(signature = (suite, names, aqm, level, output = None))]
+#[pyo3(signature = (suite, names, aqm, level, output = None, jobs = None))]
 pub fn suite_scenarios(
     py: Python<'_>,
     suite: &str,
@@ -221,10 +221,11 @@ pub fn suite_scenarios(
     aqm: Vec<String>,
     level: &str,
     output: Option<PathBuf>,
+    jobs: Option<u16>,
 ) -> PyResult<(PathBuf, Vec<SuiteScenario>)> {
     let level = level_of(level)?;
     let output = output.as_deref();
-    let asked_for = commands::claims::evaluate::Asked { suite, names: &names, aqm: &aqm, level, output, jobs: None };
+    let asked_for = commands::claims::evaluate::Asked { suite, names: &names, aqm: &aqm, level, output, jobs };
     let (dir, all) = asked(py, None, |host| commands::claims::evaluate::scenarios(&asked_for, host))?;
     let of = |it: forebay_lab::reproduce::Shared| {
         (it.name, it.path, it.text.to_string(), it.overrides.sets, it.overrides.aqm, it.seeds)

@@ -50,6 +50,20 @@ fn one_flow_fills_link_at_equilibrium_delay() {
     assert_eq!((link.dropped_early, link.dropped_overflow), (0, 0));
 }
 
+/// The equilibrium is 15 ms with XREF = 10 ms and 30 ms with 20 ms. What else lengthens or shortens the wait is the same in
+/// both: the difference is 15 ms. 40 % is allowed for the encoder's variation. Fixed before the first run.
+#[test]
+fn twice_xref_is_twice_the_equilibrium_delay() {
+    let wait = |xref: u64| {
+        let mut net = network("droptail", &[1.0], Ecn::NotEct);
+        let control = Control::Nada(Nada { xref: Span::from_millis(xref), ..Nada::default() });
+        net.flows[0].traffic = Traffic::Rtp(Rtp { control, report: Span::from_millis(100), report_size: 80 });
+        sojourn(&run(&net, 1))
+    };
+    let difference = wait(20) - wait(10);
+    assert!((0.009..0.021).contains(&difference), "{difference}");
+}
+
 /// Both flows see one x_curr, so their rates have the ratio of their priorities: 667 and 333 kbit/s, x_curr = 45 ms.
 #[test]
 fn priorities_two_to_one_divide_the_link() {

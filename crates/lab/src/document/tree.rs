@@ -225,7 +225,9 @@ fn syntax_error(source: &Arc<Source>, error: &toml::de::Error) -> InputError {
     let accepts = match error.message() {
         "duplicate key" => "each key once",
         message if message.starts_with("missing field") => "the missing key",
-        message if message.starts_with("invalid") && message.contains(", expected") => "a value of another type",
+        message if ["invalid type:", "invalid value:"].iter().any(|it| message.starts_with(it)) => {
+            "a value of another type"
+        }
         _ => "valid TOML",
     };
     place.error(key_near(&source.text, start, line), found, accepts).hint(error.message().to_string())

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use crate::claims::calibration::Calibrated;
+use crate::claims::calibration::{Calibrated, Calibration};
 use crate::claims::found;
 use crate::claims::grade::{self, Checks, Graded, Searched};
 use crate::claims::papers::Paper;
@@ -45,8 +45,10 @@ pub struct Reproduction {
     revision: String,
     /// What the search of other readings (interpretations of the paper) found, by id of the claim.
     searched: BTreeMap<String, Searched>,
-    /// Of a suite: keys whose values follow from runs, also of scenarios that are not chosen.
+    /// Of a suite: keys whose values follow from runs.
     calibrated: Vec<Calibrated>,
+    /// Results of earlier calibrations of scenarios that are not chosen.
+    kept: Vec<Calibrated>,
     /// The changes of each scenario, in the order of `plans`.
     changes: Vec<Overrides>,
 }
@@ -134,17 +136,15 @@ impl Reproduction {
             .filter(needed)
             .flat_map(|s| s.scenarios().map(|name| (name, file.is_open(s))))
             .collect();
-        let mut calibrated: Vec<Calibrated> = file
+        let is_needed = |calibration: &&Calibration| names.iter().any(|(name, _)| calibration.concerns(name));
+        let calibrated: Vec<Result<Calibrated, ReproduceError>> = file
             .calibrations
             .par_iter()
-            .filter(|calibration| names.iter().any(|(name, _)| calibration.concerns(name)))
+            .filter(is_needed)
             .map(|calibration| calibrate::calibrate(calibration, paper, &asked.known, control))
-            .collect::<Result<_, _>>()?;
-        let is_new = |known: &&Calibrated| {
-            !calibrated.iter().any(|it| (&it.scenarios, &it.key) == (&known.scenarios, &known.key))
-        };
-        let others: Vec<Calibrated> = asked.known.iter().filter(is_new).cloned().collect();
-        calibrated.extend(others);
+            .collect();
+        // Of several errors the first in the file.
+        let calibrated = calibrated.into_iter().collect::<Result<Vec<Calibrated>, _>>()?;
         let (mut plans, mut changes): (Vec<(String, Plan)>, Vec<Overrides>) = Default::default();
         for (name, is_open) in names {
             if plans.iter().any(|(planned, _)| planned == name) {
@@ -171,7 +171,13 @@ impl Reproduction {
             (section.subject, section.variants) = (first, others);
         }
         let searched = found::searched(paper.found).map_err(ReproduceError::Files)?;
-        Ok(Self { paper, file, chosen, level, plans, revision: String::new(), searched, calibrated, changes })
+        let is_other = |known: &&Calibrated| {
+            let same = |scenarios: &[String], key: &str| known.scenarios == scenarios && known.key == key;
+            file.calibrations.iter().any(|it| same(&it.scenarios, &it.key))
+                && !calibrated.iter().any(|it| same(&it.scenarios, &it.key))
+        };
+        let kept = asked.known.iter().filter(is_other).cloned().collect();
+        Ok(Self { paper, file, chosen, level, plans, revision: String::new(), searched, calibrated, kept, changes })
     }
 
     /// Whether claims of the suite are tested for the disciplines of `--aqm`.
@@ -192,9 +198,8 @@ impl Reproduction {
     }
 
     /// The keys whose values follow from runs.
-    pub fn calibrated(&self) -> impl Iterator<Item = &Calibrated> {
-        let is_planned = |name: &String| self.plans.iter().any(|(planned, _)| planned == name);
-        self.calibrated.iter().filter(move |it| it.scenarios.iter().any(is_planned))
+    pub fn calibrated(&self) -> &[Calibrated] {
+        &self.calibrated
     }
 
     /// Sets `revision`, which identifies the build of the program.
@@ -356,7 +361,7 @@ impl Reproduction {
             seeds: Some(self.seeds()),
             sections: self.file.sections.iter().map(section).collect(),
             is_suite: self.paper.is_suite,
-            calibrated: self.calibrated.clone(),
+            calibrated: self.calibrated.iter().chain(&self.kept).cloned().collect(),
             figures: self.file.figures.clone(),
             tables: self.file.tables.clone(),
             provenance: Provenance {

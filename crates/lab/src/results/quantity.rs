@@ -148,11 +148,7 @@ impl Term {
             Self::Classes(classes) => classes.of(&run.summary),
             Self::Traffic(name, metric) => {
                 let row = run.summary.traffic.iter().find(|row| row.name == *name);
-                let row = row.ok_or_else(|| {
-                    let names: Vec<&str> = run.summary.traffic.iter().map(|row| row.name.as_str()).collect();
-                    format!("traffic.{name}: {}", one_of(name, &names))
-                })?;
-                Ok(row.metric(metric.name).unwrap_or(f64::NAN))
+                Ok(row.and_then(|row| row.metric(metric.name)).unwrap_or(f64::NAN))
             }
             Self::Apart(model, None) => Ok(models::apart(&run.queue_shares, model)),
             Self::Apart(model, Some(other)) => Ok(models::apart(&other.shares(), model)),

@@ -353,10 +353,11 @@ impl Network {
         }
         let plays = |flow: &FlowSpec| match &flow.traffic {
             Traffic::Application(_, Work::Video(video)) => video.is_sound(),
+            Traffic::Rtp(rtp::Rtp { control: rtp::Control::Nada(nada), .. }) => nada.is_sound(),
             _ => true,
         };
         if let Some(flow) = self.flows.iter().find(|flow| !plays(flow)) {
-            return fail(format!("{} plays a video whose bitrates, segments or buffer do not fit together", flow.name));
+            return fail(format!("{} sends a video whose parameters do not fit together", flow.name));
         }
         if self.tracks.iter().flatten().any(|flow| *flow >= self.flows.len()) {
             return fail("a track names a flow that does not exist".into());

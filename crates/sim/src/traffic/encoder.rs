@@ -77,7 +77,8 @@ impl Encoder {
         }
     }
 
-    /// Puts the packets of a frame of `bytes` into the buffer, headers included.
+    /// Puts the packets of a frame of `bytes` into the buffer, headers included. The last one has at least a byte of payload,
+    /// so up to 40 bytes more than the frame may be sent.
     fn cut(&mut self, mut bytes: u32) {
         loop {
             let len = bytes.clamp(u32::from(HEADERS) + 1, u32::from(self.packet)) as u16;

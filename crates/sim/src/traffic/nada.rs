@@ -32,6 +32,14 @@ pub struct Nada {
     pub fps: f64,
 }
 
+impl Nada {
+    /// Are the rates and times above 0, the rates in order, and the frames at most 1000 in a second?
+    pub fn is_sound(&self) -> bool {
+        let positive = self.prio > 0.0 && self.rmin.0 > 0 && self.xref > Span::ZERO;
+        positive && self.rmin <= self.rmax && self.fps > 0.0 && self.fps <= 1000.0
+    }
+}
+
 impl Default for Nada {
     /// The defaults of the RFC.
     fn default() -> Self {

@@ -166,6 +166,9 @@ impl Scaled {
     }
 }
 
+/// Most reports in transit: a minute of reports at the shortest interval of 1 ms. An older one is lost.
+const MOST_REPORTS: usize = 60_000;
+
 /// The ends of a stream with NADA.
 struct Adaptive {
     encoder: Encoder,
@@ -191,6 +194,9 @@ impl Adaptive {
     fn report(&mut self, now: Instant) -> Option<u32> {
         let feedback = self.receiver.report(now)?;
         self.number = self.number.wrapping_add(1);
+        if self.reports.len() == MOST_REPORTS {
+            self.reports.pop_front();
+        }
         self.reports.push_back((self.number, feedback));
         Some(self.number)
     }

@@ -180,6 +180,8 @@ pub(crate) struct Session {
     set_up: Option<Box<Handshake>>,
     /// The connection's SYN was retransmitted.
     syn_lost: bool,
+    /// No more files are requested.
+    stopped: bool,
 }
 
 impl Session {
@@ -204,6 +206,7 @@ impl Session {
             answers: None,
             set_up: None,
             syn_lost: false,
+            stopped: false,
         }
     }
 
@@ -222,7 +225,7 @@ impl Session {
 
     /// Requests a file at `at`, on a new connection if `fresh`. The latest file has ended.
     pub(super) fn fetch(&mut self, at: Instant, fresh: bool) {
-        (self.next, self.renews) = (Due::at(at), fresh);
+        (self.next, self.renews) = (if self.stopped { Due::NEVER } else { Due::at(at) }, fresh);
     }
 
     /// Requests a file of `packets` at `at`, on the same connection. The latest file has ended.
@@ -364,7 +367,7 @@ impl Session {
         self.state = State::Resting;
         self.left = self.left.map(|left| left.saturating_sub(1));
         let think = Span::from_secs(self.files.think.next(&mut self.rng));
-        self.next = if self.left == Some(0) { Due::NEVER } else { Due::at(now + think) };
+        self.next = if self.stopped || self.left == Some(0) { Due::NEVER } else { Due::at(now + think) };
         if self.is_whole && self.files.fresh {
             self.closes = Due::at(now);
         }
@@ -372,7 +375,7 @@ impl Session {
 
     /// Stops sending files.
     pub(super) fn stop(&mut self) {
-        self.next = Due::NEVER;
+        (self.stopped, self.next) = (true, Due::NEVER);
         self.asks.drop_timer();
         self.answers = None;
         if matches!(self.state, State::Opening | State::Opened) {

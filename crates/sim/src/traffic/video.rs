@@ -22,7 +22,8 @@ use crate::measure::video::VideoOutcome;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Adapt {
     /// The highest bitrate that is at most the harmonic mean of the throughputs of the last five segments. A throughput is
-    /// the length of the segment without headers / the time from the request to its last packet.
+    /// the length of the segment without headers / the time from the request to its last packet; for the first segment from
+    /// the SYN, if there is a handshake.
     Rate,
     /// By the video in the buffer: up to `reservoir` the lowest bitrate, from `reservoir + cushion` on the highest. Between
     /// them a line from the lowest to the highest bitrate decides. The bitrate changes when the line passes the next one.

@@ -16,7 +16,7 @@ use crate::base::units::Rate;
 pub enum Bandwidth {
     /// There is no shaper.
     Unlimited,
-    /// That of the link, as it was when the queue was built.
+    /// That of the link when the parameters are set.
     Link,
     /// At this rate.
     At(Rate),
@@ -25,7 +25,7 @@ pub enum Bandwidth {
 impl Value for Bandwidth {
     const ACCEPTS: &'static str = Rate::ACCEPTS;
     const UNIT: &'static str = Rate::UNIT;
-    const INSTEAD: Option<&'static str> = Some("unlimited");
+    const INSTEAD: Option<&'static str> = Some("unlimited, link");
     const RANGE_IN: Option<&'static str> = Rate::RANGE_IN;
 
     fn parse(text: &str) -> Result<Self, BadValue> {

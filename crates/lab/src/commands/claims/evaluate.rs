@@ -60,7 +60,7 @@ pub fn evaluate(asked: &Asked<'_>, host: &Host<'_>) -> Result<Evaluated, Failure
     }
     let (claims, lock) = one(&made, &dir, asked.jobs, host)?;
     let page = report::of(&lock);
-    Ok(Evaluated { claims, calibrated: made.calibrated().cloned().collect(), dir, page })
+    Ok(Evaluated { claims, calibrated: made.calibrated().to_vec(), dir, page })
 }
 
 /// The directory of the results, and the scenarios of the suite with their changes and seeds. Other processes can run

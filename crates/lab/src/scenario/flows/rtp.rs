@@ -70,7 +70,8 @@ table! {
     pub struct Nada {
         /// Frames per second of the encoder of nada; default 30.
         fps: f64 = Number(|words| within(words, 0.1..=1000.0, "frames per second, from 0.1 to 1000")), or 30.0;
-        /// PRIO of nada: weight of the flow. Flows at one bottleneck share it in proportion. Default 1.
+        /// PRIO of nada: weight of the flow. Without losses, and below max_rate, flows share a bottleneck in proportion to it.
+        /// Default 1.
         priority: f64 = Number(|words| within(words, 0.01..=100.0, "a weight from 0.01 to 100")), or 1.0;
         /// RMIN of nada: lowest rate of the encoder, and its first rate; packet headers count. Default 150kbit.
         min_rate: Rate = RATE, or rtp::Nada::default().rmin;

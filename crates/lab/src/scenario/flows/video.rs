@@ -35,11 +35,11 @@ table! {
         /// throughputs of the last five segments) or "buffer" (by the video in the buffer, BBA-0 of Huang et al. 2014).
         /// Default rate.
         adapt: Adapt = ADAPT, or Adapt::Rate;
-        /// With adapt = "buffer": video in the buffer up to which the bitrate is the lowest; default 37.5 % of buffer less
-        /// segment.
+        /// With adapt = "buffer": video in the buffer up to which the bitrate is the lowest; default 37.5 % of
+        /// the difference of buffer and segment.
         reservoir: Option<Span> = PLAYED, optional;
         /// With adapt = "buffer": video in the buffer, in addition to reservoir, with which the bitrate is the highest; default
-        /// 52.5 % of buffer less segment.
+        /// 52.5 % of the difference of buffer and segment.
         cushion: Option<Span> = PLAYED, optional;
         /// Packet size in bytes on the wire; default the scenario's packet.
         packet: Option<u32> = PACKET, optional;
@@ -147,6 +147,14 @@ fn sound(video: Video, table: &Table<'_>) -> Result<Video, InputError> {
         if given.is_some() && video.adapt == Adapt::Rate {
             return Err(table.bad(key, BadValue::new(format!("no {key}, or adapt = \"buffer\""))));
         }
+    }
+    if let video::Adapt::Buffer { reservoir, cushion } = video.video().adapt
+        && reservoir + cushion > video.buffer - video.segment
+    {
+        let key = if video.reservoir.is_some() { "reservoir" } else { "cushion" };
+        let most = show_span(video.buffer - video.segment);
+        let accepts = format!("reservoir and cushion of together at most {most}, the difference of buffer and segment");
+        return Err(table.bad(key, BadValue::new(accepts)));
     }
     Ok(video)
 }
