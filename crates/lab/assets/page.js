@@ -182,13 +182,13 @@
 
   // ---- Page -------------------------------------------------------------------------------------
   function buildHeader(data) {
-    const claims = list(data.claims), tables = list(data.sections).flatMap((section) => list(section.tables));
+    const claims = list(data.claims);
     document.getElementById("top").append(
       data.real ? realNotice(data.real) : "",
       list(data.answer).length ? h("p", { class: "answer" }, list(data.answer).join(" ")) : "",
       data.subtitle ? h("p", { class: "subtitle" }, data.subtitle) : "",
       // With several disciplines a claim has several verdicts: a table has their numbers.
-      claims.length && !tables.some((table) => table.id === "summary") ? verdictSummary(claims) : "");
+      claims.length && !list(data.tables).some((table) => table.id === "summary") ? verdictSummary(claims) : "");
   }
   /** Parameters, machine and command, after the results. */
   function buildOrigin(data) {
