@@ -47,7 +47,7 @@ pub struct Reproduction {
     searched: BTreeMap<String, Searched>,
     /// Of a suite: keys whose values follow from runs.
     calibrated: Vec<Calibrated>,
-    /// Results of earlier calibrations of scenarios that are not chosen.
+    /// Results of earlier calls, for scenarios that this call does not run. They stay in `meta.json`.
     kept: Vec<Calibrated>,
     /// The changes of each scenario, in the order of `plans`.
     changes: Vec<Overrides>,

@@ -17,8 +17,8 @@ pub const ALL: &str = "all";
 /// Results of one class of traffic at one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrafficSummary {
-    /// Name of the group of flows, if its flows and no others are in one service class; else the number of the class. With
-    /// more than 256 groups all flows of class 0 are one row. [`ALL`] for all traffic.
+    /// Name of the group of flows, or number of the service class. It is the number if several groups are in the class, or
+    /// if the group's flows are in several classes. With more than 256 groups each class is one row. [`ALL`] for all traffic.
     pub name: String,
     /// Bits per second, headers included, that reached the receivers for the first time.
     pub throughput_bps: f64,

@@ -107,9 +107,9 @@ pub(crate) enum Mode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Feedback {
     rmode: Mode,
-    /// In 100 us.
+    /// Aggregate congestion signal in units of 100 us.
     x_curr: u16,
-    /// In bit/s.
+    /// Receiving rate in bit/s.
     r_recv: u32,
     /// When the packet that arrived last was sent.
     last_sent: Instant,

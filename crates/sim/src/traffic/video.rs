@@ -22,11 +22,12 @@ use crate::measure::video::VideoOutcome;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Adapt {
     /// The highest bitrate that is at most the harmonic mean of the throughputs of the last five segments. A throughput is
-    /// the length of the segment without headers / the time from the request to its last packet; for the first segment from
-    /// the SYN, if there is a handshake.
+    /// the length of the segment without headers / the time from the request to its last packet. If there is a handshake,
+    /// the time of the first segment begins with the SYN.
     Rate,
-    /// By the video in the buffer: up to `reservoir` the lowest bitrate, from `reservoir + cushion` on the highest. Between
-    /// them a line from the lowest to the highest bitrate decides. The bitrate changes when the line passes the next one.
+    /// By the amount of video in the buffer. Up to `reservoir` the bitrate is the lowest, from `reservoir + cushion` on the
+    /// highest. Between them a rate grows linearly from the lowest to the highest bitrate. The client changes its bitrate
+    /// when this rate reaches the next higher or the next lower bitrate.
     Buffer {
         /// Video in the buffer up to which the bitrate is the lowest: r.
         reservoir: Span,

@@ -10,7 +10,7 @@ const USUAL: Span = Span::from_millis(100);
 /// Ratio of the rates from which acknowledgements of downloads can fill the uplink (spec of tc-cake: ack-filter).
 const ASYMMETRIC: u64 = 15;
 
-/// CAKE's own shaper has the rate of each direction: target and quantum depend on it.
+/// CAKE shapes each direction at the rate of that direction. Its target and quantum depend on this rate.
 pub(super) const SHAPED: &str = "bandwidth=link";
 
 /// A discipline with its parameters.

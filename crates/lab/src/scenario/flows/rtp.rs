@@ -125,7 +125,7 @@ fn name(table: &Table<'_>) -> Result<Name, InputError> {
     Ok(table.given(CONTROL.name, &CONTROLS)?.unwrap_or(Name::ReceiverReports))
 }
 
-/// Default of `report`.
+/// The default of `report`: 900 ms, with NADA 100 ms.
 fn interval(table: &Table<'_>) -> Result<Span, InputError> {
     Ok(match name(table)? {
         Name::ReceiverReports => Span::from_millis(900),

@@ -29,7 +29,7 @@ table! {
         buffer: Span = PLAYED, or Span::from_millis(60_000);
         /// Video in the buffer with which playback starts; default a segment.
         startup: Span = PLAYED, or_else a_segment;
-        /// Video in the buffer with which playback goes on after a stall; default a segment.
+        /// Video in the buffer with which playback resumes after a stall; default a segment.
         resume: Span = PLAYED, or_else a_segment;
         /// How a viewer chooses the bitrate of a segment: "rate" (the highest that is at most the harmonic mean of the
         /// throughputs of the last five segments) or "buffer" (by the video in the buffer, BBA-0 of Huang et al. 2014).
