@@ -16,6 +16,8 @@ const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 /// Folders with files of the book, the inner one first.
 const PLACES: [&str; 2] = ["docs/book/src/", "docs/"];
 const CONFIG: &str = "docs/book/book.toml";
+/// The table of contents.
+const CONTENTS: &str = "docs/book/src/SUMMARY.md";
 
 /// Converts the path of a file of the repository to that in the book; `None` if the file is not in the book.
 fn place(path: &str) -> Option<&str> {
@@ -65,8 +67,21 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     Ok(home.join("book").join("index.html"))
 }
 
-/// Checks that the book can be built, and that its links exist.
+/// The pages that the table of contents lacks. mdBook builds only the pages that it lists.
+fn unlisted(contents: &str, pages: &[&str]) -> Vec<String> {
+    let is_listed = |page: &&&str| contents.contains(&format!("]({page})")) || page.ends_with("SUMMARY.md");
+    pages.iter().filter(|page| !is_listed(page)).map(|page| format!("{page} is not in {CONTENTS}")).collect()
+}
+
+/// Checks that the book has every page and can be built, and that its links exist.
 pub(crate) fn check(tally: &mut Tally) {
+    let listed = Tree::read().and_then(|tree| {
+        let contents = moved(CONTENTS, &program::read(CONTENTS)?);
+        let pages: Vec<&str> = tree.files().filter_map(|file| place(&file.path)).collect();
+        let unlisted = unlisted(&contents, &pages.into_iter().filter(|it| it.ends_with(".md")).collect::<Vec<_>>());
+        if unlisted.is_empty() { Ok(()) } else { Err(unlisted.join("\n")) }
+    });
+    tally.check("the table of contents has every page", listed);
     if program::find(&["mdbook"]).is_none() {
         return tally
             .skip("mdbook is not installed: cargo install mdbook --version 0.5.4; its links are checked as text");
@@ -124,6 +139,13 @@ mod tests {
         assert_eq!(of("docs/tcp.md", "[a](adr/0001.md)"), outside("docs/adr/0001.md"));
         assert_eq!(of("docs/tcp.md", "[a](../README.md)"), outside("README.md"));
         assert_eq!(of("docs/tcp.md", "[a](https://x.org/y) [b](#c)"), "[a](https://x.org/y) [b](#c)");
+    }
+
+    #[test]
+    fn finds_pages_missing_from_the_contents() {
+        let contents = "# Summary\n- [A](a.md)\n  - [B](disciplines/b.md)\n";
+        assert_eq!(unlisted(contents, &["SUMMARY.md", "a.md", "disciplines/b.md"]), [""; 0]);
+        assert_eq!(unlisted(contents, &["b.md"]), ["b.md is not in docs/book/src/SUMMARY.md"]);
     }
 
     #[test]
