@@ -47,11 +47,20 @@ pub(crate) fn check(ready: &Result<Ready, String>, tally: &mut Tally) {
     let size = fs::metadata(wheel).map_or(u64::MAX, |meta| meta.len());
     let small = if size < MAX_WHEEL { Ok(()) } else { Err(format!("{size} bytes, at most {MAX_WHEEL}")) };
     tally.check("the wheel is small", small);
-    tally.check("in a fresh environment, with numpy alone", alone(python, &home.join("alone"), wheel));
     match install(tools, &["--force-reinstall".as_ref(), "--no-deps".as_ref(), wheel.as_os_str()]) {
         Ok(()) => tally.pass(),
         Err(why) => return tally.fail(format!("installing the wheel: {why}")),
     }
+    let apart: Vec<PathBuf> = APART.iter().map(|file| tests_folder().join(file)).collect();
+    let beside = std::thread::spawn({
+        let (tools, apart) = (tools.clone(), apart.clone());
+        move || {
+            let mut tally = Tally::default();
+            tests(pytest(&tools, &apart), "apart", &mut tally);
+            tally
+        }
+    });
+    tally.check("in a fresh environment, with numpy alone", alone(python, &home.join("alone"), wheel));
     let mut mypy = module(tools, &["mypy", "--no-error-summary"]);
     mypy.current_dir(program::root().join("python"));
     tally.check("mypy: the package", said(mypy));
@@ -60,7 +69,13 @@ pub(crate) fn check(ready: &Result<Ready, String>, tally: &mut Tally) {
     let mut docs = module(tools, &["pdoc", "--docformat", "google", "forebay", "forebay.gym", "-o"]);
     docs.arg(home.join("docs"));
     tally.check("pdoc: its documentation", said(docs));
-    tests(tools, tally);
+    let mut others = pytest(tools, &[tests_folder()]);
+    others.args(apart.iter().map(|file| format!("--ignore={}", file.display())));
+    tests(others, "others", tally);
+    match beside.join() {
+        Ok(counts) => tally.add(counts),
+        Err(_) => tally.fail("the tests of a thread ended badly"),
+    }
 }
 
 /// The interpreter of a virtual environment, which is created if missing.
@@ -145,12 +160,20 @@ fn block(text: &str) -> Option<&str> {
     Some(rest.split_once("```")?.0)
 }
 
-/// pytest with the tests of the package in `place`, relative to `python`.
-fn pytest(tools: &Path, place: &str) -> Command {
-    let sources = program::root().join("python");
+/// Files of tests that run beside the others, on a second processor. They take about half of the time.
+const APART: [&str; 2] = ["test_sweeps.py", "test_theory.py"];
+
+/// The folder with the tests of the package.
+fn tests_folder() -> PathBuf {
+    program::root().join("python").join("tests")
+}
+
+/// pytest with the tests in `places`.
+fn pytest(tools: &Path, places: &[PathBuf]) -> Command {
     let mut command = Command::new(tools);
     command.args(["-P", "-m", "pytest", "-rfE", "--tb=short", "-p", "no:cacheprovider", "-c"]);
-    command.arg(sources.join("pyproject.toml")).arg(sources.join(place)).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.arg(program::root().join("python").join("pyproject.toml")).args(places);
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
     // Not in the package's source folder, which has no compiled module: programs started by tests would import it
     // first.
     command.current_dir(program::build_dir());
@@ -161,15 +184,14 @@ fn pytest(tools: &Path, place: &str) -> Command {
 pub(crate) fn notebooks() -> Result<(), String> {
     let Ready { tools, wheel, .. } = prepare()?;
     install(&tools, &["--force-reinstall".as_ref(), "--no-deps".as_ref(), wheel?.as_os_str()])?;
-    let mut writer = pytest(&tools, "tests/test_notebooks.py");
+    let mut writer = pytest(&tools, &[tests_folder().join("test_notebooks.py")]);
     writer.arg("-rs").env("FOREBAY_BLESS", "1");
     program::shown(writer)
 }
 
-/// Runs pytest: every test of the package.
-fn tests(tools: &Path, tally: &mut Tally) {
-    let outcomes = program::build_dir().join(format!("pytest-{}.txt", std::process::id()));
-    let mut command = pytest(tools, "tests");
+/// Runs pytest and counts its results. `name` is that of the file with the outcomes.
+fn tests(mut command: Command, name: &str, tally: &mut Tally) {
+    let outcomes = program::build_dir().join(format!("pytest-{name}-{}.txt", std::process::id()));
     command.args(["-p", "outcomes"]).env("PYTHONPATH", program::root().join("xtask/src/test"));
     command.env("FOREBAY_OUTCOMES", &outcomes);
     match program::stream(command, |line| println!("   {line}")) {
