@@ -54,6 +54,8 @@ const ROOTS: usize = 16;
 pub struct Rule {
     target: Span,
     interval: Span,
+    /// Least delay that is late: target, or 4 MTU times.
+    late: Span,
     mtu_time: Span,
     p_inc: f64,
     p_dec: f64,
@@ -137,7 +139,15 @@ impl Rule {
         let target = params.target.max(Span::from_nanos(mtu_time.nanos() * 3 / 2));
         let grown = Span::from_nanos((params.interval + target).nanos() - params.target.nanos());
         let Params { p_inc, p_dec, start, .. } = *params;
-        Self { target, interval: grown.max(target * 2), mtu_time, p_inc, p_dec, start }
+        Self {
+            target,
+            interval: grown.max(target * 2),
+            late: target.max(mtu_time * MTU_TIMES),
+            mtu_time,
+            p_inc,
+            p_dec,
+            start,
+        }
     }
 
     /// Acceptable standing delay on this link.
@@ -177,12 +187,20 @@ impl Rule {
     }
 
     /// `cobalt_queue_empty`: a dequeue found this queue empty.
+    #[inline]
     pub fn emptied(&self, state: &mut State, now: Instant) {
+        state.dropping = false;
+        if state.p > 0.0 || state.count > 0 {
+            self.decay(state, now);
+        }
+    }
+
+    /// The rest of [`emptied`](Self::emptied), if there is something to decay.
+    fn decay(&self, state: &mut State, now: Instant) {
         if state.p > 0.0 && now.since(state.blue_moved) > self.target {
             state.p = (state.p - self.p_dec).max(0.0);
             state.blue_moved = now;
         }
-        state.dropping = false;
         if state.count > 0 && now >= state.drop_next {
             state.set_count(state.count - 1);
             state.drop_next += self.gap(state);
@@ -194,7 +212,7 @@ impl Rule {
     fn advance(&self, state: &mut State, (sojourn, least): (Span, Span), now: Instant) -> (bool, bool) {
         let mut due = state.count > 0 && now >= state.drop_next;
         let mut behind = now > state.drop_next;
-        if sojourn > self.target && sojourn > least && sojourn > self.mtu_time * MTU_TIMES {
+        if sojourn > self.late && sojourn > least {
             if !state.dropping {
                 state.dropping = true;
                 state.drop_next = now + self.gap(state);

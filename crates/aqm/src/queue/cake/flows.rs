@@ -71,6 +71,17 @@ impl List {
         self.last = at;
     }
 
+    /// Removes the first queue.
+    #[inline]
+    fn pop(&mut self, flows: &mut Table<Flow>) {
+        debug_assert_ne!(self.first, NONE);
+        self.first = flows[index(self.first)].next;
+        match self.first {
+            NONE => self.last = NONE,
+            next => flows[index(next)].before = NONE,
+        }
+    }
+
     #[inline]
     fn remove(&mut self, flows: &mut Table<Flow>, at: u16) {
         let Flow { next, before, .. } = flows[index(at)];
@@ -161,18 +172,18 @@ impl Flows {
     /// A packet has arrived at queue `at`.
     #[inline]
     pub(super) fn arrived(&mut self, at: u16, quantum: u16, rng: &mut Rng) {
-        match self.flows[index(at)].set {
-            Set::None => {}
-            Set::Decaying => {
-                self.decaying.remove(&mut self.flows, at);
-                self.decay -= 1;
-            }
-            Set::SparseWait => {
-                self.sparse -= 1;
-                self.becomes_bulk(at);
-                return;
-            }
-            Set::Sparse | Set::Bulk => return,
+        let set = self.flows[index(at)].set;
+        if set == Set::Sparse || set == Set::Bulk {
+            return;
+        }
+        if set == Set::SparseWait {
+            self.sparse -= 1;
+            self.becomes_bulk(at);
+            return;
+        }
+        if set == Set::Decaying {
+            self.decaying.remove(&mut self.flows, at);
+            self.decay -= 1;
         }
         self.new.push(&mut self.flows, at);
         self.sparse += 1;
@@ -213,7 +224,7 @@ impl Flows {
                 return Some(at);
             }
             let is_sparse = self.flows[index(at)].set == Set::Sparse;
-            list.remove(&mut self.flows, at);
+            list.pop(&mut self.flows);
             if is_sparse && has_packets(at) {
                 self.sparse -= 1;
                 self.becomes_bulk(at);
@@ -237,7 +248,10 @@ impl Flows {
     #[inline]
     pub(super) fn decayed(&mut self, rests: bool) {
         if rests {
-            self.emptied(self.decaying.first, true);
+            let at = self.decaying.first;
+            self.decaying.pop(&mut self.flows);
+            self.decay -= 1;
+            self.flows[index(at)].set = Set::None;
         } else {
             self.decaying.rotate(&mut self.flows);
         }
@@ -247,19 +261,20 @@ impl Flows {
     #[inline]
     pub(super) fn emptied(&mut self, at: u16, rests: bool) {
         let set = self.flows[index(at)].set;
-        let list = match set {
-            Set::Decaying => &mut self.decaying,
-            Set::Sparse => &mut self.new,
-            Set::SparseWait | Set::Bulk | Set::None => &mut self.old,
-        };
-        list.remove(&mut self.flows, at);
-        match set {
-            Set::Sparse | Set::SparseWait => self.sparse -= 1,
-            Set::Bulk => {
+        if set == Set::Decaying {
+            self.decaying.pop(&mut self.flows);
+            self.decay -= 1;
+        } else if set == Set::Sparse {
+            self.new.pop(&mut self.flows);
+            self.sparse -= 1;
+        } else {
+            self.old.pop(&mut self.flows);
+            if set == Set::Bulk {
                 self.bulk -= 1;
                 self.hosts.remove(&self.flows[index(at)]);
+            } else {
+                self.sparse -= 1;
             }
-            Set::Decaying | Set::None => self.decay -= 1,
         }
         self.flows[index(at)].set = if rests {
             Set::None

@@ -257,38 +257,39 @@ impl Hasher {
             return 0;
         }
         let tag = self.tag(packet, rng);
-        let at = tag as usize % QUEUES;
-        if flows.tags[at] != tag {
-            return self.search(packet, tag, flows, counts);
-        }
-        if flows.flows[at].set == Set::None {
+        let first = tag as usize % QUEUES;
+        let (at, is_new) = if flows.tags[first] == tag {
+            (first, flows.flows[first].set == Set::None)
+        } else {
+            Self::search(tag, flows, counts)
+        };
+        if is_new {
             self.takes(packet, at, flows);
         }
         at as u16
     }
 
-    /// Searches the set of `tag` for its queue, for a free one, or takes the first one from its flow.
+    /// Searches the set of `tag` for its queue, for a free one, or takes the first one from its flow. Also returns
+    /// whether the flow takes the queue.
     #[inline(never)]
-    fn search(&self, packet: &Packet, tag: u32, flows: &mut Flows, counts: &mut WayCounts) -> u16 {
+    fn search(tag: u32, flows: &mut Flows, counts: &mut WayCounts) -> (usize, bool) {
         let first = tag as usize % QUEUES;
-        let (at, is_new) = if let Some(at) = ways(tag).find(|&at| flows.tags[at] == tag) {
+        if let Some(at) = ways(tag).find(|&at| flows.tags[at] == tag) {
             counts.hits += u32::from(at != first);
-            (at, flows.flows[at].set == Set::None)
-        } else if let Some(at) = ways(tag).find(|&at| flows.flows[at].set == Set::None) {
+            return (at, flows.flows[at].set == Set::None);
+        }
+        let at = if let Some(at) = ways(tag).find(|&at| flows.flows[at].set == Set::None) {
             counts.misses += 1;
-            (at, true)
+            at
         } else {
             counts.collisions += 1;
             if flows.flows[first].set == Set::Bulk {
                 flows.hosts.remove(&flows.flows[first]);
             }
-            (first, true)
+            first
         };
         flows.tags[at] = tag;
-        if is_new {
-            self.takes(packet, at, flows);
-        }
-        at as u16
+        (at, true)
     }
 
     /// The flow of `packet` takes the unused queue `at`: the queue counts for its hosts.

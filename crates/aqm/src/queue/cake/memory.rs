@@ -15,8 +15,8 @@ choice! {
     }
 }
 
-/// Frames of at least and at most this length have a buffer of 2048 bytes: full-size frames are the most common.
-const FULL: (u32, u32) = (688, 1711);
+/// Length up to which frames have the charge beside it: most frames need no arithmetic.
+const USUAL: [(u32, u64); 3] = [(303, 896), (687, 1280), (1711, 2304)];
 
 /// The buffer of a frame of `len` bytes that a local UDP socket of the kernel of `run --on linux` sends, in bytes
 /// (`__alloc_skb`): room for the headers of lower layers, the packet and `skb_shared_info`, rounded up to a size of the
@@ -39,8 +39,9 @@ impl Charge {
     pub(super) fn of(self, len: u32) -> u64 {
         match self {
             Self::Wire => u64::from(len),
-            Self::Skb if len >= FULL.0 && len <= FULL.1 => 2304,
-            Self::Skb => u64::from(buffer(len)),
+            Self::Skb => {
+                USUAL.iter().find(|usual| len <= usual.0).map_or_else(|| u64::from(buffer(len)), |usual| usual.1)
+            }
         }
     }
 }

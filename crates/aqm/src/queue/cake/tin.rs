@@ -116,7 +116,9 @@ impl Tin {
         let state = &mut self.flows.cobalt[index(at)];
         let was_blue = state.is_blue();
         self.rule.emptied(state, now);
-        self.seen.unresponsive -= u32::from(was_blue && !state.is_blue());
+        if was_blue {
+            self.seen.unresponsive -= u32::from(!state.is_blue());
+        }
         state.is_at_rest(now)
     }
 
