@@ -404,9 +404,13 @@ class Discipline:
         flow: int = 0,
         ecn: bool | Literal["ect0", "ect1"] = False,
         service_class: int = 0,
+        *,
+        dscp: int = 0,
+        hosts: tuple[int, int] = (0, 0),
     ) -> str:
         """Offers a packet to the queue. Returns `"accepted"`, `"marked"` or `"dropped"`. `ecn` is the codepoint:
-        `"ect0"`, `"ect1"`, `True` for ECT(0), `False` for Not-ECT."""
+        `"ect0"`, `"ect1"`, `True` for ECT(0), `False` for Not-ECT. `dscp` is the Differentiated Services codepoint, 0 to
+        63; `hosts` are the ids of source and destination, 0 to 65535."""
 
     def dequeue(self, now: float) -> Packet | None:
         """The next packet to send, or `None`."""

@@ -313,3 +313,25 @@ def test_check_aqm_finds_an_irreproducible_discipline() -> None:
 
 def test_scenario_of_raqm_paper_can_be_read() -> None:
     assert forebay.read(CASE_1).title == "RAQM case 1"
+
+
+def test_cake_classifies_by_dscp_and_shares_among_hosts() -> None:
+    queue = forebay.Discipline("cake hash=exact")
+    queue.enqueue(0.0, 200, flow=1, dscp=46)
+    queue.enqueue(0.0, 300, flow=2)
+    assert (queue.probes["cake.backlog_2"], queue.probes["cake.backlog_0"]) == (200, 300), "voice, best effort"
+
+    def sent_of_last_flow(second: int) -> int:
+        """Packets of flow 8 among 90 sent; its source is `second`, that of eight other flows is 1."""
+        queue = forebay.Discipline("cake hash=exact flows=dual-srchost", queue="1000p")
+        for _ in range(40):
+            for flow in range(9):
+                queue.enqueue(0.0, 1000, flow=flow, hosts=(second if flow == 8 else 1, 9))
+        sent = [queue.dequeue(0.0) for _ in range(90)]
+        return sum(packet is not None and packet.flow == 8 for packet in sent)
+
+    assert sent_of_last_flow(1) == pytest.approx(10, abs=3), "a ninth"
+    assert sent_of_last_flow(2) >= 35, "nearly half of it: first turns are sparse"
+    for wrong in ({"dscp": 64}, {"dscp": 256}, {"hosts": (1, 70_000)}):
+        with pytest.raises((ValueError, OverflowError)):
+            queue.enqueue(0.0, 500, **wrong)  # type: ignore[arg-type]

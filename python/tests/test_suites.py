@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import forebay
+from executors import EXECUTORS
 
 SCENARIO = """version = 1
 duration = "6s"
@@ -58,13 +58,14 @@ def suite(tmp_path: Path) -> Path:
     return folder
 
 
-def test_executor_gives_the_same_verdicts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_every_executor_gives_the_same_verdicts(name: str, tmp_path: Path) -> None:
     folder = suite(tmp_path)
     here = forebay.evaluate(folder, level="quick", output=tmp_path / "here")
     [claim] = here["claims"]
     assert claim["verdict"] == "reproduced" and claim["evidence"]["subject"] == "codel"
     assert [variant["name"] for variant in claim["evidence"]["variants"]] == ["pie"]
-    with ThreadPoolExecutor(2) as executor:
+    for executor in EXECUTORS[name]():
         there = forebay.evaluate(folder, level="quick", output=tmp_path / "there", executor=executor)
 
     def checks(found: dict[str, Any]) -> str:

@@ -8,15 +8,14 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import forebay
+from executors import EXECUTORS, pool_executor
 
 VARY = {"flows.ftp.count": [2, 5, 10]}
 
@@ -48,37 +47,6 @@ def test_sweep_results_are_below_the_runs_folder(
     results = forebay.sweep(short, vary={"flows.ftp.count": [2]})
     assert results.directory is not None and results.directory.parent == tmp_path / "runs"
     assert json.loads((results.directory / "meta.json").read_text())["title"] == "short"
-
-
-def dask_executor() -> Iterator[Executor]:
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client.get_executor()
-
-
-def ray_executor() -> Iterator[Executor]:
-    ray = pytest.importorskip("ray")
-    ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
-    try:
-        yield forebay.RayExecutor()
-    finally:
-        ray.shutdown()
-
-
-def pool_executor() -> Iterator[Executor]:
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        yield pool
-
-
-def thread_executor() -> Iterator[Executor]:
-    with ThreadPoolExecutor(2) as pool:
-        yield pool
-
-
-EXECUTORS = {"threads": thread_executor, "processes": pool_executor, "dask": dask_executor, "ray": ray_executor}
 
 
 @pytest.mark.parametrize("name", EXECUTORS)

@@ -169,6 +169,9 @@ fn bad_suites_are_refused_with_their_place() {
     refused(&["evaluate", "mine"], &["mine/claims.toml:58", "claim.check.at_lest", "did you mean at_least?"]);
     fs::write(place.dir.join("mine/claims.toml"), CLAIMS.replace("at_least = 0.5", "")).unwrap();
     refused(&["evaluate", "mine"], &["mine/claims.toml:51: M-3", "has no bound"]);
+    fs::write(place.dir.join("mine/claims.toml"), CLAIMS.replace("\"queue_pkts.mean\"", "\"traffic.bulks.fct_s.p50\""))
+        .unwrap();
+    refused(&["evaluate", "mine"], &["mine/claims.toml:31: M-1", "traffic.bulks", "did you mean bulk?"]);
     let more = "[[claim]]\nid = \"M-4\"\nsection = \"few\"\nclaim = \"?\"\nprinted = \"ours\"\ncheckk = 1\n";
     fs::write(place.dir.join("mine/claims.toml"), CLAIMS).unwrap();
     fs::write(place.dir.join("mine/claims-more.toml"), more).unwrap();

@@ -13,6 +13,8 @@ use crate::claims::papers::Paper;
 use crate::document::toml_error;
 use crate::input::{Found, InputError};
 use crate::reproduce::claim_file;
+use crate::results::quantity::Quantity;
+use crate::results::traffic::ALL;
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
 
@@ -112,7 +114,32 @@ fn check(folder: &str, files: &Files) -> Result<(), InputError> {
         let near = nearest(name, scenarios.iter().copied()).map(|near| format!("did you mean {near}?"));
         return Err(invalid(id, Found::text(name), &accepts).hint(near));
     }
+    for claim in &suite.claims {
+        let section = suite.sections.iter().filter(|section| section.id == claim.section);
+        let scenarios = section.flat_map(|section| section.scenarios());
+        let groups: Vec<String> = scenarios.flat_map(|scenario| groups(files, scenario)).collect();
+        let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+        let quantities = claim.checks.iter().flat_map(|check| std::iter::once(&check.quantity).chain(&check.against));
+        for quantity in quantities.filter_map(|text| Quantity::parse(text).ok()) {
+            // A class has a number.
+            let is_known = |name: &str| name == ALL || name.parse::<u8>().is_ok() || groups.contains(&name);
+            if let Some(name) = quantity.traffic().find(|name| !is_known(name)) {
+                let accepts = format!("a group of flows of its scenario, {}", one_of(name, &groups));
+                let near = nearest(name, groups.iter().copied()).map(|near| format!("did you mean {near}?"));
+                return Err(invalid(&claim.id, Found::text(&format!("traffic.{name}")), &accepts).hint(near));
+            }
+        }
+    }
     Ok(())
+}
+
+/// Names of the groups of flows of a scenario; empty if it cannot be read, which is an error later.
+fn groups(files: &Files, scenario: &str) -> Vec<String> {
+    let text = files.iter().find(|(file, _)| file.trim_end_matches(".toml") == scenario).map(|(_, text)| text);
+    let table: Option<toml::Table> = text.and_then(|text| toml::from_str(text).ok());
+    let flows = table.as_ref().and_then(|table| table.get("flows")?.as_array());
+    let names = flows.into_iter().flatten().filter_map(|group| group.get("name")?.as_str());
+    names.map(str::to_string).collect()
 }
 
 const ACCEPTS: &str = "claims as docs/claims.md describes";

@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::design::DisciplineKind;
 use forebay_aqm::base::host::Queue;
-use forebay_aqm::base::packet::{Ecn, Packet, Proto};
+use forebay_aqm::base::packet::{Ecn, Hosts, Packet, Proto};
 use forebay_aqm::base::port::Backlog;
 use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::text;
@@ -147,21 +147,13 @@ impl Driven {
 
     /// Offers a packet to the internal queue or, if `backlog` is given, to the caller's queue with this backlog.
     /// Returns the packet's fate. Queued packets that the discipline drops to make room are discarded.
-    fn offer(
-        &mut self,
-        backlog: Option<Backlog>,
-        length: u32,
-        flow: u32,
-        ecn: &Codepoint,
-        service_class: u8,
-    ) -> PyResult<&'static str> {
-        if !(1..=65_535).contains(&length) {
-            return Err(errors::argument("length", &length.to_string(), "1 to 65535 bytes"));
+    fn offer(&mut self, backlog: Option<Backlog>, packet: Packet) -> PyResult<&'static str> {
+        if !(1..=65_535).contains(&packet.len) {
+            return Err(errors::argument("length", &packet.len.to_string(), "1 to 65535 bytes"));
         }
-        let ecn = ecn.read()?;
         self.serial = self.serial.wrapping_add(1);
-        let (slot, class, proto) = (self.serial, service_class, Proto::Tcp);
-        let packet = Packet { slot, len: length, flow, pair: flow, class, ecn, proto, ..Packet::default() };
+        let slot = self.serial;
+        let packet = Packet { slot, pair: packet.flow, proto: Proto::Tcp, ..packet };
         let marked = self.queue.port.tally().marked.pkts;
         let (queue, now) = (&mut self.queue, self.now);
         self.call.here(|| match backlog {
@@ -268,14 +260,17 @@ impl Discipline {
         driven.uses(true)?;
         driven.pass(py, now)?;
         let bytes = backlog_bytes.unwrap_or_else(|| u64::from(backlog) * driven.link.mean_packet.0);
-        driven.offer(Some(Backlog { pkts: backlog, bytes }), length, flow, &ecn, 0)
+        let packet = Packet { len: length, flow, ecn: ecn.read()?, ..Packet::default() };
+        driven.offer(Some(Backlog { pkts: backlog, bytes }), packet)
     }
 
     /// Offers a packet to the internal queue. Returns `"accepted"`, `"marked"` or `"dropped"`. `ecn` is the codepoint:
-    /// `"ect0"`, `"ect1"`, `True` for ECT(0), `False` for Not-ECT.
+    /// `"ect0"`, `"ect1"`, `True` for ECT(0), `False` for Not-ECT. `dscp` is the Differentiated Services codepoint, 0 to
+    /// 63; `hosts` are the ids of source and destination, 0 to 65535.
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     #[pyo3(
-        signature = (now, length, flow = 0, ecn = Codepoint::Flag(false), service_class = 0),
-        text_signature = "($self, now, length, flow=0, ecn=False, service_class=0)",
+        signature = (now, length, flow = 0, ecn = Codepoint::Flag(false), service_class = 0, *, dscp = 0, hosts = (0, 0)),
+        text_signature = "($self, now, length, flow=0, ecn=False, service_class=0, *, dscp=0, hosts=(0, 0))",
     )]
     fn enqueue(
         &self,
@@ -285,11 +280,18 @@ impl Discipline {
         flow: u32,
         ecn: Codepoint,
         service_class: u8,
+        dscp: u8,
+        hosts: (u16, u16),
     ) -> PyResult<&'static str> {
         let mut driven = self.turn.take(py)?;
         driven.uses(false)?;
         driven.pass(py, now)?;
-        driven.offer(None, length, flow, &ecn, service_class)
+        if dscp > 63 {
+            return Err(errors::argument("dscp", &dscp.to_string(), "0 to 63"));
+        }
+        let hosts = Hosts { source: hosts.0, destination: hosts.1 };
+        let ecn = ecn.read()?;
+        driven.offer(None, Packet { len: length, flow, class: service_class, ecn, dscp, hosts, ..Packet::default() })
     }
 
     /// The next packet that the internal queue sends, or `None`.

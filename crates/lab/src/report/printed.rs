@@ -100,7 +100,14 @@ fn caption(table: &Table) -> String {
     let measured =
         "Our value with its 95 % confidence interval; below it the paper's value and our difference from it.";
     let given = "Inputs of the scenarios, not measurements; below them the paper's values.";
-    let mut parts = vec![if table.rows.iter().all(|row| !row.given.is_empty()) { given } else { measured }];
+    let alone = "Our value with its 95 % confidence interval.";
+    let is_given = table.rows.iter().all(|row| !row.given.is_empty());
+    let has_printed = table.rows.iter().flat_map(|row| &row.printed).any(|number| number.is_finite());
+    let mut parts = vec![match (is_given, has_printed) {
+        (true, _) => given,
+        (false, true) => measured,
+        (false, false) => alone,
+    }];
     if table.columns.iter().any(|c| c.tolerance.is_some() || c.tolerance_percent.is_some()) {
         parts.push("Marked where the interval is outside the tolerance or crosses its limit.");
     }

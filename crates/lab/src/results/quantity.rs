@@ -99,6 +99,18 @@ impl Quantity {
             Self::Shifted(term, number) => term.of(run)? + number,
         })
     }
+
+    /// Names of the rows of the table of traffic that the quantity needs.
+    pub(crate) fn traffic(&self) -> impl Iterator<Item = &str> {
+        let terms = match self {
+            Self::One(term) | Self::Shifted(term, _) => [Some(term), None],
+            Self::Ratio(above, below) => [Some(above), Some(below)],
+        };
+        terms.into_iter().flatten().filter_map(|term| match term {
+            Term::Traffic(name, _) => Some(name.as_str()),
+            _ => None,
+        })
+    }
 }
 
 impl Term {
