@@ -52,7 +52,7 @@ pub(crate) fn check(ready: &Result<Ready, String>, tally: &mut Tally) {
         Err(why) => return tally.fail(format!("installing the wheel: {why}")),
     }
     let apart: Vec<PathBuf> = APART.iter().map(|file| tests_folder().join(file)).collect();
-    let beside = std::thread::spawn({
+    let apart_tests = std::thread::spawn({
         let (tools, apart) = (tools.clone(), apart.clone());
         move || {
             let mut tally = Tally::default();
@@ -72,7 +72,7 @@ pub(crate) fn check(ready: &Result<Ready, String>, tally: &mut Tally) {
     let mut others = pytest(tools, &[tests_folder()]);
     others.args(apart.iter().map(|file| format!("--ignore={}", file.display())));
     tests(others, "others", tally);
-    match beside.join() {
+    match apart_tests.join() {
         Ok(counts) => tally.add(counts),
         Err(_) => tally.fail("the tests of a thread ended badly"),
     }
@@ -160,7 +160,7 @@ fn block(text: &str) -> Option<&str> {
     Some(rest.split_once("```")?.0)
 }
 
-/// Files of tests that run beside the others, on a second processor. They take about half of the time.
+/// Files of tests that run at the same time as the others, on a second processor. They take about half of the time.
 const APART: [&str; 2] = ["test_sweeps.py", "test_theory.py"];
 
 /// The folder with the tests of the package.

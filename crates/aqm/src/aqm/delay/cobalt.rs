@@ -54,8 +54,8 @@ const ROOTS: usize = 16;
 pub struct Rule {
     target: Span,
     interval: Span,
-    /// Least delay that is late: target, or 4 MTU times.
-    late: Span,
+    /// Largest delay that is not late: target, or 4 MTU times.
+    tolerated: Span,
     mtu_time: Span,
     p_inc: f64,
     p_dec: f64,
@@ -142,7 +142,7 @@ impl Rule {
         Self {
             target,
             interval: grown.max(target * 2),
-            late: target.max(mtu_time * MTU_TIMES),
+            tolerated: target.max(mtu_time * MTU_TIMES),
             mtu_time,
             p_inc,
             p_dec,
@@ -212,7 +212,7 @@ impl Rule {
     fn advance(&self, state: &mut State, (sojourn, least): (Span, Span), now: Instant) -> (bool, bool) {
         let mut due = state.count > 0 && now >= state.drop_next;
         let mut behind = now > state.drop_next;
-        if sojourn > self.late && sojourn > least {
+        if sojourn > self.tolerated && sojourn > least {
             if !state.dropping {
                 state.dropping = true;
                 state.drop_next = now + self.gap(state);

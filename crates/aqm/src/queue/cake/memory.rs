@@ -15,7 +15,7 @@ choice! {
     }
 }
 
-/// Length up to which frames have the charge beside it: most frames need no arithmetic.
+/// Largest lengths, each with the charge of the frames up to it: most frames need no arithmetic.
 const USUAL: [(u32, u64); 3] = [(303, 896), (687, 1280), (1711, 2304)];
 
 /// The buffer of a frame of `len` bytes that a local UDP socket of the kernel of `run --on linux` sends, in bytes
