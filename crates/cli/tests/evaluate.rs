@@ -172,6 +172,15 @@ fn bad_suites_are_refused_with_their_place() {
     fs::write(place.dir.join("mine/claims.toml"), CLAIMS.replace("\"queue_pkts.mean\"", "\"traffic.bulks.fct_s.p50\""))
         .unwrap();
     refused(&["evaluate", "mine"], &["mine/claims.toml:31: M-1", "traffic.bulks", "did you mean bulk?"]);
+    for (was, is, wanted) in [
+        ("less_than = \"droptail\"", "less_than = \"droptial\"", ["mine/claims.toml", "did you mean droptail?"]),
+        ("baseline = \"droptail\"", "baseline = \"droptial\"", ["mine/claims.toml:7", "did you mean droptail?"]),
+        ("id = \"M-2\"", "id = \"M-1\"", ["mine/claims.toml:31: M-1", "two claims of this name"]),
+    ] {
+        fs::write(place.dir.join("mine/claims.toml"), CLAIMS.replace(was, is)).unwrap();
+        fs::write(place.dir.join("mine/few.toml"), SCENARIO).unwrap();
+        refused(&["evaluate", "mine", "M-1"], &wanted);
+    }
     let more = "[[claim]]\nid = \"M-4\"\nsection = \"few\"\nclaim = \"?\"\nprinted = \"ours\"\ncheckk = 1\n";
     fs::write(place.dir.join("mine/claims.toml"), CLAIMS).unwrap();
     fs::write(place.dir.join("mine/claims-more.toml"), more).unwrap();

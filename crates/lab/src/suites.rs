@@ -12,6 +12,7 @@ use include_dir::{Dir, include_dir};
 use crate::claims::papers::Paper;
 use crate::document::toml_error;
 use crate::input::{Found, InputError};
+use crate::own;
 use crate::reproduce::claim_file;
 use crate::results::quantity::Quantity;
 use crate::results::traffic::ALL;
@@ -105,6 +106,16 @@ fn check(folder: &str, files: &Files) -> Result<(), InputError> {
         let (id, reason) = reason.split_once(": ").unwrap_or(("", reason.as_str()));
         invalid(id, Found::thing("an invalid suite"), ACCEPTS).hint(reason.to_string())
     })?;
+    for spec in suite.aqm.iter().chain(&suite.baseline) {
+        if let Err(error) = own::parse(spec) {
+            let quoted = format!("\"{spec}\"");
+            let line = |text: &str| text.lines().position(|line| line.contains(&quoted)).map(|line| line + 1);
+            let text = files.iter().find(|(file, _)| file == CLAIMS).map_or("", |(_, text)| text);
+            let path = format!("{folder}/{CLAIMS}");
+            let wrong = InputError::new(path, "aqm or baseline", Found::text(spec), error.to_string()).hint(error.hint);
+            return Err(line(text).map_or(wrong.clone(), |line| wrong.at(line, 1)));
+        }
+    }
     let scenarios: Vec<&str> =
         files.iter().filter(|(file, _)| !has_claims(file)).map(|(file, _)| file.trim_end_matches(".toml")).collect();
     let named = suite.sections.iter().flat_map(|section| section.scenarios().map(|name| (&section.id, name)));

@@ -8,6 +8,7 @@ use crate::base::tree::Tree;
 const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-aqm", &[], 1),
     ("forebay-sim", &["forebay-aqm"], 3),
+    ("forebay-net", &["forebay-aqm", "forebay-sim"], 0),
     ("forebay-packetdrill", &["forebay-aqm", "forebay-sim"], 0),
     ("forebay-theory", &[], 3),
     ("forebay-lab", &["forebay-aqm", "forebay-sim", "forebay-theory", "pages"], usize::MAX),
@@ -36,7 +37,7 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
 /// The only files and folders that may have unsafe code.
 const SYS: [&str; 3] = ["/src/sys/", "/src/sys.rs", "/src/guest/sys.rs"];
 /// Crates that must not print.
-const LIBRARIES: [&str; 5] = ["aqm", "sim", "packetdrill", "theory", "lab"];
+const LIBRARIES: [&str; 6] = ["aqm", "sim", "net", "packetdrill", "theory", "lab"];
 const NO_PRINTING: &str = "#![deny(clippy::print_stdout, clippy::print_stderr)]";
 
 /// Every manifest with its path. An invalid one is empty here; cargo reports it.

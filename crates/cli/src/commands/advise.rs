@@ -47,7 +47,7 @@ fn text(ui: &Ui, advice: &Advice) -> String {
     out.push_str(&ui.look().wrap("", LEGEND));
     out.push_str(&format!("\nline     {}\n", advice.line));
     out.push_str(&format!(
-        "runs     {} of {} candidates; the ranking is from {} other seeds\n\n",
+        "runs     {}, of {} candidates; the ranking is from {} seeds of their own\n\n",
         advice.runs, advice.candidates, advice.seeds
     ));
     for command in &advice.commands {

@@ -8,7 +8,7 @@ use forebay_aqm::base::params::{ParamSet, ParamSpec};
 use forebay_aqm::base::tc::{self, Tc};
 use forebay_lab::commands::explain::{self, Subject, default, params};
 use forebay_lab::commands::list::Kind;
-use forebay_lab::commands::tc_line::{self, Differs, Rounded};
+use forebay_lab::commands::tc_line::{self, Differs, Rounded, WithoutEffect};
 use forebay_lab::render::look::Tone;
 use forebay_lab::render::text_table::Table;
 
@@ -61,6 +61,11 @@ fn as_tc(spec: &str, ui: &Ui) -> Result<Exit, Failure> {
         out += &heading(ui, "differs in Linux", "tc has no argument for these values");
         let row = |it: &Differs| [it.key.to_string(), it.here.clone(), it.linux.clone()];
         out += &table(ui, ["parameter", "here", "Linux"], found.differs.iter().map(row));
+    }
+    if !found.without_effect.is_empty() {
+        out += &heading(ui, "without effect here", "the simulation does not have them");
+        let row = |it: &WithoutEffect| [it.argument.clone(), it.why.to_string()];
+        out += &table(ui, ["argument", "why"], found.without_effect.iter().map(row));
     }
     ui.print(&out)?;
     Ok(Exit::Done)
@@ -139,8 +144,8 @@ fn marker_text(ui: &Ui, marker: &MarkerEntry) -> String {
 }
 
 /// A table of texts with three columns.
-fn table(ui: &Ui, head: [&str; 3], rows: impl Iterator<Item = [String; 3]>) -> String {
-    let mut table = Table::new(&head).words(&[1, 2]);
+fn table<const N: usize>(ui: &Ui, head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let mut table = Table::new(&head).words(&(1..N).collect::<Vec<_>>());
     rows.for_each(|row| table.row(row.into()));
     table.render(ui.look(), "  ")
 }

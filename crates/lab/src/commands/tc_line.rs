@@ -20,6 +20,17 @@ pub struct TcLine {
     pub rounded: Vec<Rounded>,
     /// Parameters for which tc has no argument, or whose value tc cannot express.
     pub differs: Vec<Differs>,
+    /// Arguments that were given and have no effect here. The command has them all the same.
+    pub without_effect: Vec<WithoutEffect>,
+}
+
+/// An argument of tc that has no effect here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WithoutEffect {
+    /// The argument, with its value.
+    pub argument: String,
+    /// Why it has no effect.
+    pub why: &'static str,
 }
 
 /// A value of the command that the kernel rounds.
@@ -49,7 +60,10 @@ pub struct Differs {
 /// # Errors
 /// The specification is wrong, tc has no such qdisc, or a required argument is missing.
 pub fn line(text: &str) -> Result<TcLine, InputError> {
-    let spec = own::parse(text).map_err(|error| wrong(&error))?;
+    // A name alone is a command without arguments.
+    let is_name = text.split_whitespace().count() == 1 && !text.contains('=');
+    let whole = if is_name { format!("tc qdisc add {}", text.trim()) } else { text.to_string() };
+    let spec = own::parse(&whole).map_err(|error| wrong(&error))?;
     let Some((kind, tc)) = qdisc(&spec) else {
         let names: Vec<&str> = forebay_aqm::ENTRIES.iter().filter(|it| it.tc.is_some()).map(|it| it.name).collect();
         let hint = "Linux has no such qdisc; forebay attach runs it on a device".to_string();
@@ -76,7 +90,10 @@ pub fn line(text: &str) -> Result<TcLine, InputError> {
         }
     }
     let linux = if read.is_empty() { usual } else { parsed(&read.join(" "))? };
-    let shown = arguments.iter().cloned().chain(read[arguments.len()..].iter().map(|it| it.replace("10mbit", "RATE")));
+    let ignored = tc.without_effect(&tc::arguments(text));
+    let is_given = |word: &str| ignored.iter().any(|(given, _)| given.split(' ').next() == word.split(' ').next());
+    let required = read[arguments.len()..].iter().filter(|it| !is_given(it)).map(|it| it.replace("10mbit", "RATE"));
+    let shown = arguments.iter().cloned().chain(required).chain(ignored.iter().map(|(given, _)| given.clone()));
     let arguments = shown.collect::<Vec<String>>().join(" ");
     let keys = spec.entry().params.iter().chain(Common::SPECS).map(|param| param.name);
     let differs = keys.filter_map(|key| {
@@ -85,9 +102,10 @@ pub fn line(text: &str) -> Result<TcLine, InputError> {
     });
     Ok(TcLine {
         version: 1,
-        command: format!("tc qdisc replace dev DEV root {kind} {arguments}").trim_end().to_string(),
+        command: format!("tc qdisc replace {} {kind} {arguments}", tc::place(text)).trim_end().to_string(),
         rounded: rounded.iter().map(|it| Rounded { argument: it.word, asked_ns: it.asked, used_ns: it.used }).collect(),
         differs: differs.collect(),
+        without_effect: ignored.into_iter().map(|(argument, why)| WithoutEffect { argument, why }).collect(),
     })
 }
 
@@ -133,6 +151,31 @@ mod tests {
             let found = line(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
             assert_eq!(found.command, format!("tc qdisc replace dev DEV root {command}"));
         }
+    }
+
+    #[test]
+    fn arguments_without_effect_are_kept_and_listed() {
+        let found =
+            line("tc qdisc add dev wan root cake bandwidth 20mbit docsis dual-srchost nat fwmark 0xff00").unwrap();
+        let want = "tc qdisc replace dev wan root cake bandwidth 20mbit dual-srchost docsis nat fwmark 0xff00";
+        assert_eq!((found.command.as_str(), found.without_effect.len()), (want, 2));
+        let leaf = line("tc qdisc add dev eth0 parent 1:10 handle 110: fq_codel").unwrap();
+        assert_eq!(leaf.command, "tc qdisc replace dev eth0 parent 1:10 handle 110: fq_codel");
+        assert_eq!(
+            (line("pie").unwrap().command.as_str(), leaf.differs),
+            ("tc qdisc replace dev DEV root pie", vec![])
+        );
+        let choke = line("choke limit 500 min 100 max 300 avpkt 1000 bandwidth 10mbit").unwrap().command;
+        assert!(choke.ends_with(" bandwidth 10mbit") && choke.matches("bandwidth").count() == 1, "{choke}");
+    }
+
+    #[test]
+    fn rate_stays_automatic_in_the_command() {
+        let found = line("cake bandwidth 10mbit autorate-ingress").unwrap();
+        assert_eq!(
+            (found.command.as_str(), found.differs.len()),
+            ("tc qdisc replace dev DEV root cake bandwidth 10mbit autorate-ingress", 0)
+        );
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::run::store::{self, StoreError};
 
 use each_run::Runs;
 use finds::Finds;
-use overview::{index, suite};
+use overview::{advice, index, suite};
 use page::{About, Page};
 use real::Real;
 use shapes::PageData;
@@ -94,6 +94,7 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
         page.setting(&description(&case.scenario), &links.first().map_or_else(String::new, Runs::sweep));
         page.scenario(case.scenario.to_toml());
     }
+    page.overview(advice::overview(dir));
     page.links(&links);
     let [id, title] = ["results", "Results"].map(str::to_string);
     // Results of earlier versions have no classes.

@@ -90,6 +90,11 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
     if file.claims.is_empty() {
         return Err("there is no [[claim]]".to_string());
     }
+    let ids = file.sections.iter().map(|s| ("sections", &s.id)).chain(file.claims.iter().map(|c| ("claims", &c.id)));
+    let mut known = BTreeSet::new();
+    if let Some((what, id)) = ids.into_iter().find(|id| !known.insert(*id)) {
+        return Err(format!("{id}: there are two {what} of this name"));
+    }
     for claim in &file.claims {
         if !file.sections.iter().any(|s| s.id == claim.section) {
             return Err(format!("{}: there is no section '{}'", claim.id, claim.section));

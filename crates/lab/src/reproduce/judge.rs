@@ -3,6 +3,8 @@
 //! quantity of one contender with a bound. A check of a curve uses pairs (x, y) of two quantities, one pair for each
 //! case.
 
+use forebay_aqm::base::nearest::nearest;
+
 use crate::claims::{Check, CheckResult, Outcome, Point, Verdict};
 use crate::figures::stats::{Interval, interpolate, mean};
 use crate::results::record::{self, RunRecord};
@@ -102,6 +104,22 @@ impl<'a> Runs<'a> {
     /// Whether the scenario has the values of axes that the check names.
     pub fn has_points_of(&self, check: &Check) -> bool {
         [&check.at_points, &check.there].into_iter().all(|point| self.cases(point).is_ok())
+    }
+
+    /// Checks that the scenario compares the contenders which a check names, before anything is run.
+    pub fn has_contenders_of(&self, check: &Check, subject: &str) -> Result<(), String> {
+        let template = |name: Option<&str>| match name {
+            None | Some("subject") => subject.to_string(),
+            Some(name) => name.to_string(),
+        };
+        let there = if check.there.is_empty() { &check.at_points } else { &check.there };
+        let own = (&check.at_points, template(check.of.as_deref()));
+        for (point, name) in std::iter::once(own).chain(check.other().map(|name| (there, template(Some(name))))) {
+            for case in self.cases(point).unwrap_or_default() {
+                self.contender(case, &name)?;
+            }
+        }
+        Ok(())
     }
 
     /// Results of a check, one for each case that the check covers; one in all for a check of a curve. The contender
@@ -258,13 +276,25 @@ impl<'a> Runs<'a> {
         if cases.is_empty() { Err(format!("no case of the scenario has {point:?}")) } else { Ok(cases) }
     }
 
-    /// The runs of the contender that the scenario writes as `template`, in one case. `{AXIS}` in `template` is
-    /// replaced by the value of the axis.
-    fn group(&self, case: usize, template: &str) -> Result<&Group<'a>, String> {
+    /// The index of the contender that the scenario writes as `template`, in one case, and its text. `{AXIS}` in
+    /// `template` is replaced by the value of the axis.
+    fn contender(&self, case: usize, template: &str) -> Result<(usize, String), String> {
         let it = &self.plan.cases[case];
         let text = it.axes.iter().fold(template.to_string(), |text, (k, v)| text.replace(&format!("{{{k}}}"), v));
-        let contender = it.scenario.compare.iter().position(|c| c.label == text);
-        let contender = contender.ok_or_else(|| format!("the scenario does not compare '{text}'"))?;
+        match it.scenario.compare.iter().position(|c| c.label == text) {
+            Some(at) => Ok((at, text)),
+            None => {
+                let known: Vec<&str> = it.scenario.compare.iter().map(|c| c.label.as_str()).collect();
+                let near = nearest(&text, known.iter().copied())
+                    .map_or(String::new(), |near| format!("; did you mean {near}?"));
+                Err(format!("the scenario does not compare '{text}', but {}{near}", known.join(", ")))
+            }
+        }
+    }
+
+    /// The runs of the contender that the scenario writes as `template`, in one case.
+    fn group(&self, case: usize, template: &str) -> Result<&Group<'a>, String> {
+        let (contender, text) = self.contender(case, template)?;
         let group = self.groups.iter().find(|g| g.case == case && g.contender == contender);
         group.ok_or_else(|| format!("'{text}' was not run"))
     }

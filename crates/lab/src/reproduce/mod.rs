@@ -19,7 +19,7 @@ use crate::claims::{Claim, ClaimResult, Evidence, Section, Verdict};
 use crate::disk;
 use crate::disk::lock::{Wait, WriteLock};
 pub use crate::figures::level::Level;
-use crate::input::InputError;
+use crate::input::{Found, InputError};
 use crate::load;
 use crate::results::meta::{Meta, Origin, PaperMeta, Provenance, SectionMeta, SeedCount};
 use crate::results::verdicts::Verdicts;
@@ -170,6 +170,7 @@ impl Reproduction {
                 .map_or_else(Default::default, |(first, others)| (first.clone(), others.to_vec()));
             (section.subject, section.variants) = (first, others);
         }
+        known_contenders(paper, &file, &chosen, &plans)?;
         let searched = found::searched(paper.found).map_err(ReproduceError::Files)?;
         let is_other = |known: &&Calibrated| {
             let same = |scenarios: &[String], key: &str| known.scenarios == scenarios && known.key == key;
@@ -442,4 +443,32 @@ fn seeds(file: &ClaimFile, scenario: &str, level: Level) -> u64 {
     let usual = file.seeds.at(level).unwrap_or(level.seeds());
     let sections = file.sections.iter().filter(|s| s.scenarios().any(|name| name == scenario));
     sections.map(|s| s.seeds.at(level).unwrap_or(usual)).max().unwrap_or(usual)
+}
+/// Checks, before anything is run, that the scenarios compare the contenders which the checks name. A section with several
+/// scenarios needs one that does.
+fn known_contenders(
+    paper: &Paper,
+    file: &ClaimFile,
+    claims: &[Claim],
+    plans: &[(String, Plan)],
+) -> Result<(), ReproduceError> {
+    for claim in claims {
+        let Some(section) = file.sections.iter().find(|section| section.id == claim.section) else { continue };
+        let its = || plans.iter().filter(|(name, _)| section.scenarios().any(|s| s == name));
+        for check in &claim.checks {
+            let known = |(_, plan): &(String, Plan)| {
+                judge::Runs::new(plan, &[], false).has_contenders_of(check, &section.subject)
+            };
+            let found: Vec<Result<(), String>> = its().map(known).collect();
+            if let Some(Err(reason)) = found.first().filter(|_| found.iter().all(Result::is_err)) {
+                let found = Found::thing(format!("the check '{}'", check.what));
+                let place = format!("{}/claims.toml", paper.folder);
+                let accepts = "contenders of the scenario, 'subject' or none";
+                return Err(ReproduceError::Input(
+                    InputError::new(place, &claim.id, found, accepts).hint(reason.clone()),
+                ));
+            }
+        }
+    }
+    Ok(())
 }

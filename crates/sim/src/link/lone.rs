@@ -84,6 +84,11 @@ impl LoneLink {
         }
     }
 
+    /// Time up to which events have been processed.
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
     /// Processes events up to and including `until`. Calls `gone` for each packet that leaves the queue.
     pub fn advance(&mut self, until: Instant, gone: &mut dyn FnMut(&Segment, Gone)) {
         loop {

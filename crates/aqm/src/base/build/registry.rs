@@ -75,7 +75,11 @@ pub struct Asked {
 
 /// Parses `NAME [preset=...] [key=value ...]`, a name and tc(8) arguments, or a whole command of tc.
 pub fn asked(text: &str, entries: &'static [Entry]) -> Result<Asked, ParamError> {
-    let words = tc::qdisc(text.split_whitespace().collect())?;
+    let given: Vec<&str> = text.split_whitespace().collect();
+    let count = given.len();
+    let words = tc::qdisc(given)?;
+    // A whole command has tc's defaults, also without arguments.
+    let is_command = words.len() < count;
     let (&name, words) = words.split_first().ok_or_else(|| unknown("", entries))?;
     let name = tc::meant(name, words);
     let alias = tc::alias(name);
@@ -86,7 +90,7 @@ pub fn asked(text: &str, entries: &'static [Entry]) -> Result<Asked, ParamError>
         None => (entry.name, Vec::new()),
     };
     match alias.map(|(_, tc)| tc).or(entry.tc) {
-        Some(tc) if tc::is_tail(words) || alias.is_some() => settings.extend(tc::translate(words, &tc)?),
+        Some(tc) if tc::is_tail(words) || alias.is_some() || is_command => settings.extend(tc::translate(words, &tc)?),
         _ => settings.extend(words.iter().map(|word| Setting::new(*word))),
     }
     // tc uses the last occurrence of an argument; a key=value may occur only once.

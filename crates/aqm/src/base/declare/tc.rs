@@ -14,6 +14,7 @@ mod read;
 mod written;
 
 pub(in crate::base) use command::qdisc;
+pub use command::{arguments, place};
 pub use form::Form;
 pub use written::{Lookup, Rounded, time};
 

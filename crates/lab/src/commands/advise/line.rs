@@ -49,6 +49,16 @@ impl Profile {
         }
     }
 
+    /// Devices behind the line. The flows of each group are spread over them in turn.
+    const fn hosts(self) -> u32 {
+        match self {
+            Self::Household => 4,
+            Self::Office => 20,
+            Self::Uplink => 64,
+            Self::Idle => 1,
+        }
+    }
+
     /// People who read pages, and calls.
     const fn users(self) -> (u32, u32) {
         match self {
@@ -152,7 +162,7 @@ impl Line {
         // A quarter of the bulk flows go up.
         let uploads = (self.bulk / 4).max(u32::from(self.bulk > 1));
         let downloads = self.bulk - uploads;
-        let hosts = downloads.max(uploads).max(users).max(calls).clamp(1, 64);
+        let hosts = self.profile.hosts();
         let mut text = format!(
             "version = 1\ntitle = \"Advice\"\nduration = \"{:.0}s\"\nwarmup = \"{WARMUP_S}s\"\npacket = {MTU}\n\n[topology]\n\
              kind = \"dumbbell\"\nbottleneck = {{ rate = \"{}\", delay = \"1ms\", queue = \"1000p\", reverse = {{ rate = \
@@ -228,7 +238,7 @@ fn rtts(words: &str) -> Result<(Vec<Span>, String), InputError> {
     if let Some((from, to)) = words.split_once("..") {
         let (Some(lo), Some(hi)) = (time(from), time(to)) else { return Err(bad(Found::text(words))) };
         if lo > hi {
-            return Err(bad(Found::text(words)));
+            return Err(bad(Found::text(words)).hint(Some(format!("did you mean {}..{}?", to.trim(), from.trim()))));
         }
         let step = Span::from_nanos((hi - lo).nanos() / 100);
         let all = (0..=100).map(|n| lo + step * n).collect();
@@ -239,6 +249,12 @@ fn rtts(words: &str) -> Result<(Vec<Span>, String), InputError> {
     }
     if text::span(words.trim()).is_ok() {
         return Err(bad(Found::text(words)).hint(Some(format!("the shortest is {}", show_span(SHORTEST)))));
+    }
+    if words.trim().is_empty() {
+        return Err(bad(Found::thing("nothing")));
+    }
+    if words.trim().parse::<f64>().is_ok() {
+        return Err(bad(Found::text(words)).hint(Some(format!("did you mean {}ms?", words.trim()))));
     }
     let file = Path::new(words);
     let content = std::fs::read_to_string(file)
@@ -315,6 +331,8 @@ mod tests {
         for rtts in ["", "80ms..20ms", "20ms..", "no-such-file", "0ms", "1ms"] {
             refused(&asked(rtts), &["--rtts", "20ms..80ms"]);
         }
+        refused(&asked("80ms..40ms"), &["did you mean 40ms..80ms?"]);
+        refused(&asked("20"), &["did you mean 20ms?"]);
     }
 
     #[test]

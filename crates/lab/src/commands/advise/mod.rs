@@ -12,12 +12,16 @@ mod script;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use forebay_aqm::base::packet::Ecn;
+use forebay_aqm::base::text::show_rate;
+use forebay_aqm::base::units::Rate;
 use serde::Serialize;
 
 use super::failure::Failure;
 use super::host::Host;
 use super::report;
 use super::run::{Batch, pool};
+use crate::disk;
 use crate::input::{Found, InputError};
 use crate::load::{self, Overrides};
 use crate::results::record::RunRecord;
@@ -29,6 +33,8 @@ pub use line::{Asked, Line, Profile};
 pub use rank::Ranked;
 use rank::{Measured, Runs, ranking};
 
+/// File with the advice, in the directory of the deciding runs.
+pub(crate) const ADVICE: &str = "advice.json";
 /// The FIFO of the kernel.
 const FIFO: &str = "droptail hard_limit=1000p";
 /// The first seed of the first runs.
@@ -94,6 +100,9 @@ pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Resu
     // A fast line has runs with many packets.
     let first_seeds = if line.is_fast() { 1 } else { 3 };
     let first = plan(&name, &text, &specs(&all), FIRST_SEED, first_seeds)?;
+    if options.scenario.is_some() {
+        agrees(asked, &line, &first, &name)?;
+    }
     host.note(&format!("{} candidates, {} runs", all.len(), first.jobs().len()));
     let files = files(&first);
     let simulate = |plan: &Plan| simulated(plan, options.jobs, host);
@@ -111,10 +120,9 @@ pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Resu
     let batch =
         Batch { file: &file, seed: options.seed, runs: seeds, output: options.output, force: true, jobs: options.jobs };
     let (_, store) = batch.results(&last, host)?;
-    let report = report::write(&store)?;
     let ranked = ranking(&measured(&store.records(&last), &files), &order, idle_s);
     let best = ranked.first().ok_or_else(|| Failure::Run("no candidate was run".to_string()))?.aqm.clone();
-    Ok(Advice {
+    let advice = Advice {
         version: 1,
         line: line.text(),
         candidates: all.len(),
@@ -123,8 +131,35 @@ pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Resu
         commands: script::commands(&line, &best, options.device)?,
         ranking: ranked,
         results: store.dir().to_path_buf(),
-        report,
-    })
+        report: store.dir().join("report.html"),
+    };
+    // The report shows it.
+    disk::write_json(&store.dir().join(ADVICE), &advice)?;
+    report::write(&store)?;
+    Ok(advice)
+}
+
+/// Refuses a line that differs from the scenario of the user: the commands would be for a line that was not simulated.
+fn agrees(asked: &Asked<'_>, line: &Line, plan: &Plan, name: &str) -> Result<(), InputError> {
+    let Some(job) = plan.jobs().first().copied() else { return Ok(()) };
+    let net = plan.network(job);
+    let rates: Vec<Rate> = net.links.iter().filter(|link| link.lane.study).map(|link| link.lane.rate).collect();
+    let both = [("--rate", asked.rate, line.down), ("--up", asked.up.unwrap_or(asked.rate), line.up)];
+    for ((key, words, given), rate) in both.into_iter().zip(rates) {
+        if given.0.abs_diff(rate.0) > rate.0 / 100 {
+            let accepts = format!("{}, the rate of the compared link of {name} in this direction", show_rate(rate));
+            return Err(InputError::new("advise", key, Found::text(words), accepts));
+        }
+    }
+    if let Some(words) = asked.overhead {
+        let accepts = format!("no overhead with --scenario: {name} has packets without it");
+        return Err(InputError::new("advise", "--overhead", Found::text(words), accepts));
+    }
+    if asked.l4s && !net.flows.iter().any(|flow| flow.ecn == Ecn::Ect1) {
+        let accepts = format!("a scenario with L4S senders, such as tcp = \"l4s-linux\"; {name} has none");
+        return Err(InputError::new("advise", "--l4s", Found::thing("nothing to test"), accepts));
+    }
+    Ok(())
 }
 
 /// The runs of the scenario in both directions with these disciplines.

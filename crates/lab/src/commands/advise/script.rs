@@ -31,7 +31,9 @@ pub(super) fn check(device: &str) -> Result<(), InputError> {
 /// # Errors
 /// tc has no such qdisc.
 pub(super) fn commands(line: &Line, spec: &str, device: &str) -> Result<Vec<String>, InputError> {
-    let ifb: String = format!("ifb4{device}").chars().take(LONGEST).collect();
+    // The last letters of a long name, because those of VLANs differ at the end.
+    let prefix = "ifb4";
+    let ifb = format!("{prefix}{}", &device[device.len().saturating_sub(LONGEST - prefix.len())..]);
     let mut all = vec![
         format!("tc qdisc del dev {device} root 2>/dev/null"),
         format!("tc qdisc del dev {device} ingress 2>/dev/null"),
@@ -58,14 +60,18 @@ fn shaped(
 ) -> Result<Vec<String>, InputError> {
     let qdisc = |spec: &str| {
         let command = tc_line::line(spec)?.command;
-        Ok::<String, InputError>(command.trim_start_matches("tc qdisc replace dev DEV root ").to_string())
+        let arguments = command.trim_start_matches("tc qdisc replace dev DEV root ");
+        // The simulation has no ECN-capable packets except those of L4S.
+        let selector = if arguments.contains("ce_threshold") { " ce_threshold_selector 0x1/0x3" } else { "" };
+        Ok::<String, InputError>(format!("{arguments}{selector}"))
     };
     if spec.starts_with("cake") {
         let overhead = overhead.map_or_else(String::new, |words| format!(" overhead={words}"));
         let ingress = if incoming { " ingress=on" } else { "" };
         let spec = spec.replace(SHAPED, &format!("bandwidth={}", show_rate(rate)));
         let cake = qdisc(&format!("{spec}{overhead}{ingress}"))?;
-        return Ok(vec![format!("tc qdisc add dev {device} root {cake}")]);
+        // In the simulation each device has its own address; behind NAT it has it only with this argument.
+        return Ok(vec![format!("tc qdisc add dev {device} root {cake} nat")]);
     }
     let table = overhead.and_then(|words| stab(words).ok());
     let share = table.as_ref().map_or(1.0, |(_, share)| *share);
@@ -99,11 +105,11 @@ mod tests {
     #[test]
     fn cake_shapes_both_directions() {
         let all = commands(&line(Some("docsis")), "cake preset=linux bandwidth=link rtt=80ms", "eth0").unwrap();
-        assert_eq!(all[3], "tc qdisc add dev eth0 root cake docsis bandwidth 20mbit rtt 80ms");
-        assert_eq!(all[8], "tc qdisc add dev ifb4eth0 root cake docsis bandwidth 100mbit rtt 80ms ingress");
+        assert_eq!(all[3], "tc qdisc add dev eth0 root cake bandwidth 20mbit rtt 80ms docsis nat");
+        assert_eq!(all[8], "tc qdisc add dev ifb4eth0 root cake bandwidth 100mbit rtt 80ms ingress docsis nat");
         assert_eq!(all.len(), 9);
         let bytes = commands(&line(Some("44")), "cake preset=linux bandwidth=link", "eth0").unwrap();
-        assert!(bytes[3].contains(" overhead 44 bandwidth"), "{}", bytes[3]);
+        assert!(bytes[3].ends_with(" bandwidth 20mbit overhead 44 nat"), "{}", bytes[3]);
     }
 
     #[test]
@@ -121,12 +127,26 @@ mod tests {
     }
 
     #[test]
+    fn l4s_threshold_is_for_l4s_packets_only() {
+        let all = commands(&line(None), "fq_codel preset=linux ce_threshold=1ms", "wan").unwrap();
+        assert!(all[5].ends_with("fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3"), "{}", all[5]);
+    }
+
+    #[test]
+    fn vlans_have_different_ifbs() {
+        let ifb = |device: &str| commands(&line(None), "pie preset=linux", device).unwrap()[2].clone();
+        assert_eq!(ifb("enp0s31f6.1001"), "ip link del dev ifb40s31f6.1001 2>/dev/null");
+        assert_ne!(ifb("enp0s31f6.1001"), ifb("enp0s31f6.100"));
+        assert_eq!(ifb("eth0"), "ip link del dev ifb4eth0 2>/dev/null");
+    }
+
+    #[test]
     fn names_of_devices_are_checked() {
         for bad in ["", "enx0011223344556677", "eth0; reboot", "a b", "-x", "$(x)"] {
             assert!(check(bad).is_err(), "{bad}");
         }
         assert!(check("enx001122334455").is_ok());
         let all = commands(&line(None), "pie preset=linux", "enx001122334455").unwrap();
-        assert_eq!(all[6], "ip link add name ifb4enx00112233 type ifb");
+        assert_eq!(all[6], "ip link add name ifb401122334455 type ifb");
     }
 }

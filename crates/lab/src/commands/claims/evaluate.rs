@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use forebay_aqm::base::nearest::nearest;
+use forebay_aqm::base::nearest::{nearest, one_of};
 
 use super::super::failure::Failure;
 use super::super::host::Host;
@@ -86,7 +86,7 @@ fn prepared(asked: &Asked<'_>, suite: &'static Paper, host: &Host<'_>) -> Result
     let known: Vec<&str> = sections.iter().flat_map(|(section, claim)| [section.as_str(), claim.as_str()]).collect();
     let is_known = |name: &String| known.iter().any(|known| known.eq_ignore_ascii_case(name));
     if let Some(stranger) = asked.names.iter().find(|name| !is_known(name)) {
-        let accepted = format!("a claim or section of {}", suite.name);
+        let accepted = format!("a claim or section of {}, {}", suite.name, one_of(stranger, &known));
         let near = nearest(stranger, known.iter().copied()).map(|near| format!("did you mean {near}?"));
         return Err(InputError::new("evaluate", "CLAIM", Found::text(stranger), accepted).hint(near).into());
     }

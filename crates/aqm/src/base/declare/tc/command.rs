@@ -45,6 +45,33 @@ pub(in crate::base) fn qdisc(words: Vec<&str>) -> Result<Vec<&str>, ParamError> 
     }
 }
 
+/// Where a whole command of tc, or a line of `tc qdisc show`, has its qdisc: `dev eth0 parent 1:10 handle 110:`. `DEV`
+/// stands for a device that is not named, and for all of it if `text` is neither.
+pub fn place(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_whole = qdisc(words.clone()).is_ok_and(|rest| rest.len() < words.len());
+    let (mut place, mut rest) = (Vec::new(), if is_whole { words.iter() } else { [].iter() });
+    while let Some(word) = rest.next() {
+        match *word {
+            "dev" | "parent" | "handle" => place.extend([*word, rest.next().copied().unwrap_or_default()]),
+            "root" => place.push(word),
+            _ => {}
+        }
+    }
+    if !place.contains(&"dev") {
+        place.splice(0..0, ["dev", "DEV"]);
+    }
+    if !place.contains(&"root") && !place.contains(&"parent") {
+        place.insert(2, "root");
+    }
+    place.join(" ")
+}
+
+/// The arguments of the qdisc in a whole command of tc, in a line of `tc qdisc show`, or in `NAME ARGUMENTS`.
+pub fn arguments(text: &str) -> Vec<&str> {
+    qdisc(text.split_whitespace().collect()).unwrap_or_default().into_iter().skip(1).collect()
+}
+
 /// From the words of a tc command, without `tc` itself: the name of the qdisc and its arguments.
 fn of_command<'a, 'b>(words: &'b [&'a str]) -> Result<&'b [&'a str], ParamError> {
     let options = words.iter().take_while(|word| word.starts_with('-')).count();
@@ -140,6 +167,33 @@ mod tests {
             ("qdisc bfifo 1: root refcnt 2 limit 60000b", "bfifo limit 60000"),
         ] {
             assert_eq!(of(line), of(tail), "{line}");
+        }
+    }
+
+    #[test]
+    fn command_without_arguments_has_the_defaults_of_tc() {
+        for kind in ["pie", "codel", "fq_codel", "fq_pie", "cake", "pfifo"] {
+            for command in ["tc qdisc add dev eth0 root", "qdisc"] {
+                let command =
+                    if command == "qdisc" { format!("qdisc {kind} 1: root") } else { format!("{command} {kind}") };
+                let tail = if kind == "pfifo" { kind.to_string() } else { format!("{kind} preset=linux") };
+                assert_eq!(of(&command), of(&tail), "{command}");
+            }
+        }
+        assert_ne!(of("pie"), of("pie preset=linux"), "without a command it has Forebay's defaults");
+    }
+
+    #[test]
+    fn place_of_the_qdisc_is_kept() {
+        for (text, want) in [
+            ("tc qdisc add dev eth0 parent 1:10 handle 110: fq_codel", "dev eth0 parent 1:10 handle 110:"),
+            ("sudo tc q r root dev wan cake", "root dev wan"),
+            ("qdisc pie 8003: dev eth0 root refcnt 2 limit 1000p", "dev eth0 root"),
+            ("qdisc pie 8003: root refcnt 2", "dev DEV root"),
+            ("fq_codel limit 10", "dev DEV root"),
+            ("tc qdisc add fq_codel", "dev DEV root"),
+        ] {
+            assert_eq!(place(text), want, "{text}");
         }
     }
 

@@ -24,7 +24,7 @@ impl Tc {
     /// The arguments of tc for the settings `now`, as far as tc has arguments for them. Those are left out whose value is
     /// also that of the kernel's defaults, `usual`, except those that tc requires.
     pub fn arguments(&self, now: Lookup, usual: Lookup) -> Vec<String> {
-        let mut out: Vec<String> = self.late.map(|late| late(now, usual)).unwrap_or_default();
+        let mut out: Vec<String> = Vec::new();
         let mut done: Vec<&str> = Vec::new();
         for (word, tail) in self.words() {
             let (key, argument) = match tail {
@@ -42,6 +42,26 @@ impl Tc {
             if let Some(argument) = argument.filter(|_| !is_usual && !done.contains(&key)) {
                 out.push(argument);
                 done.push(key);
+            }
+        }
+        // Some of them change what an earlier argument means: a bandwidth after autorate-ingress switches it off.
+        out.extend(self.late.map(|late| late(now, usual)).unwrap_or_default());
+        out
+    }
+
+    /// Those of `words`, arguments of tc, that have no effect here, each with the reason.
+    pub fn without_effect(&self, words: &[&str]) -> Vec<(String, &'static str)> {
+        let (mut rest, mut out) = (words.iter(), Vec::new());
+        while let Some(&word) = rest.next() {
+            let Some((_, tail)) = self.words().find(|(name, _)| *name == word) else { continue };
+            let value = match tail {
+                Tail::Sets(_) | Tail::Late(_) | Tail::Ignored(..) => rest.next(),
+                Tail::Flag(_) | Tail::Keyword | Tail::Moot(_) | Tail::Refused(_) => None,
+            };
+            match (tail, value) {
+                (Tail::Moot(why), _) => out.push((word.to_string(), *why)),
+                (Tail::Ignored(_, why), Some(value)) => out.push((format!("{word} {value}"), *why)),
+                _ => {}
             }
         }
         out

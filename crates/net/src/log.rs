@@ -1,0 +1,54 @@
+//! The log of all packets.
+
+use std::time::Duration;
+
+use forebay_aqm::base::packet::Ecn;
+
+use crate::net::Endpoint;
+
+/// What happened to a packet. Links are named as in the topology: `FROM-TO`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Happened {
+    /// An endpoint sent it.
+    Sent {
+        /// Length on the wire in bytes.
+        length: u32,
+        /// Its ECN codepoint.
+        ecn: Ecn,
+    },
+    /// It arrived at a link.
+    Reached {
+        /// The link.
+        link: String,
+    },
+    /// The link's queue dropped it.
+    Dropped {
+        /// The link.
+        link: String,
+    },
+    /// The wire behind the link lost it.
+    Lost {
+        /// The link.
+        link: String,
+    },
+    /// The link's queue marked it CE.
+    Marked {
+        /// The link.
+        link: String,
+    },
+    /// It reached its receiver.
+    Delivered,
+}
+
+/// An entry of the log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// Time since the start.
+    pub at: Duration,
+    /// Number of the packet, from 0 in the order of [`send`](crate::Net::send).
+    pub packet: u64,
+    /// The endpoint that sent the packet.
+    pub from: Endpoint,
+    /// What happened.
+    pub what: Happened,
+}

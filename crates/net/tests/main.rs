@@ -1,0 +1,3 @@
+//! Tests of the network.
+
+mod network;
