@@ -38,6 +38,7 @@ use real::Real;
 use shapes::PageData;
 
 pub(crate) use each_run::CASES_OVER_TIME;
+pub use overview::advice::ADVICE;
 pub use overview::index::{build as build_index, record as record_index};
 pub use real::TIMING;
 

@@ -359,7 +359,10 @@ pub fn elsewhere(name: &str) -> Option<String> {
 
 /// Notes on the tc syntax of the discipline `name`: its defaults without arguments, and its aliases.
 pub fn notes(name: &str, tc: &Tc) -> Vec<String> {
-    let bare = format!("{name} alone has Forebay's defaults; for tc's write {name} {}, or a tc argument", tc.defaults);
+    let bare = format!(
+        "{name} alone has Forebay's defaults; for tc's write {name} {}, a tc argument, or a whole command",
+        tc.defaults
+    );
     let others = aliases().filter(|(_, ours, _)| *ours == name);
     let other = |(alias, _, tc): (&str, &str, Tc)| format!("{}: {name} {}", tc.synopsis(alias), tc.defaults);
     core::iter::once(bare).chain(others.map(other)).collect()

@@ -33,8 +33,6 @@ pub use line::{Asked, Line, Profile};
 pub use rank::Ranked;
 use rank::{Measured, Runs, ranking};
 
-/// File with the advice, in the directory of the deciding runs.
-pub(crate) const ADVICE: &str = "advice.json";
 /// The FIFO of the kernel.
 const FIFO: &str = "droptail hard_limit=1000p";
 /// The first seed of the first runs.
@@ -134,7 +132,7 @@ pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Resu
         report: store.dir().join("report.html"),
     };
     // The report shows it.
-    disk::write_json(&store.dir().join(ADVICE), &advice)?;
+    disk::write_json(&store.dir().join(crate::report::ADVICE), &advice)?;
     report::write(&store)?;
     Ok(advice)
 }

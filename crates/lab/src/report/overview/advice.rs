@@ -5,12 +5,14 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::super::shapes::{Cell, Column, Table};
-use crate::commands::advise::ADVICE;
 use crate::disk;
 use crate::figures::stats::Interval;
 use crate::render::digits::interval;
 
-/// What the report shows of [`Advice`](crate::commands::advise::Advice).
+/// File with the advice, in the directory of the deciding runs.
+pub const ADVICE: &str = "advice.json";
+
+/// What the report shows of the advice.
 #[derive(Deserialize)]
 struct Advice {
     line: String,
