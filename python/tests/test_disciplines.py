@@ -319,7 +319,7 @@ def test_cake_classifies_by_dscp_and_shares_among_hosts() -> None:
     queue = forebay.Discipline("cake hash=exact")
     queue.enqueue(0.0, 200, flow=1, dscp=46)
     queue.enqueue(0.0, 300, flow=2)
-    assert (queue.probes["cake.backlog_2"], queue.probes["cake.backlog_0"]) == (200, 300), "voice, best effort"
+    assert (queue.probes["backlog_2"], queue.probes["backlog_0"]) == (200, 300), "voice, best effort"
 
     def sent_of_last_flow(second: int) -> int:
         """Packets of flow 8 among 90 sent; its source is `second`, that of eight other flows is 1."""

@@ -423,6 +423,68 @@ fn tc_reads_arguments_as_forebay_does() {
     assert!(wrong.is_empty(), "{} lines:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// The page with the lines of tdc, the test suite of tc in the sources of Linux.
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tc.md");
+
+/// The line that `explain --tc` writes for a line of tc.
+fn written(line: &str) -> String {
+    match forebay_lab::commands::tc_line::line(&format!("tc qdisc add {line}")) {
+        Ok(found) => format!("`{}`", found.command.trim_start_matches("tc qdisc replace dev DEV root ")),
+        Err(_) => "refused".to_string(),
+    }
+}
+
+/// Compares a line that tc does not refuse with what tc sends; `None`: this tc lacks the discipline.
+fn agrees(oracle: &Oracle, line: &str) -> Option<Result<(), String>> {
+    let answer = oracle.ask(line).ok()?;
+    let name = line.split(' ').next().unwrap_or_default();
+    let (_, tc) = disciplines().into_iter().find(|(known, _)| *known == name)?;
+    let ours = Spec::parse(&format!("tc qdisc add {line}"));
+    Some(match (answer, ours) {
+        (Answer::Refused(_), Err(_)) => Ok(()),
+        (Answer::Refused(said), Ok(_)) => Err(format!("taken here; tc: {said}")),
+        (Answer::Sent(sent), Err(error)) if !may_refuse(name, line, &sent) => Err(format!("{error}; taken by tc")),
+        (Answer::Sent(_), Err(_)) => Ok(()),
+        (Answer::Sent(sent), Ok(spec)) => compare(name, &spec, tc.defaults, &sent),
+    })
+}
+
+#[test]
+fn lines_of_tdc_are_read_as_by_tc() {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let row = |line: &str| {
+        let mut cells = line.split(" | ");
+        let (_, command, status) = (cells.next()?, cells.next()?.strip_prefix('`')?, cells.next()?.parse::<u8>().ok()?);
+        Some((command.strip_suffix('`')?.to_string(), status))
+    };
+    let rows: Vec<(String, u8)> = page.lines().filter_map(row).collect();
+    assert!(rows.len() > 60, "{}", rows.len());
+    let current = page.lines().map(|line| match row(line) {
+        Some((command, _)) => {
+            let kept: Vec<&str> = line.splitn(4, " | ").take(3).collect();
+            format!("{} | {} |", kept.join(" | "), written(&command))
+        }
+        None => line.to_string(),
+    });
+    let current = current.collect::<Vec<String>>().join("\n") + "\n";
+    if std::env::var_os("FOREBAY_BLESS").is_some() {
+        std::fs::write(PAGE, &current).unwrap();
+    }
+    assert!(page == current, "docs/tc.md is stale: FOREBAY_BLESS=1");
+    let accepted = |(command, _): &&(String, u8)| Spec::parse(&format!("tc qdisc add {command}")).is_ok();
+    // tc refuses what is not an argument; the kernel refuses `nodrop` without `ecn`.
+    let refused: Vec<&str> = rows.iter().filter(|row| !accepted(row)).map(|(command, _)| command.as_str()).collect();
+    let wrong: Vec<&(String, u8)> = rows.iter().filter(|row| row.1 == 1 && accepted(row)).collect();
+    assert!(wrong.is_empty() && refused.len() < 6, "{wrong:?} {refused:?}");
+    let oracle = match Oracle::new() {
+        Ok(oracle) => oracle,
+        Err(lacking) => return skip(lacking),
+    };
+    let differ = |(command, _): &(String, u8)| agrees(&oracle, command)?.err().map(|what| format!("{command}: {what}"));
+    let differing: Vec<String> = rows.iter().filter_map(differ).collect();
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
 #[test]
 fn tc_lacking_a_discipline_is_reported() {
     let oracle = match Oracle::new() {

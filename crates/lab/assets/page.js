@@ -4,7 +4,7 @@
   const tables = []; // the boxes of all tables of data
   let claimsById = new Map(); // for the links from figures and tables to the claims they belong to
   const claimLinks = (ids) => list(ids).map((id) => claimsById.get(id)).filter(Boolean).map((c) =>
-    h("a", { href: `#claim-${slug(c.id)}`, title: verdictOf(c.verdict)[0] }, icon(c.verdict), c.id));
+    h("a", { href: `#claim-${slug(c.id)}`, title: verdictOn(c)[1] || verdictOf(c.verdict)[0] }, icon(verdictOn(c)[0]), c.id));
   function belongs(ids) {
     const links = claimLinks(ids);
     return links.length ? h("p", { class: "tested" }, "Claims:", links) : "";
@@ -93,7 +93,16 @@
     "inconclusive": ["Inconclusive", "unsure", "M8 1.4L15 14H1ZM8 6V9.6M8 11.4V12.2"],
     "refuted": ["Refuted", "void", "M8 .8L15.2 8L8 15.2L.8 8ZM4.9 8H11.1"],
     "not-run": ["Not run", "none", "M8 1.5a6.5 6.5 0 1 0 .01 0Z"],
+    "mixed": ["Mixed", "unsure", "M8 1.5a6.5 6.5 0 1 0 .01 0ZM8 1.5V14.5"],
   };
+  /** Verdict and word of a claim. One that is tested for several disciplines has the number of those for which it holds. */
+  function verdictOn(claim) {
+    if (!claim.subject || claim.verdict === "not-run") return [claim.verdict];
+    const all = [claim, ...list(claim.variants)];
+    const held = all.filter((one) => one.verdict === "reproduced").length;
+    const name = held === all.length ? "reproduced" : held ? "mixed" : "not-reproduced";
+    return [name, `holds for ${held} of ${all.length}`];
+  }
   const OUTCOMES = { holds: ["Holds", "reproduced"], fails: ["Fails", "not-reproduced"], straddles: ["Straddles", "inconclusive"] };
   const verdictOf = (name) => VERDICTS[name] || [String(name), "none", VERDICTS["not-run"][2]];
   function icon(name) {
@@ -124,10 +133,10 @@
     const decide = checks.filter((c) => !c.added);
     const lead = decide.find((c) => c.outcome !== "holds") || decide[0] || checks[0];
     const held = checks.filter((c) => c.outcome === "holds").length;
-    return [h("p", { class: "what" }, orDash(lead.what)),
+    return [h("p", { class: "what" }, (claim.subject ? `${claim.subject}: ` : "") + orDash(lead.what)),
       h("p", {}, h("strong", {}, orDash(lead.value)), lead.interval ? ` (${lead.interval})` : "",
         lead.bound ? [h("span", { class: "quiet" }, " required "), lead.bound] : ""),
-      checks.length > 1 ? h("p", { class: "quiet" }, `checks held: ${claim.counts || `${held} of ${checks.length}`}`) : ""];
+      checks.length > 1 && !claim.subject ? h("p", { class: "quiet" }, `checks held: ${claim.counts || `${held} of ${checks.length}`}`) : ""];
   }
   const counted = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   function claimDetails(claim, sections) {
@@ -151,8 +160,8 @@
       h("tr", {},
         h("th", { scope: "row" }, h("a", { href: `#${id}` }, claim.id)),
         h("td", {}, claim.claim),
-        h("td", {}, badge(claim.verdict), claim.provisional ? h("span", { class: "provisional" }, "provisional") : "",
-          claim.grade ? h("span", { class: "provisional" }, `grade: ${claim.grade.replaceAll("-", " ")}`) : ""),
+        h("td", {}, badge(...verdictOn(claim)), claim.provisional ? h("span", { class: "provisional" }, "provisional") : "",
+          claim.grade && !claim.subject ? h("span", { class: "provisional" }, `grade: ${claim.grade.replaceAll("-", " ")}`) : ""),
         h("td", { class: "evidence" }, evidence(claim),
           claim.reason && claim.reason !== claim.why ? h("p", { class: "why" }, h("span", { class: "quiet" }, "Grade: "), claim.reason) : "",
           claim.why ? h("p", { class: "why" }, h("span", { class: "quiet" }, "Why: "), claim.why) : "")),

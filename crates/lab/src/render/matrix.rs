@@ -83,6 +83,9 @@ fn cell(verdict: Verdict, checks: &[CheckResult]) -> String {
         Verdict::Inconclusive => "?",
         Verdict::NotRun => return "not run".to_string(),
     };
-    let value = deciding(checks).and_then(|check| Some(format!(" {} ({})", short(check.value?), check.bound)));
+    let value = deciding(checks).map(|check| match check.value {
+        Some(value) => format!(" {} ({})", short(value), check.bound),
+        None => format!(" not measured ({})", check.bound),
+    });
     format!("{sign}{}", value.unwrap_or_default())
 }

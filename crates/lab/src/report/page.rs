@@ -266,6 +266,7 @@ fn claim(c: &ClaimResult, shown: Vec<Shown>) -> Claim {
         id: c.id.clone(),
         claim: c.claim.clone(),
         verdict: c.verdict.word(),
+        subject: c.evidence.subject.clone(),
         grade: c.grade.map(Grade::word),
         reason: c.reason.clone(),
         counts: if c.checks.asked > 0 { c.checks.text() } else { String::new() },

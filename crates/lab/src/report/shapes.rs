@@ -59,6 +59,9 @@ pub(super) struct Claim {
     pub(super) id: String,
     pub(super) claim: String,
     pub(super) verdict: &'static str,
+    /// The discipline that the verdict is about, if the claim is tested for several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) subject: Option<String>,
     /// Name of the grade: how much of the claim holds, also under other interpretations of the paper.
     pub(super) grade: Option<&'static str>,
     pub(super) reason: String,

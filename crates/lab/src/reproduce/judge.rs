@@ -177,6 +177,9 @@ impl<'a> Runs<'a> {
         if samples.is_empty() {
             outcome = Outcome::Fails;
             note = Some(if_empty.to_string());
+        } else if samples.iter().all(|sample| sample.is_nan()) {
+            outcome = Outcome::Fails;
+            note = Some("no run measured this".to_string());
         } else if self.provisional && outcome == Outcome::Straddles {
             outcome = bound.outcome(&Interval { half: 0.0, ..interval });
             let why = match samples.len() {

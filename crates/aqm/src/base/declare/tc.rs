@@ -420,9 +420,14 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<Setting>, ParamError> {
         all.push(typed);
     }
     holds_a_packet(tc, &all)?;
-    if let Some(word) = tc.needs.iter().find(|word| Typed::number(&all, word) == 0.0) {
-        let accepts = format!("{} too: tc requires them", joined(tc.needs.iter().copied()));
-        return Err(ParamError { found: words.join(" "), ..Typed::new(word, "").wrong(accepts, None) });
+    let missing: Vec<&str> = tc.needs.iter().copied().filter(|word| Typed::number(&all, word) == 0.0).collect();
+    if let [word, others @ ..] = missing.as_slice() {
+        let them = if others.is_empty() { "it" } else { "them" };
+        let accepts = format!("{} too: tc requires {them}", joined(missing.iter().copied()));
+        // From these tc computes other values; a line of `tc qdisc show` has neither.
+        let is_unseen = ["avpkt", "bandwidth"].contains(word);
+        let hint = is_unseen.then(|| format!("tc qdisc show does not print {word}: add that of the script"));
+        return Err(ParamError { found: words.join(" "), ..Typed::new(word, "").wrong(accepts, hint) });
     }
     if let Some(together) = tc.together {
         out.extend(together(&all)?);
@@ -541,7 +546,7 @@ mod tests {
     fn required_arguments_are_enforced() {
         for text in ["limit 5", "limit 5 target 0", "ecn target 0.4"] {
             let said = of(text).unwrap_err().to_string();
-            assert_eq!(said, format!("target: found '{text}', expected target too: tc requires them"));
+            assert_eq!(said, format!("target: found '{text}', expected target too: tc requires it"));
         }
     }
 
@@ -575,7 +580,7 @@ mod tests {
 
     #[test]
     fn notes_on_tc_syntax_show_defaults_and_aliases() {
-        let bare = "x alone has Forebay's defaults; for tc's write x preset=linux hard_limit=10240p, or a tc argument";
+        let bare = "x alone has Forebay's defaults; for tc's write x preset=linux hard_limit=10240p, a tc argument, or a whole command";
         assert_eq!(notes("x", &TC), [bare]);
         let droptail = notes("droptail", &alias("pfifo").unwrap().1);
         assert_eq!(droptail[1], "pfifo [limit PACKETS]: droptail ecn=off hard_limit=1000p");
@@ -603,9 +608,9 @@ mod tests {
             ("codel target 5ns", "target: found '5ns', expected a time such as 5ms"),
             ("codel target 5000s", "target: found '5000s', expected a time such as 5ms"),
             ("red limit 60000 avpkt 1000 nodrop", "nodrop: found 'nodrop', expected ecn too"),
-            ("red limit 60000", "avpkt: found 'limit 60000', expected limit, avpkt too: tc requires them"),
-            ("red adaptive avpkt 1000", "limit: found 'adaptive avpkt 1000', expected limit, avpkt too"),
-            ("choke limit 1000", "bandwidth: found 'limit 1000', expected limit, bandwidth too"),
+            ("red limit 60000", "avpkt: found 'limit 60000', expected avpkt too: tc requires it"),
+            ("red adaptive avpkt 1000", "limit: found 'adaptive avpkt 1000', expected limit too"),
+            ("choke limit 1000", "bandwidth: found 'limit 1000', expected bandwidth too"),
             ("choke limit 100 bandwidth 10mbit max 101", "max: found '101', expected at most limit"),
             ("choke limit 100 bandwidth 10mbit min 25", "min: found '25', expected less than max"),
             ("red limit 60000 avpkt 1000 min 9000 max 8000", "max: found '8000', expected at least min"),
