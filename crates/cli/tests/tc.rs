@@ -426,7 +426,7 @@ fn tc_reads_arguments_as_forebay_does() {
 /// The page with the lines of tdc, the test suite of tc in the sources of Linux.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tc.md");
 
-/// The line that `explain --tc` writes for a line of tc.
+/// What `explain --tc` prints for these arguments of tc, without the place of the qdisc; or `refused`.
 fn written(line: &str) -> String {
     match forebay_lab::commands::tc_line::line(&format!("tc qdisc add {line}")) {
         Ok(found) => format!("`{}`", found.command.trim_start_matches("tc qdisc replace dev DEV root ")),
@@ -434,7 +434,7 @@ fn written(line: &str) -> String {
     }
 }
 
-/// Compares a line that tc does not refuse with what tc sends; `None`: this tc lacks the discipline.
+/// Compares how tc and Forebay read a line; `None`: this tc lacks the discipline.
 fn agrees(oracle: &Oracle, line: &str) -> Option<Result<(), String>> {
     let answer = oracle.ask(line).ok()?;
     let name = line.split(' ').next().unwrap_or_default();

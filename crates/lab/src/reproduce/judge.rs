@@ -108,10 +108,7 @@ impl<'a> Runs<'a> {
 
     /// Checks that the scenario compares the contenders which a check names, before anything is run.
     pub fn has_contenders_of(&self, check: &Check, subject: &str) -> Result<(), String> {
-        let template = |name: Option<&str>| match name {
-            None | Some("subject") => subject.to_string(),
-            Some(name) => name.to_string(),
-        };
+        let template = |name: Option<&str>| template(name, subject).to_string();
         let there = if check.there.is_empty() { &check.at_points } else { &check.there };
         let own = (&check.at_points, template(check.of.as_deref()));
         for (point, name) in std::iter::once(own).chain(check.other().map(|name| (there, template(Some(name))))) {
@@ -126,10 +123,7 @@ impl<'a> Runs<'a> {
     /// `subject` is checked unless the check names another one.
     pub fn answer(&self, check: &Check, subject: &str) -> Result<Vec<CheckResult>, String> {
         let bound = check.bound()?;
-        let template = |name: Option<&str>| match name {
-            None | Some("subject") => subject.to_string(),
-            Some(name) => name.to_string(),
-        };
+        let template = |name: Option<&str>| template(name, subject).to_string();
         let own = template(check.of.as_deref());
         let other = check.other().map(|name| template(Some(name)));
         if let Some(against) = &check.against {
@@ -301,6 +295,11 @@ impl<'a> Runs<'a> {
         let group = self.groups.iter().find(|g| g.case == case && g.contender == contender);
         group.ok_or_else(|| format!("'{text}' was not run"))
     }
+}
+
+/// The contender that a check names; without a name, or with `subject`, that is `subject`.
+fn template<'a>(name: Option<&'a str>, subject: &'a str) -> &'a str {
+    name.filter(|name| *name != "subject").unwrap_or(subject)
 }
 
 /// Each value of `a`, minus `times` the value of `b` at the same position.

@@ -444,8 +444,8 @@ fn seeds(file: &ClaimFile, scenario: &str, level: Level) -> u64 {
     let sections = file.sections.iter().filter(|s| s.scenarios().any(|name| name == scenario));
     sections.map(|s| s.seeds.at(level).unwrap_or(usual)).max().unwrap_or(usual)
 }
-/// Checks, before anything is run, that the scenarios compare the contenders which the checks name. A section with several
-/// scenarios needs one that does.
+/// Checks before the first run that a scenario of each claim's section compares the contenders that the claim's checks
+/// name.
 fn known_contenders(
     paper: &Paper,
     file: &ClaimFile,

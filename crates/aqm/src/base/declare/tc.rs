@@ -424,7 +424,7 @@ pub fn translate(words: &[&str], tc: &Tc) -> Result<Vec<Setting>, ParamError> {
     if let [word, others @ ..] = missing.as_slice() {
         let them = if others.is_empty() { "it" } else { "them" };
         let accepts = format!("{} too: tc requires {them}", joined(missing.iter().copied()));
-        // From these tc computes other values; a line of `tc qdisc show` has neither.
+        // tc computes other values from these two; `tc qdisc show` prints neither of them.
         let is_unseen = ["avpkt", "bandwidth"].contains(word);
         let hint = is_unseen.then(|| format!("tc qdisc show does not print {word}: add that of the script"));
         return Err(ParamError { found: words.join(" "), ..Typed::new(word, "").wrong(accepts, hint) });

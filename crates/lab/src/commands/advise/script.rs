@@ -70,7 +70,7 @@ fn shaped(
         let ingress = if incoming { " ingress=on" } else { "" };
         let spec = spec.replace(SHAPED, &format!("bandwidth={}", show_rate(rate)));
         let cake = qdisc(&format!("{spec}{overhead}{ingress}"))?;
-        // In the simulation each device has its own address; behind NAT it has it only with this argument.
+        // In the simulation each device has its own address. Behind NAT, CAKE sees these addresses only with `nat`.
         return Ok(vec![format!("tc qdisc add dev {device} root {cake} nat")]);
     }
     let table = overhead.and_then(|words| stab(words).ok());

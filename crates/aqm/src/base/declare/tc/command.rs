@@ -45,8 +45,8 @@ pub(in crate::base) fn qdisc(words: Vec<&str>) -> Result<Vec<&str>, ParamError> 
     }
 }
 
-/// Where a whole command of tc, or a line of `tc qdisc show`, has its qdisc: `dev eth0 parent 1:10 handle 110:`. `DEV`
-/// stands for a device that is not named, and for all of it if `text` is neither.
+/// The place of the qdisc in a whole command of tc or in a line of `tc qdisc show`: `dev eth0 parent 1:10 handle 110:`.
+/// If no device is named it is `dev DEV`, and if `text` is neither, `dev DEV root`.
 pub fn place(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_whole = qdisc(words.clone()).is_ok_and(|rest| rest.len() < words.len());
