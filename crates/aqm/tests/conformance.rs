@@ -206,7 +206,7 @@ fn suite_finds_internal_variables_out_of_range() {
     impl Aqm for Probed {}
     impl Probes for Probed {
         const PROBES: &'static [ProbeSpec] =
-            &[ProbeSpec { name: "p", unit: "1", doc: "A probability.", readings: Readings::Probability }];
+            &[ProbeSpec { name: "p", unit: "1", doc: "A probability.", readings: Readings::Probability, part: None }];
         fn probe(&self, _: usize) -> f64 {
             self.0
         }

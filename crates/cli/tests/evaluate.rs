@@ -175,6 +175,10 @@ fn bad_suites_are_refused_with_their_place() {
     for (was, is, wanted) in [
         ("less_than = \"droptail\"", "less_than = \"droptial\"", ["mine/claims.toml", "did you mean droptail?"]),
         ("baseline = \"droptail\"", "baseline = \"droptial\"", ["mine/claims.toml:7", "did you mean droptail?"]),
+        ("\"queue_pkts.mean\"", "\"queue_pkts.men\"", ["mine/claims.toml:31: M-1", "queue_pkts.mean"]),
+        ("\"queue_pkts.mean\"", "\"clas.0.loss_ratio\"", ["mine/claims.toml:31: M-1", "no number called"]),
+        ("\"queue_pkts.mean\"", "\"mean(codel.cuont)\"", ["mine/claims.toml:31: M-1", "codel.cuont"]),
+        ("flows.bulk.count", "flows.bulk.cuont", ["mine/claims.toml:11: flows.bulk.cuont", "did you mean count?"]),
         ("id = \"M-2\"", "id = \"M-1\"", ["mine/claims.toml:31: M-1", "two claims of this name"]),
     ] {
         fs::write(place.dir.join("mine/claims.toml"), CLAIMS.replace(was, is)).unwrap();

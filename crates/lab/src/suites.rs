@@ -11,11 +11,16 @@ use include_dir::{Dir, include_dir};
 
 use crate::claims::papers::Paper;
 use crate::document::toml_error;
+use crate::figures::class_column::ClassColumn;
+use crate::figures::flow_column::FlowColumn;
 use crate::input::{Found, InputError};
+use crate::load;
 use crate::own;
 use crate::reproduce::claim_file;
+use crate::results::over_time::OF_TRAFFIC;
 use crate::results::quantity::Quantity;
 use crate::results::traffic::ALL;
+use crate::scenario::Overrides;
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
 
@@ -125,6 +130,18 @@ fn check(folder: &str, files: &Files) -> Result<(), InputError> {
         let near = nearest(name, scenarios.iter().copied()).map(|near| format!("did you mean {near}?"));
         return Err(invalid(id, Found::text(name), &accepts).hint(near));
     }
+    for calibration in &suite.calibrations {
+        let named = calibration.scenarios.iter().filter_map(|name| Some((name, text_of(files, name)?)));
+        for (name, text) in named {
+            let overrides = Overrides { sets: vec![format!("{}=1", calibration.key)], ..Overrides::default() };
+            // An error in the scenario itself is reported when it is planned.
+            if load::parse(name, text, &Overrides::default()).is_ok()
+                && let Err(error) = load::parse(name, text, &overrides)
+            {
+                return Err(invalid(&calibration.key, error.found.clone(), &error.accepts).hint(error.hint.clone()));
+            }
+        }
+    }
     for claim in &suite.claims {
         let section = suite.sections.iter().filter(|section| section.id == claim.section);
         let scenarios = section.flat_map(|section| section.scenarios());
@@ -132,22 +149,44 @@ fn check(folder: &str, files: &Files) -> Result<(), InputError> {
         let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
         let quantities = claim.checks.iter().flat_map(|check| std::iter::once(&check.quantity).chain(&check.against));
         for quantity in quantities.filter_map(|text| Quantity::parse(text).ok()) {
-            // A class has a number.
-            let is_known = |name: &str| name == ALL || name.parse::<u8>().is_ok() || groups.contains(&name);
-            if let Some(name) = quantity.traffic().find(|name| !is_known(name)) {
+            if let Some(name) = quantity.traffic().find(|name| !is_traffic(name, &groups)) {
                 let accepts = format!("a group of flows of its scenario, {}", one_of(name, &groups));
                 let near = nearest(name, groups.iter().copied()).map(|near| format!("did you mean {near}?"));
                 return Err(invalid(&claim.id, Found::text(&format!("traffic.{name}")), &accepts).hint(near));
+            }
+            if let Some(name) = quantity.series().find(|name| !is_series(name, &groups)) {
+                let accepts = "a series: queue, class.N.FIELD, GROUP.FIELD, or a discipline's probe such as raqm.p";
+                return Err(invalid(&claim.id, Found::text(name), accepts));
             }
         }
     }
     Ok(())
 }
 
+/// Whether a run can have the class of traffic `name`: one of these groups, a service class by number, or all.
+fn is_traffic(name: &str, groups: &[&str]) -> bool {
+    name == ALL || name.parse::<u8>().is_ok() || groups.contains(&name)
+}
+
+/// Whether a run can have the series `name`: the queue, a column of a class or of one of these groups, a probe, or a series of a class of traffic.
+fn is_series(name: &str, groups: &[&str]) -> bool {
+    let is_probe = name.split_once('.').and_then(|(owner, probe)| Some((own::entry(owner)?, probe)));
+    let of_traffic = name.rsplit_once('.').filter(|(_, field)| OF_TRAFFIC.contains(field));
+    name == "queue"
+        || ClassColumn::parse(name).is_some()
+        || FlowColumn::parse(name, groups).is_some()
+        || of_traffic.is_some_and(|(name, _)| is_traffic(name, groups))
+        || is_probe.is_some_and(|(entry, probe)| entry.probes.iter().any(|known| known.name == probe))
+}
+
+/// The text of a scenario.
+fn text_of<'a>(files: &'a Files, scenario: &str) -> Option<&'a str> {
+    files.iter().find(|(file, _)| file.trim_end_matches(".toml") == scenario).map(|(_, text)| text.as_str())
+}
+
 /// Names of the groups of flows of a scenario; empty if it cannot be read, which is an error later.
 fn groups(files: &Files, scenario: &str) -> Vec<String> {
-    let text = files.iter().find(|(file, _)| file.trim_end_matches(".toml") == scenario).map(|(_, text)| text);
-    let table: Option<toml::Table> = text.and_then(|text| toml::from_str(text).ok());
+    let table: Option<toml::Table> = text_of(files, scenario).and_then(|text| toml::from_str(text).ok());
     let flows = table.as_ref().and_then(|table| table.get("flows")?.as_array());
     let names = flows.into_iter().flatten().filter_map(|group| group.get("name")?.as_str());
     names.map(str::to_string).collect()

@@ -94,7 +94,7 @@ impl<'a> Measure<'a> {
         let schedule =
             Schedule { warmup: net.warmup, duration: net.duration, sample: net.sample, classes: &net.classes };
         let link = |spec: &'a LinkSpec| {
-            let probes = spec.lane.discipline.entry().probes;
+            let probes = spec.lane.discipline.probes();
             Link {
                 spec,
                 observed: ObservedLink::new(&schedule, probes, &bundles),

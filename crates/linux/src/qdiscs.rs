@@ -189,7 +189,7 @@ pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32) -> Result<V
             Ok(all)
         }
         None => {
-            let probes = lane.discipline.entry().probes.len().min(MOST_PROBES) as u32;
+            let probes = lane.discipline.probes().len().min(MOST_PROBES) as u32;
             let (limit, in_bytes) = match lane.limit {
                 Limit::Packets(count) => (u64::from(count), 0),
                 Limit::Bytes(bytes) => (bytes, 1),

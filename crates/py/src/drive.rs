@@ -343,7 +343,7 @@ impl Discipline {
     fn probes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let driven = self.turn.take(py)?;
         let probes = PyDict::new(py);
-        for (index, probe) in driven.spec.entry().probes.iter().enumerate() {
+        for (index, probe) in driven.spec.probes().iter().enumerate() {
             let value = driven.call.here(|| driven.queue.discipline().probe(index));
             probes.set_item(probe.name, value)?;
         }

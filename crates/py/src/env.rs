@@ -119,7 +119,7 @@ impl Seen {
         if let Some((_, seen)) = NAMES.iter().find(|(known, _)| *known == name) {
             return Ok(*seen);
         }
-        let probes = spec.entry().probes;
+        let probes = spec.probes();
         let own = |probe: &str| name == probe || name.split_once('.') == Some((spec.name(), probe));
         if let Some(index) = probes.iter().position(|probe| own(probe.name)) {
             return Ok(Self::Probe(index));

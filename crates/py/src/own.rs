@@ -39,7 +39,8 @@ pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     let names: Vec<String> = class.getattr("probes")?.extract()?;
     let doc = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
     let word = |text: &str| doc(text.to_string());
-    let probe = |name: &String| ProbeSpec { name: word(name), unit: "", doc: "", readings: Readings::Signed };
+    let probe =
+        |name: &String| ProbeSpec { name: word(name), unit: "", doc: "", readings: Readings::Signed, part: None };
     let param = |(name, value): (String, Bound<'_, PyAny>)| ParamSpec {
         name: word(&name),
         symbol: "",

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use crate::aqm::backlog::droptail::DropTail;
 use crate::base::cx::Cx;
-use crate::base::design::{About, Cost, Design, Order, Preset};
+use crate::base::design::{About, Cost, Design, Order, Preset, Probes};
 use crate::base::discipline::Discipline;
 use crate::base::packet::Packet;
 use crate::base::params::Auto;
@@ -377,11 +377,6 @@ impl Cake {
     fn sum(&self, of: impl Fn(&Tin) -> u64) -> f64 {
         self.tins.iter().map(of).sum::<u64>() as f64
     }
-
-    /// A statistic of tin number `at`; 0 if there is no such tin.
-    fn tin(&self, at: usize, of: impl Fn(&Tin) -> f64) -> f64 {
-        self.tins.get(at).map_or(0.0, of)
-    }
 }
 
 impl Design for Cake {
@@ -446,6 +441,10 @@ impl Design for Cake {
             overlimits: 0,
             params: params.clone(),
         }
+    }
+
+    fn probes(params: &Params) -> usize {
+        WITHOUT_TINS + params.tins.count() * Tin::PROBES.len()
     }
 
     fn retuned(&self, params: &Params, link: &Link) -> Option<Self> {
@@ -588,43 +587,14 @@ probes! { Cake {
     un_flows ["1"] = |s| s.sum(|tin| u64::from(tin.seen.unresponsive));
     /// Longest packet so far.
     max_len ["bytes"] = |s| s.tins.iter().map(|tin| f64::from(tin.seen.longest)).fold(0.0, f64::max);
-    /// Backlog of tin 0: best effort, or the lowest class of eight.
-    backlog_0 ["bytes"] = |s| s.tin(0, |tin| tin.seen.backlog as f64);
-    /// Backlog of tin 1: bulk, or the second class of eight.
-    backlog_1 ["bytes"] = |s| s.tin(1, |tin| tin.seen.backlog as f64);
-    /// Backlog of tin 2: voice of three classes, video of four, or the third class of eight.
-    backlog_2 ["bytes"] = |s| s.tin(2, |tin| tin.seen.backlog as f64);
-    /// Backlog of tin 3: voice of four classes, or the fourth class of eight.
-    backlog_3 ["bytes"] = |s| s.tin(3, |tin| tin.seen.backlog as f64);
-    /// Mean delay of the packets of tin 0.
-    delay_0 ["s"] = |s| s.tin(0, |tin| tin.seen.delays[1] as f64 * 1e-9);
-    /// Mean delay of the packets of tin 1.
-    delay_1 ["s"] = |s| s.tin(1, |tin| tin.seen.delays[1] as f64 * 1e-9);
-    /// Mean delay of the packets of tin 2.
-    delay_2 ["s"] = |s| s.tin(2, |tin| tin.seen.delays[1] as f64 * 1e-9);
-    /// Mean delay of the packets of tin 3.
-    delay_3 ["s"] = |s| s.tin(3, |tin| tin.seen.delays[1] as f64 * 1e-9);
-    /// Backlog of tin 4: the fifth class of eight.
-    backlog_4 ["bytes"] = |s| s.tin(4, |tin| tin.seen.backlog as f64);
-    /// Backlog of tin 5: the sixth class of eight.
-    backlog_5 ["bytes"] = |s| s.tin(5, |tin| tin.seen.backlog as f64);
-    /// Backlog of tin 6: the seventh class of eight.
-    backlog_6 ["bytes"] = |s| s.tin(6, |tin| tin.seen.backlog as f64);
-    /// Backlog of tin 7: the highest class of eight.
-    backlog_7 ["bytes"] = |s| s.tin(7, |tin| tin.seen.backlog as f64);
-    /// Mean delay of the packets of tin 4: the fifth class of eight.
-    delay_4 ["s"] = |s| s.tin(4, |tin| tin.seen.delays[1] as f64 * 1e-9);
-    /// Mean delay of the packets of tin 5: the sixth class of eight.
-    delay_5 ["s"] = |s| s.tin(5, |tin| tin.seen.delays[1] as f64 * 1e-9);
-    /// Mean delay of the packets of tin 6: the seventh class of eight.
-    delay_6 ["s"] = |s| s.tin(6, |tin| tin.seen.delays[1] as f64 * 1e-9);
-    /// Mean delay of the packets of tin 7: the highest class of eight.
-    delay_7 ["s"] = |s| s.tin(7, |tin| tin.seen.delays[1] as f64 * 1e-9);
     /// Peak delay of all tins.
     pk_delay ["s"] = |s| s.tins.iter().map(|tin| tin.seen.delays[0]).max().unwrap_or(0) as f64 * 1e-9;
     /// Base delay of the tin with the largest one.
     sp_delay ["s"] = |s| s.tins.iter().map(|tin| tin.seen.delays[2]).max().unwrap_or(0) as f64 * 1e-9;
-} }
+} each 8 Tin = |s, at| s.tins.get(at); }
+
+/// Number of probes before those of the tins.
+const WITHOUT_TINS: usize = Cake::PROBES.len() - MAX_TINS * Tin::PROBES.len();
 
 /// At most this number of tins, as the lists of a port have 16-bit numbers.
 const _: () = assert!(MAX_TINS * QUEUES <= 65_536);

@@ -209,8 +209,8 @@ fn probes_text(ui: &Ui, owner: &str, probes: &[ProbeSpec]) -> String {
         return heading(ui, "probes", "") + NONE;
     }
     let mut table = Table::of_words(3);
-    for probe in probes {
-        let name = format!("{owner}.{}", probe.name);
+    for (name, probe) in probes.iter().filter_map(|probe| Some((probe.common_name()?, probe))) {
+        let name = format!("{owner}.{name}");
         table.row(vec![name, unit(probe.unit).to_string(), probe.doc.trim().to_string()]);
     }
     heading(ui, "probes", "for series = [...] in [report]") + &table.render(ui.look(), "  ")

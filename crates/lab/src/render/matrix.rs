@@ -5,7 +5,7 @@ use crate::claims::{CheckResult, ClaimResult, Verdict, deciding};
 
 /// What the cells of a [`Matrix`] mean.
 pub const LEGEND: &str = "+: every check holds. -: a check fails. ?: the 95 % interval of a check straddles its bound. \
-                          The number is that of the check that decides.";
+                          The number is that of the check that decides, in the unit of its claim; rates are in bit/s.";
 
 /// Heading of the verdicts on claims that are about a discipline of their own.
 const VERDICT: &str = "verdict";

@@ -54,6 +54,11 @@ impl Column {
         Ok(Some(Self { name: name.trim().to_string(), asked, span }))
     }
 
+    /// Name of the series.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The value in `run`; NaN if the series was not recorded or has no value in the span.
     pub fn of(&self, run: &RunRecord) -> f64 {
         let (from, to) = self.span.unwrap_or((0.0, run.duration_s));

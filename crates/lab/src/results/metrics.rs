@@ -1,7 +1,64 @@
 //! Quantities of one run by name: from its summary, or computed from its recorded queue over a time span.
 
+use forebay_aqm::base::nearest::one_of;
+
 use crate::figures::settling::{amplitude, entry, in_band, overshoot, resettling, rms_error, seconds, settling};
+use crate::results::quantity::PARTS;
 use crate::results::record::{Reference, RunRecord, SeriesRecord};
+
+/// Numbers of the summary that describe the run as a whole.
+const NUMBERS: [&str; 17] = [
+    "utilisation",
+    "loss_ratio",
+    "mark_ratio",
+    "goodput_bps",
+    "goodput_ratio",
+    "received_bps",
+    "received_ratio",
+    "offered_pkts",
+    "delivered_pkts",
+    "dropped.early",
+    "dropped.overflow",
+    "wire_lost_pkts",
+    "jain",
+    "events",
+    "packets",
+    "cpu_seconds",
+    "seed",
+];
+/// Its distributions.
+const SPREADS: [&str; 2] = ["queue_pkts", "sojourn_ms"];
+/// Numbers computed from the queue over time, of the complete run or of a time span.
+const OVER_TIME: [&str; 9] = [
+    "settling_s",
+    "overshoot_pkts",
+    "entry_s",
+    "in_band",
+    "resettling_s",
+    "swing_pkts",
+    "rms_error_pkts",
+    "mean_pkts",
+    "std_pkts",
+];
+
+/// Checks that a run has a number called `name`; see [`of_run`].
+pub(crate) fn check(name: &str) -> Result<(), String> {
+    let (name, span) = match name.split_once('@') {
+        None => (name, None),
+        Some((name, span)) => (name, Some(parse_span(span)?)),
+    };
+    let spreads = SPREADS.iter().flat_map(|spread| PARTS.iter().map(move |part| format!("{spread}.{part}")));
+    let of_summary: Vec<String> = NUMBERS.iter().map(|name| (*name).to_string()).chain(spreads).collect();
+    let is_of_summary = of_summary.iter().any(|known| known == name);
+    if OVER_TIME.contains(&name) || (is_of_summary && span.is_none()) {
+        return Ok(());
+    }
+    if is_of_summary {
+        return Err(format!("'{name}' cannot be taken over a span of time"));
+    }
+    let known: Vec<&str> = of_summary.iter().map(String::as_str).chain(OVER_TIME).collect();
+    Err(format!("a run has no number called '{name}', but {}", one_of(name, &known)))
+}
 
 /// Standard deviation of the sampled queue in (from, to]; NaN without samples.
 fn std_between(series: &SeriesRecord, from: f64, to: f64) -> f64 {
@@ -13,8 +70,8 @@ fn std_between(series: &SeriesRecord, from: f64, to: f64) -> f64 {
 
 /// A quantity of a run by name: a field of the summary (`queue_pkts.mean`, `loss_ratio`), or computed from the
 /// series over a time span (`settling_s@50..150`). If the queue does not settle, the settling time is the length of
-/// the span.
-pub fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
+/// the span. NaN for a number that the run does not have, such as the fairness of no flows.
+pub(crate) fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
     let (name, span) = match name.split_once('@') {
         None => (name, None),
         Some((name, span)) => (name, Some(parse_span(span)?)),
@@ -40,7 +97,6 @@ pub fn of_run(run: &RunRecord, name: &str) -> Result<f64, String> {
             steps.iter().sum::<f64>() / steps.len().max(1) as f64
         }
         "std_pkts" => std_between(&run.series, from, to),
-        _ if span.is_some() => return Err(format!("'{name}' cannot be taken over a span of time")),
         _ => summary_field(run, name)?,
     })
 }
@@ -56,12 +112,30 @@ pub(crate) fn parse_span(text: &str) -> Result<(f64, f64), String> {
 fn summary_field(run: &RunRecord, name: &str) -> Result<f64, String> {
     let value = serde_json::to_value(&run.summary).map_err(|e| e.to_string())?;
     let field = name.split('.').try_fold(&value, |at, key| at.get(key));
-    field.and_then(serde_json::Value::as_f64).ok_or_else(|| format!("a run has no number called '{name}'"))
+    Ok(field.and_then(serde_json::Value::as_f64).unwrap_or(f64::NAN))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_number_of_a_summary_is_known() {
+        let summary = crate::results::quantity::tests::run();
+        let serde_json::Value::Object(fields) = serde_json::to_value(&summary).unwrap() else { panic!("an object") };
+        for (name, value) in fields.iter().filter(|(name, _)| *name != "traffic" && *name != "classes") {
+            let is_known = match value {
+                serde_json::Value::Object(parts) => {
+                    parts.iter().all(|(part, _)| name == "axes" || check(&format!("{name}.{part}")).is_ok())
+                }
+                serde_json::Value::Number(_) => check(name).is_ok(),
+                // May be a number or a distribution.
+                serde_json::Value::Null => check(name).or_else(|_| check(&format!("{name}.mean"))).is_ok(),
+                _ => check(name).is_err(),
+            };
+            assert!(is_known, "{name}");
+        }
+    }
 
     #[test]
     fn queue_standard_deviation_uses_samples_within_time_span() {

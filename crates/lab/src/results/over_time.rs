@@ -52,6 +52,9 @@ fn class_columns(scenario: &Scenario, of: &Series) -> Vec<(String, Values)> {
     scenario.report.series.iter().filter_map(column).collect()
 }
 
+/// Names of the series of each class of traffic.
+pub(crate) const OF_TRAFFIC: [&str; 2] = ["wait_ms", "throughput_bps"];
+
 /// `NAME.wait_ms` and `NAME.throughput_bps` of each class of traffic and of all: mean queueing delay of the packets
 /// whose transmission began since the previous row, and their bits per second.
 fn traffic_columns(scenario: &Scenario, net: &Network, of: &Series, found: &[TrafficSummary]) -> Vec<(String, Values)> {
@@ -72,10 +75,9 @@ fn traffic_columns(scenario: &Scenario, net: &Network, of: &Series, found: &[Tra
         let spans = of.time_s.iter().scan(0.0, |before, at| Some(at - core::mem::replace(before, *at)));
         let rate = |(row, span): (&Service, f64)| Some((row.bytes as f64 * 8.0 / span).round());
         let waits = rows.iter().map(class_column::wait_ms).collect();
-        [
-            (format!("{name}.wait_ms"), waits),
-            (format!("{name}.throughput_bps"), rows.iter().zip(spans).map(rate).collect()),
-        ]
+        let rates = rows.iter().zip(spans).map(rate).collect();
+        let [wait, throughput] = OF_TRAFFIC.map(|field| format!("{name}.{field}"));
+        [(wait, waits), (throughput, rates)]
     };
     classes.into_iter().flat_map(columns).collect()
 }

@@ -78,7 +78,7 @@ const END_TO_END: [&str; 3] = ["goodput_bps", "received_bps", "jitter_ms"];
 /// Names of end-to-end distributions.
 const SPREADS_END_TO_END: [&str; 2] = ["owd_ms", "fct_s"];
 /// Statistics of a distribution.
-const PARTS: [&str; 6] = ["mean", "std", "p50", "p95", "p99", "max"];
+pub(crate) const PARTS: [&str; 6] = ["mean", "std", "p50", "p95", "p99", "max"];
 
 impl Quantity {
     /// Reads a quantity.
@@ -100,14 +100,26 @@ impl Quantity {
         })
     }
 
-    /// Names of the rows of the table of traffic that the quantity needs.
-    pub(crate) fn traffic(&self) -> impl Iterator<Item = &str> {
+    fn terms(&self) -> impl Iterator<Item = &Term> {
         let terms = match self {
             Self::One(term) | Self::Shifted(term, _) => [Some(term), None],
             Self::Ratio(above, below) => [Some(above), Some(below)],
         };
-        terms.into_iter().flatten().filter_map(|term| match term {
+        terms.into_iter().flatten()
+    }
+
+    /// Names of the rows of the table of traffic that the quantity needs.
+    pub(crate) fn traffic(&self) -> impl Iterator<Item = &str> {
+        self.terms().filter_map(|term| match term {
             Term::Traffic(name, _) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Names of the recorded series that the quantity needs.
+    pub(crate) fn series(&self) -> impl Iterator<Item = &str> {
+        self.terms().filter_map(|term| match term {
+            Term::Column(column) => Some(column.name()),
             _ => None,
         })
     }
@@ -126,7 +138,10 @@ impl Term {
             return Ok(Self::Traffic(name.to_string(), metric));
         }
         let Some((name, inside)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) else {
-            return Ok(Classes::parse(text)?.map_or_else(|| Self::Run(text.to_string()), Self::Classes));
+            return match Classes::parse(text)? {
+                Some(classes) => Ok(Self::Classes(classes)),
+                None => metrics::check(text).map(|()| Self::Run(text.to_string())),
+            };
         };
         let over = match name {
             "jain" => Over::Jain,
@@ -320,7 +335,7 @@ fn joined(spreads: &[(f64, Spread)], part: &str) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn class(class: u8, colour: &str, (offered_pkts, loss_ratio): (u64, f64), sojourn: (f64, f64)) -> ClassSummary {
@@ -341,7 +356,7 @@ mod tests {
     }
 
     /// Three classes; class 0 has packets of both colours.
-    fn run() -> RunSummary {
+    pub(crate) fn run() -> RunSummary {
         let text = r#"{"label":"x","aqm":"x","axes":{},"seed":1,"link":"b","queue_pkts":{"mean":0,"std":0,"p50":0,
             "p99":0,"max":0},"sojourn_ms":null,"utilisation":0.5,"loss_ratio":0,"mark_ratio":0,"goodput_bps":0,
             "goodput_ratio":0,"offered_pkts":0,"delivered_pkts":0,"dropped":{"early":0,"overflow":0},"jain":null,
@@ -462,6 +477,8 @@ mod tests {
             "apart(tail-chain n=20)",
             "traffic.calls",
             "traffic.calls.moss",
+            "clas.1.loss_ratio",
+            "queue_pkts.median",
         ];
         for bad in bad {
             assert!(Quantity::parse(bad).is_err(), "{bad}");

@@ -397,9 +397,10 @@ fn series(node: &Node, path: &str, groups: &[&str]) -> Result<String, InputError
     let known = name.split_once('.').and_then(|(owner, probe)| Some((own::entry(owner)?, probe)));
     if let Some((entry, probe)) = known.filter(|(entry, probe)| entry.probes.iter().all(|p| p.name != *probe)) {
         let probes: Vec<String> = entry.probes.iter().map(|p| format!("{}.{}", entry.name, p.name)).collect();
-        let accepts = match probes.as_slice() {
+        let written = entry.probes.iter().filter_map(|p| Some(format!("{}.{}", entry.name, p.common_name()?)));
+        let accepts = match written.collect::<Vec<_>>().as_slice() {
             [] => format!("another series, as {} has no probes", entry.name),
-            _ => format!("one of queue, {}", probes.join(", ")),
+            written => format!("one of queue, {}", written.join(", ")),
         };
         let near = did_you_mean(&format!("{}.{probe}", entry.name), probes.iter().map(String::as_str));
         return Err(node.error(path, accepts).hint(near));

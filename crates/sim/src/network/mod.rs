@@ -109,7 +109,7 @@ impl LinkSpec {
 
     /// The internal variables of the link's discipline that can be recorded (probes).
     pub(crate) fn probes(&self) -> &'static [ProbeSpec] {
-        if self.is_fast() { &[] } else { self.lane.discipline.entry().probes }
+        if self.is_fast() { &[] } else { self.lane.discipline.probes() }
     }
 }
 

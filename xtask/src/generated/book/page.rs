@@ -104,8 +104,9 @@ fn presets(presets: &[Preset]) -> Vec<[&str; 3]> {
     presets.iter().map(|preset| [preset.name, preset.settings, preset.source]).collect()
 }
 
-fn probes(probes: &[ProbeSpec]) -> Vec<[&str; 3]> {
-    probes.iter().map(|probe| [probe.name, probe.unit, probe.doc]).collect()
+fn probes(probes: &[ProbeSpec]) -> Vec<[String; 3]> {
+    let row = |probe: &ProbeSpec| Some([probe.common_name()?, probe.unit.to_string(), probe.doc.to_string()]);
+    probes.iter().filter_map(row).collect()
 }
 
 /// Number of deliberate faults in the discipline or marker `rule`, all of which its tests must find.
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn pages_list_parameters_and_deviations_from_published_source() {
         let tree = Tree::of(&[("crates/aqm/mutants/token_bucket.txt", "a\n\nb")]);
-        let complete = |page: &str, name: &str, rows: &[(&str, bool)], deviations: usize| {
+        let complete = |page: &str, name: &str, rows: &[(String, bool)], deviations: usize| {
             for (row, is_probe) in rows {
                 let row = if *is_probe { format!("\n| `{name}.{row}` | ") } else { format!("\n| `{row}` | ") };
                 assert!(page.contains(&row), "{name}: no {row}");
@@ -161,16 +162,17 @@ mod tests {
         };
         for entry in ENTRIES {
             let page = discipline(entry, &tree).unwrap();
-            let mut rows: Vec<_> = entry.params.iter().chain(Common::SPECS).map(|p| (p.name, false)).collect();
-            rows.extend(entry.presets.iter().map(|preset| (preset.name, false)));
-            rows.extend(entry.probes.iter().map(|probe| (probe.name, true)));
+            let mut rows: Vec<_> =
+                entry.params.iter().chain(Common::SPECS).map(|p| (p.name.to_string(), false)).collect();
+            rows.extend(entry.presets.iter().map(|preset| (preset.name.to_string(), false)));
+            rows.extend(entry.probes.iter().filter_map(|probe| Some((probe.common_name()?, true))));
             complete(&page, entry.name, &rows, entry.about.deviations.len());
             let nones = usize::from(entry.presets.is_empty()) + usize::from(entry.probes.is_empty());
             assert_eq!(page.matches("\n\nNone.\n").count(), nones, "{}", entry.name);
         }
         for one in MARKERS {
             let page = marker(one, &tree).unwrap();
-            let rows: Vec<_> = one.params().map(|param| (param.name, false)).collect();
+            let rows: Vec<_> = one.params().map(|param| (param.name.to_string(), false)).collect();
             complete(&page, one.name, &rows, one.about.deviations.len());
             assert_eq!(page.contains("2 deliberate faults"), one.name == "token-bucket");
         }

@@ -305,6 +305,16 @@ macro_rules! registry {
                 $crate::base::design::Promises { order, ecn, spares_empty: spares_empty && !marker }
             }
 
+            /// The internal variables that can be recorded (probes) and have a meaning with these parameters.
+            pub fn probes(&self) -> &'static [$crate::base::design::ProbeSpec] {
+                let all = self.entry().probes;
+                let used = match &self.params {
+                    $( AnyParams::$name(p) => <$design as $crate::base::design::Design>::probes(p), )*
+                    AnyParams::own(_) => all.len(),
+                };
+                &all[..used.min(all.len())]
+            }
+
             /// One parameter in canonical form.
             pub fn get(&self, key: &str) -> Option<$crate::alloc::string::String> {
                 use $crate::base::params::ParamSet;

@@ -45,6 +45,21 @@ pub struct ProbeSpec {
     pub doc: &'static str,
     /// Range of its values.
     pub readings: Readings,
+    /// For a variable of one of several equal parts, such as a tin: the number of the part. The name ends in it.
+    pub part: Option<u8>,
+}
+
+impl ProbeSpec {
+    const NONE: Self = Self { name: "", unit: "", doc: "", readings: Readings::Amount, part: None };
+
+    /// The name for a table with one row for all parts: `drops_N` for `drops_0`, `None` for `drops_1`.
+    pub fn common_name(&self) -> Option<String> {
+        match self.part {
+            None => Some(self.name.into()),
+            Some(0) => Some(alloc::format!("{}_N", self.name.trim_end_matches("_0"))),
+            Some(_) => None,
+        }
+    }
 }
 
 /// The range of a probe's values.
@@ -174,6 +189,11 @@ pub trait Design: Sized {
         false
     }
 
+    /// Number of probes that have a meaning with these parameters. The ones after them are not recorded.
+    fn probes(_params: &Self::Params) -> usize {
+        usize::MAX
+    }
+
     /// A control law for fluid models, for disciplines that are not laws. `None` if there is none.
     fn fluid(_params: &Self::Params, _link: &Link) -> Option<Box<dyn BareLaw>> {
         None
@@ -266,7 +286,7 @@ impl Entry {
 
 /// Concatenates two lists of probes, `N` in total.
 pub const fn both<const N: usize>(own: &[ProbeSpec], part: &[ProbeSpec]) -> [ProbeSpec; N] {
-    let mut all = [ProbeSpec { name: "", unit: "", doc: "", readings: Readings::Amount }; N];
+    let mut all = [ProbeSpec::NONE; N];
     let mut n = 0;
     while n < N {
         all[n] = if n < own.len() { own[n] } else { part[n - own.len()] };
@@ -275,27 +295,78 @@ pub const fn both<const N: usize>(own: &[ProbeSpec], part: &[ProbeSpec]) -> [Pro
     all
 }
 
+/// Length of the longest name of a probe of a part.
+const LONGEST_NAME: usize = 24;
+
+/// Names of the probes of several equal parts, `N` in total: the name of the probe, `_`, the number of the part. Each is
+/// with its length.
+pub const fn names<const N: usize>(part: &[ProbeSpec]) -> [([u8; LONGEST_NAME], usize); N] {
+    let mut all = [([0; LONGEST_NAME], 0); N];
+    let mut n = 0;
+    while n < N {
+        let name = part[n % part.len()].name.as_bytes();
+        let mut at = 0;
+        while at < name.len() {
+            all[n].0[at] = name[at];
+            at += 1;
+        }
+        all[n].0[at] = b'_';
+        all[n].0[at + 1] = b'0' + (n / part.len()) as u8;
+        all[n].1 = at + 2;
+        n += 1;
+    }
+    all
+}
+
+/// The probes `own`, followed by those of several equal parts, at most 10, with these names. `N` in total.
+pub const fn numbered<const N: usize>(
+    own: &[ProbeSpec],
+    part: &[ProbeSpec],
+    names: &'static [([u8; LONGEST_NAME], usize)],
+) -> [ProbeSpec; N] {
+    let mut all = [ProbeSpec::NONE; N];
+    let mut n = 0;
+    while n < N {
+        all[n] = if n < own.len() {
+            own[n]
+        } else {
+            let at = n - own.len();
+            let (name, len) = &names[at];
+            let Ok(name) = core::str::from_utf8(name.split_at(*len).0) else { panic!("names are ASCII") };
+            ProbeSpec { name, part: Some((at / part.len()) as u8), ..part[at % part.len()] }
+        };
+        n += 1;
+    }
+    all
+}
+
 /// Declares the probes of a type. Each has a meaning (the doc comment), a name, a unit, a range (default: 0 or more)
-/// and a closure that reads the value. `then` appends the probes of a field.
+/// and a closure that reads the value. `then` appends the probes of a field. `each` appends those of several equal
+/// parts: `drops` of part 3 is `drops_3`, and 0 if there is no such part.
 #[macro_export]
 macro_rules! probes {
     ($owner:ty { $( $(#[doc = $doc:expr])+ $name:ident [$unit:literal] $($readings:ident)? = |$it:ident| $read:expr; )* }
+        $( each $count:literal $each:ty = |$all:ident, $at:ident| $one:expr; )?
         $( then $part:ty = |$whole:ident| $inner:expr )?) => {
         impl $crate::base::design::Probes for $owner {
             const PROBES: &'static [$crate::base::design::ProbeSpec] = {
                 const OWN: &[$crate::base::design::ProbeSpec] = &[
                     $( $crate::base::design::ProbeSpec {
                         name: stringify!($name), unit: $unit, doc: concat!($($doc),+),
-                        readings: $crate::probes!(@readings $($readings)?),
+                        readings: $crate::probes!(@readings $($readings)?), part: None,
                     } ),*
                 ];
-                $crate::probes!(@all OWN $(, $part)?)
+                $crate::probes!(@all OWN $(, $part)? $(; $count $each)?)
             };
             fn probe(&self, index: usize) -> f64 {
                 let readers: &[fn(&Self) -> f64] = &[ $( |$it: &Self| $read ),* ];
                 let Some(read) = readers.get(index) else {
                     $( let part: fn(&Self) -> &$part = |$whole: &Self| $inner;
                        return $crate::base::design::Probes::probe(part(self), index - readers.len()); )?
+                    $( let part: fn(&Self, usize) -> Option<&$each> = |$all: &Self, $at: usize| $one;
+                       let probes = <$each as $crate::base::design::Probes>::PROBES.len();
+                       let at = index - readers.len();
+                       return part(self, at / probes).map_or(0.0, |part| part.probe(at % probes)); )?
                     #[allow(unreachable_code)]
                     return f64::NAN;
                 };
@@ -307,6 +378,13 @@ macro_rules! probes {
     (@all $own:ident, $part:ty) => {{
         const PART: &[$crate::base::design::ProbeSpec] = <$part as $crate::base::design::Probes>::PROBES;
         const ALL: [$crate::base::design::ProbeSpec; $own.len() + PART.len()] = $crate::base::design::both($own, PART);
+        &ALL
+    }};
+    (@all $own:ident; $count:literal $each:ty) => {{
+        use $crate::base::design::{ProbeSpec, Probes, names, numbered};
+        const EACH: &[ProbeSpec] = <$each as Probes>::PROBES;
+        const ALL: [ProbeSpec; $own.len() + $count * EACH.len()] =
+            numbered($own, EACH, &names::<{ $count * EACH.len() }>(EACH));
         &ALL
     }};
     (@readings) => { $crate::base::design::Readings::Amount };

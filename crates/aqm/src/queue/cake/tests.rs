@@ -351,3 +351,43 @@ fn packets_of_a_flow_stay_in_order() {
     }
     assert!(queue.discipline().tins[0].seen.drops > 100);
 }
+
+/// The probe called `name`.
+fn probe(queue: &Queue<Cake>, name: &str) -> f64 {
+    let index = Cake::PROBES.iter().position(|probe| probe.name == name).expect(name);
+    queue.discipline().probe(index)
+}
+
+#[test]
+fn each_tin_has_the_statistics_of_tc() {
+    let mut queue = queue("bandwidth=10mbit tins=diffserv4");
+    // Tins of these codepoints: best effort, bulk, video, voice.
+    for (flow, dscp) in [(0, 0), (1, 8), (2, 24), (3, 46), (3, 46)] {
+        queue.arrive(in_class(flow, dscp), Instant::ZERO);
+    }
+    let all = |name: &str| [0, 1, 2, 3, 4].map(|tin| probe(&queue, &alloc::format!("{name}_{tin}")));
+    assert_eq!(all("pkts"), [1.0, 1.0, 1.0, 2.0, 0.0]);
+    assert_eq!(all("backlog"), [1042.0, 1042.0, 1042.0, 2084.0, 0.0]);
+    assert_eq!(all("bytes"), all("backlog"));
+    assert_eq!(all("sp_flows"), [1.0, 1.0, 1.0, 1.0, 0.0]);
+    assert_eq!(all("max_len"), [1042.0, 1042.0, 1042.0, 1042.0, 0.0]);
+    // Best effort has the whole rate, bulk a sixteenth, video a half, voice a quarter.
+    let thresholds = [10e6, 625e3, 5e6, 2.5e6, 0.0];
+    assert!(all("thresh").iter().zip(thresholds).all(|(a, b)| (a - b).abs() < 10.0), "{:?}", all("thresh"));
+    let quanta = all("quantum");
+    queue.depart(ms(8));
+    let delays = ["pk_delay_3", "delay_3", "sp_delay_3"].map(|name| probe(&queue, name));
+    assert_eq!(delays.map(|s| (s * 1e9) as u64), [2_000_000, 31_250, 31_250]);
+    assert_eq!(quanta, [305.0, 300.0, 300.0, 300.0, 0.0]);
+}
+
+#[test]
+fn probes_in_use_are_those_of_existing_tins() {
+    let of = |tins: &str| crate::Spec::parse(&alloc::format!("cake tins={tins}")).expect("settings").probes();
+    let last = |tins| of(tins).last().map(|probe| probe.name);
+    assert_eq!(last("besteffort"), Some("quantum_0"));
+    assert_eq!(last("diffserv3"), Some("quantum_2"));
+    assert_eq!(last("diffserv8"), Some("quantum_7"));
+    assert_eq!(of("diffserv8").len(), Cake::PROBES.len());
+    assert_eq!(Cake::PROBES[WITHOUT_TINS].name, "backlog_0");
+}

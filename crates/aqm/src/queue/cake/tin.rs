@@ -7,6 +7,7 @@ use super::shaper::{Clock, Pace};
 use crate::aqm::delay::cobalt::{self, Rule, Start};
 use crate::base::time::{Instant, Span};
 use crate::base::units::Bytes;
+use crate::probes;
 
 /// Bytes per second, divided by this, give the bytes that a flow may send per turn (`cake_set_rate`).
 const QUANTUM_SHIFT: u32 = 12;
@@ -137,6 +138,49 @@ impl Tin {
         (self.rule, self.quantum, self.rate, self.share) = (rule, quantum, rate, share);
     }
 }
+
+probes! { Tin {
+    /// Backlog of tin N (0 best effort, 1 bulk, 2 voice of 3 or video of 4, 3 voice of 4).
+    backlog ["bytes"] = |s| s.seen.backlog as f64;
+    /// Mean delay of the packets that tin N has sent.
+    delay ["s"] = |s| s.seen.delays[1] as f64 * 1e-9;
+    /// Peak delay of tin N: an average that rises fast and falls slowly.
+    pk_delay ["s"] = |s| s.seen.delays[0] as f64 * 1e-9;
+    /// Base delay of tin N: an average that falls fast and rises slowly.
+    sp_delay ["s"] = |s| s.seen.delays[2] as f64 * 1e-9;
+    /// Arrivals of tin N, also dropped ones.
+    pkts ["packets"] = |s| s.seen.packets as f64;
+    /// Bytes of these arrivals.
+    bytes ["bytes"] = |s| s.seen.bytes as f64;
+    /// Packets that tin N dropped, without those of the ACK filter.
+    drops ["packets"] = |s| s.seen.drops as f64;
+    /// Packets that tin N marked.
+    marks ["packets"] = |s| s.seen.marks as f64;
+    /// Acknowledgements of tin N that the ACK filter dropped.
+    ack_drops ["packets"] = |s| s.seen.acks as f64;
+    /// Packets of tin N whose flow was in another way of its set of the hash table.
+    way_inds ["packets"] = |s| f64::from(s.seen.ways.hits);
+    /// Packets of new flows of tin N that found a free queue.
+    way_miss ["packets"] = |s| f64::from(s.seen.ways.misses);
+    /// Packets of new flows of tin N that had to share a queue.
+    way_cols ["packets"] = |s| f64::from(s.seen.ways.collisions);
+    /// Queues of tin N of flows that send less than their share, with decaying ones.
+    sp_flows ["1"] = |s| f64::from(s.flows.sparse + s.flows.decay);
+    /// Queues of tin N of flows with a backlog.
+    bk_flows ["1"] = |s| f64::from(s.flows.bulk);
+    /// Queues of tin N from which BLUE drops.
+    un_flows ["1"] = |s| f64::from(s.seen.unresponsive);
+    /// Longest packet of tin N so far.
+    max_len ["bytes"] = |s| f64::from(s.seen.longest);
+    /// Threshold of tin N; 0: unlimited.
+    thresh ["bit/s"] = |s| 8.0 * s.rate as f64;
+    /// COBALT's target in tin N.
+    target ["s"] = |s| s.rule.target().secs();
+    /// COBALT's interval in tin N.
+    interval ["s"] = |s| s.rule.interval().secs();
+    /// Bytes that a flow of tin N may send per turn.
+    quantum ["bytes"] = |s| f64::from(s.quantum);
+} }
 
 #[cfg(test)]
 mod tests {
