@@ -3,9 +3,9 @@ use forebay_net::{Arrival, Ecn, Payload, Stack};
 use quinn_proto::{Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, Side, StreamId};
 use std::time::{Duration, Instant};
 #[path = "support/quic.rs"]
-mod support;
+pub(crate) mod support;
 
-struct Quic {
+pub(crate) struct Quic {
     start: Instant,
     endpoint: Endpoint,
     live: Option<(ConnectionHandle, Connection)>,
@@ -33,7 +33,7 @@ impl Stack for Quic {
         }
         if quic.side().is_client() {
             let is_open = quic.streams().send_streams() > 0 || quic.streams().open(Dir::Uni).is_some();
-            self.left -= if is_open { quic.send_stream(id).write(&vec![7; self.left]).unwrap_or(0) } else { 0 };
+            self.left -= if is_open { quic.send_stream(id).write(support::data(self.left)).unwrap_or(0) } else { 0 };
         } else if let Ok(mut chunks) = quic.recv_stream(id).read(true) {
             std::iter::from_fn(|| chunks.next(usize::MAX).ok()?).for_each(|chunk| self.left -= chunk.bytes.len());
             _ = chunks.finalize();
@@ -48,13 +48,11 @@ impl Stack for Quic {
         self.left == 0
     }
 }
+
 #[cfg_attr(test, test)]
 fn main() {
-    let ((mut net, a, b), (client, server), start) = (support::path(), support::quic(), Instant::now());
-    let endpoint = |server| Endpoint::new(std::sync::Arc::default(), server, true, Some([1; 32]));
-    let peer = |server| Quic { start, endpoint: endpoint(server), live: None, left: 1_000_000 };
-    let mut peers = [(a, peer(None)), (b, peer(Some(server.into())))];
-    peers[0].1.live = peers[0].1.endpoint.connect(start, client, support::server(), "localhost").ok();
+    let ((mut net, a, b), [client, server]) = (support::path(), support::peers(support::cubic(), 1_000_000));
+    let mut peers = [(a, client), (b, server)];
     println!("complete after {:?}", net.run(&mut peers, Duration::ZERO, Duration::from_secs(60)));
     assert_eq!(peers[1].1.left, 0);
 }

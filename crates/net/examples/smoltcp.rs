@@ -3,13 +3,12 @@ use std::time::Duration;
 
 use forebay_net::{Arrival, Ecn, Payload, Stack};
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
-use smoltcp::socket::tcp::Socket;
+use smoltcp::socket::tcp::{CongestionControl, Socket};
 use smoltcp::time::Instant;
-use smoltcp::wire::IpAddress;
 #[path = "support/device.rs"]
-mod support;
+pub(crate) mod support;
 
-struct Host {
+pub(crate) struct Host {
     device: support::Device,
     interface: Interface,
     sockets: SocketSet<'static>,
@@ -29,7 +28,7 @@ impl Stack for Host {
         if socket.local_endpoint().is_some_and(|end| end.port == 80) {
             self.left -= socket.recv(|data| (data.len(), data.len())).unwrap_or(0);
         } else {
-            self.left -= socket.send_slice(&vec![7; self.left]).unwrap_or(0);
+            self.left -= socket.send_slice(support::data(self.left)).unwrap_or(0);
         }
         self.interface.poll(now, &mut self.device, &mut self.sockets);
         self.device.sent.drain(..).for_each(|packet| send(packet.into(), Ecn::NotEct));
@@ -42,18 +41,9 @@ impl Stack for Host {
     }
 }
 
-fn host(number: u8) -> Host {
-    let mut device = support::Device::default();
-    let (interface, sockets, socket) = support::tcp(&mut device, number);
-    Host { device, interface, sockets, socket, left: 1_000_000 }
-}
-
 #[cfg_attr(test, test)]
 fn main() {
-    let ((mut net, a, b), mut client, mut server) = (support::path(), host(1), host(2));
-    server.sockets.get_mut::<Socket<'_>>(server.socket).listen(80).unwrap();
-    let socket = client.sockets.get_mut::<Socket<'_>>(client.socket);
-    socket.connect(client.interface.context(), (IpAddress::v4(10, 0, 0, 2), 80), 50_000).unwrap();
+    let ((mut net, a, b), [client, server]) = (support::path(), support::hosts(CongestionControl::Cubic, 1_000_000));
     let mut hosts = [(a, client), (b, server)];
     println!("complete after {:?}", net.run(&mut hosts, Duration::ZERO, Duration::from_secs(60)));
     assert_eq!(hosts[1].1.left, 0);

@@ -1,5 +1,6 @@
 //! The log of all packets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_aqm::base::packet::Ecn;
@@ -19,22 +20,22 @@ pub enum Happened {
     /// It arrived at a link.
     Reached {
         /// The link.
-        link: String,
+        link: Arc<str>,
     },
     /// The link's queue dropped it.
     Dropped {
         /// The link.
-        link: String,
+        link: Arc<str>,
     },
     /// The wire behind the link lost it.
     Lost {
         /// The link.
-        link: String,
+        link: Arc<str>,
     },
     /// The link's queue marked it CE.
     Marked {
         /// The link.
-        link: String,
+        link: Arc<str>,
     },
     /// It reached its receiver.
     Delivered,

@@ -1,6 +1,7 @@
 //! The network at run time.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_aqm::base::packet::{Ack, Ecn, Hosts, Proto};
@@ -128,7 +129,7 @@ pub struct Counters {
 
 /// A link and the wire behind it.
 struct Element {
-    name: String,
+    name: Arc<str>,
     link: LoneLink,
     /// Packets on the wire, in the order of their arrival at its end.
     wire: VecDeque<Segment>,
@@ -182,7 +183,7 @@ impl Net {
         let element = |spec: &LinkSpec| {
             let link = LoneLink::new(spec, seed, (Span::ZERO, ROWS), HORIZON, Bundles::classes());
             let due = [Due::from(link.next()), Due::NEVER];
-            Element { name: spec.name.clone(), link, wire: VecDeque::new(), counters: Counters::default(), due }
+            Element { name: spec.name.as_str().into(), link, wire: VecDeque::new(), counters: Counters::default(), due }
         };
         Self {
             elements: network.links.iter().map(element).collect(),

@@ -21,6 +21,20 @@ pub trait Stack {
     }
 }
 
+impl<S: Stack + ?Sized> Stack for Box<S> {
+    fn receive(&mut self, arrival: Arrival) {
+        (**self).receive(arrival);
+    }
+
+    fn transmit(&mut self, now: Duration, send: &mut dyn FnMut(Payload, Ecn)) -> Option<Duration> {
+        (**self).transmit(now, send)
+    }
+
+    fn is_done(&self) -> bool {
+        (**self).is_done()
+    }
+}
+
 impl Net {
     /// Runs stacks at their endpoints with a virtual clock from `now` on: it goes from one event to the next, without
     /// waiting. Ends when all stacks are done, when no packet and no timer is left, or at `until`. Returns the time of the

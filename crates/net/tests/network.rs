@@ -55,7 +55,7 @@ fn packets_cross_several_links_by_the_shortest_path() {
     let (a, _) = net.connect("a", "b").unwrap();
     net.send(Duration::ZERO, a, 1000, Ecn::NotEct);
     assert_eq!(arrivals(&mut net)[0].at, 22 * MS);
-    let reached = |link: &str| Happened::Reached { link: link.to_string() };
+    let reached = |link: &str| Happened::Reached { link: link.into() };
     let log: Vec<_> = net.log().iter().map(|event| (event.at, event.what.clone())).collect();
     assert_eq!(
         log,

@@ -12,3 +12,9 @@ pub(crate) fn path() -> (Net, Endpoint, Endpoint) {
     let (a, b) = net.connect("a", "b").unwrap();
     (net, a, b)
 }
+
+/// At most `left` bytes to send.
+#[allow(dead_code, reason = "WebRTC sends frames")]
+pub(crate) fn data(left: usize) -> &'static [u8] {
+    &[7; 16_384][..left.min(16_384)]
+}
