@@ -14,7 +14,7 @@ use args::{Cli, Command};
 use commands::claims::{evaluate, readings, reproduce};
 #[cfg(target_os = "linux")]
 use commands::doctor;
-use commands::{advise, bench, compare, explain, list, packetdrill, plot, report, run, shell, sweep, tune};
+use commands::{advise, bench, compare, explain, list, merge, packetdrill, plot, report, run, shell, sweep, tune};
 use failure::{Exit, Failure};
 #[cfg(target_os = "linux")]
 use live::link;
@@ -50,6 +50,7 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Tune(args) => tune::command(args, ui),
         Command::Report(args) => report::command(args, ui),
         Command::Plot(args) => plot::command(args, ui),
+        Command::Merge(args) => merge::command(args, ui),
         Command::Compare(args) => compare::command(args, ui),
         Command::Packetdrill(args) => packetdrill::command(args, ui),
         Command::Bench(args) => bench::command(args, ui),

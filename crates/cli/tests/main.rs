@@ -28,6 +28,7 @@ mod pictures;
 mod reproduce;
 mod runs;
 mod skips;
+mod slurm;
 mod surfaces;
 mod sweep;
 mod tc;

@@ -141,3 +141,63 @@ fn number_of_threads_changes_no_result_file() {
     assert_eq!(files.len(), 16 + 4 + 8, "runs, cases, and the rest but the report: {files:?}");
     assert!(one == two);
 }
+
+#[test]
+fn merged_shards_equal_one_run() {
+    let place = Place::new("sweep-shards");
+    let sweep = |more: &[&str]| place.run(&[&AXES[..], &["--runs", "2"], more].concat()).good();
+    sweep(&["-o", "whole"]);
+    for shard in ["1", "2", "3"] {
+        sweep(&["--shard", &format!("{shard}/3"), "-o", &format!("part{shard}")]);
+    }
+    let merged = place.run(&["merge", "part3", "part1", "part2", "-o", "merged"]).good();
+    assert!(merged.stdout.contains("results  merged\nreport   merged/report.html"), "{merged:?}");
+    let [whole, merged] = ["whole", "merged"].map(|dir| content(&place.dir.join(dir)));
+    let files: Vec<&String> = whole.iter().map(|(name, _)| name).collect();
+    assert_eq!(files, merged.iter().map(|(name, _)| name).collect::<Vec<_>>());
+    for ((name, one), (_, other)) in whole.iter().zip(&merged) {
+        assert!(one == other, "{name} differs");
+    }
+    let again = sweep(&["-o", "merged"]);
+    assert!(again.stderr.contains("all of them already finished"), "{again:?}");
+    let run = |part: &str| place.run(&["run", "short.toml", "--runs", "2", "--shard", part]).good();
+    let parts = ["1/2", "2/2"].map(|part| {
+        run(part).stdout.lines().find_map(|line| Some(line.strip_prefix("results  ")?.to_string())).unwrap()
+    });
+    let joined = place.run(&["merge", &parts[0], &parts[1]]).good();
+    assert!(joined.stdout.contains(&format!("results  {}\n", parts[0].trim_end_matches("-1-of-2"))), "{joined:?}");
+}
+
+#[test]
+fn shards_that_do_not_fit_are_refused() {
+    let place = Place::new("sweep-shards-bad");
+    let sweep = |more: &[&str]| place.run(&[&AXES[..], &["--runs", "2"], more].concat());
+    let refused = |args: &[&str], code: i32, words: &[&str]| {
+        let ended = place.run(args);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        words.iter().for_each(|word| assert!(ended.stderr.contains(word), "{word}: {ended:?}"));
+    };
+    sweep(&["--shard", "1/3", "-o", "one"]).good();
+    sweep(&["--shard", "2/3", "-o", "two"]).good();
+    place.run(&["run", "short.toml", "--runs", "1", "-o", "other"]).good();
+    refused(&["merge", "one", "two", "-o", "most"], 1, &["5 of 16 runs are missing: repeat --shard 3/3", "in most"]);
+    assert_eq!(names(&place.dir.join("most/runs")).len(), 11, "the others are joined");
+    refused(
+        &["merge", "one", "other", "-o", "mixed"],
+        2,
+        &["other: found results of another scenario", "those of one"],
+    );
+    assert!(!place.dir.join("mixed").exists());
+    refused(&["merge", "one", "two", "-o", "other"], 2, &["other contains the results of another scenario"]);
+    refused(&["merge", "one", "none", "-o", "mixed"], 1, &["none/meta.json"]);
+    // A truncated result counts as missing.
+    let run = names(&place.dir.join("one/runs"))[0].clone();
+    fs::write(place.dir.join("one/runs").join(run), "{\"key\":").unwrap();
+    refused(&["merge", "one", "two", "-o", "less"], 1, &["6 of 16 runs are missing: repeat --shard 1/3, 3/3"]);
+    for shard in ["0/3", "4/3", "3", "a/b"] {
+        let ended = sweep(&["--shard", shard]);
+        assert!(ended.code == Some(2) && ended.stderr.contains("such as 2/8"), "{ended:?}");
+    }
+    let ended = sweep(&["--shard", "17/20"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("there are 16 runs"), "{ended:?}");
+}

@@ -171,7 +171,8 @@ pub fn tune(
     force: bool,
 ) -> PyResult<String> {
     let runs = in_range("--runs <N>", seeds, 1, 100_000)?;
-    let batch = Batch { file: Path::new(&scenario.path), seed: 1, runs, output: Some(&output), force, jobs: None };
+    let batch =
+        Batch { file: Path::new(&scenario.path), seed: 1, runs, output: Some(&output), part: None, force, jobs: None };
     let found = asked(py, None, |host| {
         let aims = commands::tune::aims(&aims)?;
         commands::tune::tune(&batch, &scenario.cases, aqm, &aims, host)

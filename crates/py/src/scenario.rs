@@ -46,6 +46,7 @@ impl Scenario {
             seeds: seeds.to_vec(),
             revision: revision.to_string(),
             guest: None,
+            part: None,
             real_headers: false,
         }
     }

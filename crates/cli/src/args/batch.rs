@@ -6,6 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, value_parser};
 use forebay_lab::commands::run::{Batch, LARGEST_SEED};
 use forebay_lab::metric::METRICS;
+use forebay_lab::results::meta::Part;
 use forebay_lab::results::summary::Shown;
 use forebay_lab::scenario::Overrides;
 
@@ -36,6 +37,9 @@ pub(crate) struct BatchArgs {
     /// Output directory (default: runs/<name of the scenario file>-<hash of the scenario with all defaults>).
     #[arg(short, long, visible_alias = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Do only a part of the runs: 2/8 is every eighth run, from the second on. `forebay merge` joins the results.
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub(crate) shard: Option<Part>,
     /// Metrics in the first table of results, such as goodput_bps,wait_ms.p99 (default: the standard metrics that
     /// have values, as many as fit into the width of the terminal).
     #[arg(long, value_name = "METRIC,...", value_delimiter = ',')]
@@ -66,6 +70,11 @@ pub(crate) struct Jobs {
     pub(crate) jobs: Option<u16>,
 }
 
+/// Reads the value of `--shard`.
+fn shard(text: &str) -> Result<Part, String> {
+    Part::parse(text).ok_or_else(|| "expected I/N with I from 1 to N, such as 2/8".to_string())
+}
+
 /// Accepts the names of metrics that tables can show.
 fn metrics() -> PossibleValuesParser {
     METRICS.map(|metric| metric.name).into()
@@ -84,6 +93,7 @@ impl BatchArgs {
             seed: self.seed,
             runs: self.runs,
             output: self.output.as_deref(),
+            part: self.shard,
             force: self.force,
             jobs: self.jobs.jobs,
         }

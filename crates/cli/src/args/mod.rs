@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Write one figure of the results in DIR as a picture for a paper; without --figure list the figures.
     Plot(PlotArgs),
+    /// Join the results of `run` or `sweep` with --shard: every run that one of the directories has.
+    Merge(MergeArgs),
     /// Compare the results of several directories in one table.
     Compare(CompareArgs),
     /// Run packetdrill scripts on the simulator's TCP sender and receiver, and compare packet by packet.
@@ -438,6 +440,24 @@ pub(crate) struct CompareArgs {
     /// Directories of results that `forebay run`, `sweep` or `link` wrote; each is compared with the first.
     #[arg(value_name = "DIR", required = true, num_args = 2..)]
     pub(crate) dirs: Vec<PathBuf>,
+}
+
+/// Arguments of `merge`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay sweep case.toml --shard 1/2 -o part1    on one machine
+  forebay sweep case.toml --shard 2/2 -o part2    on another
+  forebay merge part1 part2 -o all
+
+Files are those of one command without --shard. If runs are missing, the others are joined, and the exit code is 1.")]
+pub(crate) struct MergeArgs {
+    /// Directories of results of one scenario.
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) dirs: Vec<PathBuf>,
+    /// Directory of the joined results (default: that of the command without --shard, or runs/merged-<hash of the
+    /// scenario>).
+    #[arg(short, long, visible_alias = "out", value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Arguments of `bench`.

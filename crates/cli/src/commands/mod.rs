@@ -8,6 +8,7 @@ pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod list;
+pub(crate) mod merge;
 pub(crate) mod packetdrill;
 pub(crate) mod plot;
 pub(crate) mod report;

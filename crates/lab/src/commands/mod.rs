@@ -11,6 +11,7 @@ pub mod failure;
 pub mod host;
 pub mod list;
 pub mod map;
+pub mod merge;
 pub mod plot;
 pub mod report;
 pub mod run;

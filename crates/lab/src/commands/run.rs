@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::host::Host;
 use crate::estimate::excess;
 use crate::render::digits::short;
+use crate::results::meta::Part;
 use crate::results::summary::Summary;
 use crate::run::batch::{self, Control};
 use crate::run::plan::Plan;
@@ -29,8 +30,10 @@ pub struct Batch<'a> {
     pub seed: u64,
     /// Number of seeds for each discipline and each combination of the values that the scenario varies.
     pub runs: u64,
-    /// Output directory; default `runs/<file>-<hash of the resolved scenario>`.
+    /// Output directory; default `runs/<file>-<hash of the resolved scenario>`, followed by `-2-of-8` for a part.
     pub output: Option<&'a Path>,
+    /// The part of the runs to do; `None`: all.
+    pub part: Option<Part>,
     /// Run even if it takes more than half of the memory or more than a day.
     pub force: bool,
     /// Concurrent runs; default one per core.
@@ -55,8 +58,13 @@ impl Batch<'_> {
     /// The network of a scenario cannot be simulated, or there are too many runs.
     pub fn plan(&self, cases: Vec<Case>) -> Result<Plan, Failure> {
         self.check_number(&cases)?;
-        let plan = Plan::new(cases, self.seed, self.runs);
+        let plan = Plan::new(cases, self.seed, self.runs).with_part(self.part);
         plan.check(&self.name())?;
+        if let Some(part) = self.part.filter(|_| plan.jobs().is_empty()) {
+            let all = count(plan.with_part(None).jobs().len(), "run");
+            let accepts = format!("at most as many shards as runs: there are {all}");
+            return Err(InputError::new("--shard", "", Found::text(&part.to_string()), accepts).into());
+        }
         Ok(plan)
     }
 
@@ -90,7 +98,8 @@ impl Batch<'_> {
             Some(stem) if stem == "-" => "stdin".into(),
             Some(stem) => stem,
         };
-        let own = || Path::new("runs").join(format!("{}-{}", stem(), plan.hash()));
+        let part = self.part.map_or_else(String::new, |part| format!("-{}-of-{}", part.index, part.of));
+        let own = || Path::new("runs").join(format!("{}-{}{part}", stem(), plan.hash()));
         self.output.map_or_else(own, Path::to_path_buf)
     }
 

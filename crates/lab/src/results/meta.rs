@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::named::Axes;
 use super::timing::Timing;
 use crate::claims::calibration::Calibrated;
 use crate::claims::exhibits::{Figure, Table};
@@ -111,6 +112,35 @@ pub struct Provenance {
     pub origin: Origin,
 }
 
+/// A part of the runs of a command that one process does, such as 2 of 8: every eighth run, from the second on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Number of the part, from 1.
+    pub index: u32,
+    /// Number of parts.
+    pub of: u32,
+}
+
+impl Part {
+    /// Reads `2/8`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (index, of) = text.split_once('/')?;
+        let part = Self { index: index.parse().ok()?, of: of.parse().ok()? };
+        (1..=part.of).contains(&part.index).then_some(part)
+    }
+
+    /// Whether the run with this number, from 0, is in the part.
+    pub const fn has(self, run: usize) -> bool {
+        run % self.of as usize + 1 == self.index as usize
+    }
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
 /// Value of `forebay` for a directory that does not record its version.
 fn unknown() -> String {
     "?".to_string()
@@ -140,6 +170,12 @@ pub struct RunMeta {
     /// Number of combinations of values of the keys that vary.
     #[serde(default)]
     pub cases: usize,
+    /// Values of the keys that vary, of each combination; empty if nothing varies, and in old directories.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub axes: Vec<Axes>,
+    /// The part of the runs that the command did; `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Part>,
     /// Machine, properties of the runs, and the program and command that made them.
     #[serde(flatten)]
     pub provenance: Provenance,

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::build::lower;
 use crate::linux;
-use crate::results::meta::Facts;
+use crate::results::meta::{Facts, Part};
 use crate::results::record::{self, RunRecord};
 use crate::results::summary::Shown;
 use crate::run::build_id;
@@ -29,6 +29,8 @@ pub struct Plan {
     pub revision: String,
     /// What the guest kernel of the runs on Linux was built from; `None` without such runs.
     pub guest: Option<Vec<String>>,
+    /// The part of the runs that this process does; `None`: all.
+    pub part: Option<Part>,
     /// Does the goodput of simulated runs exclude the headers of real packets, not those of the simulator's? For tables
     /// with runs of real hosts.
     pub real_headers: bool,
@@ -53,6 +55,7 @@ impl Plan {
             seeds: (first..first.saturating_add(runs)).collect(),
             revision: String::new(),
             guest: None,
+            part: None,
             real_headers: false,
         }
     }
@@ -67,6 +70,11 @@ impl Plan {
     pub fn with_guest(mut self, parts: Vec<String>) -> Self {
         self.guest = Some(parts);
         self
+    }
+
+    /// Restricts the runs to a part of them.
+    pub fn with_part(self, part: Option<Part>) -> Self {
+        Self { part, ..self }
     }
 
     /// Excludes the headers of real packets from the goodput of simulated runs.
@@ -131,7 +139,7 @@ impl Plan {
         self.cases.first().map_or_else(Shown::default, |case| Shown::of(&case.scenario))
     }
 
-    /// All runs, ordered by seed, case and contender. After an interruption, all contenders thus have nearly the same
+    /// All runs of the part, ordered by seed, case and contender. After an interruption, all contenders thus have nearly the same
     /// number of runs.
     pub fn jobs(&self) -> Vec<Job> {
         let mut jobs = Vec::new();
@@ -140,13 +148,13 @@ impl Plan {
                 jobs.extend((0..it.scenario.compare.len()).map(|contender| Job { case, contender, seed }));
             }
         }
-        jobs
+        let Some(part) = self.part else { return jobs };
+        jobs.into_iter().enumerate().filter(|(at, _)| part.has(*at)).map(|(_, job)| job).collect()
     }
 
-    /// Simulated seconds of all runs.
+    /// Simulated seconds of all runs of the part.
     pub fn simulated_s(&self) -> f64 {
-        let each = |c: &Case| c.scenario.duration.secs() * c.scenario.compare.len() as f64;
-        self.cases.iter().map(each).sum::<f64>() * self.seeds.len() as f64
+        self.jobs().iter().map(|job| self.cases[job.case].scenario.duration.secs()).sum()
     }
 
     /// Properties of the runs that reports show, taken from the first case.

@@ -18,6 +18,7 @@ use crate::disk::lock::{self, Wait, WriteLock};
 use crate::disk::{self, damaged, fill_whole, io_error, make_dir, read_regular, write_json, write_whole};
 use crate::load;
 use crate::results::meta::{Machine, Meta, Origin, Provenance, RunMeta};
+use crate::results::named::Axes;
 use crate::results::record::RunRecord;
 use crate::results::summary::Summary;
 use crate::results::table::{self, Parquet, Table};
@@ -96,20 +97,33 @@ fn meta(plan: &Plan, origin: &Origin) -> RunMeta {
         title: plan.title().to_string(),
         seeds: plan.seeds.clone(),
         cases: plan.cases.len(),
+        axes: axes(plan),
+        shard: plan.part,
         provenance: Provenance { machine: machine(), facts: plan.facts(), origin: origin.clone() },
         ..RunMeta::default()
     }
+}
+
+/// Values of the keys that vary, of each case; empty if nothing varies.
+fn axes(plan: &Plan) -> Vec<Axes> {
+    let varies = plan.cases.iter().any(|case| !case.axes.is_empty());
+    plan.cases.iter().filter(|_| varies).map(|case| case.axes.iter().cloned().collect()).collect()
 }
 
 impl Store {
     /// Opens the directory for `plan`: created if missing, refused if it belongs to another plan. It is locked
     /// until the store is dropped; `wait` says how to wait for another writer. `origin` goes into `meta.json`.
     pub fn open(dir: &Path, plan: &Plan, origin: &Origin, wait: &Wait<'_>) -> Result<Self, StoreError> {
+        Self::open_as(dir, plan, meta(plan, origin), wait)
+    }
+
+    /// As [`open`](Self::open), with this content of `meta.json`.
+    pub fn open_as(dir: &Path, plan: &Plan, meta: RunMeta, wait: &Wait<'_>) -> Result<Self, StoreError> {
         // Checked before locking, so that nothing is written into an unrelated directory.
         whose(dir, plan)?;
         let lock = WriteLock::take(dir, wait)?;
         whose(dir, plan)?;
-        Self::locked(lock, plan, meta(plan, origin))
+        Self::locked(lock, plan, meta)
     }
 
     /// Opens the directory for the results of a command behind an emulated link. The caller locked it while it was
@@ -193,6 +207,28 @@ impl Store {
         write_whole(&path, &table.to_parquet().map_err(damaged(&path))?)
     }
 
+    /// Copies a run from another directory, unless it is here already. Returns whether it is here now.
+    ///
+    /// # Errors
+    /// The results differ, or cannot be written.
+    pub fn copy(&self, plan: &Plan, job: Job, from: &Path) -> Result<bool, StoreError> {
+        let here = self.load(plan, job);
+        let path = shard_path(from, job);
+        let text = read_regular(&path).ok().and_then(|text| String::from_utf8(text).ok());
+        let shard = text.as_deref().and_then(Shard::read).filter(|shard| shard.key == plan.key(job));
+        let (Some(text), Some(there)) = (&text, shard.and_then(|shard| shard.record())) else {
+            return Ok(here.is_some());
+        };
+        match here {
+            Some(here) if here.summary.fingerprint == there.summary.fingerprint => Ok(true),
+            Some(_) => {
+                let reason = format!("differs from the result of the same run in {}", self.dir.display());
+                Err(StoreError::Damaged { path, reason })
+            }
+            None => write_whole(&shard_path(&self.dir, job), text.as_bytes()).map(|()| true),
+        }
+    }
+
     /// All finished runs with their complete results, in the order of [`Plan::jobs`].
     pub fn records(&self, plan: &Plan) -> Vec<RunRecord> {
         plan.jobs().into_par_iter().filter_map(|job| self.load(plan, job)).collect()
@@ -252,6 +288,35 @@ fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
         Meta::Run(meta) if meta.hash == plan.hash() => Ok(()),
         _ => refuse("the results of another scenario"),
     }
+}
+
+/// The plan of the runs in a directory of `run` or `sweep`, without its part, from `meta.json` and the scenarios.
+///
+/// # Errors
+/// The scenarios are missing or not those of the results.
+pub fn plan_of(dir: &Path, meta: &RunMeta) -> Result<Plan, StoreError> {
+    let case = |index: usize| {
+        let axes = meta
+            .axes
+            .get(index)
+            .map_or_else(Vec::new, |axes| axes.iter().map(|(k, v)| (k.to_string(), v.clone())).collect());
+        Some(Case { axes, ..read_case(dir, index)? })
+    };
+    let cases: Option<Vec<Case>> = (0..meta.cases).map(case).collect();
+    let version = concat!(env!("CARGO_PKG_VERSION"), "+");
+    let plan = Plan {
+        cases: cases.unwrap_or_default(),
+        seeds: meta.seeds.clone(),
+        revision: meta.engine.strip_prefix(version).unwrap_or_default().to_string(),
+        guest: meta.provenance.facts.guest.clone(),
+        part: None,
+        real_headers: false,
+    };
+    if plan.hash() == meta.hash && plan.engine() == meta.engine {
+        return Ok(plan);
+    }
+    let reason = "the scenarios of the results cannot be read, or another version wrote them".to_string();
+    Err(StoreError::Damaged { path: dir.join("scenario.toml"), reason })
 }
 
 /// A case as stored in a run directory, without the names and values of the keys that vary.

@@ -115,8 +115,15 @@ pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Resu
     };
     let last = plan(&name, &text, &specs(&finalists), options.seed, seeds)?.with_revision(&(host.build)());
     let file = PathBuf::from("advise");
-    let batch =
-        Batch { file: &file, seed: options.seed, runs: seeds, output: options.output, force: true, jobs: options.jobs };
+    let batch = Batch {
+        file: &file,
+        seed: options.seed,
+        runs: seeds,
+        output: options.output,
+        part: None,
+        force: true,
+        jobs: options.jobs,
+    };
     let (_, store) = batch.results(&last, host)?;
     let ranked = ranking(&measured(&store.records(&last), &files), &order, idle_s);
     let best = ranked.first().ok_or_else(|| Failure::Run("no candidate was run".to_string()))?.aqm.clone();

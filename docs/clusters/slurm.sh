@@ -1,0 +1,11 @@
+#!/bin/sh
+# A sweep as an array of jobs: sbatch --array=1-16 slurm.sh, in the directory of case.toml.
+# Join the results when all tasks have ended: forebay merge part-* -o results
+#SBATCH --job-name=forebay
+#SBATCH --cpus-per-task=1
+#SBATCH --output=log-%a.txt
+set -e
+exec forebay sweep case.toml \
+    --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" \
+    --jobs "${SLURM_CPUS_PER_TASK:-1}" \
+    --output "part-$SLURM_ARRAY_TASK_ID"
