@@ -96,12 +96,18 @@ def test_unknown_paper_is_named(tmp_path: Path) -> None:
         forebay.readings("raqn", output=tmp_path / "out")
 
 
-def kill_one(directory: Path, finished: int, pids: Any) -> threading.Thread:
-    """Kills a worker once `finished` runs are finished."""
+def written(directory: Path) -> dict[str, int]:
+    """The finished runs, each with the time at which its file was written."""
+    return {path.name: path.stat().st_mtime_ns for path in directory.glob("runs/*.json")}
+
+
+def kill_one(directory: Path, finished: int, pids: Any, before: dict[str, int]) -> threading.Thread:
+    """Kills a worker once `finished` runs are finished, and adds these to `before`."""
 
     def wait_and_kill() -> None:
-        while len(list(directory.glob("runs/*.json"))) < finished:
+        while len(written(directory)) < finished:
             time.sleep(0.01)
+        before.update(written(directory))
         os.kill(pids()[0], signal.SIGKILL)
 
     thread = threading.Thread(target=wait_and_kill, daemon=True)
@@ -139,14 +145,17 @@ def test_lost_worker_loses_no_finished_run(name: str, short: forebay.Scenario, t
     options: dict[str, Any] = {"vary": VARY, "seeds": 4}
     for executor in EXECUTORS[name]():
         directory = tmp_path / "out"
+        before: dict[str, int] = {}
         if name == "dask":
             pids = pids_of_dask(executor)
-            thread = kill_one(directory, 4, lambda: pids)
+            thread = kill_one(directory, 4, lambda: pids, before)
         else:
-            thread = kill_one(directory, 4, lambda: PIDS[name](executor))
+            thread = kill_one(directory, 4, lambda: PIDS[name](executor), before)
         results = forebay.sweep(scenario, **options, executor=executor, output=directory)
         thread.join(10)
         assert not thread.is_alive(), "a worker was killed"
+        after = written(directory)
+        assert len(before) >= 4 and all(after[run] == at for run, at in before.items()), "no run is done twice"
     assert len(results) == 24
     assert found(results) == found(forebay.run(scenario, **options))
 

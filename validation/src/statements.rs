@@ -50,6 +50,7 @@ const fn statements(
         readings: "",
         found: "{}",
         is_suite: false,
+        registered: None,
         arithmetic: "",
     }
 }

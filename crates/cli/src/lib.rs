@@ -11,7 +11,7 @@ mod render;
 mod theory;
 
 use args::{Cli, Command};
-use commands::claims::{evaluate, readings, reproduce};
+use commands::claims::{evaluate, readings, register, reproduce};
 #[cfg(target_os = "linux")]
 use commands::doctor;
 use commands::{advise, bench, compare, explain, list, merge, packetdrill, plot, report, run, shell, sweep, tune};
@@ -44,6 +44,7 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Sweep(args) => sweep::command(args, ui),
         Command::Advise(args) => advise::command(args, ui),
         Command::Evaluate(args) => evaluate::command(args, ui),
+        Command::Claims(args) => register::command(args, ui),
         Command::Reproduce(args) => reproduce::command(args, ui),
         Command::Readings(args) => readings::command(args, ui),
         Command::Theory(args) => theory::command(args, ui),

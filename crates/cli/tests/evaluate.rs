@@ -193,3 +193,32 @@ fn bad_suites_are_refused_with_their_place() {
     fs::remove_file(place.dir.join("mine/few.toml")).unwrap();
     refused(&["evaluate", "mine"], &["mine/claims.toml:18: few", "'few'", "a scenario of the folder, one of long"]);
 }
+
+#[test]
+fn registration_before_the_runs_is_recorded() {
+    let place = suite("evaluate-registered");
+    let early = place.run(&["evaluate", "mine", "M-1", "--quick", "-o", "early"]).good();
+    assert!(!early.stdout.contains("registered"), "{}", early.stdout);
+    let made = place.run(&["claims", "register", "mine", "--json"]).good().json();
+    let files = made["files"].as_array().unwrap();
+    assert_eq!(
+        files.iter().map(|f| f["file"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["claims.toml", "few.toml", "long.toml"]
+    );
+    let again = place.run(&["claims", "register", "mine", "--json"]).good().json();
+    assert_eq!(again, made, "a registration is made once");
+    let hash = made["sha256"].as_str().unwrap();
+    let out = place.run(&["evaluate", "mine", "M-1", "--quick", "-o", "out"]).good();
+    assert!(out.stdout.contains(", not changed since (SHA-256 ") && out.stdout.contains(hash), "{}", out.stdout);
+    assert!(fs::read_to_string(place.dir.join("out/report.html")).unwrap().contains(hash));
+    let late = place.run(&["evaluate", "mine", "M-1", "--quick", "-o", "early"]).good();
+    assert!(!late.stdout.contains(hash) && late.stderr.contains("from before the registration"), "{late:?}");
+    fs::write(place.dir.join("mine/claims.toml"), CLAIMS.replace("at_most = 0.0", "at_most = 0.1")).unwrap();
+    let changed = place.run(&["evaluate", "mine", "M-1", "--quick", "-o", "out"]).good();
+    assert!(changed.stdout.contains("changed since: claims.toml"), "{}", changed.stdout);
+    let refused = place.run(&["claims", "register", "mine"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("changed since: claims.toml"), "{refused:?}");
+    fs::write(place.dir.join("mine/registration.json"), "{}").unwrap();
+    let damaged = place.run(&["evaluate", "mine", "M-1", "--quick", "-o", "new"]);
+    assert!(damaged.code == Some(2) && damaged.stderr.contains("mine/registration.json"), "{damaged:?}");
+}

@@ -166,3 +166,43 @@ fn parents_of_a_new_directory_are_synced() {
         assert!(calls.lines().skip(made).any(synced), "{folder} was not synced: {calls}");
     }
 }
+
+#[test]
+fn manifest_lists_every_file_with_its_hash() {
+    let place = Place::new("crate");
+    place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
+    let made = place.run(&["report", "out", "--crate", "--json"]).good().json();
+    assert_eq!(made["crate"], "out/ro-crate-metadata.json");
+    let read = || std::fs::read(place.dir.join("out/ro-crate-metadata.json")).unwrap();
+    let text = read();
+    let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let graph = json["@graph"].as_array().unwrap();
+    let entity = |id: &str| graph.iter().find(|one| one["@id"] == id).unwrap_or_else(|| panic!("{id}"));
+    assert_eq!(entity("ro-crate-metadata.json")["conformsTo"]["@id"], "https://w3id.org/ro/crate/1.1");
+    let root = entity("./");
+    assert_eq!((root["@type"].as_str(), root["name"].as_str()), (Some("Dataset"), Some("Short")));
+    assert_eq!(root["datePublished"].as_str().unwrap().len(), 10);
+    assert_eq!(entity("#run")["object"][0]["@id"], "scenario.toml");
+    let parts: Vec<&str> =
+        root["hasPart"].as_array().unwrap().iter().map(|part| part["@id"].as_str().unwrap()).collect();
+    for name in crate::common::names(&place.dir.join("out")).into_iter().filter(|name| name != "ro-crate-metadata.json")
+    {
+        let path = place.dir.join("out").join(&name);
+        if path.is_dir() {
+            assert!(parts.contains(&format!("{name}/").as_str()), "{name}");
+            continue;
+        }
+        // The lock file is not a result.
+        if name.starts_with('.') {
+            continue;
+        }
+        let bytes = std::fs::read(path).unwrap();
+        let hash: String = <sha2::Sha256 as sha2::Digest>::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(entity(&name)["sha256"], hash.as_str(), "{name}");
+        assert_eq!(entity(&name)["contentSize"], bytes.len().to_string().as_str(), "{name}");
+    }
+    place.run(&["report", "out", "--crate"]).good();
+    assert_eq!(read(), text, "the same each time");
+    let none = place.run(&["report", "nothing", "--crate"]);
+    assert!(none.code == Some(2) && none.stderr.contains("no such directory"), "{none:?}");
+}

@@ -10,6 +10,8 @@ use forebay_aqm::base::nearest::{nearest, one_of};
 use include_dir::{Dir, include_dir};
 
 use crate::claims::papers::Paper;
+use crate::claims::registration::{self, Registration};
+use crate::disk;
 use crate::document::toml_error;
 use crate::figures::class_column::ClassColumn;
 use crate::figures::flow_column::FlowColumn;
@@ -53,6 +55,7 @@ pub fn find(asked: &str) -> Result<&'static Paper, InputError> {
         None => return Err(unknown(asked)),
     };
     check(&folder, &files)?;
+    let registered = if known.is_some() { None } else { registration(path)?.map(|made| made.of(&files)) };
     let claims = claims(&files);
     let scenarios: Vec<(&str, &str)> = files
         .into_iter()
@@ -68,8 +71,51 @@ pub fn find(asked: &str) -> Result<&'static Paper, InputError> {
         readings: "",
         found: "{}",
         is_suite: true,
+        registered: registered.map(|registered| &*Box::leak(Box::new(registered))),
         arithmetic: "",
     })))
+}
+
+/// The registration in the folder of a suite; `None` without one.
+fn registration(folder: &Path) -> Result<Option<Registration>, InputError> {
+    let path = folder.join(registration::FILE);
+    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+    let read: Option<Registration> = serde_json::from_str(&text).ok().filter(Registration::is_sound);
+    let found = Found::thing("a damaged registration");
+    let wrong =
+        || InputError::new(path.display().to_string(), "", found, "the file that forebay claims register wrote");
+    read.map(Some).ok_or_else(wrong)
+}
+
+/// Registers the claims of a suite in a folder: writes the hashes of its files to `registration.json`. If they are
+/// registered already, that registration is returned.
+///
+/// # Errors
+/// It is not the folder of a valid suite, its files changed after a registration, or the file cannot be written.
+pub fn register(asked: &str, now: String) -> Result<(PathBuf, Registration), InputError> {
+    let folder = Path::new(asked);
+    if !folder.join(CLAIMS).is_file() {
+        let accepts =
+            format!("a folder with {CLAIMS}; built-in suites and papers are in the history of the repository");
+        return Err(InputError::new("claims register", "SUITE", Found::text(asked), accepts));
+    }
+    let files = read(folder)?;
+    check(asked, &files)?;
+    let path = folder.join(registration::FILE);
+    if let Some(made) = registration(folder)? {
+        let of = made.of(&files);
+        if of.changed.is_empty() {
+            return Ok((path, made));
+        }
+        let found = Found::thing(format!("claims that are {}", of.text()));
+        let accepts = "the registered files, or no registration.json: delete it to register anew";
+        return Err(InputError::new(path.display().to_string(), "", found, accepts));
+    }
+    let made = Registration::new(&files, now);
+    disk::write_json(&path, &made).map_err(|error| {
+        InputError::new(path.display().to_string(), "", Found::thing(error.to_string()), "a folder that can be written")
+    })?;
+    Ok((path, made))
 }
 
 fn keep(text: String) -> &'static str {

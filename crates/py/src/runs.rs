@@ -113,9 +113,11 @@ pub fn work(
     let done = watched(py, &call, None, || {
         let control = Control { progress: &|seconds| call.advance(seconds), ..Control::silent(&call.stop) };
         let one = |place: &Place| -> Result<Option<Vec<u8>>, PyErr> {
-            let known = store.as_ref().and_then(|store| store.load(&plan, job(*place)));
-            let fresh = || batch::one(&plan, job(*place), None, &control).map_err(errors::batch);
-            let Some(record) = known.map_or_else(fresh, |record| Ok(Some(record)))? else {
+            // A worker that was lost may have finished it.
+            if store.as_ref().is_some_and(|store| store.load(&plan, job(*place)).is_some()) {
+                return Ok(None);
+            }
+            let Some(record) = batch::one(&plan, job(*place), None, &control).map_err(errors::batch)? else {
                 return Err(PyKeyboardInterrupt::new_err("finished runs are kept"));
             };
             match &store {

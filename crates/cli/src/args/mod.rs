@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Advise(AdviseArgs),
     /// Run a suite of experiments, such as those of RFC 7928, and check its claims.
     Evaluate(EvaluateArgs),
+    /// Register the claims of a suite before its runs.
+    Claims(ClaimsArgs),
     /// Reproduce a paper's experiments and check its claims.
     Reproduce(ReproduceArgs),
     /// Try values for the settings that a paper does not state; report under which of them its claims hold.
@@ -392,11 +394,16 @@ pub(crate) struct TuneArgs {
 /// Arguments of `report`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  forebay report runs/case1-3b52b8bd5f5f")]
+  forebay report runs/case1-3b52b8bd5f5f
+  forebay report runs/case1-3b52b8bd5f5f --crate")]
 pub(crate) struct ReportArgs {
     /// Directory of results that `forebay run` or `forebay reproduce` wrote.
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
+    /// Also write DIR/ro-crate-metadata.json: what each file is, its hash, and how the results were made, in the format
+    /// of RO-Crate, for archives such as Zenodo.
+    #[arg(long = "crate")]
+    pub(crate) ro_crate: bool,
 }
 
 /// Arguments of `plot`.
@@ -458,6 +465,33 @@ pub(crate) struct MergeArgs {
     /// scenario>).
     #[arg(short, long, visible_alias = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// Arguments of `claims`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay claims register ./my-suite")]
+pub(crate) struct ClaimsArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: ClaimsCommand,
+}
+
+/// The subcommands of `claims`.
+#[derive(Subcommand, Debug)]
+pub(crate) enum ClaimsCommand {
+    /// Write the hashes of the files of a suite to registration.json in its folder, and print the hash to publish.
+    #[command(after_help = "Examples:
+  forebay claims register ./my-suite
+  forebay evaluate ./my-suite --full
+
+Results say when the claims were registered, and which files changed since then. Runs from before the registration
+count as not registered.")]
+    Register {
+        /// Folder with claims.toml and scenario files.
+        #[arg(value_name = "SUITE")]
+        suite: String,
+    },
 }
 
 /// Arguments of `bench`.

@@ -1,6 +1,7 @@
 //! `forebay report`: rebuilds the report in a directory of results from the data there.
 
-use forebay_lab::commands::report;
+use chrono::Utc;
+use forebay_lab::commands::{report, ro_crate};
 
 use crate::args::ReportArgs;
 use crate::failure::{Exit, Failure};
@@ -8,11 +9,17 @@ use crate::render::output::Ui;
 
 /// Rebuilds the report of one directory.
 pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
-    let document = ui.host(|host| report::build(&args.dir, host))?;
+    let mut document = ui.host(|host| report::build(&args.dir, host))?;
+    if args.ro_crate {
+        // The report is one of the files that it describes.
+        let path = ro_crate::write(&args.dir, &Utc::now().format("%F").to_string())?;
+        document.ro_crate = Some(path.display().to_string());
+    }
     if ui.json() {
         ui.print_json(&document)?;
     } else {
         ui.print(&document.report)?;
+        document.ro_crate.iter().try_for_each(|path| ui.print(path))?;
     }
     Ok(Exit::Done)
 }

@@ -16,6 +16,7 @@ pub mod grade;
 pub mod interval;
 pub mod models;
 pub mod papers;
+pub mod registration;
 pub mod theorems;
 pub(crate) mod theorems_aaqm;
 pub(crate) mod theorems_msc;

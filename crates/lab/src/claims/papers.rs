@@ -1,5 +1,7 @@
 //! The scenario files and claims of the papers, compiled in, so that the binary reproduces them anywhere.
 
+use crate::claims::registration::Registered;
+
 /// A paper that `forebay reproduce` reproduces.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
@@ -20,6 +22,8 @@ pub struct Paper {
     pub found: &'static str,
     /// Whether it is a suite of `forebay evaluate`.
     pub is_suite: bool,
+    /// The registration of the claims of a suite, if there is one.
+    pub registered: Option<&'static Registered>,
     /// `arithmetic.toml`: relations between numbers that the paper prints.
     pub arithmetic: &'static str,
 }
@@ -51,6 +55,7 @@ macro_rules! paper {
             readings: include_str!(concat!("../../../../papers/", $name, "/readings.toml")),
             found: include_str!(concat!("../../../../papers/", $name, "/found.json")),
             is_suite: false,
+            registered: None,
             arithmetic: include_str!(concat!("../../../../papers/", $name, "/arithmetic.toml")),
         }
     };

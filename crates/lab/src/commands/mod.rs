@@ -14,6 +14,7 @@ pub mod map;
 pub mod merge;
 pub mod plot;
 pub mod report;
+pub mod ro_crate;
 pub mod run;
 pub mod tc_line;
 pub mod theory;

@@ -18,6 +18,9 @@ pub struct Document {
     pub version: u32,
     /// Path of the page that was built: `report.html`, or `index.html` for a directory of several papers.
     pub report: String,
+    /// Path of the manifest, if it was written.
+    #[serde(rename = "crate", skip_serializing_if = "Option::is_none")]
+    pub ro_crate: Option<String>,
 }
 
 /// Builds the report of a result directory.
@@ -27,7 +30,7 @@ pub struct Document {
 pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
     expect_results(dir, "report")?;
     let path = host.waiting(|wait| report::build(&WriteLock::take(dir, wait)?, wait))?;
-    Ok(Document { version: 1, report: path.display().to_string() })
+    Ok(Document { version: 1, report: path.display().to_string(), ro_crate: None })
 }
 
 /// Checks that `dir` has results. The error names `command`, which needs them.

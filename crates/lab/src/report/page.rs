@@ -11,6 +11,7 @@ use super::shapes::{Check, Claim, Figure, PageData, Section, Shown, Table, Varia
 use super::summary_tables::{self, significant};
 use super::traffic;
 use crate::claims::grade::Grade;
+use crate::claims::registration::Registered;
 use crate::claims::{By, CheckResult, ClaimResult};
 use crate::render::answer;
 use crate::results::meta::{PaperMeta, Provenance, RunMeta, SectionMeta};
@@ -20,6 +21,8 @@ use crate::results::summary::Summary;
 pub(super) struct About<'a> {
     pub(super) title: &'a str,
     pub(super) subtitle: Option<&'a str>,
+    /// The registration of the claims before the runs.
+    pub(super) registered: Option<&'a Registered>,
     pub(super) forebay: &'a str,
     /// Number of seeds, as text.
     pub(super) seeds: Option<String>,
@@ -31,6 +34,7 @@ impl<'a> About<'a> {
     /// From the `meta.json` of the runs of one scenario.
     pub(super) fn run(meta: &'a RunMeta) -> Self {
         Self {
+            registered: None,
             title: &meta.title,
             subtitle: meta.subtitle.as_deref(),
             forebay: &meta.forebay,
@@ -43,6 +47,7 @@ impl<'a> About<'a> {
     /// From the `meta.json` of the reproduction of a paper.
     pub(super) fn paper(meta: &'a PaperMeta) -> Self {
         Self {
+            registered: meta.registered.as_ref(),
             title: &meta.title,
             subtitle: meta.subtitle.as_deref(),
             forebay: &meta.forebay,
@@ -248,6 +253,7 @@ fn facts(about: &About<'_>, real: Option<&Real>) -> Vec<(String, String)> {
             fact(jittered, jitter);
         }
     }
+    fact("Claims", about.registered.map(Registered::text));
     fact("Authors of the paper", about.authors.map(str::to_string));
     let guest = about.provenance.facts.guest.as_deref().and_then(|parts| parts.first());
     fact("Guest kernel", guest.map(|version| format!("Linux, {version}, in virtual time")));

@@ -14,6 +14,7 @@ use crate::claims::calibration::{Calibrated, Calibration};
 use crate::claims::found;
 use crate::claims::grade::{self, Checks, Graded, Searched};
 use crate::claims::papers::Paper;
+use crate::claims::registration::Registered;
 use crate::claims::theorems;
 use crate::claims::{Claim, ClaimResult, Evidence, Section, Verdict};
 use crate::disk;
@@ -342,8 +343,24 @@ impl Reproduction {
         let lock = WriteLock::take(dir, wait)?;
         let earlier = self.earlier(dir)?;
         disk::remove_orphans(dir);
-        disk::write_json(&dir.join("meta.json"), &self.meta(origin))?;
+        let meta = PaperMeta { registered: self.registered(dir), ..self.meta(origin) };
+        disk::write_json(&dir.join("meta.json"), &meta)?;
         Ok((lock, earlier))
+    }
+
+    /// The registration of the claims, if it was made before the first run in `dir`.
+    pub fn registered(&self, dir: &Path) -> Option<Registered> {
+        let now = self.paper.registered?;
+        match Meta::read(dir) {
+            // Runs are there: the same registration must have been there before them.
+            Ok(Meta::Paper(known)) if known.registered.as_ref().is_none_or(|of| of.sha256 != now.sha256) => None,
+            _ => Some(now.clone()),
+        }
+    }
+
+    /// Whether the claims are registered, but not before the first run in `dir`.
+    pub fn is_registered_late(&self, dir: &Path) -> bool {
+        self.paper.registered.is_some() && self.registered(dir).is_none()
     }
 
     fn meta(&self, origin: &Origin) -> PaperMeta {

@@ -8,6 +8,7 @@ use super::named::Axes;
 use super::timing::Timing;
 use crate::claims::calibration::Calibrated;
 use crate::claims::exhibits::{Figure, Table};
+use crate::claims::registration::Registered;
 use crate::disk;
 use crate::disk::store_error::StoreError;
 
@@ -279,6 +280,9 @@ pub struct PaperMeta {
     /// Whether it is a suite of `forebay evaluate`, not a paper.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_suite: bool,
+    /// The registration of the claims before the first run in the directory; `None`: not registered before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered: Option<Registered>,
     /// Of a suite: the keys whose values follow from runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibrated: Vec<Calibrated>,
@@ -304,6 +308,7 @@ impl Default for PaperMeta {
             tables: Vec::new(),
             provenance: Provenance::default(),
             is_suite: false,
+            registered: None,
             calibrated: Vec::new(),
             subtitle: None,
         }

@@ -146,6 +146,7 @@ fn paper(name: &'static str, text: &str) -> &'static Paper {
         summary: "",
         folder: "papers/test",
         is_suite: false,
+        registered: None,
         claims,
         scenarios: &[("s", SCENARIO)],
         readings: "",

@@ -26,9 +26,13 @@ pub(crate) fn command(args: &EvaluateArgs, ui: &Ui) -> Result<Exit, Failure> {
         output: args.output.as_deref(),
         jobs: args.jobs.jobs,
     };
-    let Evaluated { claims, calibrated: _, dir, page } = ui.host(|host| evaluate::evaluate(&asked, host))?;
+    let Evaluated { claims, calibrated: _, registered, dir, page } =
+        ui.host(|host| evaluate::evaluate(&asked, host))?;
     if !ui.json() {
         ui.print(&table(ui, &claims))?;
+        if let Some(registered) = &registered {
+            ui.print(&format!("claims   {}", registered.text()))?;
+        }
     }
     // Under --json the error replaces the result as the only document.
     let page = page?;

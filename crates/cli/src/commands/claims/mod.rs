@@ -2,4 +2,5 @@
 
 pub(crate) mod evaluate;
 pub(crate) mod readings;
+pub(crate) mod register;
 pub(crate) mod reproduce;

@@ -11,6 +11,7 @@ use super::reproduce::{one, suffix};
 use crate::claims::ClaimResult;
 use crate::claims::calibration::Calibrated;
 use crate::claims::papers::Paper;
+use crate::claims::registration::Registered;
 use crate::disk::store_error::Owner;
 use crate::figures::level::Level;
 use crate::reproduce::{Chosen, Reproduction, Shared};
@@ -41,6 +42,8 @@ pub struct Evaluated {
     pub claims: Vec<ClaimResult>,
     /// Keys whose values follow from runs.
     pub calibrated: Vec<Calibrated>,
+    /// The registration of the claims, if it was made before the first run.
+    pub registered: Option<Registered>,
     /// The directory of the results.
     pub dir: PathBuf,
     /// The path of its report, or the reason why it could not be written.
@@ -58,9 +61,16 @@ pub fn evaluate(asked: &Asked<'_>, host: &Host<'_>) -> Result<Evaluated, Failure
     for calibrated in made.calibrated() {
         host.note(&format!("calibration: {}", calibrated.text()));
     }
+    if made.is_registered_late(&dir) {
+        host.note(&format!(
+            "{} has runs from before the registration of the claims: they count as not registered",
+            dir.display()
+        ));
+    }
     let (claims, lock) = one(&made, &dir, asked.jobs, host)?;
     let page = report::of(&lock);
-    Ok(Evaluated { claims, calibrated: made.calibrated().to_vec(), dir, page })
+    let registered = made.registered(&dir);
+    Ok(Evaluated { claims, calibrated: made.calibrated().to_vec(), registered, dir, page })
 }
 
 /// The directory of the results, and the scenarios of the suite with their changes and seeds. Other processes can run
