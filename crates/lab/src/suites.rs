@@ -108,7 +108,7 @@ pub fn register(asked: &str, now: String) -> Result<(PathBuf, Registration), Inp
             return Ok((path, made));
         }
         let found = Found::thing(format!("claims that are {}", of.text()));
-        let accepts = "the registered files, or no registration.json: delete it to register anew";
+        let accepts = "the registered files, or no registration.json: delete it to register again";
         return Err(InputError::new(path.display().to_string(), "", found, accepts));
     }
     let made = Registration::new(&files, now);

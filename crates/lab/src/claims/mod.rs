@@ -18,11 +18,6 @@ pub mod models;
 pub mod papers;
 pub mod registration;
 pub mod theorems;
-pub(crate) mod theorems_aaqm;
-pub(crate) mod theorems_msc;
-pub(crate) mod theorems_msvb;
-pub(crate) mod theorems_raqm;
-pub(crate) mod theorems_tail;
 
 use std::collections::BTreeMap;
 

@@ -18,7 +18,7 @@ use forebay_theory::fit::{RateMoments, TwoStates};
 use forebay_theory::lindley::Loop;
 use forebay_theory::mmpp::{self, Mmpp, Service, Solution};
 
-use super::theorems_tail::{CAPACITY, MAX_TH1, MIN_TH1, eq1};
+use super::theorems::tail::{CAPACITY, MAX_TH1, MIN_TH1, eq1};
 
 /// A model with its parameters, as figures and checks write it: `tail-chain n=20 sigma=77021 w=10.35`.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,15 +5,20 @@
 //! next r. An orbit is the sequence of x from a start. The adaptive gain is alpha = eps alpha_hat(r) with alpha_hat(r)
 //! = c(x)/r0, where c is the function of eq. 13.
 
+pub(crate) mod aaqm;
+pub(crate) mod msc;
+pub(crate) mod msvb;
+pub(crate) mod raqm;
+pub(crate) mod tail;
+
 use forebay_aqm::base::rng::Rng;
-use forebay_aqm::law::raqm;
+use forebay_aqm::law::raqm::c;
 use forebay_theory::mmpp::Mmpp;
 use forebay_theory::recurrence;
 use serde_json::json;
 
 use crate::claims::models::{self, Chain};
 use crate::claims::{CheckResult, Evidence, Outcome, Verdict, detail, yes_no};
-use crate::claims::{theorems_aaqm, theorems_msc, theorems_msvb, theorems_raqm, theorems_tail};
 
 /// Number of random rates at which the test of RAQM's theorem 1 computes a step of the law. Its Lyapunov function is
 /// the squared distance of the rate from its target.
@@ -32,7 +37,7 @@ fn raqm_map(m: f64) -> impl Fn(f64) -> f64 {
 
 /// RAQM's recurrence with the adaptive gain, m = eps c(x). c is the function of the discipline `raqm`.
 fn adaptive_map(eps: f64) -> impl Fn(f64) -> f64 {
-    move |x| raqm_map(eps * raqm::c(x, f64::INFINITY))(x)
+    move |x| raqm_map(eps * c(x, f64::INFINITY))(x)
 }
 
 /// Verdict and evidence of a theorem; `None` if there is no theorem of that name.
@@ -41,29 +46,29 @@ pub fn try_theorem(name: &str) -> Option<(Verdict, Evidence)> {
         "raqm-1" => Some(raqm_1()),
         "raqm-c" => Some(raqm_c()),
         "raqm-2" => Some(raqm_2()),
-        "raqm-l1" => Some(theorems_raqm::lemma_1()),
-        "raqm-l2" => Some(theorems_raqm::lemma_2()),
-        "raqm-o1" => Some(theorems_raqm::complexity()),
+        "raqm-l1" => Some(raqm::lemma_1()),
+        "raqm-l2" => Some(raqm::lemma_2()),
+        "raqm-o1" => Some(raqm::complexity()),
         "tail-e1" => Some(tail_e1()),
-        "tail-p61" => Some(theorems_tail::p61()),
-        "tail-p62" => Some(theorems_tail::p62()),
-        "tail-p63" => Some(theorems_tail::p63()),
-        "tail-f20" => Some(theorems_tail::f20()),
-        "tail-f15" => Some(theorems_tail::f15()),
-        "tail-f15b" => Some(theorems_tail::f15b()),
-        "tail-f18" => Some(theorems_tail::f18()),
-        "tail-f19" => Some(theorems_tail::f19()),
-        "tail-p62a" => Some(theorems_tail::p62a()),
-        "tail-p62b" => Some(theorems_tail::p62b()),
-        "tail-e21" => Some(theorems_tail::e21()),
-        "msvb-l31" => Some(theorems_msvb::l31()),
-        "msc-e3a" => Some(theorems_msc::e3a()),
-        "msc-c1" => Some(theorems_msc::c1()),
+        "tail-p61" => Some(tail::p61()),
+        "tail-p62" => Some(tail::p62()),
+        "tail-p63" => Some(tail::p63()),
+        "tail-f20" => Some(tail::f20()),
+        "tail-f15" => Some(tail::f15()),
+        "tail-f15b" => Some(tail::f15b()),
+        "tail-f18" => Some(tail::f18()),
+        "tail-f19" => Some(tail::f19()),
+        "tail-p62a" => Some(tail::p62a()),
+        "tail-p62b" => Some(tail::p62b()),
+        "tail-e21" => Some(tail::e21()),
+        "msvb-l31" => Some(msvb::l31()),
+        "msc-e3a" => Some(msc::e3a()),
+        "msc-c1" => Some(msc::c1()),
         "aaqm-10" => Some(aaqm_10()),
-        "aaqm-s5a" => theorems_aaqm::s5a(),
-        "aaqm-10b" => theorems_aaqm::f10b(),
-        "aaqm-e17" => theorems_aaqm::e17(),
-        "aaqm-e18" => theorems_aaqm::e18(),
+        "aaqm-s5a" => aaqm::s5a(),
+        "aaqm-10b" => aaqm::f10b(),
+        "aaqm-e17" => aaqm::e17(),
+        "aaqm-e18" => aaqm::e18(),
         _ => None,
     }
 }
@@ -141,7 +146,7 @@ fn raqm_c() -> (Verdict, Evidence) {
     let grid = || (1..2000).map(|i| f64::from(i) * 1e-3).filter(|x| *x != 1.0);
     let excess = grid().map(|x| printed_c(x) - 4.0).fold(f64::INFINITY, f64::min);
     let asymmetry = grid().map(|x| (printed_c(x) / printed_c(2.0 - x) - 1.0).abs()).fold(0.0, f64::max);
-    let apart = grid().map(|x| (raqm::c(x, f64::INFINITY) / printed_c(x) - 1.0).abs()).fold(0.0, f64::max);
+    let apart = grid().map(|x| (c(x, f64::INFINITY) / printed_c(x) - 1.0).abs()).fold(0.0, f64::max);
     // c - 4 = 4 e^2/3 + ...: at a tenth of the distance from 1, a hundredth of the excess over 4.
     let shrinks = (printed_c(1.01) - 4.0) / (printed_c(1.1) - 4.0);
     let half = (printed_c(0.5) - 4.0 * libm::log(3.0)).abs();
@@ -202,6 +207,7 @@ fn raqm_2() -> (Verdict, Evidence) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forebay_aqm::law::raqm::step;
 
     #[test]
     fn raqm_orbits_with_adaptive_gain_match_hand_calculation() {
@@ -230,7 +236,7 @@ mod tests {
     fn raqm_step_equals_the_recurrence_of_the_paper() {
         for (m, x) in [(2.0, 1.3), (3.9, 0.6), (1.0, 1.9)] {
             let p = 1e-3;
-            let next = x * libm::sqrt(p / raqm::step(p, m, x, 0.0));
+            let next = x * libm::sqrt(p / step(p, m, x, 0.0));
             assert!((next - raqm_map(m)(x)).abs() < 1e-12);
         }
     }
