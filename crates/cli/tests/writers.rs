@@ -206,3 +206,45 @@ fn manifest_lists_every_file_with_its_hash() {
     let none = place.run(&["report", "nothing", "--crate"]);
     assert!(none.code == Some(2) && none.stderr.contains("no such directory"), "{none:?}");
 }
+
+/// flent, if it is installed, draws them; and they are traffic of a scenario.
+#[test]
+fn flent_data_files_are_read_again() {
+    let place = Place::new("flent");
+    place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
+    let made = place.run(&["report", "out", "--flent", "--json"]).good().json();
+    assert_eq!(made["flent"][0], "out/flent/case000-aqm00-seed1.flent.gz");
+    let path = place.dir.join("out/flent/case000-aqm00-seed1.flent.gz");
+    let bytes = std::fs::read(&path).unwrap();
+    place.run(&["report", "out", "--flent"]).good();
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "the same each time");
+    let flows = "[[flows]]\nkind = \"trace\"\nfile = \"out/flent/case000-aqm00-seed1.flent.gz\"\n";
+    let (head, tail) = crate::common::SCENARIO.split_once("[[flows]]").unwrap();
+    let (_, compare) = tail.split_once("[compare]").unwrap();
+    place.write("again.toml", &format!("{head}{flows}\n[compare]{compare}"));
+    let again = place.run(&["run", "again.toml", "--runs", "1", "--aqm", "droptail", "--json"]).good().json();
+    let sent = again["runs"][0]["delivered_pkts"].as_u64().unwrap();
+    assert!(sent > 100, "{sent}");
+    let refused = place.run(&["report", "nothing", "--flent"]);
+    assert_eq!(refused.code, Some(2));
+}
+
+#[test]
+fn flent_plots_our_data_files() {
+    let has = std::process::Command::new("flent").arg("--version").output().is_ok_and(|out| out.status.success());
+    if !has {
+        return crate::skips::skip("flent: pip install flent matplotlib");
+    }
+    let place = Place::new("flent-plot");
+    place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
+    place.run(&["report", "out", "--flent"]).good();
+    let files = ["case000-aqm00-seed1", "case000-aqm01-seed1"].map(|name| format!("out/flent/{name}.flent.gz"));
+    for plot in ["totals", "ping_cdf", "box_totals"] {
+        let mut flent = std::process::Command::new("flent");
+        flent.current_dir(&place.dir).args(["--plot", plot, "-o", "plot.png", "-i"]).args(&files);
+        let out = flent.output().unwrap();
+        assert!(out.status.success(), "{plot}: {out:?}");
+        let picture = std::fs::metadata(place.dir.join("plot.png")).unwrap().len();
+        assert!(picture > 5_000, "{plot}: {picture} bytes");
+    }
+}

@@ -395,7 +395,9 @@ pub(crate) struct TuneArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   forebay report runs/case1-3b52b8bd5f5f
-  forebay report runs/case1-3b52b8bd5f5f --crate")]
+  forebay report runs/case1-3b52b8bd5f5f --crate
+  forebay report runs/case1-3b52b8bd5f5f --flent
+  flent --plot totals -o a.png -i runs/case1-3b52b8bd5f5f/flent/*.flent.gz")]
 pub(crate) struct ReportArgs {
     /// Directory of results that `forebay run` or `forebay reproduce` wrote.
     #[arg(value_name = "DIR")]
@@ -404,6 +406,10 @@ pub(crate) struct ReportArgs {
     /// of RO-Crate, for archives such as Zenodo.
     #[arg(long = "crate")]
     pub(crate) ro_crate: bool,
+    /// Also write a data file for flent of each run, DIR/flent/*.flent.gz: throughput of each class of traffic, and
+    /// queueing delay as ping.
+    #[arg(long)]
+    pub(crate) flent: bool,
 }
 
 /// Arguments of `plot`.

@@ -10,6 +10,9 @@ use crate::render::output::Ui;
 /// Rebuilds the report of one directory.
 pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
     let mut document = ui.host(|host| report::build(&args.dir, host))?;
+    if args.flent {
+        document.flent = report::flent(&args.dir)?.iter().map(|path| path.display().to_string()).collect();
+    }
     if args.ro_crate {
         // The report is one of the files that it describes.
         let path = ro_crate::write(&args.dir, &Utc::now().format("%F").to_string())?;
@@ -19,7 +22,7 @@ pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
         ui.print_json(&document)?;
     } else {
         ui.print(&document.report)?;
-        document.ro_crate.iter().try_for_each(|path| ui.print(path))?;
+        document.flent.iter().chain(&document.ro_crate).try_for_each(|path| ui.print(path))?;
     }
     Ok(Exit::Done)
 }

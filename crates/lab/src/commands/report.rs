@@ -1,14 +1,20 @@
 //! `forebay report`: builds the report of a result directory, the page `report.html`, again from the data there.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use super::failure::Failure;
 use super::host::Host;
+use crate::disk;
 use crate::disk::lock::{Wait, WriteLock};
+use crate::render::flent;
 use crate::report;
-use crate::run::store::Store;
+use crate::results::meta::Meta;
+use crate::run::store::{self, Store};
 use crate::scenario::{Found, InputError};
 
 /// The JSON document of `forebay report --json`.
@@ -21,6 +27,9 @@ pub struct Document {
     /// Path of the manifest, if it was written.
     #[serde(rename = "crate", skip_serializing_if = "Option::is_none")]
     pub ro_crate: Option<String>,
+    /// Paths of the data files of flent, if they were written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flent: Vec<String>,
 }
 
 /// Builds the report of a result directory.
@@ -30,7 +39,36 @@ pub struct Document {
 pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
     expect_results(dir, "report")?;
     let path = host.waiting(|wait| report::build(&WriteLock::take(dir, wait)?, wait))?;
-    Ok(Document { version: 1, report: path.display().to_string(), ro_crate: None })
+    Ok(Document { version: 1, report: path.display().to_string(), ro_crate: None, flent: Vec::new() })
+}
+
+/// Writes a data file of flent for each run in a directory of `run` or `sweep`: `DIR/flent/case000-aqm00-seed1.flent.gz`.
+/// Returns their paths.
+///
+/// # Errors
+/// The directory has no results of a scenario, or a file cannot be read or written.
+pub fn flent(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    expect_results(dir, "report")?;
+    let Meta::Run(meta) = Meta::read(dir)? else {
+        let found = Found::thing("the results of several scenarios");
+        let error = InputError::new("report", "--flent", found, "those of one scenario");
+        return Err(Failure::Input(error.hint(format!("the directories in {} have one each", dir.display()))));
+    };
+    let folder = dir.join("flent");
+    disk::make_dir(&folder)?;
+    let mut written = Vec::new();
+    for job in store::jobs_on_disk(dir, &meta)? {
+        let Some(run) = store::read_run(dir, &meta, job) else { continue };
+        let name = format!("case{:03}-aqm{:02}-seed{}.flent.gz", job.case, job.contender, job.seed);
+        let path = folder.join(&name);
+        let text = flent::document(&run, &name).to_string();
+        // Without the time of compression: the same run gives the same bytes.
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        let bytes = packed.write_all(text.as_bytes()).and_then(|()| packed.finish()).map_err(disk::io_error(&path))?;
+        disk::write_whole(&path, &bytes)?;
+        written.push(path);
+    }
+    Ok(written)
 }
 
 /// Checks that `dir` has results. The error names `command`, which needs them.

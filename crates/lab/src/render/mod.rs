@@ -6,6 +6,7 @@
 pub mod answer;
 mod beyond;
 pub mod digits;
+pub mod flent;
 pub mod look;
 pub mod matrix;
 pub mod summary;

@@ -50,6 +50,11 @@ impl<R: BufRead> Bytes<R> {
         Where::Byte(self.offset)
     }
 
+    /// The rest of the file.
+    pub(super) const fn rest(&mut self) -> &mut R {
+        &mut self.inner
+    }
+
     /// Whether the end of the file is reached.
     pub(super) fn at_end(&mut self) -> Read<bool> {
         let here = self.here();

@@ -1,4 +1,4 @@
-//! Recordings of traffic, which a simulated source replays: packets from CSV, pcap and pcapng files, video frames from
+//! Recordings of traffic, which a simulated source replays: packets from CSV, pcap, pcapng and flent files, video frames from
 //! lists in the formats of TU Berlin and Arizona State University. An item is a packet or a frame.
 //!
 //! Only times and lengths are read, and types of frames or service classes of packets. For any bytes a reader returns a
@@ -8,6 +8,7 @@
 
 mod bytes;
 mod csv;
+mod flent;
 mod frames;
 mod inline;
 mod pcap;
@@ -134,7 +135,7 @@ pub(crate) type Read<T> = Result<T, BadRecording>;
 /// An item as read: time in nanoseconds as the file has it, length in bytes, and [`Item::tag`].
 type Raw = (i128, u32, u8);
 
-/// Reads packets from a file. Its first bytes tell the format: pcap, pcapng, else CSV.
+/// Reads packets from a file. Its first bytes tell the format: pcap, pcapng, flent (compressed), else CSV.
 pub(crate) fn packets(file: &Path) -> Read<Recorded> {
     packets_in(&mut open(file)?)
 }
@@ -156,6 +157,8 @@ fn packets_in<R: std::io::BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
         pcapng::read(bytes)
     } else if pcap::is_magic(start) {
         pcap::read(bytes)
+    } else if start.starts_with(&flent::MAGIC) {
+        flent::read(bytes)
     } else {
         csv::read(bytes)
     }

@@ -281,3 +281,41 @@ proptest! {
         check(&bytes)?;
     }
 }
+
+/// A compressed data file of flent with these times and series.
+fn flent(times: &str, results: &str, metadata: &str) -> Vec<u8> {
+    use std::io::Write as _;
+    let text =
+        format!(r#"{{"version":4,"x_values":{times},"results":{results},"metadata":{metadata},"raw_values":{{}}}}"#);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(text.as_bytes()).unwrap();
+    packed.finish().unwrap()
+}
+
+/// 0.012 Mbit/s are one packet of 1500 bytes per second.
+#[test]
+fn flent_rates_become_packets() {
+    let sums = r#"{"TCP download::1":[0,0.012,0.012],"TCP upload":[5,null,0.012],"TCP download sum":[9,9,9],"Ping (ms) ICMP":[1,1,1]}"#;
+    let read = packets_of(&flent("[0,1,2]", sums, "{}")).unwrap();
+    assert_eq!(shown(&read), [(0, 1500), (500_000_000, 1500), (1_000_000_000, 1500)]);
+    // The half packet of the first second is sent in the second.
+    let read = packets_of(&flent("[0,1,2]", r#"{"TCP download":[0,0.006,0.018]}"#, "{}")).unwrap();
+    assert_eq!(shown(&read).len(), 2);
+    let units = r#"{"SERIES_META":{"rate":{"UNITS":"Mbits/s"},"TCP delay":{"UNITS":"ms"}}}"#;
+    let read = packets_of(&flent("[0,1]", r#"{"rate":[0,0.012],"TCP delay":[9,9]}"#, units)).unwrap();
+    assert_eq!(shown(&read).len(), 1);
+}
+
+#[test]
+fn bad_flent_files_are_errors() {
+    let good = flent("[0,1]", r#"{"TCP download":[0,1]}"#, "{}");
+    let text = |bytes: &[u8]| packets_of(bytes).unwrap_err().found.as_str().to_string();
+    assert!(text(&good[..good.len() / 2]).contains("cannot be read"));
+    assert!(text(&flent("[0,1]", r#"{"Ping (ms) ICMP":[1,1]}"#, "{}")).contains("no traffic in its series: Ping"));
+    assert!(text(&flent("[1,0]", r#"{"TCP download":[1,1]}"#, "{}")).contains("times 1 and 0"));
+    assert!(text(&flent("0", "{}", "{}")).contains("another compressed file"));
+    let many = flent("[0,100]", r#"{"TCP download":[0,1000]}"#, "{}");
+    assert!(text(&many).contains("more than 500000"));
+    let huge = flent("[0,1]", r#"{"TCP download":[0,1e300]}"#, "{}");
+    assert!(text(&huge).contains("more than 500000"));
+}
