@@ -7,6 +7,7 @@ mod bad_input;
 mod behind_link;
 mod common;
 mod evaluate;
+mod exports;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod in_guest_device;
 #[cfg(target_os = "linux")]

@@ -396,6 +396,7 @@ pub(crate) struct TuneArgs {
 #[command(after_help = "Examples:
   forebay report runs/case1-3b52b8bd5f5f
   forebay report runs/case1-3b52b8bd5f5f --crate
+  forebay report runs/case1-3b52b8bd5f5f --csv
   forebay report runs/case1-3b52b8bd5f5f --flent
   flent --plot totals -o a.png -i runs/case1-3b52b8bd5f5f/flent/*.flent.gz")]
 pub(crate) struct ReportArgs {
@@ -406,6 +407,9 @@ pub(crate) struct ReportArgs {
     /// of RO-Crate, for archives such as Zenodo.
     #[arg(long = "crate")]
     pub(crate) ro_crate: bool,
+    /// Also write the tables as CSV: DIR/csv/summary.csv, traffic.csv, series.csv, flows.csv, completions.csv.
+    #[arg(long)]
+    pub(crate) csv: bool,
     /// Also write a data file for flent of each run, DIR/flent/*.flent.gz: throughput of each class of traffic, and
     /// queueing delay as ping.
     #[arg(long)]

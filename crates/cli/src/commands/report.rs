@@ -1,5 +1,7 @@
 //! `forebay report`: rebuilds the report in a directory of results from the data there.
 
+use std::path::PathBuf;
+
 use chrono::Utc;
 use forebay_lab::commands::{report, ro_crate};
 
@@ -10,8 +12,12 @@ use crate::render::output::Ui;
 /// Rebuilds the report of one directory.
 pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
     let mut document = ui.host(|host| report::build(&args.dir, host))?;
+    let words = |paths: Vec<PathBuf>| paths.iter().map(|path| path.display().to_string()).collect();
+    if args.csv {
+        document.csv = words(report::csv(&args.dir)?);
+    }
     if args.flent {
-        document.flent = report::flent(&args.dir)?.iter().map(|path| path.display().to_string()).collect();
+        document.flent = words(report::flent(&args.dir)?);
     }
     if args.ro_crate {
         // The report is one of the files that it describes.
@@ -22,7 +28,7 @@ pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
         ui.print_json(&document)?;
     } else {
         ui.print(&document.report)?;
-        document.flent.iter().chain(&document.ro_crate).try_for_each(|path| ui.print(path))?;
+        document.csv.iter().chain(&document.flent).chain(&document.ro_crate).try_for_each(|path| ui.print(path))?;
     }
     Ok(Exit::Done)
 }

@@ -13,7 +13,7 @@ use crate::disk;
 use crate::disk::lock::{Wait, WriteLock};
 use crate::render::flent;
 use crate::report;
-use crate::results::meta::Meta;
+use crate::results::meta::{Meta, RunMeta};
 use crate::run::store::{self, Store};
 use crate::scenario::{Found, InputError};
 
@@ -30,6 +30,9 @@ pub struct Document {
     /// Paths of the data files of flent, if they were written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flent: Vec<String>,
+    /// Paths of the tables as CSV, if they were written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub csv: Vec<String>,
 }
 
 /// Builds the report of a result directory.
@@ -39,7 +42,7 @@ pub struct Document {
 pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
     expect_results(dir, "report")?;
     let path = host.waiting(|wait| report::build(&WriteLock::take(dir, wait)?, wait))?;
-    Ok(Document { version: 1, report: path.display().to_string(), ro_crate: None, flent: Vec::new() })
+    Ok(Document { version: 1, report: path.display().to_string(), ro_crate: None, flent: Vec::new(), csv: Vec::new() })
 }
 
 /// Writes a data file of flent for each run in a directory of `run` or `sweep`: `DIR/flent/case000-aqm00-seed1.flent.gz`.
@@ -48,12 +51,7 @@ pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
 /// # Errors
 /// The directory has no results of a scenario, or a file cannot be read or written.
 pub fn flent(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
-    expect_results(dir, "report")?;
-    let Meta::Run(meta) = Meta::read(dir)? else {
-        let found = Found::thing("the results of several scenarios");
-        let error = InputError::new("report", "--flent", found, "those of one scenario");
-        return Err(Failure::Input(error.hint(format!("the directories in {} have one each", dir.display()))));
-    };
+    let meta = of_one_scenario(dir, "--flent")?;
     let folder = dir.join("flent");
     disk::make_dir(&folder)?;
     let mut written = Vec::new();
@@ -69,6 +67,25 @@ pub fn flent(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
         written.push(path);
     }
     Ok(written)
+}
+
+/// Writes the tables of a directory of `run` or `sweep` as CSV. Returns their paths.
+///
+/// # Errors
+/// As [`flent`].
+pub fn csv(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    Ok(store::write_csv(dir, &of_one_scenario(dir, "--csv")?)?)
+}
+
+/// The metadata of the results of one scenario, which `option` needs.
+fn of_one_scenario(dir: &Path, option: &str) -> Result<RunMeta, Failure> {
+    expect_results(dir, "report")?;
+    if let Meta::Run(meta) = Meta::read(dir)? {
+        return Ok(*meta);
+    }
+    let found = Found::thing("the results of several scenarios");
+    let error = InputError::new("report", option, found, "those of one scenario");
+    Err(Failure::Input(error.hint(format!("the directories in {} have one each", dir.display()))))
 }
 
 /// Checks that `dir` has results. The error names `command`, which needs them.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::figures::stats::jain;
 use crate::results::over_time::OF_TRAFFIC;
 use crate::results::record::{RunRecord, SeriesRecord};
 use crate::results::traffic::ALL;
@@ -25,7 +26,7 @@ pub fn document(run: &RunRecord, file: &str) -> Value {
     let rows = || (0..series.time_s.len()).map(|row| rates.iter().filter_map(move |rate| rate[row]));
     let sum: Vec<Option<f64>> = rows().map(|row| Some(row.sum())).collect();
     let mean: Vec<Option<f64>> = sum.iter().map(|sum| Some((*sum)? / rates.len() as f64)).collect();
-    let fair: Vec<Option<f64>> = rows().map(|row| crate::figures::stats::jain(row)).collect();
+    let fair: Vec<Option<f64>> = rows().map(jain).collect();
     let mut results = Map::new();
     let mut about = Map::new();
     // flent draws nothing without single measurements.

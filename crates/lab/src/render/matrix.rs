@@ -5,7 +5,7 @@ use crate::claims::{CheckResult, ClaimResult, Verdict, deciding};
 
 /// What the cells of a [`Matrix`] mean.
 pub const LEGEND: &str = "+: every check holds. -: a check fails. ?: the 95 % interval of a check straddles its bound. \
-                          The number is that of the check that decides, in the unit of its claim; rates are in bit/s.";
+                          The number is that of the check that decides, in the unit of its claim; rates are in bit/s, M: 10^6.";
 
 /// Heading of the verdicts on claims that are about a discipline of their own.
 const VERDICT: &str = "verdict";
@@ -75,6 +75,18 @@ pub fn of(claims: &[ClaimResult]) -> Matrix {
     Matrix { rows, contenders, is_for_several: several }
 }
 
+/// A number; a large one, such as a rate in bit/s, in millions.
+fn number(value: f64) -> String {
+    if value.abs() < 1e5 { short(value) } else { format!("{} M", short(value * 1e-6)) }
+}
+
+/// The text of a bound with its large numbers in millions.
+fn bound(text: &str) -> String {
+    let word =
+        |word: &str| word.parse::<f64>().ok().filter(|x| x.abs() >= 1e5).map_or_else(|| word.to_string(), number);
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// The verdict as a sign, and the value of the check that decides it, with its bound.
 fn cell(verdict: Verdict, checks: &[CheckResult]) -> String {
     let sign = match verdict {
@@ -84,8 +96,21 @@ fn cell(verdict: Verdict, checks: &[CheckResult]) -> String {
         Verdict::NotRun => return "not run".to_string(),
     };
     let value = deciding(checks).map(|check| match check.value {
-        Some(value) => format!(" {} ({})", short(value), check.bound),
-        None => format!(" not measured ({})", check.bound),
+        Some(value) => format!(" {} ({})", number(value), bound(&check.bound)),
+        None => format!(" not measured ({})", bound(&check.bound)),
     });
     format!("{sign}{}", value.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_are_in_millions() {
+        assert_eq!(number(3_214_444.0), "3.21 M");
+        assert_eq!([number(0.5), number(99_999.0)], [short(0.5), short(99_999.0)]);
+        assert_eq!(bound("difference >= 4500000"), "difference >= 4.5 M");
+        assert_eq!(bound("quotient 2 .. 4"), "quotient 2 .. 4");
+    }
 }

@@ -25,6 +25,31 @@ pub enum Column {
     Words(Vec<Option<String>>),
 }
 
+impl Column {
+    /// Number of rows.
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Number(values) => values.len(),
+            Self::Count(values) => values.len(),
+            Self::Words(values) => values.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a row as text; empty without a value.
+    fn text(&self, row: usize) -> String {
+        match self {
+            Self::Number(values) => values[row].map_or_else(String::new, |x| x.to_string()),
+            Self::Count(values) => values[row].map_or_else(String::new, |n| n.to_string()),
+            Self::Words(values) => values[row].clone().unwrap_or_default(),
+        }
+    }
+}
+
 /// Named columns of equal length.
 #[derive(Default)]
 pub struct Table {
@@ -65,6 +90,26 @@ impl Table {
     /// The columns by name.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(name, column)| (name.as_str(), column))
+    }
+
+    /// The names of the columns, as the first line of a CSV file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn csv_names<W: Write>(&self, out: &mut csv::Writer<W>) -> csv::Result<()> {
+        out.write_record(self.columns.iter().map(|(name, _)| name))
+    }
+
+    /// The rows as lines of a CSV file; a row without a value has an empty field. Numbers read back are the same to the
+    /// last bit.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn csv_rows<W: Write>(&self, out: &mut csv::Writer<W>) -> csv::Result<()> {
+        for row in 0..self.columns.first().map_or(0, |(_, column)| column.len()) {
+            out.write_record(self.columns.iter().map(|(_, column)| column.text(row)))?;
+        }
+        Ok(())
     }
 
     /// The table as the bytes of a Parquet file.

@@ -379,11 +379,54 @@ pub fn jobs_on_disk(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> 
     Ok(jobs)
 }
 
+/// As [`jobs_on_disk`], in the order of [`Plan::jobs`].
+fn jobs_in_order(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> {
+    let mut jobs = jobs_on_disk(dir, meta)?;
+    jobs.sort_by_key(|job| (meta.seeds.iter().position(|seed| *seed == job.seed), job.case, job.contender));
+    Ok(jobs)
+}
+
 /// The stored results of a job of [`jobs_on_disk`]; `None` if it is from another build or not complete.
 pub fn read_run(dir: &Path, meta: &RunMeta, job: Job) -> Option<RunRecord> {
     let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
     let shard = Shard::read(&text)?;
     if shard.engine == meta.engine { shard.record() } else { None }
+}
+
+/// Writes the tables of a run directory also as CSV, `DIR/csv/summary.csv` and others. Returns their paths.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn write_csv(dir: &Path, meta: &RunMeta) -> Result<Vec<PathBuf>, StoreError> {
+    let folder = dir.join("csv");
+    make_dir(&folder)?;
+    let jobs = jobs_in_order(dir, meta)?;
+    let read =
+        |jobs: &[Job]| -> Vec<RunRecord> { jobs.par_iter().filter_map(|job| read_run(dir, meta, *job)).collect() };
+    let slim: Vec<RunRecord> = jobs.par_iter().filter_map(|job| Some(read_run(dir, meta, *job)?.slim())).collect();
+    let probes = table::probes(&slim);
+    let series = |records: &[RunRecord]| table::series(records, &probes);
+    let tables: [(&str, &Rows<'_>); 5] = [
+        ("summary", &table::summary),
+        ("traffic", &table::traffic),
+        ("series", &series),
+        ("flows", &table::flows),
+        ("completions", &table::completions),
+    ];
+    let mut written = Vec::new();
+    for (name, rows) in tables {
+        let path = folder.join(name).with_extension("csv");
+        fill_whole(&path, |file| {
+            let mut out = csv::Writer::from_writer(file);
+            rows(&[]).csv_names(&mut out).map_err(damaged(&path))?;
+            for some in jobs.chunks(RUNS_AT_A_TIME) {
+                rows(&read(some)).csv_rows(&mut out).map_err(damaged(&path))?;
+            }
+            out.flush().map_err(io_error(&path))
+        })?;
+        written.push(path);
+    }
+    Ok(written)
 }
 
 /// A run directory that was read.
@@ -410,9 +453,7 @@ pub fn load(dir: &Path) -> Result<Loaded, StoreError> {
         let shard = Shard::read(&text).filter(|shard| shard.engine == meta.engine)?;
         Some((job, shard.key.to_string(), shard.record()?.slim()))
     };
-    let mut jobs = jobs_on_disk(dir, &meta)?;
-    // The order of `Plan::jobs`.
-    jobs.sort_by_key(|job| (meta.seeds.iter().position(|seed| *seed == job.seed), job.case, job.contender));
+    let jobs = jobs_in_order(dir, &meta)?;
     Ok(Loaded { summary, runs: jobs.into_par_iter().filter_map(run).collect() })
 }
 

@@ -1,0 +1,125 @@
+//! What `forebay report` writes for other programs: manifest, flent data files, CSV.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::{Place, SCENARIO, names};
+use crate::skips::skip;
+
+#[test]
+fn manifest_lists_every_file_with_its_hash() {
+    let place = Place::new("crate");
+    place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
+    let made = place.run(&["report", "out", "--crate", "--json"]).good().json();
+    assert_eq!(made["crate"], "out/ro-crate-metadata.json");
+    let read = || fs::read(place.dir.join("out/ro-crate-metadata.json")).unwrap();
+    let text = read();
+    let json: Value = serde_json::from_slice(&text).unwrap();
+    let graph = json["@graph"].as_array().unwrap();
+    let entity = |id: &str| graph.iter().find(|one| one["@id"] == id).unwrap_or_else(|| panic!("{id}"));
+    assert_eq!(entity("ro-crate-metadata.json")["conformsTo"]["@id"], "https://w3id.org/ro/crate/1.1");
+    let root = entity("./");
+    assert_eq!((root["@type"].as_str(), root["name"].as_str()), (Some("Dataset"), Some("Short")));
+    assert_eq!(root["datePublished"].as_str().unwrap().len(), 10);
+    assert_eq!(entity("#run")["object"][0]["@id"], "scenario.toml");
+    let parts: Vec<&str> =
+        root["hasPart"].as_array().unwrap().iter().map(|part| part["@id"].as_str().unwrap()).collect();
+    for name in names(&place.dir.join("out")).into_iter().filter(|name| name != "ro-crate-metadata.json") {
+        let path = place.dir.join("out").join(&name);
+        if path.is_dir() {
+            assert!(parts.contains(&format!("{name}/").as_str()), "{name}");
+            continue;
+        }
+        // The lock file is not a result.
+        if name.starts_with('.') {
+            continue;
+        }
+        let bytes = fs::read(path).unwrap();
+        let hash: String = <sha2::Sha256 as sha2::Digest>::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(entity(&name)["sha256"], hash.as_str(), "{name}");
+        assert_eq!(entity(&name)["contentSize"], bytes.len().to_string().as_str(), "{name}");
+    }
+    place.run(&["report", "out", "--crate"]).good();
+    assert_eq!(read(), text, "the same each time");
+    let none = place.run(&["report", "nothing", "--crate"]);
+    assert!(none.code == Some(2) && none.stderr.contains("no such directory"), "{none:?}");
+}
+
+/// flent, if it is installed, draws them; and they are traffic of a scenario.
+#[test]
+fn flent_data_files_are_read_again() {
+    let place = Place::new("flent");
+    place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
+    let made = place.run(&["report", "out", "--flent", "--json"]).good().json();
+    assert_eq!(made["flent"][0], "out/flent/case000-aqm00-seed1.flent.gz");
+    let path = place.dir.join("out/flent/case000-aqm00-seed1.flent.gz");
+    let bytes = fs::read(&path).unwrap();
+    place.run(&["report", "out", "--flent"]).good();
+    assert_eq!(fs::read(&path).unwrap(), bytes, "the same each time");
+    let flows = "[[flows]]\nkind = \"trace\"\nfile = \"out/flent/case000-aqm00-seed1.flent.gz\"\n";
+    let (head, tail) = SCENARIO.split_once("[[flows]]").unwrap();
+    let (_, compare) = tail.split_once("[compare]").unwrap();
+    place.write("again.toml", &format!("{head}{flows}\n[compare]{compare}"));
+    let again = place.run(&["run", "again.toml", "--runs", "1", "--aqm", "droptail", "--json"]).good().json();
+    let sent = again["runs"][0]["delivered_pkts"].as_u64().unwrap();
+    assert!(sent > 100, "{sent}");
+    let refused = place.run(&["report", "nothing", "--flent"]);
+    assert_eq!(refused.code, Some(2));
+}
+
+#[test]
+fn flent_plots_our_data_files() {
+    let has = Command::new("flent").arg("--version").output().is_ok_and(|out| out.status.success());
+    if !has {
+        return skip("flent: pip install flent matplotlib");
+    }
+    let place = Place::new("flent-plot");
+    place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
+    place.run(&["report", "out", "--flent"]).good();
+    let files = ["case000-aqm00-seed1", "case000-aqm01-seed1"].map(|name| format!("out/flent/{name}.flent.gz"));
+    for plot in ["totals", "ping_cdf", "box_totals"] {
+        let mut flent = Command::new("flent");
+        flent.current_dir(&place.dir).args(["--plot", plot, "-o", "plot.png", "-i"]).args(&files);
+        let out = flent.output().unwrap();
+        assert!(out.status.success(), "{plot}: {out:?}");
+        let picture = fs::metadata(place.dir.join("plot.png")).unwrap().len();
+        assert!(picture > 5_000, "{plot}: {picture} bytes");
+    }
+}
+
+#[test]
+fn csv_tables_equal_the_parquet_tables() {
+    let place = Place::new("csv");
+    place.run(&["run", "short.toml", "--runs", "2", "-o", "out"]).good();
+    let made = place.run(&["report", "out", "--csv", "--json"]).good().json();
+    let paths: Vec<&str> = made["csv"].as_array().unwrap().iter().map(|path| path.as_str().unwrap()).collect();
+    assert_eq!(paths.len(), 5);
+    for path in paths {
+        let text = fs::read_to_string(place.dir.join(path)).unwrap();
+        let parquet = path.replace("/csv/", "/").replace(".csv", ".parquet");
+        let file = fs::File::open(place.dir.join(parquet)).unwrap();
+        let rows = parquet::file::reader::SerializedFileReader::new(file).unwrap();
+        let rows: Vec<_> = rows.into_iter().map(Result::unwrap).collect();
+        assert_eq!(text.lines().count(), 1 + rows.len(), "{path}");
+        let names: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+        for (line, row) in text.lines().skip(1).zip(&rows) {
+            let cells: Vec<&str> = line.split(',').collect();
+            assert_eq!(cells.len(), names.len(), "{path}: no value here has a comma");
+            for ((name, cell), (known, field)) in names.iter().zip(cells).zip(row.get_column_iter()) {
+                use parquet::record::Field;
+                let same = match field {
+                    Field::Null => cell.is_empty(),
+                    Field::Double(x) => cell.parse::<f64>().is_ok_and(|y| y.to_bits() == x.to_bits()),
+                    Field::Long(n) => cell.parse::<i64>() == Ok(*n),
+                    Field::Str(text) => cell == text,
+                    other => panic!("{other}"),
+                };
+                assert!(*name == known && same, "{path}: {name}: {cell}, {field}");
+            }
+        }
+    }
+    let several = place.run(&["report", "nothing", "--csv"]);
+    assert_eq!(several.code, Some(2));
+}
