@@ -123,3 +123,91 @@ fn csv_tables_equal_the_parquet_tables() {
     let several = place.run(&["report", "nothing", "--csv"]);
     assert_eq!(several.code, Some(2));
 }
+
+/// The blocks of packets of a pcapng file: the kept bytes of each packet, its length, and its comment.
+fn packets(file: &[u8]) -> Vec<(Vec<u8>, u32, Option<String>)> {
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let (mut at, mut out) = (0, Vec::new());
+    while at < file.len() {
+        let (kind, length) = (word(at), word(at + 4) as usize);
+        assert_eq!(word(at + length - 4) as usize, length, "a block ends with its length");
+        if kind == 6 {
+            let (kept, whole) = (word(at + 20) as usize, word(at + 24));
+            let options = at + 28 + kept.next_multiple_of(4);
+            let comment = (options + 4 < at + length).then(|| {
+                let (code, long) = (word(options) & 0xffff, (word(options) >> 16) as usize);
+                assert_eq!(code, 1);
+                String::from_utf8(file[options + 4..options + 4 + long].to_vec()).unwrap()
+            });
+            out.push((file[at + 28..at + 28 + kept].to_vec(), whole, comment));
+        }
+        at += length;
+    }
+    out
+}
+
+#[test]
+fn capture_has_every_packet_mark_and_drop() {
+    let place = Place::new("pcapng");
+    let words = ["run", "short.toml", "--runs", "1", "--aqm", "codel", "--aqm", "droptail", "-o", "out", "--json"];
+    let more = ["--set", "flows.ftp.ecn=true", "--set", "warmup=0s", "--set", "topology.bottleneck.queue=30p"];
+    let json = place.run(&[&words[..], &more].concat()).good().json();
+    let made = place.run(&["report", "out", "--pcapng", "--json"]).good().json();
+    assert_eq!(made["pcapng"][0], "out/pcapng/case000-aqm00-seed1.pcapng");
+    for (number, name) in ["codel", "droptail"].iter().enumerate() {
+        let run = &json["runs"][number];
+        let count = |key: &str| run[key].as_u64().unwrap() as usize;
+        let file = fs::read(place.dir.join(format!("out/pcapng/case000-aqm0{number}-seed1.pcapng"))).unwrap();
+        let all = packets(&file);
+        // Data goes to port 5001.
+        let is_data = |bytes: &[u8]| bytes[22..24] == 5001u16.to_be_bytes();
+        let dropped = format!("dropped by {name} at bottleneck");
+        let drops = all.iter().filter(|(.., comment)| comment.as_ref() == Some(&dropped)).count();
+        let sent = all.iter().filter(|(bytes, _, comment)| is_data(bytes) && comment.is_none());
+        let marked = sent.clone().filter(|(bytes, ..)| bytes[1] & 3 == 3).count();
+        assert_eq!(sent.clone().count(), count("packets"), "{name}");
+        let lost = (run["dropped"]["early"].as_u64().unwrap() + run["dropped"]["overflow"].as_u64().unwrap()) as usize;
+        assert_eq!(drops, lost, "{name}");
+        let ratio = run["mark_ratio"].as_f64().unwrap() * count("offered_pkts") as f64;
+        assert_eq!(marked, ratio.round() as usize, "{name}");
+        assert!(all.iter().any(|(bytes, ..)| !is_data(bytes)), "acknowledgements");
+        assert!(all.iter().all(|(bytes, length, _)| u16::from_be_bytes([bytes[2], bytes[3]]) as u32 == *length));
+    }
+    // The capture is a recording that a source can replay.
+    let flows = "[[flows]]\nkind = \"trace\"\nfile = \"out/pcapng/case000-aqm00-seed1.pcapng\"\n";
+    let (head, tail) = SCENARIO.split_once("[[flows]]").unwrap();
+    let (_, compare) = tail.split_once("[compare]").unwrap();
+    place.write("again.toml", &format!("{head}{flows}\n[compare]{compare}"));
+    place.run(&["run", "again.toml", "--runs", "1", "--aqm", "droptail"]).good();
+    let meta = fs::read_to_string(place.dir.join("out/meta.json")).unwrap();
+    fs::write(place.dir.join("out/meta.json"), meta.replace("\"engine\": \"", "\"engine\": \"0.0.1+")).unwrap();
+    let other = place.run(&["report", "out", "--pcapng"]);
+    assert!(other.code != Some(0) && !other.stderr.is_empty(), "{other:?}");
+}
+
+#[test]
+fn wireshark_reads_our_captures() {
+    let has = |name: &str| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success());
+    if !has("tshark") || !has("capinfos") {
+        return skip("tshark, capinfos: apt-get install tshark");
+    }
+    let place = Place::new("wireshark");
+    let words = ["run", "short.toml", "--runs", "1", "--aqm", "codel", "-o", "out", "--set", "flows.ftp.ecn=true"];
+    place.run(&words).good();
+    place.run(&["report", "out", "--pcapng"]).good();
+    let file = "out/pcapng/case000-aqm00-seed1.pcapng";
+    let said = |name: &str, args: &[&str]| {
+        let out = Command::new(name).args(args).current_dir(&place.dir).output().unwrap();
+        assert!(out.status.success(), "{name}: {out:?}");
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let about = said("capinfos", &[file]);
+    let wanted =
+        ["pcapng", "nanoseconds (9)", "Strict time order:   True", "Name = bottleneck", "Capture application: forebay"];
+    wanted.iter().for_each(|word| assert!(about.contains(word), "{word}: {about}"));
+    let count =
+        |filter: &str| said("tshark", &["-o", "ip.check_checksum:TRUE", "-r", file, "-Y", filter]).lines().count();
+    assert!(count("ip.dsfield.ecn == 3 && tcp.len > 0") > 0, "marked data");
+    assert!(count("tcp.flags.ece == 1 && tcp.len == 0") > 0, "echoed marks");
+    assert_eq!(count("ip.checksum.status == 0 || _ws.malformed"), 0, "sound headers");
+}

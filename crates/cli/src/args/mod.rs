@@ -397,6 +397,7 @@ pub(crate) struct TuneArgs {
   forebay report runs/case1-3b52b8bd5f5f
   forebay report runs/case1-3b52b8bd5f5f --crate
   forebay report runs/case1-3b52b8bd5f5f --csv
+  forebay report runs/case1-3b52b8bd5f5f --pcapng
   forebay report runs/case1-3b52b8bd5f5f --flent
   flent --plot totals -o a.png -i runs/case1-3b52b8bd5f5f/flent/*.flent.gz")]
 pub(crate) struct ReportArgs {
@@ -410,6 +411,10 @@ pub(crate) struct ReportArgs {
     /// Also write the tables as CSV: DIR/csv/summary.csv, traffic.csv, series.csv, flows.csv, completions.csv.
     #[arg(long)]
     pub(crate) csv: bool,
+    /// Also write the packets at the first link under study of each run, DIR/pcapng/*.pcapng, for Wireshark: headers with
+    /// ECN, in both directions; drops have comments. The runs are simulated again.
+    #[arg(long)]
+    pub(crate) pcapng: bool,
     /// Also write a data file for flent of each run, DIR/flent/*.flent.gz: throughput of each class of traffic, and
     /// queueing delay as ping.
     #[arg(long)]

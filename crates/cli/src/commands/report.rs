@@ -16,6 +16,9 @@ pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
     if args.csv {
         document.csv = words(report::csv(&args.dir)?);
     }
+    if args.pcapng {
+        document.pcapng = words(ui.host(|host| report::pcapng(&args.dir, host))?);
+    }
     if args.flent {
         document.flent = words(report::flent(&args.dir)?);
     }
@@ -28,7 +31,13 @@ pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
         ui.print_json(&document)?;
     } else {
         ui.print(&document.report)?;
-        document.csv.iter().chain(&document.flent).chain(&document.ro_crate).try_for_each(|path| ui.print(path))?;
+        document
+            .csv
+            .iter()
+            .chain(&document.pcapng)
+            .chain(&document.flent)
+            .chain(&document.ro_crate)
+            .try_for_each(|path| ui.print(path))?;
     }
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::failure::Failure;
@@ -14,6 +15,7 @@ use crate::disk::lock::{Wait, WriteLock};
 use crate::render::flent;
 use crate::report;
 use crate::results::meta::{Meta, RunMeta};
+use crate::run::plan::{Job, engine};
 use crate::run::store::{self, Store};
 use crate::scenario::{Found, InputError};
 
@@ -30,6 +32,9 @@ pub struct Document {
     /// Paths of the data files of flent, if they were written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flent: Vec<String>,
+    /// Paths of the captures, if they were written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pcapng: Vec<String>,
     /// Paths of the tables as CSV, if they were written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub csv: Vec<String>,
@@ -42,7 +47,14 @@ pub struct Document {
 pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
     expect_results(dir, "report")?;
     let path = host.waiting(|wait| report::build(&WriteLock::take(dir, wait)?, wait))?;
-    Ok(Document { version: 1, report: path.display().to_string(), ro_crate: None, flent: Vec::new(), csv: Vec::new() })
+    Ok(Document {
+        version: 1,
+        report: path.display().to_string(),
+        ro_crate: None,
+        flent: Vec::new(),
+        pcapng: Vec::new(),
+        csv: Vec::new(),
+    })
 }
 
 /// Writes a data file of flent for each run in a directory of `run` or `sweep`: `DIR/flent/case000-aqm00-seed1.flent.gz`.
@@ -75,6 +87,45 @@ pub fn flent(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// As [`flent`].
 pub fn csv(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(store::write_csv(dir, &of_one_scenario(dir, "--csv")?)?)
+}
+
+/// Runs each simulation in a directory of `run` or `sweep` again and writes the packets at its first link under study:
+/// `DIR/pcapng/case000-aqm00-seed1.pcapng`. Returns the paths.
+///
+/// # Errors
+/// As [`flent`]; the results are of another build or of real packets; or a run has another result than the stored one.
+pub fn pcapng(dir: &Path, host: &Host<'_>) -> Result<Vec<PathBuf>, Failure> {
+    let meta = of_one_scenario(dir, "--pcapng")?;
+    let plan = store::plan_of(dir, &meta)?;
+    let build = engine(&(host.build)());
+    if plan.engine() != build {
+        let found = Found::thing(format!("results of the build {}", plan.engine()));
+        return Err(InputError::new(
+            "report",
+            "--pcapng",
+            found,
+            format!("those of this one, {build}: runs are repeated"),
+        )
+        .into());
+    }
+    let folder = dir.join("pcapng");
+    disk::make_dir(&folder)?;
+    let one = |job: &Job| -> Result<Option<PathBuf>, Failure> {
+        let Some(run) = store::read_run(dir, &meta, *job) else { return Ok(None) };
+        let (bytes, fingerprint) = plan.capture(*job).map_err(|error| Failure::Run(error.to_string()))?;
+        if fingerprint != run.summary.fingerprint {
+            return Err(Failure::Run(format!(
+                "{} seed {}: another result than the stored one",
+                run.summary.label, job.seed
+            )));
+        }
+        let name = format!("case{:03}-aqm{:02}-seed{}.pcapng", job.case, job.contender, job.seed);
+        let path = folder.join(name);
+        disk::write_whole(&path, &bytes)?;
+        Ok(Some(path))
+    };
+    let written: Result<Vec<_>, Failure> = store::jobs_on_disk(dir, &meta)?.par_iter().map(one).collect();
+    Ok(written?.into_iter().flatten().collect())
 }
 
 /// The metadata of the results of one scenario, which `option` needs.

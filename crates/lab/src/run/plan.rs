@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use forebay_sim::network::{BadNetwork, Network, Traffic};
+use forebay_aqm::base::time::Instant;
+use forebay_sim::network::{BadNetwork, LinkId, Network, Traffic};
 use forebay_sim::outcome::FlowOutcome;
 use forebay_sim::world::{Observer, World};
 use sha2::{Digest, Sha256};
@@ -16,6 +17,7 @@ use crate::results::record::{self, RunRecord};
 use crate::results::summary::Shown;
 use crate::run::build_id;
 use crate::scenario::{Case, Found, InputError};
+use crate::traces::capture::{self, Place};
 
 /// The runs that a command asked for: every case of a scenario file (combination of values of the keys that vary) with
 /// every contender (compared discipline) and seed.
@@ -212,6 +214,38 @@ impl Plan {
         }
         Ok(outcome.map(|outcome| record::record(case, contender, job.seed, &net, &outcome, cpu)))
     }
+}
+
+/// Most packets of a capture.
+const MOST_PACKETS: usize = 4_000_000;
+
+impl Plan {
+    /// Runs one job again and returns the capture of its first link under study as a pcapng file, and the fingerprint of
+    /// the run.
+    ///
+    /// # Errors
+    /// The network cannot be simulated.
+    pub fn capture(&self, job: Job) -> Result<(Vec<u8>, String), BadNetwork> {
+        let mut net = self.network(job);
+        let link = net.links.iter().position(|link| link.lane.study).unwrap_or(0);
+        // With an event for each departure; the packets are the same.
+        net.links[link].fast_path = false;
+        let mut world = World::new(&net, job.seed)?;
+        world.capture(link, opposite(&net, link), MOST_PACKETS);
+        world.run_until(Instant::ZERO + net.duration, &mut ());
+        let discipline = net.links[link].lane.discipline.name().to_string();
+        let place = Place { net: &net, link, discipline: &discipline };
+        Ok((capture::pcapng(&place, &world.captured()), format!("{:016x}", world.fingerprint())))
+    }
+}
+
+/// The link in the opposite direction: that of the acknowledgements of the flows whose data crosses `link`.
+fn opposite(net: &Network, link: LinkId) -> Option<LinkId> {
+    net.flows.iter().find_map(|flow| {
+        let (forward, back) = (&net.routes[flow.forward], &net.routes[flow.back]);
+        let at = forward.iter().position(|id| *id == link)?;
+        back.len().checked_sub(at + 1).and_then(|at| back.get(at)).copied()
+    })
 }
 
 /// The goodput of a simulated flow if each packet had the headers of a real one, bytes.

@@ -7,6 +7,7 @@
 //! A scenario file can have a recording as text (inline) in place of the name of a file.
 
 mod bytes;
+pub mod capture;
 mod csv;
 mod flent;
 mod frames;

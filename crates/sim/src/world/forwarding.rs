@@ -6,6 +6,7 @@ use forebay_aqm::base::time::{Instant, Span};
 
 use super::World;
 use super::ahead::Ahead;
+use super::capture::Seen;
 use crate::engine::index::Index;
 use crate::engine::ring::Ring;
 use crate::link::segment::{Kind, Segment};
@@ -175,6 +176,7 @@ impl World {
                 return;
             }
             let passed = self.fabric.links[link].pass(segment.len, segment.counted_as(), at, |free, _| free);
+            self.seen(link, &segment, at, Seen::Back);
             let arrival = match passed {
                 Ok(arrival) => arrival,
                 Err(at) => return self.lost(segment, at),
@@ -183,6 +185,14 @@ impl World {
             segment.hop += 1;
             let Some(next) = self.hand_over::<ANSWER>(link, segment) else { return };
             (link, at) = (next, arrival);
+        }
+    }
+
+    /// Adds a packet to the capture, if there is one.
+    #[inline(always)]
+    fn seen(&mut self, link: LinkId, segment: &Segment, at: Instant, what: Seen) {
+        if let Some(capture) = &mut self.capture {
+            capture.note(link, segment, self.fabric.origins[segment.flow as usize].of(segment), at, what);
         }
     }
 
@@ -227,9 +237,13 @@ impl World {
 
     #[inline]
     fn arrive(&mut self, link: LinkId, segment: Segment) {
-        let (now, record, ends) = (self.now, &mut self.record, &mut self.ends);
-        let tag = self.fabric.origins[segment.flow as usize].of(&segment);
+        let (now, record, ends, capture) = (self.now, &mut self.record, &mut self.ends, &mut self.capture);
+        let origins = &self.fabric.origins;
+        let tag = origins[segment.flow as usize].of(&segment);
         let lost = |s: &Segment| {
+            if let Some(capture) = capture {
+                capture.note(link, s, origins[s.flow as usize].of(s), now, Seen::Dropped);
+            }
             ends.release(s);
             record.lost(now, s);
         };
@@ -246,8 +260,12 @@ impl World {
     #[inline]
     pub(super) fn serve(&mut self, managed: usize, now: Instant) {
         let link = self.fabric.managed[managed];
-        let (record, ends) = (&mut self.record, &mut self.ends);
+        let (record, ends, capture) = (&mut self.record, &mut self.ends, &mut self.capture);
+        let origins = &self.fabric.origins;
         let lost = |s: &Segment| {
+            if let Some(capture) = capture {
+                capture.note(link, s, origins[s.flow as usize].of(s), now, Seen::Dropped);
+            }
             ends.release(s);
             record.lost(now, s);
         };
@@ -258,7 +276,9 @@ impl World {
             return;
         };
         self.agenda.set(managed, Some(free));
-        if self.fabric.links[link].loses(now) {
+        let is_lost = self.fabric.links[link].loses(now);
+        self.seen(link, &segment, now, if is_lost { Seen::Lost } else { Seen::Sent });
+        if is_lost {
             self.lost(segment, segment.at);
             return;
         }
@@ -308,6 +328,7 @@ impl World {
             most => free.plus(host.below(most)) - Span::from_nanos(most.nanos() / 2),
         };
         let passed = self.fabric.links[link].pass(segment.len, segment.counted_as(), segment.at, jittered);
+        self.seen(link, &segment, segment.at, Seen::Back);
         let arrival = match passed {
             Ok(arrival) => arrival,
             Err(at) => return self.lost(segment, at),

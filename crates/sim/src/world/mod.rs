@@ -3,6 +3,7 @@
 mod ahead;
 mod applications;
 mod audit;
+mod capture;
 mod endpoints;
 mod flow;
 mod forwarding;
@@ -22,6 +23,9 @@ use crate::link::Link;
 use crate::measure::meter::Window;
 use crate::measure::outcome::Outcome;
 use crate::network::LinkId;
+pub use capture::{Captured, Seen};
+
+use capture::Capture;
 use endpoints::Endpoints;
 use forwarding::Fabric;
 use record::Record;
@@ -53,6 +57,7 @@ pub struct World {
     sampling: Sampling,
     tracking: Tracking,
     record: Record,
+    capture: Option<Box<Capture>>,
 }
 
 impl World {

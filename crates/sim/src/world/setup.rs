@@ -54,6 +54,7 @@ impl World {
             sampling: Sampling::new(net),
             tracking,
             record,
+            capture: None,
         };
         world.schedule_first_events();
         Ok(world)

@@ -1,0 +1,74 @@
+//! A capture of the packets at a link, as tcpdump(8) on a router would make it.
+
+use forebay_aqm::base::time::Instant;
+
+use super::World;
+use crate::link::Tag;
+use crate::link::segment::Segment;
+use crate::network::LinkId;
+
+/// What happened to a captured packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// It left the queue of the link.
+    Sent,
+    /// The discipline dropped it, or the buffer was full.
+    Dropped,
+    /// It left the queue and was lost on the wire.
+    Lost,
+    /// It passed the router in the opposite direction.
+    Back,
+}
+
+/// A captured packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured {
+    /// When it happened.
+    pub at: Instant,
+    /// The packet; its ECN codepoint is CE if the discipline marked it.
+    pub segment: Segment,
+    /// Its hosts, DSCP and protocol.
+    pub tag: Tag,
+    /// What happened.
+    pub what: Seen,
+}
+
+/// A capture in progress.
+pub(super) struct Capture {
+    link: LinkId,
+    back: Option<LinkId>,
+    most: usize,
+    packets: Vec<Captured>,
+}
+
+impl World {
+    /// Captures the packets of `link` and, if given, those of the link `back` in the opposite direction; at most `most`.
+    /// Call it before the first event.
+    pub fn capture(&mut self, link: LinkId, back: Option<LinkId>, most: usize) {
+        self.capture = Some(Box::new(Capture { link, back, most, packets: Vec::new() }));
+    }
+
+    /// The captured packets, in the order of time.
+    pub fn captured(&mut self) -> Vec<Captured> {
+        let mut packets = self.capture.take().map_or_else(Vec::new, |capture| capture.packets);
+        // Links without events compute the times of packets ahead.
+        packets.sort_by_key(|packet| packet.at);
+        packets
+    }
+}
+
+impl Capture {
+    /// A packet has left `link`, was dropped there, or was lost behind it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note(&mut self, link: LinkId, segment: &Segment, tag: Tag, at: Instant, what: Seen) {
+        let what = match what {
+            what if link == self.link => what,
+            Seen::Sent | Seen::Back if Some(link) == self.back => Seen::Back,
+            _ => return,
+        };
+        if self.packets.len() < self.most {
+            self.packets.push(Captured { at, segment: *segment, tag, what });
+        }
+    }
+}
