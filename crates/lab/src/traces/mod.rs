@@ -1,4 +1,4 @@
-//! Recordings of traffic, which a simulated source replays: packets from CSV, pcap, pcapng and flent files, video frames from
+//! Recordings of traffic, which a simulated source replays: packets from CSV, pcap, pcapng, flent, ns-2 and ns-3 files, video frames from
 //! lists in the formats of TU Berlin and Arizona State University. An item is a packet or a frame.
 //!
 //! Only times and lengths are read, and types of frames or service classes of packets. For any bytes a reader returns a
@@ -12,6 +12,7 @@ mod csv;
 mod flent;
 mod frames;
 mod inline;
+mod ns;
 mod pcap;
 mod pcapng;
 mod text;
@@ -136,7 +137,7 @@ pub(crate) type Read<T> = Result<T, BadRecording>;
 /// An item as read: time in nanoseconds as the file has it, length in bytes, and [`Item::tag`].
 type Raw = (i128, u32, u8);
 
-/// Reads packets from a file. Its first bytes tell the format: pcap, pcapng, flent (compressed), else CSV.
+/// Reads packets from a file. Its first bytes tell the format: pcap, pcapng, flent (compressed), ns-2 or ns-3, else CSV.
 pub(crate) fn packets(file: &Path) -> Read<Recorded> {
     packets_in(&mut open(file)?)
 }
@@ -160,6 +161,8 @@ fn packets_in<R: std::io::BufRead>(bytes: &mut Bytes<R>) -> Read<Recorded> {
         pcap::read(bytes)
     } else if start.starts_with(&flent::MAGIC) {
         flent::read(bytes)
+    } else if ns::is_trace(start) {
+        ns::read(bytes)
     } else {
         csv::read(bytes)
     }

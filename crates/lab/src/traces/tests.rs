@@ -319,3 +319,39 @@ fn bad_flent_files_are_errors() {
     let huge = flent("[0,1]", r#"{"TCP download":[0,1e300]}"#, "{}");
     assert!(text(&huge).contains("more than 500000"));
 }
+
+#[test]
+fn ns_2_traces_give_packets_at_their_sources() {
+    // Two flows: from node 0 and from node 1, both over 2 to 3.
+    let text = "+ 0.1 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n- 0.1 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n\
+                h 0.1 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n+ 0.15 1 2 tcp 1000 ------- 7 1.0 3.0 3 611\n\
+                r 0.2 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n+ 0.2 2 3 cbr 210 ------- 0 0.0 3.1 225 610\n\
+                d 0.25 2 3 tcp 1000 ------- 7 1.0 3.0 3 611\n";
+    let read = packets_of(text.as_bytes()).unwrap();
+    assert_eq!(shown(&read), [(0, 210), (50_000_000, 1000)]);
+    assert!(read.has_classes && read.items[1].tag == 7);
+    let one = packets_of(text.replace(" 7 1.0", " 700 1.0").as_bytes()).unwrap();
+    assert!(!one.has_classes && one.items[1].tag == 0, "a class is at most 255");
+    let bad = |text: &str| packets_of(text.as_bytes()).unwrap_err();
+    assert_eq!(bad("+ 0.1 0 2 cbr 210\n").at, Where::Line(1));
+    assert_eq!(bad("+ x 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n").at, Where::Line(1));
+    assert_eq!(bad("+ 0.1 0 2 cbr 210 ------- 0 0.0 3.1 225 610\ns -t 0.2\n").at, Where::Line(2));
+    assert!(bad("r 0.2 0 2 cbr 210 ------- 0 0.0 3.1 225 610\n").found.as_str().contains("no packets that enter"));
+}
+
+#[test]
+fn ns_3_traces_give_packets_of_the_first_device() {
+    let line = |event: &str, time: &str, node: u32, length: u32| {
+        format!(
+            "{event} {time} /NodeList/{node}/DeviceList/0/$ns3::PointToPointNetDevice/TxQueue/Enqueue ns3::PppHeader \
+             (Point-to-Point Protocol: IP (0x0021)) ns3::Ipv4Header (tos 0x0 DSCP Default ECN Not-ECT ttl 64 id 0 \
+             protocol 17 offset (bytes) 0 flags [none] length: {length} 10.1.1.1 > 10.1.1.2) ns3::UdpHeader (length: \
+             {} 49153 > 9) Payload (size={})\n",
+            length - 20,
+            length - 28
+        )
+    };
+    let text = [line("+", "2", 0, 1052), line("-", "2", 0, 1052), line("+", "2.25", 0, 540), line("+", "2.3", 1, 1052)];
+    let read = packets_of(text.concat().as_bytes()).unwrap();
+    assert_eq!(shown(&read), [(0, 1052), (250_000_000, 540)]);
+}

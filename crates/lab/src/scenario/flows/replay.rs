@@ -61,7 +61,7 @@ const KEYS: &[Key] = &[
     may(
         "file",
         schema::text,
-        "CSV (time_s,size_bytes and optionally class), pcap, pcapng or .flent.gz file; relative to this file's folder.",
+        "CSV (time_s,size_bytes and optionally class), pcap, pcapng or .flent.gz file, or a trace of ns-2 or ns-3; relative to this file's folder.",
     ),
     may("packets", schema::text, "Inline packets in place of file: nanoseconds, bytes and optionally class of each."),
 ];
@@ -71,7 +71,7 @@ impl Keys for Packets {
         KEYS.to_vec()
     }
     fn read(table: &Table<'_>) -> Result<Self, InputError> {
-        const ACCEPTS: &str = "the name of a CSV, pcap, pcapng or .flent.gz file";
+        const ACCEPTS: &str = "the name of a CSV, pcap, pcapng or .flent.gz file, or of a trace of ns-2 or ns-3";
         let recorded = one_of(table, ACCEPTS, traces::packets, ("packets", traces::inline_packets))?;
         recorded.map(Self).ok_or_else(|| table.missing("file", &format!("{ACCEPTS}, or packets")))
     }
