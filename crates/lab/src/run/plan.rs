@@ -228,10 +228,11 @@ impl Plan {
     pub fn capture(&self, job: Job) -> Result<(Vec<u8>, String), BadNetwork> {
         let mut net = self.network(job);
         let link = net.links.iter().position(|link| link.lane.study).unwrap_or(0);
+        let back = opposite(&net, link);
         // With an event for each departure; the packets are the same.
-        net.links[link].fast_path = false;
+        [Some(link), back].into_iter().flatten().for_each(|link| net.links[link].fast_path = false);
         let mut world = World::new(&net, job.seed)?;
-        world.capture(link, opposite(&net, link), MOST_PACKETS);
+        world.capture(link, back, MOST_PACKETS);
         world.run_until(Instant::ZERO + net.duration, &mut ());
         let discipline = net.links[link].lane.discipline.name().to_string();
         let place = Place { net: &net, link, discipline: &discipline };

@@ -43,17 +43,15 @@ pub(super) struct Capture {
 
 impl World {
     /// Captures the packets of `link` and, if given, those of the link `back` in the opposite direction; at most `most`.
-    /// Call it before the first event.
+    /// Both links must have events ([`LinkSpec::is_fast`](crate::network::LinkSpec::is_fast) is false). Call it before the
+    /// first event.
     pub fn capture(&mut self, link: LinkId, back: Option<LinkId>, most: usize) {
         self.capture = Some(Box::new(Capture { link, back, most, packets: Vec::new() }));
     }
 
     /// The captured packets, in the order of time.
     pub fn captured(&mut self) -> Vec<Captured> {
-        let mut packets = self.capture.take().map_or_else(Vec::new, |capture| capture.packets);
-        // Links without events compute the times of packets ahead.
-        packets.sort_by_key(|packet| packet.at);
-        packets
+        self.capture.take().map_or_else(Vec::new, |capture| capture.packets)
     }
 }
 
@@ -64,7 +62,7 @@ impl Capture {
     pub(super) fn note(&mut self, link: LinkId, segment: &Segment, tag: Tag, at: Instant, what: Seen) {
         let what = match what {
             what if link == self.link => what,
-            Seen::Sent | Seen::Back if Some(link) == self.back => Seen::Back,
+            Seen::Sent if Some(link) == self.back => Seen::Back,
             _ => return,
         };
         if self.packets.len() < self.most {

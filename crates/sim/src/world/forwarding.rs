@@ -176,7 +176,6 @@ impl World {
                 return;
             }
             let passed = self.fabric.links[link].pass(segment.len, segment.counted_as(), at, |free, _| free);
-            self.seen(link, &segment, at, Seen::Back);
             let arrival = match passed {
                 Ok(arrival) => arrival,
                 Err(at) => return self.lost(segment, at),
@@ -185,14 +184,6 @@ impl World {
             segment.hop += 1;
             let Some(next) = self.hand_over::<ANSWER>(link, segment) else { return };
             (link, at) = (next, arrival);
-        }
-    }
-
-    /// Adds a packet to the capture, if there is one.
-    #[inline(always)]
-    fn seen(&mut self, link: LinkId, segment: &Segment, at: Instant, what: Seen) {
-        if let Some(capture) = &mut self.capture {
-            capture.note(link, segment, self.fabric.origins[segment.flow as usize].of(segment), at, what);
         }
     }
 
@@ -277,7 +268,10 @@ impl World {
         };
         self.agenda.set(managed, Some(free));
         let is_lost = self.fabric.links[link].loses(now);
-        self.seen(link, &segment, now, if is_lost { Seen::Lost } else { Seen::Sent });
+        if let Some(capture) = &mut self.capture {
+            let what = if is_lost { Seen::Lost } else { Seen::Sent };
+            capture.note(link, &segment, self.fabric.origins[segment.flow as usize].of(&segment), now, what);
+        }
         if is_lost {
             self.lost(segment, segment.at);
             return;
@@ -328,7 +322,6 @@ impl World {
             most => free.plus(host.below(most)) - Span::from_nanos(most.nanos() / 2),
         };
         let passed = self.fabric.links[link].pass(segment.len, segment.counted_as(), segment.at, jittered);
-        self.seen(link, &segment, segment.at, Seen::Back);
         let arrival = match passed {
             Ok(arrival) => arrival,
             Err(at) => return self.lost(segment, at),
