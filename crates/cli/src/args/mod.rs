@@ -399,7 +399,8 @@ pub(crate) struct TuneArgs {
   forebay report runs/case1-3b52b8bd5f5f --csv
   forebay report runs/case1-3b52b8bd5f5f --pcapng
   forebay report runs/case1-3b52b8bd5f5f --flent
-  flent --plot totals -o a.png -i runs/case1-3b52b8bd5f5f/flent/*.flent.gz")]
+
+To draw with flent: flent --plot totals -o a.png -i DIR/flent/*.flent.gz")]
 pub(crate) struct ReportArgs {
     /// Directory of results that `forebay run` or `forebay reproduce` wrote.
     #[arg(value_name = "DIR")]

@@ -158,6 +158,9 @@ pub struct Check {
     /// Values of the keys that the scenario varies, for the other contender, if they differ from those of this one.
     #[serde(default)]
     pub there: Point,
+    /// A second point of these keys: the other contender's quantity there is added to that at `there`.
+    #[serde(default)]
+    pub plus: Point,
     /// Minimum difference from the other contender's quantity.
     #[serde(default)]
     pub margin: f64,

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::failure::Failure;
@@ -15,7 +14,7 @@ use crate::disk::lock::{Wait, WriteLock};
 use crate::render::flent;
 use crate::report;
 use crate::results::meta::{Meta, RunMeta};
-use crate::run::plan::{Job, engine};
+use crate::run::plan::{MOST_PACKETS, engine};
 use crate::run::store::{self, Store};
 use crate::scenario::{Found, InputError};
 
@@ -110,22 +109,24 @@ pub fn pcapng(dir: &Path, host: &Host<'_>) -> Result<Vec<PathBuf>, Failure> {
     }
     let folder = dir.join("pcapng");
     disk::make_dir(&folder)?;
-    let one = |job: &Job| -> Result<Option<PathBuf>, Failure> {
-        let Some(run) = store::read_run(dir, &meta, *job) else { return Ok(None) };
-        let (bytes, fingerprint) = plan.capture(*job).map_err(|error| Failure::Run(error.to_string()))?;
-        if fingerprint != run.summary.fingerprint {
-            return Err(Failure::Run(format!(
-                "{} seed {}: another result than the stored one",
-                run.summary.label, job.seed
-            )));
-        }
+    let mut written = Vec::new();
+    // One after the other: a capture can take hundreds of megabytes.
+    for job in store::jobs_on_disk(dir, &meta)? {
+        let Some(run) = store::read_run(dir, &meta, job) else { continue };
+        let capture = plan.capture(job).map_err(|error| Failure::Run(error.to_string()))?;
         let name = format!("case{:03}-aqm{:02}-seed{}.pcapng", job.case, job.contender, job.seed);
+        if capture.fingerprint != run.summary.fingerprint {
+            let what = format!("{} seed {}: another result than the stored one", run.summary.label, job.seed);
+            return Err(Failure::Run(what));
+        }
+        if !capture.is_complete {
+            host.note(&format!("{name} ends after {MOST_PACKETS} packets"));
+        }
         let path = folder.join(name);
-        disk::write_whole(&path, &bytes)?;
-        Ok(Some(path))
-    };
-    let written: Result<Vec<_>, Failure> = store::jobs_on_disk(dir, &meta)?.par_iter().map(one).collect();
-    Ok(written?.into_iter().flatten().collect())
+        disk::write_whole(&path, &capture.file)?;
+        written.push(path);
+    }
+    Ok(written)
 }
 
 /// The metadata of the results of one scenario, which `option` needs.

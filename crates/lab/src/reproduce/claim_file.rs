@@ -118,6 +118,12 @@ pub fn parse(text: &str) -> Result<ClaimFile, String> {
                 ));
             }
             let compared = check.other().is_some() && check.against.is_none();
+            if !check.plus.is_empty() && (!compared || check.there.is_empty()) {
+                return Err(format!(
+                    "{}: the check '{}' has plus without there, or without a contender to compare with",
+                    claim.id, check.what
+                ));
+            }
             if check.times.is_some_and(|times| !compared || !times.is_finite() || times <= 0.0) {
                 return Err(format!(
                     "{}: the check '{}' has times without a contender to compare with, or not above 0",

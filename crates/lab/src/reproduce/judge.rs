@@ -103,7 +103,7 @@ impl<'a> Runs<'a> {
 
     /// Whether the scenario has the values of axes that the check names.
     pub fn has_points_of(&self, check: &Check) -> bool {
-        [&check.at_points, &check.there].into_iter().all(|point| self.cases(point).is_ok())
+        [&check.at_points, &check.there, &check.plus].into_iter().all(|point| self.cases(point).is_ok())
     }
 
     /// Checks that the scenario compares the contenders which a check names, before anything is run.
@@ -145,7 +145,11 @@ impl<'a> Runs<'a> {
         let mut scale = 0.0;
         if let Some(other) = other {
             let there = if check.there.is_empty() { case } else { self.cases(&check.there)?[0] };
-            let values = self.group(there, other)?.values(&check.quantity)?;
+            let mut values = self.group(there, other)?.values(&check.quantity)?;
+            if !check.plus.is_empty() {
+                let more = self.group(self.cases(&check.plus)?[0], other)?.values(&check.quantity)?;
+                values = sums(&values, &more);
+            }
             if check.relative_to.is_none() {
                 scale = mean(&samples).abs().max(mean(&values).abs());
             }
@@ -302,6 +306,11 @@ fn template<'a>(name: Option<&'a str>, subject: &'a str) -> &'a str {
     name.filter(|name| *name != "subject").unwrap_or(subject)
 }
 
+/// The sum of the values at each position that both have.
+fn sums(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a + b).collect()
+}
+
 /// Each value of `a`, minus `times` the value of `b` at the same position.
 fn differences(a: &[f64], b: &[f64], times: f64) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - times * b).collect()
@@ -369,6 +378,16 @@ mod tests {
         assert_eq!(twice.bound().unwrap().words, "quotient 2 .. 4");
         let bare = Check { relative_to: Some("pi".into()), ..Check::default() };
         assert!(bare.bound().is_err(), "a quotient needs its bound");
+    }
+
+    #[test]
+    fn key_plus_adds_values_of_a_second_point() {
+        let values = sums(&[1.0, 2.0, 3.0], &[0.5, 0.25]);
+        assert_eq!(values, [1.5, 2.25]);
+        let most = Check { relative_to: Some("subject".into()), at_most: Some(1.2), ..Check::default() };
+        let quotients = |own: &[f64]| own.iter().zip(&values).map(|(a, b)| a / b).collect::<Vec<f64>>();
+        assert_eq!(outcome(&most, &quotients(&[1.5, 2.25])), Outcome::Holds);
+        assert_eq!(outcome(&most, &quotients(&[3.0, 4.5])), Outcome::Fails);
     }
 
     #[test]

@@ -217,15 +217,24 @@ impl Plan {
 }
 
 /// Most packets of a capture.
-const MOST_PACKETS: usize = 4_000_000;
+pub const MOST_PACKETS: usize = 2_000_000;
+
+/// The capture of the first link under study of a run.
+pub struct Capture {
+    /// The pcapng file.
+    pub file: Vec<u8>,
+    /// Fingerprint of the run.
+    pub fingerprint: String,
+    /// Whether the file has all packets: at most [`MOST_PACKETS`] are kept.
+    pub is_complete: bool,
+}
 
 impl Plan {
-    /// Runs one job again and returns the capture of its first link under study as a pcapng file, and the fingerprint of
-    /// the run.
+    /// Runs one job again and captures the packets of its first link under study.
     ///
     /// # Errors
     /// The network cannot be simulated.
-    pub fn capture(&self, job: Job) -> Result<(Vec<u8>, String), BadNetwork> {
+    pub fn capture(&self, job: Job) -> Result<Capture, BadNetwork> {
         let mut net = self.network(job);
         let link = net.links.iter().position(|link| link.lane.study).unwrap_or(0);
         let back = opposite(&net, link);
@@ -236,7 +245,12 @@ impl Plan {
         world.run_until(Instant::ZERO + net.duration, &mut ());
         let discipline = net.links[link].lane.discipline.name().to_string();
         let place = Place { net: &net, link, discipline: &discipline };
-        Ok((capture::pcapng(&place, &world.captured()), format!("{:016x}", world.fingerprint())))
+        let packets = world.captured();
+        Ok(Capture {
+            file: capture::pcapng(&place, &packets),
+            fingerprint: format!("{:016x}", world.fingerprint()),
+            is_complete: packets.len() < MOST_PACKETS,
+        })
     }
 }
 
