@@ -405,8 +405,8 @@ pub(crate) struct ReportArgs {
     /// Directory of results that `forebay run` or `forebay reproduce` wrote.
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Also write DIR/ro-crate-metadata.json: what each file is, its hash, and how the results were made, in the format
-    /// of RO-Crate, for archives such as Zenodo.
+    /// Also write DIR/ro-crate-metadata.json, a manifest for archives such as Zenodo (RO-Crate 1.1): what each file is,
+    /// its hash, and how the results were made.
     #[arg(long = "crate")]
     pub(crate) ro_crate: bool,
     /// Also write the tables as CSV: DIR/csv/summary.csv, traffic.csv, series.csv, flows.csv, completions.csv.
@@ -416,8 +416,8 @@ pub(crate) struct ReportArgs {
     /// ECN, in both directions; drops have comments. The runs are simulated again.
     #[arg(long)]
     pub(crate) pcapng: bool,
-    /// Also write a data file for flent of each run, DIR/flent/*.flent.gz: throughput of each class of traffic, and
-    /// queueing delay as ping.
+    /// Also write a flent data file for each run, DIR/flent/*.flent.gz: throughput of each class of traffic, and the
+    /// queueing delay as its ping.
     #[arg(long)]
     pub(crate) flent: bool,
 }

@@ -15,7 +15,7 @@ pub struct Registration {
     pub forebay: String,
     /// When the claims were registered, in UTC: `2026-11-30T09:45:00Z`.
     pub registered: String,
-    /// SHA-256 of the output of `sha256sum` for `files`. Publish this one.
+    /// SHA-256 of the output of `sha256sum` for `files`. This is the hash to publish.
     pub sha256: String,
     /// The files of the suite, by name.
     pub files: Vec<Hashed>,
@@ -37,7 +37,7 @@ pub struct Registered {
     pub at: String,
     /// The hash of the registration.
     pub sha256: String,
-    /// Files that were changed, added or removed since then.
+    /// Files that were changed, added or removed after the registration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
 }

@@ -23,13 +23,13 @@ const DESCRIPTION: u16 = 3;
 const RESOLUTION: u16 = 9;
 const PROGRAM: u16 = 4;
 
-/// A captured link: what its file says about it.
+/// The link of a capture.
 pub struct Place<'a> {
     /// The network.
     pub net: &'a Network,
     /// The link.
     pub link: LinkId,
-    /// The discipline, for comments on drops.
+    /// Name of the discipline; comments on drops have it.
     pub discipline: &'a str,
 }
 

@@ -42,9 +42,9 @@ pub(super) struct Capture {
 }
 
 impl World {
-    /// Captures the packets of `link` and, if given, those of the link `back` in the opposite direction; at most `most`.
-    /// Both links must have events ([`LinkSpec::is_fast`](crate::network::LinkSpec::is_fast) is false). Call it before the
-    /// first event.
+    /// Starts a capture of at most `most` packets: those of `link` and, if given, those of `back`, the link in the opposite
+    /// direction. Call it before the run starts. Links on the fast path
+    /// ([`LinkSpec::is_fast`](crate::network::LinkSpec::is_fast)) are not captured.
     pub fn capture(&mut self, link: LinkId, back: Option<LinkId>, most: usize) {
         self.capture = Some(Box::new(Capture { link, back, most, packets: Vec::new() }));
     }

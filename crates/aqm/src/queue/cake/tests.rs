@@ -361,7 +361,7 @@ fn probe(queue: &Queue<Cake>, name: &str) -> f64 {
 #[test]
 fn each_tin_has_the_statistics_of_tc() {
     let mut queue = queue("bandwidth=10mbit tins=diffserv4");
-    // Tins of these codepoints: best effort, bulk, video, voice.
+    // DSCP 0 is in tin 0 (best effort), 8 in tin 1 (bulk), 24 in tin 2 (video), 46 in tin 3 (voice).
     for (flow, dscp) in [(0, 0), (1, 8), (2, 24), (3, 46), (3, 46)] {
         queue.arrive(in_class(flow, dscp), Instant::ZERO);
     }

@@ -140,7 +140,7 @@ impl Tin {
 }
 
 probes! { Tin {
-    /// Backlog of tin N (0 best effort, 1 bulk, 2 voice of 3 or video of 4, 3 voice of 4).
+    /// Backlog of tin N. 0: best effort, 1: bulk, 2: voice (diffserv3) or video, 3: voice (diffserv4).
     backlog ["bytes"] = |s| s.seen.backlog as f64;
     /// Mean delay of the packets that tin N has sent.
     delay ["s"] = |s| s.seen.delays[1] as f64 * 1e-9;
@@ -150,7 +150,7 @@ probes! { Tin {
     sp_delay ["s"] = |s| s.seen.delays[2] as f64 * 1e-9;
     /// Arrivals of tin N, also dropped ones.
     pkts ["packets"] = |s| s.seen.packets as f64;
-    /// Bytes of these arrivals.
+    /// Bytes of the arrivals of tin N.
     bytes ["bytes"] = |s| s.seen.bytes as f64;
     /// Packets that tin N dropped, without those of the ACK filter.
     drops ["packets"] = |s| s.seen.drops as f64;
@@ -160,9 +160,9 @@ probes! { Tin {
     ack_drops ["packets"] = |s| s.seen.acks as f64;
     /// Packets of tin N whose flow was in another way of its set of the hash table.
     way_inds ["packets"] = |s| f64::from(s.seen.ways.hits);
-    /// Packets of new flows of tin N that found a free queue.
+    /// First packets of flows of tin N that got a free queue.
     way_miss ["packets"] = |s| f64::from(s.seen.ways.misses);
-    /// Packets of new flows of tin N that had to share a queue.
+    /// First packets of flows of tin N that got the queue of another flow.
     way_cols ["packets"] = |s| f64::from(s.seen.ways.collisions);
     /// Queues of tin N of flows that send less than their share, with decaying ones.
     sp_flows ["1"] = |s| f64::from(s.flows.sparse + s.flows.decay);
@@ -178,7 +178,7 @@ probes! { Tin {
     target ["s"] = |s| s.rule.target().secs();
     /// COBALT's interval in tin N.
     interval ["s"] = |s| s.rule.interval().secs();
-    /// Bytes that a flow of tin N may send per turn.
+    /// Bytes that a flow of tin N may send in a round of DRR++.
     quantum ["bytes"] = |s| f64::from(s.quantum);
 } }
 
