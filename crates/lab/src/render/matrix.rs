@@ -75,9 +75,13 @@ pub fn of(claims: &[ClaimResult]) -> Matrix {
     Matrix { rows, contenders, is_for_several: several }
 }
 
-/// A number; a large one, such as a rate in bit/s, in millions.
+/// A number; a large one, such as a rate in bit/s, in millions with three decimal places at most.
 fn number(value: f64) -> String {
-    if value.abs() < 1e5 { short(value) } else { format!("{} M", short(value * 1e-6)) }
+    if value.abs() < 1e5 {
+        return short(value);
+    }
+    let millions = format!("{:.3}", value * 1e-6);
+    format!("{} M", millions.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// The text of a bound with its large numbers in millions.
@@ -108,7 +112,7 @@ mod tests {
 
     #[test]
     fn large_numbers_are_in_millions() {
-        assert_eq!(number(3_214_444.0), "3.21 M");
+        assert_eq!([number(3_214_444.0), number(4_497_156.0)], ["3.214 M", "4.497 M"]);
         assert_eq!([number(0.5), number(99_999.0)], [short(0.5), short(99_999.0)]);
         assert_eq!(bound("difference >= 4500000"), "difference >= 4.5 M");
         assert_eq!(bound("quotient 2 .. 4"), "quotient 2 .. 4");
