@@ -7,7 +7,8 @@
 
 Read scenarios from files or build them (`scenarios`). Run them here (`run`) or as sweeps on any executor (`sweep`).
 `theory` has the analytical models, `plots` the figures. `Discipline` is a single discipline without a link. Subclass
-`Law` or `Aqm` for a custom discipline; `testing` checks it. `forebay.gym` has environments for reinforcement learning.
+`Law` or `Aqm` for a custom discipline, `CongestionControl` for a custom sender; `testing` checks them. `forebay.gym` has
+environments for reinforcement learning.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from forebay.results import Results
 from forebay.running import load, run
 from forebay.scenarios import Access, Bottleneck, Dumbbell, Egress, Flows, build, read
 from forebay.searching import readings
+from forebay.senders import CongestionControl
 from forebay.suites import evaluate
 from forebay.sweeps import RayExecutor, sweep
 
@@ -33,6 +35,7 @@ __all__ = [
     "Actuation",
     "Aqm",
     "Bottleneck",
+    "CongestionControl",
     "Discipline",
     "Dumbbell",
     "Egress",

@@ -355,6 +355,55 @@ class Sample:
         """Packets marked."""
 
 @final
+class Ack:
+    """What a congestion control learns when an acknowledgement has been processed. Immutable."""
+
+    @property
+    def now_s(self) -> float:
+        """When the acknowledgement arrived, s."""
+
+    @property
+    def rtt_s(self) -> float | None:
+        """Smallest round trip of the packets that it is the first to report, of those sent once, s."""
+
+    @property
+    def min_rtt_s(self) -> float | None:
+        """Smallest round trip of the connection, s."""
+
+    @property
+    def srtt_s(self) -> float:
+        """Smoothed round-trip time, s; 0 before the first measurement."""
+
+    @property
+    def delivered(self) -> int:
+        """Packets that it is the first to report as delivered."""
+
+    @property
+    def marked(self) -> int:
+        """Packets that it is the first to report as marked; with the ECN-Echo of RFC 3168, all delivered ones if it has
+        ECN-Echo."""
+
+    @property
+    def lost(self) -> int:
+        """Packets considered lost because of it."""
+
+    @property
+    def in_flight(self) -> int:
+        """Packets in flight."""
+
+    @property
+    def rate(self) -> float | None:
+        """Delivery rate, packets/s; None: no sample."""
+
+    @property
+    def application_limited(self) -> bool:
+        """Does the application, not the window, limit sending?"""
+
+    @property
+    def in_recovery(self) -> bool:
+        """Is the sender repairing losses?"""
+
+@final
 class Context:
     """Time and random numbers; valid during one call."""
 
@@ -464,6 +513,38 @@ class Env:
     def __reduce__(self) -> tuple[Any, ...]: ...
     def __setstate__(self, state: Sequence[tuple[int, bytes, int] | None]) -> None: ...
 
+@final
+class SenderEnv:
+    OBSERVABLE: ClassVar[tuple[str, ...]]
+    def __new__(
+        cls,
+        scenario: Scenario,
+        count: int,
+        observation: Sequence[str],
+        step_s: float = 0.01,
+        action: str = "window-factor",
+        jobs: int | None = None,
+    ) -> Self: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __setstate__(self, state: list[Any]) -> None: ...
+    @property
+    def agents(self) -> int:
+        """Number of agents in each simulation."""
+
+    @property
+    def bounds(self) -> list[tuple[float, float]]:
+        """The smallest and the largest value of each observed quantity."""
+
+    def reset(self, which: Sequence[int], seeds: Sequence[int]) -> numpy.ndarray[Any, Any]:
+        """Restarts the simulations `which`. Returns the observations of all agents, one row each."""
+
+    def step(self, actions: numpy.ndarray[Any, Any]) -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
+        """Advances all simulations by one step. Returns the observations, and whether each agent's simulation has
+        ended."""
+
+def register_agent() -> None:
+    """Registers the congestion control ``own:agent``, which environments control."""
+
 def main(words: Sequence[str]) -> int:
     """Runs the program `forebay` with these arguments. Returns the exit code."""
 
@@ -563,6 +644,12 @@ class Search:
 
 def register(class_: type) -> None:
     """Registers a class under its name. Replaces an earlier class of the same name."""
+
+def register_control(class_: type) -> None:
+    """Registers a class as a custom congestion control."""
+
+def control_conformance(name: str, paths: int) -> str | None:
+    """The first rule of the conformance suite that a congestion control breaks, or None."""
 
 def conformance(aqm: str, seed: int) -> str | None:
     """The first conformance rule that a discipline violates, or `None`."""

@@ -53,9 +53,9 @@ def _held(cell: CellType) -> Any:
         return None
 
 
-def _code(cls: type) -> str:
-    """Hash of the code of a class and its bases: results of other code must not be reused."""
-    kinds = [base for base in cls.__mro__ if issubclass(base, _Own) and base.__module__ != __name__]
+def code_of(cls: type, root: type) -> str:
+    """Hash of the code of a class and its bases below `root`: results of other code must not be reused."""
+    kinds = [base for base in cls.__mro__ if issubclass(base, root) and base.__module__ != root.__module__]
     entries = [[name, _content(entry)] for base in kinds for name, entry in sorted(vars(base).items()) if _counts(name)]
     return hashlib.sha256(repr(entries).encode()).hexdigest()[:12]
 
@@ -102,7 +102,7 @@ class _Own:
                 if "ClassVar" not in str(hint) and name not in _OURS and hasattr(cls, name) and not name.startswith("_"):
                     cls._parameter(name, hint, getattr(cls, name))
         cls._summary = (inspect.cleandoc(cls.__doc__) if cls.__doc__ else cls.__name__).splitlines()[0]
-        cls._code = _code(cls)
+        cls._code = code_of(cls, _Own)
         if cls.__dict__.get("name"):
             cls._register()
 

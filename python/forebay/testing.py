@@ -1,4 +1,4 @@
-"""Checks for custom disciplines."""
+"""Checks for custom disciplines and congestion controls."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 from forebay import _native
 from forebay.own import words_of
+from forebay.senders import CongestionControl
 
-__all__ = ["check_aqm"]
+__all__ = ["check_aqm", "check_control"]
 
 
 def check_aqm(discipline: Any, seeds: int = 3) -> None:
@@ -27,3 +28,21 @@ def check_aqm(discipline: Any, seeds: int = 3) -> None:
         broken = _native.conformance(words, seed)
         if broken:
             raise AssertionError(f"{words}: {broken}")
+
+
+def check_control(control: type[CongestionControl] | str, paths: int = 30) -> None:
+    """Runs the conformance suite of the built-in congestion controls: connections over random paths with losses, marks,
+    small buffers, delayed acknowledgements, and applications that pause.
+
+    Args:
+        control: A custom class, or a name such as ``"own:aimd"``.
+        paths: Number of paths.
+
+    Raises:
+        AssertionError: The first rule violated: data does not arrive, more is sent than the window allows, two runs over
+            the same path differ, ...
+    """
+    name = control if isinstance(control, str) else f"own:{control.name}"
+    broken = _native.control_conformance(name, paths)
+    if broken:
+        raise AssertionError(broken)

@@ -35,3 +35,17 @@ def test_example_policy_learns_to_beat_pi() -> None:
     ]
     assert told[0] == told[1], "reproducible"
     assert told[0].splitlines()[-1].startswith("the policy beats PI")
+
+
+def test_example_sender_learns_to_beat_the_others(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    script, curve = str(REPOSITORY / "examples" / "learn_a_sender.py"), tmp_path / "curve.svg"
+    command = [sys.executable, script, "--plot", str(curve)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert told[-1].startswith("the policy beats bbr, the best of the others"), told
+    medians = [float(line.split()[3].rstrip(",")) for line in told if line.startswith("round")]
+    assert len(medians) == 15 and medians[-1] > medians[0] + 0.5, medians
+    # The picture in docs/python.md is of this run.
+    page = (REPOSITORY / "docs" / "python.md").read_text()
+    assert f"reward {medians[0]:.2f}" in page and f"reward {medians[-1]:.2f}" in page
+    assert curve.stat().st_size > 10_000

@@ -15,7 +15,7 @@ from conftest import CASE_1
 if find_spec("gymnasium"):
     import gymnasium
 
-    from forebay.gym import ID, AqmControl, AqmVectorEnv
+    from forebay.gym import CONGESTION, ID, AqmControl, AqmVectorEnv, CongestionEnv, CongestionVectorEnv, path
 
 pytestmark = pytest.mark.skipif(find_spec("gymnasium") is None, reason="gymnasium is not installed")
 
@@ -110,3 +110,101 @@ def test_pi_as_agent_approximates_built_in_pi() -> None:
         CASE_1, aqm="pi a=1.822e-5 b=1.816e-5 w=170 q_ref=50", set=TEN | {"duration": "60s", "warmup": "20s"}
     )
     assert abs(numpy.mean(queue[170 * 20 :]) - inside.summary["queue_pkts_mean"][0]) < 8
+
+
+AGENT = {"duration": "3s", "warmup": "0s"}
+
+
+def test_sender_environment_passes_the_checker_of_gymnasium() -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    env = gymnasium.make(CONGESTION, scenario=path(rate="5mbit"), set=AGENT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped, skip_render_check=True)
+
+
+def test_parallel_environment_passes_the_test_of_pettingzoo() -> None:
+    testing = pytest.importorskip("pettingzoo.test")
+    from forebay.gym.parallel import CongestionParallelEnv
+
+    env = CongestionParallelEnv(path(rate="5mbit", agents=3, opponents=["cubic"]), set=AGENT)
+    testing.parallel_api_test(env, num_cycles=200)
+    assert env.agents == [] and env.possible_agents == ["agent_0", "agent_1", "agent_2"]
+
+
+def test_observations_stay_within_their_bounds() -> None:
+    random = numpy.random.default_rng(1)
+    everything = list(forebay._native.SenderEnv.OBSERVABLE)
+    actions: list[Any] = ["window", "rate", {"window": (1.0, 5000.0)}, {"rate": (1e3, 1e9)}]
+    for action in actions:
+        scenario = path(rate="5mbit", agents=2, opponents=["bbr", "prague"], aqm="dualpi2", ecn=True)
+        env = CongestionVectorEnv(scenario, 4, observation=everything, action=action, set=AGENT)
+        rows, info = env.reset(seed=1)
+        seen, space = env.observation_space, env.single_action_space
+        assert isinstance(seen, gymnasium.spaces.Box) and isinstance(space, gymnasium.spaces.Box)
+        assert numpy.isfinite(seen.low).all() and numpy.isfinite(seen.high).all()
+        for _ in range(100):
+            assert seen.contains(rows)
+            rows, rewards, _, _, info = env.step(random.uniform(space.low, space.high, (4, 1)))
+            assert numpy.isfinite(rewards).all() and (info["link_utilisation"] <= 1.0).all()
+
+
+def test_fixed_window_gives_window_per_round_trip() -> None:
+    # 10 packets of 1,500 bytes per 40 ms are 3 Mbit/s of 20: there is no queue.
+    env = CongestionEnv(path(rate="20mbit"), action={"window": (10, 10)}, observation=["throughput_bps", "rtt_s", "loss_ratio"])
+    env.reset(seed=1)
+    seen = [env.step(numpy.array([10.0]))[0] for _ in range(40)]
+    throughput, rtt, loss = numpy.mean(seen[20:], axis=0)
+    assert rtt == pytest.approx(0.0406, abs=0.0005) and loss == 0
+    assert throughput == pytest.approx(10 * 12_000 / rtt, rel=0.02)
+    env = CongestionEnv(path(rate="20mbit"), action={"rate": (4e6, 4e6)}, observation=["throughput_bps", "pacing_rate_bps"])
+    env.reset(seed=1)
+    seen = [env.step(numpy.array([4e6]))[0] for _ in range(40)]
+    assert numpy.mean(seen[20:], axis=0) == pytest.approx([4e6, 4e6], rel=0.02)
+
+
+def test_agents_and_opponents_share_the_link() -> None:
+    scenario = path(rate="10mbit", agents=2, opponents=["cubic"], queue="1bdp")
+    env = CongestionVectorEnv(scenario, 2, action={"window": (2, 400)}, observation=["throughput_bps"])
+    env.reset(seed=3)
+    # The first agent has four times the window of the second one.
+    seen = [env.step([[40.0], [10.0]])[0][:, 0] for _ in range(200)]
+    first, second = numpy.mean(seen[100:], axis=0)
+    assert first > 2.5 * second and first + second < 9e6, "CUBIC has the rest"
+
+
+def test_sender_environment_repeats_from_seed_and_pickle() -> None:
+    import pickle
+
+    def begin(jobs: int) -> Any:
+        env = CongestionVectorEnv(path(rate="5mbit", agents=2, opponents=["bbr"]), 6, jobs=jobs, set=AGENT)
+        env.reset(seed=5)
+        return env
+
+    random = numpy.random.default_rng(2)
+    actions = random.uniform(-1, 1, (90, 6, 1))
+    one, two = begin(1), begin(2)
+    rows = [(one.step(action)[0], two.step(action)[0]) for action in actions[:30]]
+    copied = pickle.loads(pickle.dumps(one))
+    rows += [(one.step(action)[0], copied.step(action)[0]) for action in actions[30:]]
+    assert all((a == b).all() for a, b in rows), "over the end of episodes too"
+
+
+def test_wrong_sender_environments_are_refused() -> None:
+    with pytest.raises(forebay.ScenarioError, match='at least one flow with tcp = "own:agent"'):
+        CongestionVectorEnv(CASE_1)
+    with pytest.raises(forebay.ScenarioError, match="unlimited data"):
+        CongestionVectorEnv(CASE_1, set={"flows.ftp.tcp": "own:agent", "flows.ftp.kind": "file", "flows.ftp.size": "1000p"})
+    with pytest.raises(ValueError, match="a multiple of the 2 agents"):
+        CongestionVectorEnv(path(agents=2), 3)
+    with pytest.raises(ValueError, match="use CongestionVectorEnv"):
+        CongestionEnv(path(agents=2))
+    with pytest.raises(ValueError, match="the range of the action"):
+        CongestionVectorEnv(path(), action={"window": (0.0, 10.0)})
+    with pytest.raises(forebay.ScenarioError, match="did you mean rtt_s"):
+        CongestionVectorEnv(path(), observation=["rtt"])
+    env = CongestionVectorEnv(path())
+    env.reset(seed=1)
+    with pytest.raises(forebay.ScenarioError, match="a finite number above 0"):
+        env.step(numpy.array([[numpy.nan]]))

@@ -2,7 +2,8 @@
 //!
 //! - [`scenario`] reads files, [`runs`] runs them under [`watch`], which handles Ctrl-C.
 //! - [`results`] and [`table`] export results.
-//! - [`drive`] is a single discipline, [`own`] a custom discipline written in Python, [`mod@env`] a set of
+//! - [`drive`] is a single discipline, [`own`] a custom discipline written in Python, [`sender`] a custom
+//!   congestion control, [`mod@env`] a set of
 //!   simulations stepped in parallel; [`turn`] serializes calls to them.
 //! - [`command`] has all other commands of Forebay; they return JSON documents.
 //!
@@ -17,6 +18,7 @@ pub mod results;
 pub mod runs;
 pub mod scenario;
 pub mod seen;
+pub mod sender;
 pub mod table;
 mod turn;
 mod watch;

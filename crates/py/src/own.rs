@@ -37,7 +37,6 @@ pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
     let interface: String = class.getattr("_trait")?.extract()?;
     let summary: String = class.getattr("_summary")?.extract()?;
     let names: Vec<String> = class.getattr("probes")?.extract()?;
-    let doc = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
     let word = |text: &str| doc(text.to_string());
     let probe =
         |name: &String| ProbeSpec { name: word(name), unit: "", doc: "", readings: Readings::Signed, part: None };
@@ -84,6 +83,11 @@ pub fn register(class: Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     Err(errors::argument("name", &name, "a name other than that of a built-in discipline"))
+}
+
+/// A text that lives as long as the process.
+pub(crate) fn doc(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
 }
 
 /// The values accepted for a parameter, by its annotation or else by the type of its default.
@@ -195,14 +199,31 @@ impl Kind {
 }
 
 /// An instance of a user's class; `None` after its code has raised an exception.
-struct Object {
+#[derive(Debug)]
+pub(crate) struct Object {
     object: Option<Py<PyAny>>,
     probes: Vec<String>,
 }
 
 impl Object {
+    /// An instance without probes.
+    pub(crate) const fn new(object: Option<Py<PyAny>>) -> Self {
+        Self { object, probes: Vec::new() }
+    }
+
+    /// A deep copy of the instance.
+    pub(crate) fn copy(&self) -> Self {
+        let copy = |py: Python<'_>| {
+            let _working = working(py);
+            let object = self.object.as_ref()?;
+            let copy = || Ok(py.import("copy")?.call_method1("deepcopy", (object,))?.unbind());
+            copy().map_err(raise).ok()
+        };
+        Self { object: Python::attach(copy), probes: self.probes.clone() }
+    }
+
     /// Calls the instance. `None` if it raises an exception, now or earlier.
-    fn ask<T>(&mut self, ask: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
+    pub(crate) fn ask<T>(&mut self, ask: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
         let object = self.object.as_ref()?;
         match Python::attach(|py| {
             let _working = working(py);
@@ -327,14 +348,7 @@ impl BareLaw for PyLaw {
     }
 
     fn duplicate(&self) -> Box<dyn BareLaw> {
-        let copy = |py: Python<'_>| {
-            let _working = working(py);
-            let object = self.own.object.as_ref()?;
-            let copy = || Ok(py.import("copy")?.call_method1("deepcopy", (object,))?.unbind());
-            copy().map_err(raise).ok()
-        };
-        let own = Object { object: Python::attach(copy), probes: self.own.probes.clone() };
-        Box::new(Self { own, period: self.period, now: self.now })
+        Box::new(Self { own: self.own.copy(), period: self.period, now: self.now })
     }
 }
 

@@ -4,7 +4,8 @@ use forebay_aqm::base::discipline;
 use forebay_aqm::base::packet::{self, Colour, Ecn, Proto};
 use forebay_aqm::base::port;
 use forebay_aqm::base::rng::Rng;
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
+use forebay_sim::tcp::congestion::controller::Report;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -279,5 +280,51 @@ impl Context {
     /// The next number of the discipline's random stream, uniform in [0, 1).
     fn uniform(&mut self) -> f64 {
         self.rng.uniform()
+    }
+}
+
+/// What a congestion control learns when an acknowledgement has been processed.
+#[pyclass(frozen, get_all, module = "forebay._native")]
+pub struct Ack {
+    /// When the acknowledgement arrived, s.
+    now_s: f64,
+    /// Smallest round trip of the packets that this acknowledgement is the first to report, s; None: all were
+    /// retransmitted, or there are none.
+    rtt_s: Option<f64>,
+    /// Smallest round trip of the connection, s; None before the first one.
+    min_rtt_s: Option<f64>,
+    /// Smoothed round-trip time, s; 0 before the first measurement.
+    srtt_s: f64,
+    /// Packets that this acknowledgement is the first to report as delivered.
+    delivered: u32,
+    /// Packets that this acknowledgement is the first to report as marked.
+    marked: u32,
+    /// Packets considered lost because of this acknowledgement.
+    lost: u32,
+    /// Packets in flight.
+    in_flight: u32,
+    /// Delivery rate, packets/s; None: no sample.
+    rate: Option<f64>,
+    /// Does the application, not the window, limit sending?
+    application_limited: bool,
+    /// Is the sender repairing losses?
+    in_recovery: bool,
+}
+
+impl From<&Report> for Ack {
+    fn from(report: &Report) -> Self {
+        Self {
+            now_s: report.now.secs(),
+            rtt_s: report.rtt.map(Span::secs),
+            min_rtt_s: report.min_rtt.map(Span::secs),
+            srtt_s: report.srtt.secs(),
+            delivered: report.delivered,
+            marked: report.marked,
+            lost: report.lost,
+            in_flight: report.in_flight,
+            rate: report.rate,
+            application_limited: report.is_application_limited,
+            in_recovery: report.in_recovery,
+        }
     }
 }

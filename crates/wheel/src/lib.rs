@@ -30,7 +30,9 @@ mod _native {
     #[pymodule_export]
     use forebay_py::drive::Discipline;
     #[pymodule_export]
-    use forebay_py::env::Env;
+    use forebay_py::env::queue::Env;
+    #[pymodule_export]
+    use forebay_py::env::senders::{SenderEnv, register_agent};
     #[pymodule_export]
     use forebay_py::own::{conformance, register};
     #[pymodule_export]
@@ -40,7 +42,9 @@ mod _native {
     #[pymodule_export]
     use forebay_py::scenario::Scenario;
     #[pymodule_export]
-    use forebay_py::seen::{Context, Level, Packet, Sample};
+    use forebay_py::seen::{Ack, Context, Level, Packet, Sample};
+    #[pymodule_export]
+    use forebay_py::sender::{control_conformance, register_control};
     #[pymodule_export]
     use forebay_py::table::{Column, Table};
 }

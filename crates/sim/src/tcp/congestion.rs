@@ -3,6 +3,7 @@
 //! Every hook has a default. Together the defaults are Reno (RFC 5681): slow start, one more packet per round trip,
 //! half of the window at a loss or mark. A control implements [`Design`] and overrides the hooks in which it differs.
 
+pub mod controller;
 mod profile;
 
 use core::fmt::Debug;
@@ -140,6 +141,10 @@ pub struct PathModel {
 
 /// The hooks of a control, in the order in which they are called for an acknowledgement.
 pub trait CongestionControl: Debug + Send + Sync {
+    /// A connection is created, with the initial window of its options.
+    #[inline]
+    fn on_start(&mut self, _window: &mut Window) {}
+
     /// A handshake that measured this round trip has ended. Only in the Linux stack.
     #[inline]
     fn on_open(&mut self, _now: Instant, _rtt: Span) {}
@@ -289,6 +294,11 @@ macro_rules! boxed {
 /// lint `missing_trait_methods`, because a hook that is not forwarded would keep its default.
 macro_rules! hand_on {
     ($each:ident) => {
+        #[inline]
+        fn on_start(&mut self, window: &mut Window) {
+            $each!(self, on_start(window));
+        }
+
         #[inline]
         fn on_sent(&mut self, sent: Sent) {
             $each!(self, on_sent(sent));

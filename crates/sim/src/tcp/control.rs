@@ -7,9 +7,10 @@ use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
 use super::TcpOptions;
+use super::congestion::controller::Controller;
 use super::congestion::{
-    Acked, CongestionControl, Design, Feedback, PathModel, Profile, Progress, RoundTrip, Sent, Start, Transport,
-    hand_on,
+    Acked, CongestionControl, Design, Feedback, PathModel, Profile, Progress, Recovery, RoundTrip, Sent, Start,
+    Transport, hand_on,
 };
 use super::window::Window;
 use forebay_aqm::base::rng::Rng;
@@ -21,7 +22,7 @@ pub struct Variant(&'static Registered);
 
 struct Registered {
     profile: Profile,
-    start: fn(Start) -> Control,
+    start: &'static (dyn Fn(Start) -> Control + Send + Sync),
 }
 
 static OWN: RwLock<Vec<Variant>> = RwLock::new(Vec::new());
@@ -59,6 +60,7 @@ macro_rules! controls {
             $($name($type),)+
             // Boxed twice: a pointer of one word keeps every sender smaller.
             Own(Box<Box<dyn Own>>),
+            Controlled(Box<controlled::Controlled>),
             Amended(Box<amended::Amended>),
         }
 
@@ -67,7 +69,7 @@ macro_rules! controls {
                 #[doc = concat!("`", stringify!($file), "`")]
                 pub const $name: Self = Self(&Registered {
                     profile: <$type as Design>::PROFILE,
-                    start: |start| Control::$name(<$type as Design>::new(start)),
+                    start: &|start| Control::$name(<$type as Design>::new(start)),
                 });
             )+
 
@@ -89,6 +91,7 @@ macro_rules! controls {
                 match $d self {
                     $(Self::$name(control) => control.$d hook($d($d argument),*),)+
                     Self::Own(control) => control.$d hook($d($d argument),*),
+                    Self::Controlled(control) => control.$d hook($d($d argument),*),
                     Self::Amended(control) => control.$d hook($d($d argument),*),
                 }
             };
@@ -97,6 +100,7 @@ macro_rules! controls {
 }
 
 mod amended;
+mod controlled;
 mod rate;
 
 controls! {
@@ -145,9 +149,15 @@ impl Variant {
         self.0.profile.word
     }
 
-    /// The control with this name, built-in or registered.
+    /// The control with this name, built-in or registered. Of a control with a version, `own:NAME` is the latest one, and
+    /// `own:NAME#VERSION` that version, if it is the latest one.
     pub fn parse(word: &str) -> Option<Self> {
-        Self::all().into_iter().find(|variant| variant.word() == word)
+        Self::all().into_iter().find(|variant| variant.word() == word || variant.name() == word)
+    }
+
+    /// The word without the version of a registered control.
+    pub fn name(self) -> &'static str {
+        self.word().split_once('#').map_or(self.word(), |(name, _)| name)
     }
 
     /// All controls, built-in and registered.
@@ -159,7 +169,7 @@ impl Variant {
     /// All controls of this protocol, built-in and registered, with their names.
     pub fn of(transport: Transport) -> Vec<(&'static str, Self)> {
         let all = Self::all().into_iter().filter(|variant| variant.profile().transport == transport);
-        all.map(|variant| (variant.word(), variant)).collect()
+        all.map(|variant| (variant.name(), variant)).collect()
     }
 }
 
@@ -203,18 +213,41 @@ impl std::error::Error for Unfit {}
 /// Registers a custom control for the rest of the process. Scenario files name it `own:` plus the `word` of its
 /// profile, so that it never collides with a later built-in control.
 pub fn register<D: Design>() -> Result<Variant, Unfit> {
-    let mut profile = D::PROFILE;
     let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
-    let word = format!("own:{}", profile.word);
-    if profile.word.is_empty() || own.iter().any(|variant| variant.word() == word) {
+    let word = format!("own:{}", D::PROFILE.word);
+    if D::PROFILE.word.is_empty() || own.iter().any(|variant| variant.name() == word) {
         return Err(Unfit::Word);
     }
-    // Which hooks it overrides is unknown here: all are called.
-    profile.tracks_packets = true;
-    // Leaked on purpose: copies of a variant have no lifetime.
-    profile.word = Box::leak(word.into_boxed_str());
-    let start = |start| Control::Own(Box::new(Box::new(D::new(start))));
-    let variant = Variant(Box::leak(Box::new(Registered { profile, start })));
+    let variant = made(word, D::PROFILE, |start| Control::Own(Box::new(Box::new(D::new(start)))));
     own.push(variant);
     Ok(variant)
+}
+
+/// Registers controls that `make` creates, one for each connection, as [`register`] does. Replaces an earlier one of
+/// this name. A scenario that was run names it `own:NAME#version`, so that results of another version are not taken for its
+/// results; an empty version is left out. Of `profile`, `owns_window`, `paces` and the kind of recovery have no effect.
+pub fn register_controller(
+    profile: Profile,
+    version: &str,
+    make: impl Fn(Start) -> Box<dyn Controller> + Send + Sync + 'static,
+) -> Result<Variant, Unfit> {
+    if profile.word.is_empty() || profile.word.contains('#') {
+        return Err(Unfit::Word);
+    }
+    let name = format!("own:{}", profile.word);
+    let word = if version.is_empty() { name.clone() } else { format!("{name}#{version}") };
+    let profile = Profile { recovery: Recovery::Selective, owns_window: true, paces: true, is_aimd: false, ..profile };
+    let start = move |start| Control::Controlled(Box::new(controlled::Controlled::new(make(start))));
+    let variant = made(word, profile, start);
+    let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
+    own.retain(|other| other.name() != name);
+    own.push(variant);
+    Ok(variant)
+}
+
+/// A variant of this name. Leaked on purpose: copies of a variant have no lifetime.
+fn made(word: String, profile: Profile, start: impl Fn(Start) -> Control + Send + Sync + 'static) -> Variant {
+    // Which hooks a custom control overrides is unknown here: all are called.
+    let profile = Profile { tracks_packets: true, word: Box::leak(word.into_boxed_str()), ..profile };
+    Variant(Box::leak(Box::new(Registered { profile, start: Box::leak(Box::new(start)) })))
 }

@@ -27,7 +27,7 @@ use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::Span;
 
 pub use congestion::{Recovery, Transport};
-pub use control::{Unfit, Variant, register};
+pub use control::{Unfit, Variant, register, register_controller};
 use rtt::RttOptions;
 
 /// Options of a connection.

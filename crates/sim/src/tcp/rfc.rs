@@ -101,6 +101,9 @@ impl Sender {
     /// coarse clock within its tick at time 0; `rng`: the connection's random stream.
     pub(super) fn new(options: TcpOptions, phase: Span, rng: Rng) -> Self {
         let profile = options.variant.profile();
+        let mut window = Window::new(f64::from(options.initial_window), f64::from(options.window.unwrap_or(u32::MAX)));
+        let mut control = Control::new(&options, rng);
+        control.on_start(&mut window);
         let recovery = profile.recovery;
         let tracks_packets = profile.tracks_packets || options.amends();
         Self {
@@ -109,7 +112,7 @@ impl Sender {
             high: 0,
             recover: 0,
             receiver_window: options.window.unwrap_or(u32::MAX),
-            window: Window::new(f64::from(options.initial_window), f64::from(options.window.unwrap_or(u32::MAX))),
+            window,
             inflation: 0,
             recovery,
             limited_transmit: options.limited_transmit,
@@ -138,7 +141,7 @@ impl Sender {
             gate: options.paced().then(|| Box::new(Gate::new(true, profile.catches_up))),
             marks: Marks::default(),
             board: recovery.is_selective().then(Box::default),
-            control: Control::new(&options, rng),
+            control,
             ns2: Ns2::new(&options).map(Box::new),
             counts: SenderCounts::default(),
         }

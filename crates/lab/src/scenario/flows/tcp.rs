@@ -15,10 +15,10 @@ use super::rtp::within;
 use super::{Arrivals, Part, Source};
 use crate::declare::{
     Custom, DURATION, Flag, Form, Key, Keys, Number, PER_SECOND, Parsed, Quantity, TIMES, Table, Uniform, WholeOr,
-    Words, duration, names, one_of, schema, table, whole_number,
+    Words, duration, names, quantity, schema, table, whole_number,
 };
-use crate::document::{Text, Value, quote};
-use crate::input::InputError;
+use crate::document::{Node, Text, Value, quote};
+use crate::input::{InputError, no_such_word};
 
 /// Largest window in packets.
 const WIDEST: u32 = 1_000_000;
@@ -261,10 +261,26 @@ const CONTROL: Custom<Variant> = Custom {
         let tcps = Variant::WORDS.iter().filter(|(_, variant)| variant.profile().transport == Transport::Tcp);
         schema::word(&tcps.map(|(word, _)| *word).collect::<Vec<_>>())
     },
-    read: |_, node, path| one_of(node, path, &Variant::of(Transport::Tcp)),
+    read: |_, node, path| control(node, path),
     show: |variant| quote(variant.word()),
     accepts: "",
 };
+
+/// Reads the name of a congestion control. That of a registered one can have a version, which must be the current one.
+fn control(node: &Node, path: &str) -> Result<Variant, InputError> {
+    let choices = Variant::of(Transport::Tcp);
+    quantity(node, path, |word| {
+        let name = word.split_once('#').map_or(word, |(name, _)| name);
+        let known = choices.iter().find(|(choice, _)| *choice == name).map(|(_, variant)| *variant);
+        match known {
+            Some(variant) if name == word || variant.word() == word => Ok(variant),
+            Some(variant) => {
+                Err(BadValue::new(format!("\"{}\": the code of {name} has changed since", variant.word())))
+            }
+            None => Err(no_such_word(word, &choices.iter().map(|(word, _)| *word).collect::<Vec<_>>())),
+        }
+    })
+}
 
 /// The key `transport`, and the keys of TCP. The keys of TCP are an error unless `transport = "tcp"`.
 impl Keys for Option<TcpOptions> {

@@ -59,6 +59,10 @@ impl Amended {
 
 #[deny(clippy::missing_trait_methods)]
 impl CongestionControl for Amended {
+    fn on_start(&mut self, window: &mut Window) {
+        self.control.on_start(window);
+    }
+
     fn on_sent(&mut self, sent: Sent) {
         if let Some(hystart) = &mut self.hystart {
             hystart.on_sent(sent);

@@ -146,13 +146,16 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(options: TcpOptions, rng: Rng) -> Self {
         let profile = options.variant.profile();
+        let mut window = Window::of_linux(f64::from(options.initial_window));
+        let mut control = Control::new(&options, rng);
+        control.on_start(&mut window);
         Self {
             una: 0,
             high: 0,
             point: 0,
             receiver_window: options.window.unwrap_or(u32::MAX),
-            window: Window::of_linux(f64::from(options.initial_window)),
-            control: Control::new(&options, rng),
+            window,
+            control,
             owns_window: profile.owns_window,
             mark_is_loss: profile.mark_is_loss,
             packets: Packets::default(),
