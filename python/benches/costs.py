@@ -20,7 +20,7 @@ from typing import Any
 import numpy
 
 import forebay
-from forebay.gym import AqmVectorEnv
+from forebay.gym import AqmVectorEnv, CongestionVectorEnv, path
 
 CASE = Path(__file__).parents[2] / "papers" / "raqm" / "case-1.toml"
 SET = {"flows.ftp.count": 40}
@@ -102,21 +102,30 @@ def law() -> None:
     print(f"a law in Python             {more / 20_000 * 1e6:8.2f} us a period of 10 ms, {more:.3f} CPU s in 200 s simulated")
 
 
+def speed(env: Any, action: Any) -> float:
+    """Steps per second, over all rows."""
+    env.reset(seed=1)
+    for _ in range(300):
+        env.step(action)
+    speeds = []
+    for _ in range(ROUNDS):
+        begin, steps = time.perf_counter(), 0
+        while time.perf_counter() - begin < 1.0:
+            env.step(action)
+            steps += len(action)
+        speeds.append(steps / (time.perf_counter() - begin))
+    return statistics.median(speeds)
+
+
 def environments() -> None:
     for count in (16, 32, 64, 128):
-        env = AqmVectorEnv(CASE, count, set=SET)
-        env.reset(seed=1)
-        action = numpy.full((count, 1), 0.02)
-        for _ in range(300):
-            env.step(action)
-        speeds = []
-        for _ in range(ROUNDS):
-            begin, steps = time.perf_counter(), 0
-            while time.perf_counter() - begin < 1.0:
-                env.step(action)
-                steps += count
-            speeds.append(steps / (time.perf_counter() - begin))
-        print(f"environments, {count:3} at a time {statistics.median(speeds):10,.0f} steps of 10 ms a second")
+        steps = speed(AqmVectorEnv(CASE, count, set=SET), numpy.full((count, 1), 0.02))
+        print(f"environments, {count:3} at a time {steps:10,.0f} steps of 10 ms a second")
+    for opponents in ((), ("cubic",), ("cubic", "bbr", "prague")):
+        # An agent with twice the window that fills the link.
+        env = CongestionVectorEnv(path("10mbit", opponents=opponents), 256, action={"window": (66, 66)}, step_s=0.01)
+        steps = speed(env, numpy.full((256, 1), 66.0))
+        print(f"senders, 256 at a time, {len(opponents)} opponents {steps:10,.0f} steps of 10 ms a second")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy
 from typing_extensions import CapsuleType, Self
 
 __all__ = [
+    "Ack",
     "Column",
     "Context",
     "Discipline",
@@ -19,10 +20,12 @@ __all__ = [
     "Sample",
     "Scenario",
     "Search",
+    "SenderEnv",
     "Sweep",
     "Table",
     "bring",
     "conformance",
+    "control_conformance",
     "disciplines",
     "evaluate",
     "explain",
@@ -33,6 +36,8 @@ __all__ = [
     "mmpp",
     "readings",
     "register",
+    "register_agent",
+    "register_control",
     "reproduce",
     "run",
     "stability",
@@ -522,7 +527,7 @@ class SenderEnv:
         count: int,
         observation: Sequence[str],
         step_s: float = 0.01,
-        action: str = "window-factor",
+        action: str = ...,
         jobs: int | None = None,
     ) -> Self: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
@@ -535,10 +540,10 @@ class SenderEnv:
     def bounds(self) -> list[tuple[float, float]]:
         """The smallest and the largest value of each observed quantity."""
 
-    def reset(self, which: Sequence[int], seeds: Sequence[int]) -> numpy.ndarray[Any, Any]:
+    def reset(self, which: Sequence[int], seeds: Sequence[int]) -> _Floats:
         """Restarts the simulations `which`. Returns the observations of all agents, one row each."""
 
-    def step(self, actions: numpy.ndarray[Any, Any]) -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
+    def step(self, actions: _Floats) -> tuple[_Floats, numpy.ndarray[Any, numpy.dtype[numpy.bool_]]]:
         """Advances all simulations by one step. Returns the observations, and whether each agent's simulation has
         ended."""
 

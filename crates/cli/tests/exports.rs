@@ -125,7 +125,7 @@ fn csv_tables_equal_the_parquet_tables() {
 }
 
 /// The blocks of packets of a pcapng file: the kept bytes of each packet, its length, and its comment.
-fn packets(file: &[u8]) -> Vec<(Vec<u8>, u32, Option<String>)> {
+pub(crate) fn packets(file: &[u8]) -> Vec<(Vec<u8>, u32, Option<String>)> {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
     let (mut at, mut out) = (0, Vec::new());
     while at < file.len() {

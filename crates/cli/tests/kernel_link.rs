@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::behind_link::{ANY_TIME, as_user, forebay, link, number, on_kernel, place, role, scenario};
+use crate::exports::packets;
 use crate::skips::skip;
 use serde_json::Value;
 
@@ -113,6 +114,39 @@ fn number_of_lost_packets_is_binomial() {
     assert!(sent >= 20_000.0 && (lost - 0.02 * sent).abs() < spread, "{lost} of {sent}: {said}");
     let probes: f64 = said.split("probes ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!((20_000.0 - probes - lost).abs() <= 20.0, "{probes} came, {lost} were lost");
+}
+
+/// Every packet that left the link, was dropped or was lost is in the capture, and no other; tshark reads it, if it is
+/// installed.
+#[test]
+fn capture_of_link_has_every_packet_and_drop() {
+    let file = std::env::temp_dir().join(format!("forebay-link-{}.pcapng", std::process::id()));
+    let path = file.to_str().unwrap();
+    let words = [&["--rate", "5mbit", "--queue", "5p", "--up-loss", "0.02", "--pcapng", path][..], &ANY_TIME].concat();
+    let Some((document, said)) = link(&words, "echo", "flood") else { return };
+    let packets = packets(&fs::read(&file).unwrap());
+    let with = |comment: Option<&str>| packets.iter().filter(|(.., said)| said.as_deref() == comment).count() as f64;
+    let [up, down] = [0, 1].map(|way| &document["runs"][way]);
+    let all = |of: &Value| ["/offered_pkts", "/dropped/early", "/dropped/overflow"].map(|key| number(of, key));
+    let ([offered, _, dropped], [back, _, back_dropped]) = (all(up), all(down));
+    assert_eq!(with(Some("lost on the wire behind up")), number(up, "/wire_lost_pkts"), "{said}");
+    assert_eq!(with(Some("dropped by droptail at up")), dropped);
+    assert_eq!(with(Some("dropped by droptail at down")), back_dropped);
+    // Packets in the queue at the end are in no file.
+    assert!((0.0..=10.0).contains(&(offered + back - packets.len() as f64)), "{offered} + {back}, {}", packets.len());
+    assert!(dropped > 100.0, "{dropped} dropped of {offered}");
+    assert!(packets.iter().all(|(kept, length, _)| kept.len() == 256.min(*length as usize)));
+    let tshark = std::process::Command::new("tshark").args(["-r", path, "-Y", "udp && ip.src == 100.64.0.2"]).output();
+    if let Ok(out) = tshark {
+        assert!(out.status.success() && out.stdout.iter().filter(|byte| **byte == b'\n').count() >= 20_000, "{out:?}");
+    }
+    fs::remove_file(&file).unwrap();
+    let refused = forebay(&["link", "--pcapng", "/nowhere/file", "--", "true"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("cannot write /nowhere/file: No such file"),
+        "{refused:?}"
+    );
 }
 
 /// Tolerances between real and simulated queues, which have two implementations of CUBIC, one in a kernel that shares

@@ -113,6 +113,22 @@ impl Carried {
     }
 }
 
+/// A frame that has left the queue of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Passed<'a> {
+    /// Index of the link.
+    pub link: usize,
+    /// When its transmission began, or when it was dropped.
+    pub at: Instant,
+    /// The frame, with the mark that the discipline has set.
+    pub frame: &'a [u8],
+    /// What became of it.
+    pub gone: Gone,
+}
+
+/// Is called for each frame that leaves the queue of a link.
+pub type Tap = Box<dyn FnMut(Passed<'_>)>;
+
 /// The links with their frames; see the module's documentation.
 pub struct Fabric {
     elements: Vec<Element>,
@@ -137,6 +153,7 @@ pub struct Fabric {
     round_trips: RoundTrips,
     /// `None`: completion times are not measured.
     connections: Option<Connections>,
+    tap: Option<Tap>,
     completions: Vec<Completed>,
     /// The time series of each set of flows (track) for which the description of the network asks.
     tracks: Tracks,
@@ -220,6 +237,7 @@ impl Fabric {
             delays: Delays::default(),
             round_trips: RoundTrips::default(),
             connections: None,
+            tap: None,
             completions: Vec::new(),
             tracks: Tracks::new(&net.tracks, net.flows.len(), (rows.every, rows.most)),
             warmup: Instant::ZERO + net.warmup,
@@ -236,6 +254,12 @@ impl Fabric {
     #[must_use]
     pub fn with_completions(self) -> Self {
         Self { connections: Some(Connections::default()), ..self }
+    }
+
+    /// Calls `tap` for each frame that leaves the queue of a link.
+    #[must_use]
+    pub fn with_tap(self, tap: Option<Tap>) -> Self {
+        Self { tap, ..self }
     }
 
     /// Processes all events up to time `at`, and then a frame that came from the client or the server at this time. If
@@ -288,7 +312,7 @@ impl Fabric {
             note.entry = journal.arrive(Arrival { at: at.nanos(), len: segment.len, about: note.about });
         }
         let tag = note.about.tag();
-        self.with(number, |link, gone| link.arrive(segment, tag, at, gone));
+        self.with(number, at, |link, gone| link.arrive(segment, tag, at, gone));
     }
 
     /// Measures a frame, represented by `segment`, that has reached the end of its route, and makes it ready to be
@@ -321,9 +345,9 @@ impl Fabric {
         self.ready[to].push_back((segment.at, segment.seq));
     }
 
-    /// Runs `act` on a link and handles the frames that leave it.
-    fn with(&mut self, number: usize, act: impl FnOnce(&mut LoneLink, &mut dyn FnMut(&Segment, Gone))) {
-        let Self { elements, frames, due, .. } = self;
+    /// Runs `act`, an event at time `at`, on a link and handles the frames that leave it.
+    fn with(&mut self, number: usize, at: Instant, act: impl FnOnce(&mut LoneLink, &mut dyn FnMut(&Segment, Gone))) {
+        let Self { elements, frames, due, tap, .. } = self;
         let Element { link, pipe, journal, .. } = &mut elements[number];
         act(link, &mut |segment, gone| {
             let note = &mut frames.notes[segment.seq as usize];
@@ -331,13 +355,16 @@ impl Fabric {
             if let Some(journal) = journal {
                 journal.verdicts[note.entry] = Some(verdict);
             }
-            if gone != Gone::Sent {
-                frames.free.push(segment.seq);
-                return;
-            }
             if verdict == (Verdict::Sent { marked: true }) {
                 note.about.ecn = Ecn::Ce;
                 frame::mark(&mut frames.buffers[segment.seq as usize]);
+            }
+            if let Some(tap) = tap {
+                tap(Passed { link: number, at, frame: &frames.buffers[segment.seq as usize], gone });
+            }
+            if gone != Gone::Sent {
+                frames.free.push(segment.seq);
+                return;
             }
             pipe.push_back(Segment { hop: segment.hop + 1, ..*segment });
         });
@@ -357,7 +384,7 @@ impl Fabric {
         self.now = self.now.max(now);
         while let Some((at, is_pipe, number)) = self.first().filter(|(at, ..)| *at <= now) {
             if !is_pipe {
-                self.with(number, |link, gone| link.advance(at, gone));
+                self.with(number, at, |link, gone| link.advance(at, gone));
                 continue;
             }
             let pipe = &mut self.elements[number].pipe;

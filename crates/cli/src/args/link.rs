@@ -71,9 +71,13 @@ pub(crate) struct LinkArgs {
     /// Also record every arrival and its fate (sent, marked, dropped or lost) in DIR/up.csv and DIR/down.csv.
     #[arg(long, requires = "output")]
     pub(crate) record: bool,
+    /// Write the packets that leave the queues of the link, and those that are dropped or lost, with a comment, to this
+    /// file for Wireshark (pcapng, the first 256 bytes of each).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcapng: Option<PathBuf>,
     /// Run no command: replay through the simulator the arrivals in DIR, which --record wrote, and count the packets
     /// whose fate (sent, marked, dropped or lost) differs from the recorded one.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "command", "server"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "command", "server", "pcapng"])]
     pub(crate) replay: Option<PathBuf>,
     /// Time series that the report in DIR shows, such as up.rtt, down.rate or up.delay; up is from client to server.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "queue")]

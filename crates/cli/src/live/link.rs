@@ -25,13 +25,14 @@ use forebay_live::sys::process::{Ended, Signals};
 use forebay_sim::bundles::Bundles;
 use forebay_sim::histogram::Histogram;
 use forebay_sim::lone::Rows;
-use forebay_sim::network::{FlowSpec, Network};
+use forebay_sim::network::{FlowSpec, LinkSpec, Network};
 use forebay_sim::outcome;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::args::link::LinkArgs;
 use crate::failure::{Exit, Failure};
+use crate::live::capture::Capture;
 use crate::live::journal;
 use crate::render::output::Ui;
 use forebay_lab::metric::{METRICS, Metric};
@@ -54,7 +55,12 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     let ecn = if args.ecn { TcpEcn::Classic } else { TcpEcn::Default };
     let site = Site::new(SiteOptions { ecn, quiet: ui.json(), port: args.port.kind() })
         .map_err(|failure| Failure::unavailable(failure.to_string()))?;
-    let fabric = Fabric::new(&net, args.seed, &bundles(), (rows, MAX_DURATION), args.record).with_completions();
+    let named = |link: &LinkSpec| (link.name.clone(), link.lane.discipline.name().to_string());
+    let links: Vec<_> = net.links.iter().map(named).collect();
+    let capture = args.pcapng.as_deref().map(|path| Capture::begin(path, &links)).transpose()?;
+    let fabric = Fabric::new(&net, args.seed, &bundles(), (rows, MAX_DURATION), args.record)
+        .with_completions()
+        .with_tap(capture.as_ref().map(|capture| capture.tap(links)));
     // Frames from the client side (end 0) take the flow `up`, the first.
     let router = |end: usize, bytes: &[u8]| {
         let (flow, about) = (end, frame::about(bytes));
@@ -66,10 +72,13 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     let lock = args.output.as_deref().map(locked).transpose()?;
     let child = site.start(&words(args), &args.server).map_err(unavailable)?;
     let times = Times { start: clock::monotonic(), end: None };
+    capture.iter().for_each(|capture| capture.starts(times.start));
     let outcome = emulator::run(site.ports, (fabric, &router), child, &signals, options, times)
         .map_err(failed("emulate the link"))?;
     drop(signals);
-    end(args, ui, case, outcome, lock)
+    let captured = capture.map_or(Ok(()), Capture::end);
+    let exit = end(args, ui, case, outcome, lock)?;
+    captured.map(|()| exit)
 }
 
 /// How the time series of the link are sampled. The number of rows is bounded for any duration. With an output

@@ -2,6 +2,8 @@
 
 pub(crate) mod attach;
 #[cfg(target_os = "linux")]
+mod capture;
+#[cfg(target_os = "linux")]
 pub(crate) mod journal;
 #[cfg(target_os = "linux")]
 pub(crate) mod kernel;

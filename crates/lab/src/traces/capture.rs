@@ -1,27 +1,17 @@
-//! Writes the capture of a simulated link as pcapng (draft-ietf-opsawg-pcapng): IP packets with their headers, without
-//! payload; drops and losses have comments.
+//! The capture of a simulated link as pcapng: IP packets with their headers, without payload; drops and losses have
+//! comments.
 
 use forebay_aqm::base::packet::Proto;
 use forebay_sim::network::{FlowSpec, LinkId, Network};
 use forebay_sim::segment::{Kind, Segment};
 use forebay_sim::world::{Captured, Seen};
 
-const SECTION: u32 = 0x0a0d_0d0a;
-const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-const INTERFACE: u32 = 1;
-const ENHANCED: u32 = 6;
+use super::pcapng_writer::{Interface, Writer};
+
 /// Link type of IP packets without a link-layer header.
 const RAW: u16 = 101;
 /// Bytes of IP and transport headers that are kept at most.
 const SNAP: u32 = 64;
-/// Options of blocks: end, comment, name of an interface, its description, its time resolution, the program that wrote
-/// the file.
-const END: u16 = 0;
-const COMMENT: u16 = 1;
-const NAME: u16 = 2;
-const DESCRIPTION: u16 = 3;
-const RESOLUTION: u16 = 9;
-const PROGRAM: u16 = 4;
 
 /// The link of a capture.
 pub struct Place<'a> {
@@ -35,68 +25,26 @@ pub struct Place<'a> {
 
 /// A file with these packets.
 pub fn pcapng(place: &Place<'_>, packets: &[Captured]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let program = format!("forebay {}", env!("CARGO_PKG_VERSION"));
-    block(&mut out, SECTION, |out| {
-        [BYTE_ORDER, 1, u32::MAX, u32::MAX].iter().for_each(|word| out.extend(word.to_le_bytes()));
-        option(out, PROGRAM, program.as_bytes());
-        option(out, END, &[]);
-    });
     let name = &place.net.links[place.link].name;
-    block(&mut out, INTERFACE, |out| {
-        out.extend(u32::from(RAW).to_le_bytes());
-        out.extend(SNAP.to_le_bytes());
-        option(out, NAME, name.as_bytes());
-        option(
-            out,
-            DESCRIPTION,
-            format!("departures of {name} ({}), and packets in the other direction", place.discipline).as_bytes(),
-        );
-        option(out, RESOLUTION, &[9]);
-        option(out, END, &[]);
-    });
-    for packet in packets {
-        let headers = headers(&place.net.flows[packet.segment.flow as usize], packet);
-        block(&mut out, ENHANCED, |out| {
-            let nanos = packet.at.nanos();
-            let words = [0, (nanos >> 32) as u32, nanos as u32, headers.len() as u32, u32::from(packet.segment.len)];
-            words.iter().for_each(|word| out.extend(word.to_le_bytes()));
-            out.extend(&headers);
-            pad(out);
+    let description = format!("departures of {name} ({}), and packets in the other direction", place.discipline);
+    let interface = Interface { name, description: &description, link_type: RAW, snap: SNAP };
+    let mut file = Vec::new();
+    let mut write = || {
+        let mut out = Writer::new(&mut file, &[interface])?;
+        for packet in packets {
+            let headers = headers(&place.net.flows[packet.segment.flow as usize], packet);
             let comment = match packet.what {
                 Seen::Dropped => format!("dropped by {} at {name}", place.discipline),
                 Seen::Lost => format!("lost on the wire behind {name}"),
-                Seen::Sent | Seen::Back => return,
+                Seen::Sent | Seen::Back => String::new(),
             };
-            option(out, COMMENT, comment.as_bytes());
-            option(out, END, &[]);
-        });
-    }
-    out
-}
-
-/// A block: its type, its length, its body and its length again.
-fn block(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
-    let mut inner = Vec::new();
-    body(&mut inner);
-    pad(&mut inner);
-    let length = (inner.len() as u32 + 12).to_le_bytes();
-    out.extend(kind.to_le_bytes());
-    out.extend(length);
-    out.extend(inner);
-    out.extend(length);
-}
-
-fn option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
-    out.extend(code.to_le_bytes());
-    out.extend((value.len() as u16).to_le_bytes());
-    out.extend(value);
-    pad(out);
-}
-
-/// Zeros up to a multiple of four bytes.
-fn pad(out: &mut Vec<u8>) {
-    out.resize(out.len().next_multiple_of(4), 0);
+            out.packet(0, packet.at.nanos(), (&headers, u32::from(packet.segment.len)), &comment)?;
+        }
+        out.finish()
+    };
+    // Writing to memory does not fail.
+    let _: std::io::Result<()> = write();
+    file
 }
 
 /// The IP and transport headers of a packet, cut to its length.

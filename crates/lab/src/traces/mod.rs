@@ -15,6 +15,7 @@ mod inline;
 mod ns;
 mod pcap;
 mod pcapng;
+pub mod pcapng_writer;
 mod text;
 mod times;
 
