@@ -44,6 +44,62 @@ fn added_delay_is_the_requested_one() {
 }
 
 #[test]
+fn delay_traces_replace_the_delay() {
+    let file = std::env::temp_dir().join(format!("forebay-delays-{}.txt", std::process::id()));
+    fs::write(&file, "0 30\n").unwrap();
+    let words = ["--rate", "100mbit", "--delay", "5ms", "--delay-trace", file.to_str().unwrap()];
+    let Some((_, said)) = link(&words, "echo", "probe") else { return };
+    let median: f64 = said.split("median ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((median - 30_000.0).abs() < 300.0, "{median} us: {said}");
+    fs::write(&file, "0 30\n5 many\n").unwrap();
+    let refused = forebay(&["link", "--delay-trace", file.to_str().unwrap(), "--", "true"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains(":2") && said.contains("a time and a delay in ms"), "{said}");
+    fs::remove_file(&file).unwrap();
+}
+
+/// Half of the jitter is added to the median.
+#[test]
+fn jitter_adds_random_delays() {
+    let words = ["--rate", "100mbit", "--delay", "20ms", "--up-jitter", "10ms"];
+    let Some((_, said)) = link(&words, "echo", "probe") else { return };
+    let median: f64 = said.split("median ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((22_000.0..28_500.0).contains(&median), "{median} us: {said}");
+}
+
+/// A server of this machine answers through the link and the NAT.
+#[test]
+fn nat_leads_to_servers_outside() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let answers = std::thread::spawn(move || {
+        let (mut client, _) = server.accept().unwrap();
+        std::io::Write::write_all(&mut client, &[b'x'; 300_000]).unwrap();
+    });
+    let code = format!(
+        "import socket,time\ns=socket.create_connection((\"10.0.2.2\",{port}),10)\nt,n=time.time(),0\n\
+         while True:\n d=s.recv(65536)\n n+=len(d)\n if not d: break\n\
+         print(n,time.time()-t,open(\"/etc/resolv.conf\").read().strip())"
+    );
+    let out =
+        forebay(&["link", "--rate", "4mbit", "--delay", "10ms", "--nat", "--late", "1s", "--", "python3", "-c", &code]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    if out.status.code() == Some(4) {
+        // Ends the thread that waits for the connection.
+        let _ = std::net::TcpStream::connect(("127.0.0.1", port));
+        return skip(said.trim());
+    }
+    answers.join().unwrap();
+    let told = String::from_utf8_lossy(&out.stdout).into_owned();
+    let words: Vec<&str> = told.split_whitespace().collect();
+    assert!(out.status.success() && words.len() == 4, "{told} {said}");
+    // 300 kB at 4 Mbit/s take 0.6 s; the packets have headers too.
+    assert_eq!((words[0], words[2], words[3]), ("300000", "nameserver", "10.0.2.3"), "{told}");
+    assert!((0.55..3.0).contains(&words[1].parse::<f64>().unwrap()), "{told}");
+}
+
+#[test]
 fn tun_port_forwards_packets() {
     let out = forebay(&["link", "--delay", "20ms", "--port", "tun", "--", "true"]);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();

@@ -260,11 +260,14 @@ pub fn obstacle(net: &Network) -> Option<String> {
         }
         _ => None,
     };
+    let of_delay = |link: &LinkSpec| {
+        (!link.lane.conditions.delay.is_constant()).then(|| format!("{}: variable delays are not supported", link.name))
+    };
     let studied = net.links.iter().filter(|link| link.lane.study).count();
     let many = (studied > 200).then(|| format!("{studied} links under study; the maximum is 200"));
-    traffic::obstacle(net)
-        .or(many)
-        .or_else(|| net.links.iter().find_map(|link| of_link(link).or_else(|| of_rate(link))))
+    traffic::obstacle(net).or(many).or_else(|| {
+        net.links.iter().find_map(|link| of_link(link).or_else(|| of_rate(link)).or_else(|| of_delay(link)))
+    })
 }
 
 impl Builder<'_> {

@@ -21,6 +21,7 @@ pub mod fabric;
 pub mod frame;
 pub mod journal;
 pub mod namespaces;
+pub mod nat;
 pub mod offload;
 pub mod port;
 mod round_trips;

@@ -16,6 +16,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::nat::Nat;
 use crate::port::{Kind, Port, Way};
 use crate::sys::ethtool;
 use crate::sys::interfaces::{End, Mac, index};
@@ -100,6 +101,8 @@ pub struct Site {
     /// Addresses of both ends.
     pub addresses: Addresses,
     quiet: bool,
+    /// The namespaces are in a user namespace that this process has made.
+    in_users: bool,
 }
 
 /// ECN of the kernel's TCP (`net.ipv4.tcp_ecn`).
@@ -134,6 +137,8 @@ pub struct SiteOptions {
     pub port: Kind,
     /// Redirect the commands' stdout to stderr?
     pub quiet: bool,
+    /// Will the server namespace be connected to the outside ([`Site::open`])?
+    pub opens: bool,
 }
 
 impl Site {
@@ -148,6 +153,14 @@ impl Site {
         }
         trying("make mounts private", process::private_mounts())?;
         let around = around.filter(|_| as_root);
+        if options.opens && around.is_some() {
+            let error = io::Error::from(io::ErrorKind::Unsupported);
+            return Err(Failure {
+                what: "give an inner link a NAT".to_string(),
+                error,
+                hint: "the outer link can have one",
+            });
+        }
         let addresses = Addresses { depth: around.map_or(0, |depth| depth + 1) };
         let client = prepare()?;
         let server = if around.is_some() {
@@ -159,9 +172,14 @@ impl Site {
         trying("make a network namespace", process::unshare(NET))?;
         let middle = prepare()?;
         let ends = [&client, &server];
+        let outside = match (around, options.opens) {
+            (Some(_), _) => Outside::OuterLink,
+            (None, true) => Outside::Nat,
+            (None, false) => Outside::Nothing,
+        };
         let ports = match options.port {
-            Kind::Ring => wire(&middle, ends, addresses, around.is_some())?,
-            Kind::Tun => dig(&middle, ends, addresses, around.is_some())?,
+            Kind::Ring => wire(&middle, ends, addresses, outside)?,
+            Kind::Tun => dig(&middle, ends, addresses, outside)?,
         };
         if let Some(setting) = options.ecn.setting() {
             for end in ends {
@@ -175,7 +193,16 @@ impl Site {
             }
             trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
         }
-        Ok(Self { client: Arc::new(client), server: Arc::new(server), ports, addresses, quiet: options.quiet })
+        let (client, server) = (Arc::new(client), Arc::new(server));
+        Ok(Self { client, server, ports, addresses, quiet: options.quiet, in_users: !as_root })
+    }
+
+    /// Connects the server namespace to the outside.
+    pub fn open(&self, nat: &Nat) -> Result<(), Failure> {
+        let middle = trying("read the network namespace", process::own_net())?;
+        trying("enter a network namespace", process::enter_net(self.server.as_fd()))?;
+        trying("connect the link to the outside", nat.connect(&*self.server, self.in_users))?;
+        trying("enter a network namespace", process::enter_net(middle.as_fd()))
     }
 
     /// Starts the shell commands `servers` in the server namespace, waits up to 2 s for each to listen, and runs
@@ -304,6 +331,15 @@ fn prepare() -> Result<File, Failure> {
     trying("read the network namespace", process::own_net())
 }
 
+/// What is behind the server namespace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outside {
+    Nothing,
+    /// It is the client namespace of an outer link.
+    OuterLink,
+    Nat,
+}
+
 /// Interface names in the client and server namespaces. In a nested link, eth0 already exists in the latter.
 fn names(addresses: Addresses, is_nested: bool) -> [String; 2] {
     let own = || INTERFACE.to_string();
@@ -313,13 +349,13 @@ fn names(addresses: Addresses, is_nested: bool) -> [String; 2] {
 const TUN: &str = "/dev/net/tun may be restricted to root: chmod 666 it as root, or omit --port";
 
 /// Connects the ends through tun devices, whose interfaces are in the client and server namespaces.
-fn dig(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) -> Result<[Port; 2], Failure> {
-    let names = names(addresses, is_nested);
+fn dig(middle: &File, ends: [&File; 2], addresses: Addresses, outside: Outside) -> Result<[Port; 2], Failure> {
+    let names = names(addresses, outside == Outside::OuterLink);
     let dug = |side: usize| {
         trying("enter a network namespace", process::enter_net(ends[side].as_fd()))?;
         let tunnel = Tunnel::open(&names[side]);
         let tunnel = tunnel.map_err(|error| Failure { what: "open a tun device".to_string(), error, hint: TUN })?;
-        trying("configure an interface", set_end_up(&names[side], side, addresses, is_nested && side == 1))?;
+        trying("configure an interface", set_end_up(&names[side], side, addresses, outside))?;
         let port = || Port::new(Way::Tun(tunnel), Netlink::open()?, index(&names[side])?);
         trying("query an interface", port())
     };
@@ -333,8 +369,8 @@ const MAX_MTU: u32 = 65_535;
 
 /// Connects both ends to the middle, the namespace of this process, by veth pairs. Returns the ports in the
 /// middle.
-fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) -> Result<[Port; 2], Failure> {
-    let names = names(addresses, is_nested);
+fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, outside: Outside) -> Result<[Port; 2], Failure> {
+    let names = names(addresses, outside == Outside::OuterLink);
     let own = ["client", "server"];
     for side in 0..2 {
         let (mac, namespace) = (addresses.mac(side as u8), Some(ends[side].as_fd()));
@@ -353,7 +389,7 @@ fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) 
     }
     for (side, end) in ends.into_iter().enumerate() {
         trying("enter a network namespace", process::enter_net(end.as_fd()))?;
-        trying("configure an interface", set_end_up(&names[side], side, addresses, is_nested && side == 1))?;
+        trying("configure an interface", set_end_up(&names[side], side, addresses, outside))?;
     }
     trying("enter a network namespace", process::enter_net(middle.as_fd()))?;
     let port = |name: &str| {
@@ -367,7 +403,7 @@ fn wire(middle: &File, ends: [&File; 2], addresses: Addresses, is_nested: bool) 
 }
 
 /// Configures the interface of an end, in whose namespace this process is.
-fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) -> io::Result<()> {
+fn set_end_up(name: &str, side: usize, addresses: Addresses, outside: Outside) -> io::Result<()> {
     let (own, other) =
         if side == 0 { (addresses.client(), addresses.server()) } else { (addresses.server(), addresses.client()) };
     let number = index(name)?;
@@ -378,14 +414,17 @@ fn set_end_up(name: &str, side: usize, addresses: Addresses, is_nested: bool) ->
     netlink.up(number)?;
     // A tun device has no hardware addresses and needs no neighbour entry.
     let _ = netlink.neighbour(number, other, addresses.mac(1 - side as u8));
-    if is_nested {
-        // Reach inner links through the outer link's server namespace.
-        for depth in addresses.depth + 1..=MAX_DEPTH {
-            netlink.route(Ipv4Addr::new(100, 64, depth, 0), 24, other)?;
+    match outside {
+        Outside::OuterLink if side == 1 => {
+            // Reach inner links through the outer link's server namespace.
+            for depth in addresses.depth + 1..=MAX_DEPTH {
+                netlink.route(Ipv4Addr::new(100, 64, depth, 0), 24, other)?;
+            }
+            fs::write("/proc/sys/net/ipv4/ip_forward", "1")
         }
-        fs::write("/proc/sys/net/ipv4/ip_forward", "1")
-    } else {
-        netlink.default_route(other)
+        // The NAT has the default route.
+        Outside::Nat if side == 1 => Ok(()),
+        _ => netlink.default_route(other),
     }
 }
 

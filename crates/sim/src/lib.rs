@@ -32,4 +32,4 @@ pub use link::{lone, segment};
 pub use measure::{bundles, delays, histogram, meter, observed, outcome, over_time, tracks};
 pub use network::{graph, parking_lot};
 pub use traffic::{app, draw, page, rtp, source, video};
-pub use wire::{levels, loss, pace, schedule};
+pub use wire::{delay, levels, loss, pace, schedule};

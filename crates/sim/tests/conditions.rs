@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::common::{case1, dumbbell, run};
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
+use forebay_sim::delay::{DelayModel, DelayTrace};
 use forebay_sim::levels::Levels;
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::{Network, Traffic};
@@ -154,6 +155,54 @@ fn fast_path_equals_discipline_under_rate_schedule() {
         slow.events = fast.events;
         assert!(fast == slow, "{:?}\n{:?}", fast.links[0].queue_pkts, slow.links[0].queue_pkts);
     }
+}
+
+/// Case 1 whose bottleneck has these delays in both directions.
+fn delayed(aqm: &str, trace: &str, jitter: Span) -> Network {
+    let mut net = case1(&dumbbell(aqm, 20, Span::from_micros(10)), 10, 20, TcpOptions::default(), 1);
+    let trace = (!trace.is_empty()).then(|| Arc::new(DelayTrace::parse(trace).unwrap()));
+    let delay = DelayModel { trace, jitter };
+    net.links[..2].iter_mut().for_each(|link| link.lane.conditions.delay = delay.clone());
+    net
+}
+
+#[test]
+fn delay_trace_of_one_step_equals_constant_delay() {
+    for aqm in ["droptail", "raqm", "codel"] {
+        let net = case1(&dumbbell(aqm, 20, Span::from_micros(10)), 10, 20, TcpOptions::default(), 1);
+        let delay = net.links[0].lane.delay.secs() * 1e3;
+        let traced = delayed(aqm, &format!("0 {delay}\n"), Span::ZERO);
+        assert_eq!(run(&net, 1).fingerprint, run(&traced, 1).fingerprint, "{aqm}");
+    }
+}
+
+#[test]
+fn fast_path_equals_discipline_under_varying_delays() {
+    let fast = delayed("droptail", "0 10\n2000 40\n5000 1\n9000 25\n", Span::from_millis(3));
+    let mut slow = fast.clone();
+    slow.links[..2].iter_mut().for_each(|link| link.fast_path = false);
+    let (fast, mut slow) = (run(&fast, 1), run(&slow, 1));
+    slow.events = fast.events;
+    assert!(fast == slow && fast.links[0].dropped_overflow > 0);
+}
+
+/// Datagrams at a tenth of the rate: no queue, so that each delay is that of the path. Jitter has half of its bound as its
+/// mean. Flows start in the first second: of the packets, 9.5 in 19.5 have the first delay of the trace, 10 the second.
+#[test]
+fn one_way_delays_follow_trace_and_jitter() {
+    let mean_ms = |mut net: Network| {
+        for flow in &mut net.flows {
+            flow.traffic = Traffic::Datagrams(Pattern::Constant { every: Span::from_millis(40) });
+        }
+        net.warmup = Span::ZERO;
+        run(&net, 1).all[0].owd_s.unwrap() * 1e3
+    };
+    let constant = mean_ms(delayed("droptail", "", Span::ZERO));
+    let (own, expected) = (10.0, (20.0 * 9.5 + 60.0 * 10.0) / 19.5);
+    let traced = mean_ms(delayed("droptail", "0 20\n10000 60\n", Span::ZERO));
+    assert!((traced - constant - (expected - own)).abs() < 0.2, "{traced} {constant}");
+    let jittery = mean_ms(delayed("droptail", "", Span::from_millis(2)));
+    assert!((jittery - constant - 1.0).abs() < 0.1, "{jittery} {constant}");
 }
 
 /// The bottleneck's buffer is small enough to overflow while the link is down.

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, value_parser};
 use forebay_aqm::base::text;
@@ -52,6 +52,12 @@ pub(crate) struct LinkArgs {
     /// Trace of delivery opportunities, as for mm-link(1): one time in ms per line.
     #[arg(long, value_name = "FILE", conflicts_with = "rate")]
     trace: Option<PathBuf>,
+    /// Random delay of each packet in addition, uniform from 0 to this; packets keep their order.
+    #[arg(long, value_name = "TIME", default_value = "0ms")]
+    jitter: String,
+    /// Trace of propagation delays in place of --delay: a time and a delay in ms per line; packets keep their order.
+    #[arg(long, value_name = "FILE")]
+    delay_trace: Option<PathBuf>,
     #[command(flatten)]
     up: Up,
     #[command(flatten)]
@@ -59,6 +65,9 @@ pub(crate) struct LinkArgs {
     /// Enable ECN for TCP in the network namespaces of the client (COMMAND) and of the server.
     #[arg(long)]
     pub(crate) ecn: bool,
+    /// Connect the server's network namespace to the outside by slirp4netns(1), a NAT in user space.
+    #[arg(long)]
+    pub(crate) nat: bool,
     /// Shell command to run in the server's network namespace. It starts before the client's COMMAND; repeatable.
     #[arg(long, value_name = "SERVER_COMMAND")]
     pub(crate) server: Vec<String>,
@@ -121,7 +130,8 @@ impl PortWord {
 
 /// The arguments of one direction of the emulated link; each name starts with `up-` or `down-`.
 macro_rules! direction {
-    ($(#[$doc:meta])* $name:ident $rate:literal $delay:literal $queue:literal $aqm:literal $loss:literal $trace:literal) => {
+    ($(#[$doc:meta])* $name:ident $rate:literal $delay:literal $queue:literal $aqm:literal $loss:literal $trace:literal $jitter:literal
+     $delays:literal) => {
         $(#[$doc])*
         #[derive(Args, Debug)]
         struct $name {
@@ -143,12 +153,18 @@ macro_rules! direction {
             #[arg(id = $trace, long = $trace, value_name = "FILE", hide_short_help = true, conflicts_with = $rate)]
             #[arg(help = "As --trace, in this direction only")]
             trace: Option<PathBuf>,
+            #[arg(id = $jitter, long = $jitter, value_name = "TIME", hide_short_help = true)]
+            #[arg(help = "As --jitter, in this direction only")]
+            jitter: Option<String>,
+            #[arg(id = $delays, long = $delays, value_name = "FILE", hide_short_help = true)]
+            #[arg(help = "As --delay-trace, in this direction only")]
+            delays: Option<PathBuf>,
         }
 
         impl $name {
             const fn lane(&self) -> Given<'_> {
-                let Self { rate, delay, queue, aqm, loss, trace } = self;
-                Given { rate, delay, queue, aqm, loss, trace }
+                let Self { rate, delay, queue, aqm, loss, trace, jitter, delays } = self;
+                Given { rate, delay, queue, aqm, loss, trace, jitter, delays }
             }
         }
     };
@@ -156,11 +172,11 @@ macro_rules! direction {
 
 direction! {
     /// Arguments of the direction from client to server.
-    Up "up-rate" "up-delay" "up-queue" "up-aqm" "up-loss" "up-trace"
+    Up "up-rate" "up-delay" "up-queue" "up-aqm" "up-loss" "up-trace" "up-jitter" "up-delay-trace"
 }
 direction! {
     /// Arguments of the direction from server to client.
-    Down "down-rate" "down-delay" "down-queue" "down-aqm" "down-loss" "down-trace"
+    Down "down-rate" "down-delay" "down-queue" "down-aqm" "down-loss" "down-trace" "down-jitter" "down-delay-trace"
 }
 
 /// The arguments given for one direction only; `None` where the arguments for both directions apply.
@@ -171,12 +187,19 @@ struct Given<'a> {
     aqm: &'a Option<String>,
     loss: &'a Option<String>,
     trace: &'a Option<PathBuf>,
+    jitter: &'a Option<String>,
+    delays: &'a Option<PathBuf>,
 }
 
 /// Link rate if neither a rate nor a trace is given.
 const RATE: &str = "1gbit";
 /// Bytes of a full-size Ethernet frame without FCS.
 const PACKET: u32 = 1514;
+
+/// The absolute path of a file.
+fn absolute(file: &Path) -> String {
+    std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()).to_string_lossy().into_owned()
+}
 
 impl LinkArgs {
     /// The emulated link as a scenario. Duration and traffic are placeholders until the command has run.
@@ -216,10 +239,7 @@ impl LinkArgs {
         // A rate for this direction overrides a trace for both.
         let trace = given.trace.as_ref().or(self.trace.as_ref().filter(|_| given.rate.is_none()));
         let _ = match trace {
-            Some(trace) => {
-                let there = std::path::absolute(trace).unwrap_or_else(|_| trace.clone());
-                key(&mut out, "rate_trace", &there.to_string_lossy())
-            }
+            Some(trace) => key(&mut out, "rate_trace", &absolute(trace)),
             None => {
                 let rate = given.rate.as_deref().or(self.rate.as_deref()).unwrap_or(RATE);
                 check(rate, given.rate.as_ref().map_or("--rate".to_string(), |_| format!("--{name}-rate")))?;
@@ -227,6 +247,10 @@ impl LinkArgs {
             }
         };
         let _ = key(&mut out, "delay", &own(given.delay, &self.delay));
+        let _ = key(&mut out, "delay_jitter", &own(given.jitter, &self.jitter));
+        // A delay for this direction overrides a trace for both.
+        let delays = given.delays.as_ref().or(self.delay_trace.as_ref().filter(|_| given.delay.is_none()));
+        let _ = delays.map_or(Ok(()), |trace| key(&mut out, "delay_trace", &absolute(trace)));
         let _ = key(&mut out, "queue", &own(given.queue, &self.queue));
         let _ = key(&mut out, "aqm", &own(given.aqm, &self.aqm));
         let loss = own(given.loss, &self.loss);

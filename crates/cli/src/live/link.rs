@@ -20,6 +20,7 @@ use forebay_live::emulator::{self, EmulatorOptions, Outcome, Times};
 use forebay_live::fabric::{Carried, Completed, FAR, Fabric, NEAR, Report, Way};
 use forebay_live::frame;
 use forebay_live::namespaces::{Site, SiteOptions, TcpEcn};
+use forebay_live::nat::Nat;
 use forebay_live::sys::clock;
 use forebay_live::sys::process::{Ended, Signals};
 use forebay_sim::bundles::Bundles;
@@ -53,8 +54,13 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     args.output.as_deref().map_or(Ok(()), free)?;
     let net = network(&case, args.seed);
     let ecn = if args.ecn { TcpEcn::Classic } else { TcpEcn::Default };
-    let site = Site::new(SiteOptions { ecn, quiet: ui.json(), port: args.port.kind() })
-        .map_err(|failure| Failure::unavailable(failure.to_string()))?;
+    let nat = args.nat.then(Nat::prepare).transpose().map_err(|error| {
+        Failure::unavailable(format!("--nat: {error}; it needs the packages slirp4netns and nftables"))
+    })?;
+    let unavailable = |failure: forebay_live::namespaces::Failure| Failure::unavailable(failure.to_string());
+    let options_of_site = SiteOptions { ecn, quiet: ui.json(), port: args.port.kind(), opens: args.nat };
+    let site = Site::new(options_of_site).map_err(unavailable)?;
+    nat.as_ref().map_or(Ok(()), |nat| site.open(nat)).map_err(unavailable)?;
     let named = |link: &LinkSpec| (link.name.clone(), link.lane.discipline.name().to_string());
     let links: Vec<_> = net.links.iter().map(named).collect();
     let capture = args.pcapng.as_deref().map(|path| Capture::begin(path, &links)).transpose()?;
@@ -68,7 +74,6 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     };
     let failed = |what: &'static str| move |error: std::io::Error| Failure::run(format!("cannot {what}: {error}"));
     let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
-    let unavailable = |failure: forebay_live::namespaces::Failure| Failure::unavailable(failure.to_string());
     let lock = args.output.as_deref().map(locked).transpose()?;
     let child = site.start(&words(args), &args.server).map_err(unavailable)?;
     let times = Times { start: clock::monotonic(), end: None };

@@ -68,6 +68,7 @@ const WORDS: &[&str] = &[
     "loss = \"2%\"\n",
     "rate_steps = [[\"1s\", \"0\"]]\n",
     "rate_trace = [0, 4294967295]\n",
+    "delay_trace = [[\"1s\", \"0ms\"]]\ndelay_jitter = \"1ns\"\n",
     "1-h = 1e-300",
     "enter = \"last\"\n",
     "one_way = true\n",

@@ -184,7 +184,9 @@ fn reader_accepts_every_key_of_the_schema() {
         let levels = "rate_levels={ rates = [\"1mbit\", \"2mbit\"], hold = \"1s\" }";
         for change in ["rate_trace=[1, 2]", "rate_steps=[[\"1s\", \"1mbit\"]]", levels] {
             let loss = "loss={ p = 0.1, r = 0.2, 1-h = 0.9, 1-k = 0.1 }";
-            let sets = places.iter().flat_map(|place| [change, loss].map(|key| format!("{place}.{key}"))).collect();
+            let delays = ["delay_trace=[[\"0s\", \"5ms\"]]", "delay_jitter=1ms"];
+            let keys = [change, loss].into_iter().chain(delays);
+            let sets = places.iter().flat_map(|place| keys.clone().map(move |key| format!("{place}.{key}"))).collect();
             let cases = load::parse("s.toml", text, &Overrides { sets, ..Overrides::default() }).unwrap();
             used(&document(&cases[0].scenario.to_toml()), "", &mut present);
         }

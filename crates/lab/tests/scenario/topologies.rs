@@ -364,6 +364,23 @@ fn rate_trace_is_read_and_kept_with_results() {
 }
 
 #[test]
+fn delay_trace_is_read_and_kept_with_results() {
+    let path = with_trace("delay-trace", "0 20 # begins\n1500 42.5\n");
+    let text = fs::read_to_string(&path).unwrap().replace("rate_trace", "delay_jitter = \"2ms\", delay_trace");
+    fs::write(&path, text).unwrap();
+    let cases = load::file(&path, &Overrides::default()).unwrap();
+    let written = cases[0].scenario.to_toml();
+    assert!(written.contains("delay_trace = [[\"0s\", \"20ms\"], [\"1.5s\", \"42.5ms\"]]"), "{written}");
+    let again = read(&written).unwrap();
+    assert_eq!(again[0].scenario, cases[0].scenario);
+    assert_eq!(run_cases(again).summary.fingerprint, run_cases(cases).summary.fingerprint);
+    fs::write(path.with_file_name("traces").join("cell.trace"), "0 20\n1500\n").unwrap();
+    let error = load::file(&path, &Overrides::default()).unwrap_err();
+    assert_eq!((error.line, error.found.as_str()), (Some(2), "1500"));
+    assert!(error.file.ends_with("cell.trace") && error.accepts.contains("a time and a delay in ms"), "{error}");
+}
+
+#[test]
 fn bad_trace_line_is_reported_with_its_file() {
     for (trace, line, found, words) in [
         ("1\n2\nx\n", 3, "x", "a whole number of milliseconds"),

@@ -1,10 +1,13 @@
 //! System calls for namespaces, child processes and signals, and for waiting on descriptors (polling).
 
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 #[cfg(feature = "attach")]
@@ -61,6 +64,20 @@ pub fn mount_proc() -> io::Result<()> {
     let (from, to, flags) = (c"proc".as_ptr(), c"/proc".as_ptr(), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC);
     // SAFETY: static NUL-terminated strings; no options.
     check(unsafe { libc::mount(from, to, from, flags, std::ptr::null()) }).map(drop)
+}
+
+/// Mounts the file `from` over the file `to`, in this mount namespace.
+pub fn mount_over(from: &Path, to: &Path) -> io::Result<()> {
+    let path = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
+    let (from, to, none) = (path(from)?, path(to)?, std::ptr::null::<libc::c_void>());
+    // SAFETY: NUL-terminated strings; the other pointers are unused with this flag.
+    check(unsafe { libc::mount(from.as_ptr(), to.as_ptr(), none.cast(), libc::MS_BIND, none) }).map(drop)
+}
+
+/// Keeps a descriptor open over exec(2).
+pub fn keep_over_exec(descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: integer arguments only; the descriptor is open.
+    check(unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0) }).map(drop)
 }
 
 /// Makes `command` run in a network namespace, with default signal handling.

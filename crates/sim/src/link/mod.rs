@@ -70,7 +70,7 @@ pub struct Link {
     delay: Span,
     /// The measurements; present on links under study.
     pub meter: Option<Box<Meter>>,
-    /// Present on links with losses or a variable rate.
+    /// Present on links with losses, a variable rate or a variable delay.
     wire: Option<Box<Wire>>,
     /// Number of packets dropped by the queue in the complete run.
     pub dropped: u64,
@@ -220,7 +220,8 @@ impl Link {
             meter.queue_is(now, plain.len() as u32);
             meter.serve(start, (len, time), start.since(now), counted_as);
         }
-        let arrival = plain.free.plus(self.delay);
+        let (free, delay) = (plain.free, self.delay);
+        let arrival = self.wire.as_mut().map_or_else(|| free.plus(delay), |wire| wire.arrival(free, delay));
         if self.loses(start) { Err(arrival) } else { Ok(arrival) }
     }
 
@@ -298,7 +299,8 @@ impl Link {
             meter.serve(now, (segment.len, time), now.since(packet.arrived), (segment.bundle, packet.colour));
         }
         segment.mark = segment.mark.with_ecn(packet.ecn);
-        segment.at = now.plus(time).plus(self.delay);
+        let (end, delay) = (now.plus(time), self.delay);
+        segment.at = self.wire.as_mut().map_or_else(|| end.plus(delay), |wire| wire.arrival(end, delay));
         Some((segment, free))
     }
 

@@ -1,5 +1,6 @@
-//! What happens on a link's wire: random losses, and a rate that varies over time.
+//! What happens on a link's wire: random losses, and a rate or a delay that varies over time.
 
+pub mod delay;
 pub mod levels;
 pub mod loss;
 pub mod pace;
@@ -8,15 +9,16 @@ pub mod schedule;
 use std::sync::Arc;
 
 use forebay_aqm::base::rng::Rng;
-use forebay_aqm::base::time::Instant;
+use forebay_aqm::base::time::{Instant, Span};
 
 use crate::measure::meter::Window;
+use delay::{DelayModel, Delays};
 use levels::Levels;
 use loss::{LossModel, Losses};
 use pace::Pace;
 use schedule::Schedule;
 
-/// Losses and variable rate of a wire. Default: no losses, constant rate.
+/// Losses, variable rate and variable delay of a wire. Default: no losses, constant rate and delay.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Conditions {
     /// Loss of packets after transmission.
@@ -25,6 +27,8 @@ pub struct Conditions {
     pub schedule: Option<Arc<Schedule>>,
     /// Random rates instead of a schedule, drawn per link.
     pub levels: Option<Levels>,
+    /// Variable delay.
+    pub delay: DelayModel,
 }
 
 impl Conditions {
@@ -43,13 +47,15 @@ impl Conditions {
     }
 }
 
-/// Losses and variable rate at run time. Boxed, because most links have none.
+/// Losses, variable rate and variable delay at run time. Boxed, because most links have none.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
     /// Loss process; `None`: the wire loses no packets.
     pub losses: Option<Losses>,
     /// Position in the schedule, for a variable rate.
     pub pace: Option<Pace>,
+    /// The delays; `None`: constant.
+    pub delays: Option<Delays>,
     /// Packets lost in the complete run.
     pub lost: u64,
 }
@@ -59,6 +65,14 @@ impl Wire {
     pub(crate) fn new(conditions: &Conditions, name: &str, seed: u64, window: Window) -> Option<Box<Self>> {
         let losses = conditions.losses(name, seed);
         let pace = conditions.drawn_rates(name, seed, window.to).map(|schedule| Pace::new(schedule, window));
-        (losses.is_some() || pace.is_some()).then(|| Box::new(Self { losses, pace, lost: 0 }))
+        let draws = || Delays::new(conditions.delay.clone(), Rng::stream(seed, &format!("delay/{name}")));
+        let delays = (!conditions.delay.is_constant()).then(draws);
+        let varies = losses.is_some() || pace.is_some() || delays.is_some();
+        varies.then(|| Box::new(Self { losses, pace, delays, lost: 0 }))
+    }
+
+    /// When a packet whose transmission ends at `end` arrives; `delay`: the link's constant delay.
+    pub(crate) fn arrival(&mut self, end: Instant, delay: Span) -> Instant {
+        self.delays.as_mut().map_or_else(|| end.plus(delay), |delays| delays.arrival(end, delay))
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
+use forebay_sim::delay::{DelayModel, DelayTrace};
 use forebay_sim::graph::{Edge, Graph};
 use forebay_sim::levels::Levels;
 use forebay_sim::loss::LossModel;
@@ -140,7 +141,7 @@ fn graph(dice: &mut Dice, rate: Rate, packet: u16) -> Graph {
     }
 }
 
-/// Adds losses to some links and schedules to others, in half of the networks.
+/// Adds losses, schedules and varying delays to some links each, in half of the networks.
 pub(super) fn spoil(dice: &mut Dice, net: &mut Network) {
     if dice.once_in(2) {
         return;
@@ -158,7 +159,20 @@ pub(super) fn spoil(dice: &mut Dice, net: &mut Network) {
         if dice.once_in(6) {
             link.lane.conditions.schedule = Some(Arc::new(schedule(dice, link.lane.rate, duration)));
         }
+        if dice.once_in(6) {
+            link.lane.conditions.delay = delays(dice, duration);
+        }
     }
+}
+
+/// Delays that change at up to four times, and jitter.
+fn delays(dice: &mut Dice, duration: Span) -> DelayModel {
+    let mut times: Vec<Instant> =
+        (0..dice.whole(0, 4)).map(|_| Instant::ZERO + dice.span(1e-3, duration.secs())).collect();
+    times.sort_unstable();
+    times.dedup();
+    let steps = times.into_iter().map(|at| (at, delay(dice))).collect();
+    DelayModel { trace: DelayTrace::new(steps).ok().map(Arc::new), jitter: delay(dice) }
 }
 
 fn loss(dice: &mut Dice) -> LossModel {

@@ -1,4 +1,5 @@
-//! Keys of a link for losses and for a rate that changes: steps, a trace, random levels.
+//! Keys of a link for losses, for a rate that changes (steps, a trace, random levels), and for a delay that changes (a
+//! trace, jitter).
 
 use std::fs;
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use forebay_aqm::base::text::{self, BadValue, show_rate, show_span};
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Rate;
+use forebay_sim::delay::{DELAY_LINE, DelayModel, DelayTrace};
 use forebay_sim::levels::Levels;
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::Conditions;
@@ -14,8 +16,8 @@ use forebay_sim::schedule::{Schedule, Trace};
 use serde_json::json;
 
 use crate::declare::{
-    Custom, Form, Key, Keys, LINK_RATE, Parsed, Quantities, Quantity, Table, duration, inline, link_rate, quantity,
-    schema, table, table_of, time,
+    Custom, Form, Key, Keys, LINK_RATE, Parsed, Quantities, Quantity, TIME, Table, duration, inline, link_rate,
+    quantity, schema, table, table_of, time,
 };
 use crate::document::{Node, Text, Value, list, quote};
 use crate::input::{Found, InputError};
@@ -34,6 +36,11 @@ table! {
         /// Rates between which the link changes at random, like a radio link. Disciplines use the value of the key rate
         /// (default: the mean of these rates).
         rate_levels: Option<Levels> = LEVELS, optional;
+        /// Propagation delays in place of the key delay: a file with a time and a delay in ms per line (relative to this
+        /// file's folder), or a list such as [["0s", "20ms"], ["1s", "45ms"]]. Packets keep their order.
+        delay_trace: Option<DelayTrace> = DELAYS, optional;
+        /// A random delay in addition, uniform from 0 to this, such as 5ms; default none. Packets keep their order.
+        delay_jitter: Option<Span> = TIME, optional;
     }
 }
 
@@ -76,15 +83,24 @@ impl Keys for Conditions {
             Changes { rate_steps: Some(_), rate_levels: Some(_), .. } => not_both("rate_steps", "rate_levels"),
             Changes { rate_trace: Some(_), rate_levels: Some(_), .. } => not_both("rate_trace", "rate_levels"),
             Changes { rate_steps: Some(_), rate_trace: Some(_), .. } => not_both("rate_steps", "rate_trace"),
-            Changes { loss, rate_steps, rate_trace, rate_levels: levels } => {
+            Changes { loss, rate_steps, rate_trace, rate_levels: levels, delay_trace, delay_jitter } => {
                 let schedule = rate_steps.or(rate_trace.map(Schedule::Trace)).map(Arc::new);
-                Ok(Self { loss, schedule, levels })
+                let jitter = delay_jitter.unwrap_or(Span::ZERO);
+                let delay = DelayModel { trace: delay_trace.map(Arc::new), jitter };
+                Ok(Self { loss, schedule, levels, delay })
             }
         }
     }
     fn write(&self, out: &mut Text) {
-        let Self { loss, schedule, levels } = self.clone();
-        let mut changes = Changes { loss, rate_steps: None, rate_trace: None, rate_levels: levels };
+        let Self { loss, schedule, levels, delay } = self.clone();
+        let mut changes = Changes {
+            loss,
+            rate_steps: None,
+            rate_trace: None,
+            rate_levels: levels,
+            delay_trace: delay.trace.map(Arc::unwrap_or_clone),
+            delay_jitter: Some(delay.jitter).filter(|jitter| *jitter > Span::ZERO),
+        };
         match schedule.map(Arc::unwrap_or_clone) {
             None => {}
             Some(steps @ Schedule::Steps(_)) => changes.rate_steps = Some(steps),
@@ -187,6 +203,52 @@ const TRACE: Custom<Trace> = Custom {
     show: |trace| list(trace.millis().iter().map(u32::to_string)),
     accepts: "",
 };
+
+/// Most steps of a trace of delays.
+const MAX_DELAYS: usize = 1_000_000;
+
+const DELAYS: Custom<DelayTrace> = Custom {
+    schema: || schema::either(&[schema::text(), schema::many(schema::pair())]),
+    read: |_, node, path| delay_trace(node, path),
+    show: |trace| {
+        let step = |&(at, delay): &(Instant, Span)| {
+            list([quote(&show_span(Span::from_nanos(at.nanos()))), quote(&show_span(delay))])
+        };
+        list(trace.steps().iter().map(step))
+    },
+    accepts: "",
+};
+
+fn delay_trace(node: &Node, path: &str) -> Result<DelayTrace, InputError> {
+    const ACCEPTS: &str = "the name of a file with times and delays, or a list such as [[\"0s\", \"20ms\"]]";
+    let trace = match &node.value {
+        Value::Text(name) => {
+            let file = node.place.beside(name);
+            let text = trace_text(&file).map_err(|why| node.error(path, ACCEPTS).hint(why))?;
+            DelayTrace::parse(&text).map_err(|bad| {
+                let found = if bad.found == "nothing" { Found::thing(bad.found) } else { Found::text(&bad.found) };
+                InputError::new(file.display().to_string(), path, found, DELAY_LINE).at(bad.line, 1)
+            })?
+        }
+        Value::List(items) if !items.is_empty() => {
+            let mut steps = Vec::new();
+            for (i, item) in items.iter().enumerate() {
+                let path = format!("{path}[{i}]");
+                let Value::List(pair) = &item.value else { return Err(item.error(path, ACCEPTS)) };
+                let [at, delay] = pair.as_slice() else { return Err(item.error(path, "a time and the new delay")) };
+                let from = Instant::ZERO + quantity(at, &format!("{path}[0]"), time)?;
+                steps.push((from, quantity(delay, &format!("{path}[1]"), time)?));
+            }
+            DelayTrace::new(steps)
+                .map_err(|i| items[i].error(format!("{path}[{i}]"), "a time after that of the previous step"))?
+        }
+        _ => return Err(node.error(path, ACCEPTS)),
+    };
+    if trace.steps().len() > MAX_DELAYS {
+        return Err(node.error(path, format!("a trace of at most {MAX_DELAYS} delays")));
+    }
+    Ok(trace)
+}
 
 fn rate_steps(node: &Node, path: &str, first: Rate) -> Result<Schedule, InputError> {
     const ACCEPTS: &str = "a list of times and rates, such as [[\"50s\", \"2mbit\"], [\"100s\", \"10mbit\"]]";

@@ -1,0 +1,120 @@
+//! The way to the outside of an emulated link: slirp4netns(1), a NAT in user space, behind the server namespace, which
+//! forwards the packets of the client.
+//!
+//! slirp4netns needs the network and the user namespace of the caller, which this process leaves when it makes those of the
+//! link. So it starts earlier, in a process that waits for them.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::sys::process::{self, Child};
+
+/// The program.
+pub const PROGRAM: &str = "slirp4netns";
+/// Its device in the server namespace.
+const DEVICE: &str = "tap0";
+/// The address of its name server.
+const NAMES: &str = "nameserver 10.0.2.3\n";
+/// Forwarded packets get the address of the device as their source.
+const RULES: &str = "table ip forebay_nat {
+    chain out {
+        type nat hook postrouting priority srcnat
+        oifname tap0 masquerade
+    }
+}
+";
+/// How long it may take to start.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Where a program names its name servers.
+const RESOLVER: &str = "/etc/resolv.conf";
+
+/// A process that becomes slirp4netns as soon as it knows its namespaces. It ends with this one.
+pub struct Nat {
+    _process: Child,
+    channel: UnixStream,
+}
+
+impl Nat {
+    /// Starts the process, which must be done before this one, which has a single thread, changes its namespaces.
+    ///
+    /// # Errors
+    /// A program is missing, or the process cannot be started.
+    pub fn prepare() -> io::Result<Self> {
+        for (name, option) in [(PROGRAM, "--version"), ("nft", "--version")] {
+            let tried = Command::new(name).arg(option).stdout(Stdio::null()).stderr(Stdio::null()).status();
+            if !tried.is_ok_and(|status| status.success()) {
+                return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no {name}")));
+            }
+        }
+        let (channel, theirs) = UnixStream::pair()?;
+        let process = process::fork(move || become_nat(&theirs).unwrap_or(libc::EXIT_FAILURE))?;
+        Ok(Self { _process: process, channel })
+    }
+
+    /// Connects the server namespace, in which this process is, to the outside. `in_users`: this process has made a user
+    /// namespace.
+    ///
+    /// # Errors
+    /// slirp4netns or nft(8) fails, or a file of the kernel cannot be written.
+    pub fn connect(&self, namespace: &impl AsFd, in_users: bool) -> io::Result<()> {
+        let own = std::process::id();
+        let path = format!("/proc/{own}/fd/{}", namespace.as_fd().as_raw_fd());
+        let users = if in_users { format!("/proc/{own}/ns/user") } else { String::new() };
+        let mut channel = &self.channel;
+        channel.set_read_timeout(Some(TIMEOUT))?;
+        channel.write_all(format!("{path} {users}\n").as_bytes())?;
+        let ready = channel.read_exact(&mut [0]);
+        ready.map_err(|error| io::Error::other(format!("{PROGRAM} has not begun within {TIMEOUT:?}: {error}")))?;
+        fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
+        let mut nft = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        if let Some(mut input) = nft.stdin.take() {
+            input.write_all(RULES.as_bytes())?;
+        }
+        let done = nft.wait_with_output()?;
+        if !done.status.success() {
+            let said = String::from_utf8_lossy(&done.stderr);
+            return Err(io::Error::other(format!("nft refuses to masquerade: {}", said.trim())));
+        }
+        names()
+    }
+}
+
+/// Waits for the paths of the namespaces, then becomes slirp4netns.
+fn become_nat(channel: &UnixStream) -> io::Result<i32> {
+    let (mut input, mut line, mut byte) = (channel, Vec::new(), [0]);
+    while input.read(&mut byte)? == 1 && byte[0] != b'\n' {
+        line.push(byte[0]);
+    }
+    let line = String::from_utf8_lossy(&line).into_owned();
+    let Some((path, users)) = line.split_once(' ') else { return Ok(0) };
+    let ready = channel.try_clone()?;
+    process::keep_over_exec(channel.as_fd())?;
+    process::keep_over_exec(ready.as_fd())?;
+    let mut command = Command::new(PROGRAM);
+    command.args(["--configure", "--mtu=1500", "--netns-type=path"]);
+    if !users.is_empty() {
+        command.arg(format!("--userns-path={users}"));
+    }
+    command.arg(format!("--exit-fd={}", channel.as_raw_fd())).arg(format!("--ready-fd={}", ready.as_raw_fd()));
+    command.args([path, DEVICE]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Err(command.exec())
+}
+
+/// Makes the name server of the NAT that of this mount namespace.
+fn names() -> io::Result<()> {
+    let file = std::env::temp_dir().join(format!("forebay-names-{}", std::process::id()));
+    fs::write(&file, NAMES)?;
+    let mounted = process::mount_over(&file, RESOLVER.as_ref());
+    // The mount keeps the file.
+    fs::remove_file(&file)?;
+    match mounted {
+        // A machine without this file resolves no names.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
