@@ -36,6 +36,17 @@ pub fn cargo(words: &[&str]) -> Command {
     cargo
 }
 
+/// The crate whose tests and examples use transport stacks of others. Their dependencies turn on features of libraries that
+/// the other crates use too. Together with them, those would be built once more for the tests, and again for the wheel.
+pub const STACKS: &str = "forebay-net";
+
+/// A command of cargo for the whole workspace without [`STACKS`].
+pub fn cargo_workspace(command: &str, words: &[&str]) -> Command {
+    let mut cargo = cargo(&[command, "--workspace", "--exclude", STACKS]);
+    cargo.args(words);
+    cargo
+}
+
 /// Builds the program `name` of this workspace as the tests are built, and returns its path. `cargo run` would build
 /// most crates again, because without the whole workspace some libraries have fewer features.
 pub fn built(name: &str) -> Result<PathBuf, String> {

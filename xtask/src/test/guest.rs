@@ -23,5 +23,5 @@ pub(super) fn check(built: &Result<(), String>, tally: &mut Tally) {
     if let Err(why) = built {
         tally.fail(why);
     }
-    cargo_tests::run(program::cargo(&["test", "--workspace", "--test", "all", "--", MODULES]), tally);
+    cargo_tests::run(program::cargo_workspace("test", &["--test", "all", "--", MODULES]), tally);
 }

@@ -50,10 +50,10 @@ fn with_links(module: &str, at_once: u32, tally: &mut Tally) {
     cargo_tests::run(tests(module, at_once), tally);
 }
 
-/// `at_once`: number of tests that run at the same time; two use 40 % of two processors. `--workspace`: built already.
+/// `at_once`: number of tests that run at the same time; two use 40 % of two processors. The whole workspace: built already.
 fn tests(module: &str, at_once: u32) -> Command {
     let threads = format!("--test-threads={at_once}");
-    program::cargo(&["test", "--workspace", "--test", "all", "--", &threads, module])
+    program::cargo_workspace("test", &["--test", "all", "--", &threads, module])
 }
 
 /// What is missing, as text.

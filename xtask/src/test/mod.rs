@@ -70,11 +70,12 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage("tidy", "rules of the repository, format", &tidy::rules);
     let linted = joined(linted);
     stage("lints", "clippy with the workspace's lints; forebay-aqm without std", &|tally| tally.add(linted.clone()));
-    stage("tests", "cargo test --workspace --no-fail-fast", &|tally| {
-        let mut command =
-            program::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--skip", PEERS, "--skip", guest::MODULES]);
+    stage("tests", "cargo test: unit, integration and documentation tests", &|tally| {
+        let skipped = ["--no-fail-fast", "--", "--skip", PEERS, "--skip", guest::MODULES];
+        let mut command = program::cargo_workspace("test", &skipped);
         command.args(live::MODULES.iter().flat_map(|module| ["--skip", module]));
         cargo_tests::run(command, tally);
+        cargo_tests::run(program::cargo(&["test", "--no-fail-fast", "-p", program::STACKS]), tally);
     });
     // It uses one processor; so does the end of an optimised build.
     let fuzzed = wanted("fuzz").then(|| std::thread::spawn(|| separately(fuzz::check)));
@@ -169,7 +170,7 @@ const PEERS: &str = "committed_comparison_with_";
 /// Runs the tests with this prefix, with idle priority.
 fn with_peers(tally: &mut Tally) {
     // With the features of the workspace: building it alone would build its dependencies again.
-    let command = program::cargo(&["test", "--workspace", "--test", "peers"]);
+    let command = program::cargo_workspace("test", &["--test", "peers"]);
     cargo_tests::run(program::idle(command), tally);
 }
 

@@ -27,8 +27,7 @@ pub(super) fn paper(name: &str, tally: &mut Tally) {
 
 /// Runs unit tests, golden traces, conformance and fingerprints.
 pub(super) fn fast(tally: &mut Tally) {
-    let units = ["test", "--workspace", "--lib", "--no-fail-fast", "--", "--skip", super::PEERS];
-    let more =
-        ["test", "--workspace", "--test=all", "--no-fail-fast", "--", "golden::", "conformance::", "fingerprints::"];
-    [&units[..], &more].iter().for_each(|words| cargo_tests::run(program::cargo(words), tally));
+    let units = ["--lib", "--no-fail-fast", "--", "--skip", super::PEERS];
+    let more = ["--test=all", "--no-fail-fast", "--", "golden::", "conformance::", "fingerprints::"];
+    [&units[..], &more].iter().for_each(|words| cargo_tests::run(program::cargo_workspace("test", words), tally));
 }

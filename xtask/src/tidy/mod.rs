@@ -77,8 +77,11 @@ fn format(tree: &Tree, tally: &mut Tally) {
 pub(crate) fn lints(tally: &mut Tally) {
     const BARE: &str = "thumbv7em-none-eabihf";
     if program::works(program::cargo(&["clippy", "--version"])) {
-        let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
-        tally.check("clippy", program::shown(program::cargo(&clippy)));
+        let words = ["--quiet", "--all-targets", "--", "-D", "warnings"];
+        tally.check("clippy", program::shown(program::cargo_workspace("clippy", &words)));
+        let mut stacks = program::cargo(&["clippy", "-p", program::STACKS]);
+        stacks.args(words);
+        tally.check("clippy: forebay-net", program::shown(stacks));
     } else {
         tally.skip("clippy is not installed: rustup component add clippy");
     }
