@@ -369,11 +369,12 @@ class Ack:
 
     @property
     def rtt_s(self) -> float | None:
-        """Smallest round trip of the packets that it is the first to report, of those sent once, s."""
+        """Smallest round trip of the packets that it is the first to report, of those sent once, s; None: there are
+        none."""
 
     @property
     def min_rtt_s(self) -> float | None:
-        """Smallest round trip of the connection, s."""
+        """Smallest round trip of the connection, s; None before the first one."""
 
     @property
     def srtt_s(self) -> float:
@@ -520,7 +521,11 @@ class Env:
 
 @final
 class SenderEnv:
+    """Simulations of one scenario whose senders are agents, stepped in parallel. A row for each agent."""
+
     OBSERVABLE: ClassVar[tuple[str, ...]]
+    """Names that can be observed."""
+
     def __new__(
         cls,
         scenario: Scenario,

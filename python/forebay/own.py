@@ -9,16 +9,18 @@ import hashlib
 import inspect
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import CellType, CodeType
+from dataclasses import dataclass, is_dataclass
+from types import CellType, CodeType, FunctionType
 from typing import Any, ClassVar
+
+import numpy
 
 from forebay import _native
 
 __all__ = ["Actuation", "Aqm", "Law"]
 
-KNOWN: dict[str, type[_Own]] = {}
-"""The last class registered under each name."""
+KNOWN: dict[str, Any] = {}
+"""The last class registered under each name; that of a congestion control begins with ``own:``."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _WORD = re.compile(r"[^\s=]+")
@@ -29,20 +31,41 @@ _OURS = {"name", "probes", "next_tick_s"}
 """Attributes that are never parameters."""
 
 
-def _content(of: Any) -> Any:
-    """A representation of a class member that does not depend on memory addresses."""
+def _content(of: Any, seen: frozenset[int] = frozenset()) -> Any:
+    """A representation of a class member, or of a value that it uses, that does not depend on memory addresses or on the
+    process. Of an object that is none of these: its type."""
     of = getattr(of, "__func__", of)
+    if id(of) in seen:
+        return None
+    seen = seen | {id(of)}
     if isinstance(of, property):
-        return [_content(of.fget), _content(of.fset)]
-    code = getattr(of, "__code__", of if isinstance(of, CodeType) else None)
-    if code is not None:
-        constants = [_content(constant) for constant in code.co_consts]
-        closure = [_content(_held(cell)) for cell in getattr(of, "__closure__", None) or ()]
-        defaults = repr(getattr(of, "__defaults__", None))
-        return [code.co_code.hex(), constants, list(code.co_names), defaults, closure]
-    if isinstance(of, (bool, int, float, str, bytes, tuple, frozenset, type(None))):
+        return [_content(of.fget, seen), _content(of.fset, seen)]
+    if isinstance(of, FunctionType):
+        known = [(name, of.__globals__[name]) for name in _names(of.__code__) if name in of.__globals__]
+        used = [[name, _content(value, seen)] for name, value in known]
+        closure = [_content(_held(cell), seen) for cell in of.__closure__ or ()]
+        return [_content(of.__code__, seen), _content([of.__defaults__, of.__kwdefaults__], seen), closure, used]
+    if isinstance(of, CodeType):
+        return [of.co_code.hex(), [_content(constant, seen) for constant in of.co_consts], list(of.co_names)]
+    if isinstance(of, (list, tuple)):
+        return [type(of).__name__, *(_content(item, seen) for item in of)]
+    if isinstance(of, (set, frozenset)):
+        return [type(of).__name__, *sorted(repr(_content(item, seen)) for item in of)]
+    if isinstance(of, Mapping):
+        return [type(of).__name__, *sorted([repr(key), repr(_content(value, seen))] for key, value in of.items())]
+    if isinstance(of, (bool, int, float, str, bytes, type(None))):
         return repr(of)
-    return type(of).__qualname__
+    if isinstance(of, numpy.ndarray) and of.dtype != object:
+        return [str(of.dtype), of.shape, hashlib.sha256(of.tobytes()).hexdigest()]
+    if is_dataclass(of) and not isinstance(of, type):
+        return [type(of).__qualname__, _content(vars(of), seen)]
+    return of.__qualname__ if isinstance(of, type) else type(of).__qualname__
+
+
+def _names(code: CodeType) -> list[str]:
+    """The names that a function uses, with those of functions within it."""
+    inner = [name for constant in code.co_consts if isinstance(constant, CodeType) for name in _names(constant)]
+    return [*code.co_names, *inner]
 
 
 def _held(cell: CellType) -> Any:
@@ -53,16 +76,18 @@ def _held(cell: CellType) -> Any:
         return None
 
 
-def code_of(cls: type, root: type) -> str:
-    """Hash of the code of a class and its bases below `root`: results of other code must not be reused."""
-    kinds = [base for base in cls.__mro__ if issubclass(base, root) and base.__module__ != root.__module__]
+def code_of(cls: type) -> str:
+    """Hash of the code of a class and its bases, and of the functions and constants that it uses: results of other code must
+    not be reused. What imported modules do is not included."""
+    kinds = [base for base in cls.__mro__ if base.__module__.split(".")[0] not in ("forebay", "builtins", "typing")]
     entries = [[name, _content(entry)] for base in kinds for name, entry in sorted(vars(base).items()) if _counts(name)]
     return hashlib.sha256(repr(entries).encode()).hexdigest()[:12]
 
 
 def _counts(name: str) -> bool:
-    left_out = {"__module__", "__doc__", "__qualname__", "__firstlineno__", "__static_attributes__", "__annotate__"}
-    return name not in left_out and not name.startswith(("_code", "_types", "_summary", "_values", "__annotations"))
+    python = {"__module__", "__doc__", "__qualname__", "__firstlineno__", "__static_attributes__", "__dict__", "__weakref__"}
+    ours = {"_code", "_types", "_summary", "_values", "__abstractmethods__", "_abc_impl", "__parameters__", "__orig_bases__"}
+    return name not in python | ours and not name.startswith("__annotat")
 
 
 @dataclass(frozen=True)
@@ -102,7 +127,7 @@ class _Own:
                 if "ClassVar" not in str(hint) and name not in _OURS and hasattr(cls, name) and not name.startswith("_"):
                     cls._parameter(name, hint, getattr(cls, name))
         cls._summary = (inspect.cleandoc(cls.__doc__) if cls.__doc__ else cls.__name__).splitlines()[0]
-        cls._code = code_of(cls, _Own)
+        cls._code = code_of(cls)
         if cls.__dict__.get("name"):
             cls._register()
 
@@ -126,6 +151,11 @@ class _Own:
             raise ValueError(f"{cls.__name__}.name must consist of letters, digits and _, not {cls.name!r}")
         _native.register(cls)
         KNOWN[cls.name] = cls
+
+    @classmethod
+    def _known_as(cls) -> str:
+        """The name in scenarios."""
+        return cls.name
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:

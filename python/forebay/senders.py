@@ -7,7 +7,7 @@ import re
 from typing import Any, ClassVar, Literal
 
 from forebay import _native
-from forebay.own import code_of
+from forebay.own import KNOWN, code_of
 
 __all__ = ["CongestionControl"]
 
@@ -50,11 +50,23 @@ class CongestionControl:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._summary = (inspect.cleandoc(cls.__doc__) if cls.__doc__ else cls.__name__).splitlines()[0]
-        cls._code = code_of(cls, CongestionControl)
+        cls._code = code_of(cls)
         if cls.__dict__.get("name"):
-            if not _NAME.fullmatch(cls.name):
-                raise ValueError(f"{cls.__name__}.name must consist of letters, digits, _ and -, not {cls.name!r}")
-            _native.register_control(cls)
+            cls._register()
+
+    @classmethod
+    def _register(cls) -> None:
+        """Registers this class under its name."""
+        if not _NAME.fullmatch(cls.name) or cls.name == "agent":
+            what = "must consist of letters, digits, _ and -, and not be agent, which environments use"
+            raise ValueError(f"{cls.__name__}.name {what}; it is {cls.name!r}")
+        _native.register_control(cls)
+        KNOWN[cls._known_as()] = cls
+
+    @classmethod
+    def _known_as(cls) -> str:
+        """The name in scenarios."""
+        return f"own:{cls.name}"
 
     def start(self) -> None:
         """Called when the connection is created, after ``cwnd`` is set: initialize the state here."""
@@ -63,7 +75,8 @@ class CongestionControl:
         """Called when an acknowledgement has been processed, in recovery too. Increase ``cwnd`` here."""
 
     def on_loss(self, now_s: float) -> None:
-        """Called when recovery from a loss begins, once for the losses of a window of data. By default halves ``cwnd``."""
+        """Called at the time ``now_s`` when recovery from a loss begins, once for the losses of a window of data. By default
+        halves ``cwnd``."""
         self.cwnd = max(self.cwnd / 2, 1.0)
 
     def on_mark(self, now_s: float) -> None:

@@ -46,12 +46,12 @@ def _scenario(parts: tuple[Any, ...], codes: tuple[str, ...]) -> _native.Scenari
 
 
 def _chunk(
-    parts: tuple[Any, ...], classes: tuple[type[own._Own], ...], seeds: list[int], places: list[_Place], directory: str, token: str
+    parts: tuple[Any, ...], classes: tuple[Any, ...], seeds: list[int], places: list[_Place], directory: str, token: str
 ) -> tuple[_Done, float]:
     """The work of a worker: does some runs. Returns their records and the time taken, s."""
     begin = time.perf_counter()
     for one in classes:
-        if getattr(own.KNOWN.get(one.name), "_code", None) != one._code:
+        if getattr(own.KNOWN.get(one._known_as()), "_code", None) != one._code:
             one._register()
     codes = tuple(one._code for one in classes)
     reached = _token(directory) == token
@@ -246,10 +246,10 @@ def _is_broken(error: Exception) -> bool:
     return isinstance(error, BrokenExecutor) or any(kind in ours for kind in kinds)
 
 
-def _own_classes(found: _native.Scenario) -> tuple[type[own._Own], ...]:
+def _own_classes(found: _native.Scenario) -> tuple[Any, ...]:
     """The custom classes that the scenario names; workers need them."""
     text, _, *changes, _ = found.parts()
-    named = set(re.findall(r"\w+", " ".join([text, *(word for words in changes for word in words)])))
+    named = set(re.findall(r"(?:own:)?[\w-]+", " ".join([text, *(word for words in changes for word in words)])))
     return tuple(one for name, one in own.KNOWN.items() if name in named)
 
 

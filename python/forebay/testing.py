@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from forebay import _native
-from forebay.own import words_of
+from forebay.own import KNOWN, words_of
 from forebay.senders import CongestionControl
 
 __all__ = ["check_aqm", "check_control"]
@@ -42,7 +42,14 @@ def check_control(control: type[CongestionControl] | str, paths: int = 30) -> No
         AssertionError: The first rule violated: data does not arrive, more is sent than the window allows, two runs over
             the same path differ, ...
     """
-    name = control if isinstance(control, str) else f"own:{control.name}"
+    if isinstance(control, str):
+        name = control
+    else:
+        if not control.__dict__.get("name"):
+            raise ValueError(f"{control.__name__} has no name of its own, so it is not a congestion control")
+        name = control._known_as()
+        if KNOWN.get(name) is not control:
+            control._register()
     broken = _native.control_conformance(name, paths)
     if broken:
         raise AssertionError(broken)

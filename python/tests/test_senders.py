@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy
 import pytest
 
 import forebay
@@ -62,7 +64,7 @@ def run(tcp: str, more: dict[str, Any] | None = None, aqm: str = "red", **option
 
 @pytest.mark.parametrize("control", [Aimd, Paced, Gentle])
 def test_classes_pass_the_conformance_suite(control: type[forebay.CongestionControl]) -> None:
-    check_control(control)
+    check_control(control, paths=10)
 
 
 def test_aimd_behaves_like_the_built_in_sender() -> None:
@@ -163,9 +165,88 @@ def test_results_of_older_code_are_not_reused(tmp_path: Path) -> None:
         run("own:fixed", output=tmp_path / "a")
 
 
+def test_conformance_suite_checks_the_given_class() -> None:
+    class Unnamed(Aimd):
+        def on_ack(self, ack: Any) -> None:
+            self.cwnd = float("nan")
+
+    with pytest.raises(ValueError, match="Unnamed has no name of its own"):
+        check_control(Unnamed)
+
+    def broken() -> type[forebay.CongestionControl]:
+        class Redefined(Aimd):
+            name = "redefined"
+
+            def on_ack(self, ack: Any) -> None:
+                self.cwnd = float("nan")
+
+        return Redefined
+
+    old = broken()
+
+    class Redefined(Aimd):
+        name = "redefined"
+
+    check_control(Redefined, paths=2)
+    with pytest.raises(forebay.ScenarioError, match=r"own:redefined\.cwnd"):
+        check_control(old)
+
+
+def test_changed_values_change_the_code() -> None:
+    def code(gains: Any, more: Any = None) -> str:
+        def helper() -> Any:
+            return more
+
+        class Uses(Aimd):
+            table = gains
+
+            def on_loss(self, now_s: float) -> None:
+                self.cwnd = max(helper() or 2.0, 2.0)
+
+        return Uses._code
+
+    values: list[Any] = [[1.0], [2.0], {"a": 1}, {"a": 2}, {"slow"}, numpy.ones(2), numpy.zeros(2), (1, [2]), (1, [3])]
+    codes = [code(value) for value in values] + [code([1.0], 3.0), code([1.0], 4.0)]
+    assert len(set(codes)) == len(codes)
+    assert codes[0] == code([1.0]) and codes[4] == code({"slow"})
+
+
+def test_workers_of_a_sweep_use_the_current_class(tmp_path: Path) -> None:
+    def define(window: float) -> type[forebay.CongestionControl]:
+        class Swept(forebay.CongestionControl):
+            name = "swept"
+
+            def start(self) -> None:
+                self.cwnd = window
+
+        return Swept
+
+    found = []
+    with ThreadPoolExecutor(2) as threads:
+        for window in (10.0, 20.0):
+            define(window)
+            options: dict[str, Any] = {"aqm": ["red"], "set": {**FIVE, "flows.ftp.tcp": "own:swept"}, "vary": {"flows.ftp.count": [1, 2]}}
+            swept = forebay.sweep(CASE_1, **options, executor=threads, output=tmp_path / f"{window:g}")
+            here = forebay.run(CASE_1, **options)
+            found.append([run["fingerprint"] for run in swept.runs])
+            assert found[-1] == [run["fingerprint"] for run in here.runs]
+    assert found[0] != found[1]
+
+
+def test_pacing_of_the_scenario_is_honoured() -> None:
+    more = {"flows.ftp.pacing": True}
+    assert run("own:aimd", more)["fingerprint"] != run("own:aimd")["fingerprint"]
+    assert run("own:paced", more)["fingerprint"] == run("own:paced")["fingerprint"], "its own rate decides"
+
+
+def test_class_is_explained_by_its_name() -> None:
+    assert forebay.explain("own:aimd")["summary"] == "Reno without its details."
+
+
 def test_wrong_classes_are_refused() -> None:
-    with pytest.raises(ValueError, match="name must consist"):
-        type("Bad", (forebay.CongestionControl,), {"name": "two words"})
+    for name in ("two words", "agent"):
+        with pytest.raises(ValueError, match="name must consist .* and not be agent"):
+            type("Bad", (forebay.CongestionControl,), {"name": name})
     with pytest.raises(forebay.ScenarioError, match="on-request, always or never"):
         type("Bad", (forebay.CongestionControl,), {"name": "bad", "ecn": "maybe"})
     with pytest.raises(forebay.ScenarioError, match="on-request or always"):

@@ -44,28 +44,20 @@ fn added_delay_is_the_requested_one() {
 }
 
 #[test]
-fn delay_traces_replace_the_delay() {
+fn delay_traces_and_jitter_set_the_delay() {
     let file = std::env::temp_dir().join(format!("forebay-delays-{}.txt", std::process::id()));
     fs::write(&file, "0 30\n").unwrap();
-    let words = ["--rate", "100mbit", "--delay", "5ms", "--delay-trace", file.to_str().unwrap()];
+    let words = ["--rate", "100mbit", "--delay", "5ms", "--delay-trace", file.to_str().unwrap(), "--up-jitter", "4ms"];
     let Some((_, said)) = link(&words, "echo", "probe") else { return };
     let median: f64 = said.split("median ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-    assert!((median - 30_000.0).abs() < 300.0, "{median} us: {said}");
+    // The median of the jitter is 2 ms, that of hundreds of packets within 0.5 ms of it.
+    assert!((31_200.0..32_800.0).contains(&median), "{median} us: {said}");
     fs::write(&file, "0 30\n5 many\n").unwrap();
     let refused = forebay(&["link", "--delay-trace", file.to_str().unwrap(), "--", "true"]);
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains(":2") && said.contains("a time and a delay in ms"), "{said}");
     fs::remove_file(&file).unwrap();
-}
-
-/// Half of the jitter is added to the median.
-#[test]
-fn jitter_adds_random_delays() {
-    let words = ["--rate", "100mbit", "--delay", "20ms", "--up-jitter", "10ms"];
-    let Some((_, said)) = link(&words, "echo", "probe") else { return };
-    let median: f64 = said.split("median ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-    assert!((22_000.0..28_500.0).contains(&median), "{median} us: {said}");
 }
 
 /// A server of this machine answers through the link and the NAT.
@@ -85,7 +77,7 @@ fn nat_leads_to_servers_outside() {
     let out =
         forebay(&["link", "--rate", "4mbit", "--delay", "10ms", "--nat", "--late", "1s", "--", "python3", "-c", &code]);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    if out.status.code() == Some(4) {
+    if said.contains("there is no ") {
         // Ends the thread that waits for the connection.
         let _ = std::net::TcpStream::connect(("127.0.0.1", port));
         return skip(said.trim());

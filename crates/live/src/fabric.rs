@@ -126,7 +126,7 @@ pub struct Passed<'a> {
     pub gone: Gone,
 }
 
-/// Is called for each frame that leaves the queue of a link.
+/// A function that is called for each frame that leaves the queue of a link.
 pub type Tap = Box<dyn FnMut(Passed<'_>)>;
 
 /// The links with their frames; see the module's documentation.

@@ -4,11 +4,13 @@
 //! slirp4netns needs the network and the user namespace of the caller, which this process leaves when it makes those of the
 //! link. So it starts earlier, in a process that waits for them.
 
-use std::fs;
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -37,6 +39,8 @@ const RESOLVER: &str = "/etc/resolv.conf";
 pub struct Nat {
     _process: Child,
     channel: UnixStream,
+    /// What it prints on stderr.
+    errors: UnixStream,
 }
 
 impl Nat {
@@ -51,9 +55,9 @@ impl Nat {
                 return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no {name}")));
             }
         }
-        let (channel, theirs) = UnixStream::pair()?;
-        let process = process::fork(move || become_nat(&theirs).unwrap_or(libc::EXIT_FAILURE))?;
-        Ok(Self { _process: process, channel })
+        let ((channel, theirs), (errors, printed)) = (UnixStream::pair()?, UnixStream::pair()?);
+        let process = process::fork(move || become_nat(&theirs, printed).unwrap_or(libc::EXIT_FAILURE))?;
+        Ok(Self { _process: process, channel, errors })
     }
 
     /// Connects the server namespace, in which this process is, to the outside. `in_users`: this process has made a user
@@ -68,12 +72,17 @@ impl Nat {
         let mut channel = &self.channel;
         channel.set_read_timeout(Some(TIMEOUT))?;
         channel.write_all(format!("{path} {users}\n").as_bytes())?;
-        let ready = channel.read_exact(&mut [0]);
-        ready.map_err(|error| io::Error::other(format!("{PROGRAM} has not begun within {TIMEOUT:?}: {error}")))?;
+        if let Err(error) = channel.read_exact(&mut [0]) {
+            return Err(io::Error::other(match error.kind() {
+                io::ErrorKind::UnexpectedEof => format!("{PROGRAM} failed: {}", self.said()),
+                _ => format!("{PROGRAM} has not begun within {TIMEOUT:?}"),
+            }));
+        }
         fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
         let mut nft = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         if let Some(mut input) = nft.stdin.take() {
-            input.write_all(RULES.as_bytes())?;
+            // If nft ends early, its status and what it prints say why.
+            let _ = input.write_all(RULES.as_bytes());
         }
         let done = nft.wait_with_output()?;
         if !done.status.success() {
@@ -84,8 +93,18 @@ impl Nat {
     }
 }
 
+impl Nat {
+    /// The last line that slirp4netns has printed on stderr.
+    fn said(&self) -> String {
+        let mut text = Vec::new();
+        let _ = self.errors.set_nonblocking(true);
+        let _ = (&self.errors).read_to_end(&mut text);
+        String::from_utf8_lossy(&text).lines().last().unwrap_or("it printed nothing").to_string()
+    }
+}
+
 /// Waits for the paths of the namespaces, then becomes slirp4netns.
-fn become_nat(channel: &UnixStream) -> io::Result<i32> {
+fn become_nat(channel: &UnixStream, printed: UnixStream) -> io::Result<i32> {
     let (mut input, mut line, mut byte) = (channel, Vec::new(), [0]);
     while input.read(&mut byte)? == 1 && byte[0] != b'\n' {
         line.push(byte[0]);
@@ -101,17 +120,22 @@ fn become_nat(channel: &UnixStream) -> io::Result<i32> {
         command.arg(format!("--userns-path={users}"));
     }
     command.arg(format!("--exit-fd={}", channel.as_raw_fd())).arg(format!("--ready-fd={}", ready.as_raw_fd()));
-    command.args([path, DEVICE]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args([path, DEVICE]).stdin(Stdio::null()).stdout(Stdio::null());
+    command.stderr(OwnedFd::from(printed));
     Err(command.exec())
 }
 
 /// Makes the name server of the NAT that of this mount namespace.
 fn names() -> io::Result<()> {
-    let file = std::env::temp_dir().join(format!("forebay-names-{}", std::process::id()));
-    fs::write(&file, NAMES)?;
-    let mounted = process::mount_over(&file, RESOLVER.as_ref());
+    // A new file, so that nobody else has it open or has made a link in its place.
+    let name = |n: u32| std::env::temp_dir().join(format!("forebay-names-{}-{n}", std::process::id()));
+    let new = |path: &PathBuf| OpenOptions::new().write(true).create_new(true).mode(0o644).open(path);
+    let made = (0..100).map(name).find_map(|path| new(&path).ok().map(|file| (path, file)));
+    let (path, mut file) = made.ok_or_else(|| io::Error::other("no file can be made in the temporary folder"))?;
+    let written = file.set_permissions(Permissions::from_mode(0o644)).and_then(|()| file.write_all(NAMES.as_bytes()));
+    let mounted = written.and_then(|()| process::mount_over(&path, RESOLVER.as_ref()));
     // The mount keeps the file.
-    fs::remove_file(&file)?;
+    let _ = fs::remove_file(&path);
     match mounted {
         // A machine without this file resolves no names.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

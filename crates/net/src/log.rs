@@ -37,7 +37,17 @@ pub enum Happened {
         /// The link.
         link: Arc<str>,
     },
-    /// It reached its receiver.
+    /// The wire behind the link made a second copy of it.
+    Duplicated {
+        /// The link.
+        link: Arc<str>,
+    },
+    /// The wire behind the link delays it, so that later packets overtake it.
+    Delayed {
+        /// The link.
+        link: Arc<str>,
+    },
+    /// It reached its receiver. A packet that was duplicated does so twice.
     Delivered,
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_aqm::base::packet::{Ack, Ecn, Hosts, Proto};
+use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_sim::bundles::Bundles;
 use forebay_sim::engine::due::Due;
@@ -14,7 +15,7 @@ use forebay_sim::network::LinkSpec;
 use forebay_sim::segment::{Kind, Mark, Segment};
 
 use crate::log::{Event, Happened};
-use crate::topology::{NetError, Topology, span};
+use crate::topology::{Disorder, NetError, Topology, span};
 
 /// Later than the end of a test: the network runs for at most a year.
 const HORIZON: Span = Span::from_nanos(365 * 86_400 * 1_000_000_000);
@@ -123,8 +124,12 @@ pub struct Counters {
     pub marked: u64,
     /// Packets that the wire lost.
     pub lost: u64,
-    /// Packets that left for the far end.
+    /// Packets that left for the far end; one that is duplicated counts once.
     pub sent: u64,
+    /// Packets that the wire duplicated.
+    pub duplicated: u64,
+    /// Packets that the wire delayed, so that later ones overtake them.
+    pub delayed: u64,
 }
 
 /// A link and the wire behind it.
@@ -134,11 +139,14 @@ struct Element {
     /// Packets on the wire, in the order of their arrival at its end.
     wire: VecDeque<Segment>,
     counters: Counters,
+    disorder: Disorder,
+    rng: Rng,
     /// Next event of the link, and arrival of the first packet of the wire.
     due: [Due; 2],
 }
 
 /// A packet in the network.
+#[derive(Clone)]
 struct Flying {
     number: u64,
     from: Endpoint,
@@ -175,18 +183,20 @@ fn duration(at: Instant) -> Duration {
 }
 
 impl Net {
-    /// The network of this topology at time 0, with empty queues. The seed determines what is random: disciplines and
-    /// losses.
+    /// The network of this topology at time 0, with empty queues. The seed determines what is random: disciplines, losses,
+    /// jitter, reordering and duplication.
     pub fn new(topology: &Topology, seed: u64) -> Self {
         let topology = topology.clone();
         let network = topology.graph.network(HORIZON, Span::ZERO, ROWS.every);
-        let element = |spec: &LinkSpec| {
+        let element = |(spec, disorder): (&LinkSpec, &Disorder)| {
             let link = LoneLink::new(spec, seed, (Span::ZERO, ROWS), HORIZON, Bundles::classes());
             let due = [Due::from(link.next()), Due::NEVER];
-            Element { name: spec.name.as_str().into(), link, wire: VecDeque::new(), counters: Counters::default(), due }
+            let (name, disorder) = (spec.name.as_str().into(), *disorder);
+            let rng = Rng::stream(seed, &format!("disorder/{}", spec.name));
+            Element { name, link, wire: VecDeque::new(), counters: Counters::default(), disorder, rng, due }
         };
         Self {
-            elements: network.links.iter().map(element).collect(),
+            elements: network.links.iter().zip(&topology.disorder).map(element).collect(),
             topology,
             hops: Vec::new(),
             senders: Vec::new(),
@@ -347,7 +357,7 @@ impl Net {
     /// Runs `act` on a link and handles the packets that leave it.
     fn with(&mut self, number: usize, act: impl FnOnce(&mut LoneLink, &mut dyn FnMut(&Segment, Gone))) {
         let Self { elements, flying, free, log, .. } = self;
-        let Element { name, link, wire, counters, due } = &mut elements[number];
+        let Element { name, link, wire, counters, disorder, rng, due } = &mut elements[number];
         let mut left: Vec<(Segment, Gone)> = Vec::new();
         act(link, &mut |segment, gone| left.push((*segment, gone)));
         let now = link.now();
@@ -367,7 +377,25 @@ impl Net {
             match gone {
                 Gone::Sent => {
                     counters.sent += 1;
-                    wire.push_back(Segment { hop: segment.hop + 1, ..segment });
+                    let mut next = Segment { hop: segment.hop + 1, ..segment };
+                    if disorder.reordered > 0.0 && rng.uniform() < disorder.reordered {
+                        counters.delayed += 1;
+                        note(Happened::Delayed { link: name.clone() });
+                        next.at += disorder.by;
+                    }
+                    let place = wire.partition_point(|other| other.at <= next.at);
+                    wire.insert(place, next);
+                    if disorder.duplicated > 0.0 && rng.uniform() < disorder.duplicated {
+                        counters.duplicated += 1;
+                        note(Happened::Duplicated { link: name.clone() });
+                        let copy = packet.clone();
+                        let seq = free.pop().unwrap_or(flying.len() as u32);
+                        if seq as usize == flying.len() {
+                            flying.push(None);
+                        }
+                        flying[seq as usize] = Some(copy);
+                        wire.insert(place + 1, Segment { seq, ..next });
+                    }
                     continue;
                 }
                 Gone::Dropped => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use forebay_aqm::Spec;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::{Limit, Rate};
+use forebay_sim::delay::DelayTrace;
 use forebay_sim::graph::{Edge, Graph};
 use forebay_sim::loss::LossModel;
 use forebay_sim::network::Lane;
@@ -32,12 +33,29 @@ pub(crate) fn span(time: Duration) -> Span {
 #[derive(Clone, Debug)]
 pub struct Link {
     pub(crate) lane: Lane,
+    pub(crate) disorder: Disorder,
+}
+
+/// What a wire does to packets besides delaying and losing them.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Disorder {
+    /// Probability that a packet is delayed by `by`.
+    pub(crate) reordered: f64,
+    pub(crate) by: Span,
+    /// Probability that a packet arrives twice.
+    pub(crate) duplicated: f64,
+}
+
+/// Checks that `share` is a probability.
+fn probability(share: f64) -> Result<f64, NetError> {
+    let refused = || NetError(format!("{share}: probabilities are from 0 to 1"));
+    (0.0..=1.0).contains(&share).then_some(share).ok_or_else(refused)
 }
 
 impl Link {
     /// A link of this rate and propagation delay, with drop-tail and a buffer of 100 packets, without losses.
     pub fn new(rate: Rate, delay: Duration) -> Self {
-        Self { lane: Lane::plain(rate, span(delay), Limit::Packets(100)) }
+        Self { lane: Lane::plain(rate, span(delay), Limit::Packets(100)), disorder: Disorder::default() }
     }
 
     /// Sets the queue discipline: `NAME [preset=...] [key=value ...]`, or the arguments of tc(8), such as
@@ -66,6 +84,42 @@ impl Link {
             return Err(NetError(format!("{model:?}: probabilities are from 0 to 1")));
         }
         self.lane.conditions.loss = Some(model);
+        Ok(self)
+    }
+
+    /// Delays each packet with probability `share` by `by` in addition, so that later packets overtake it.
+    ///
+    /// # Errors
+    /// The probability is not from 0 to 1.
+    pub fn reorder(mut self, share: f64, by: Duration) -> Result<Self, NetError> {
+        (self.disorder.reordered, self.disorder.by) = (probability(share)?, span(by));
+        Ok(self)
+    }
+
+    /// Delivers each packet with probability `share` twice. The copies arrive at the same time.
+    ///
+    /// # Errors
+    /// The probability is not from 0 to 1.
+    pub fn duplicate(mut self, share: f64) -> Result<Self, NetError> {
+        self.disorder.duplicated = probability(share)?;
+        Ok(self)
+    }
+
+    /// Adds a random delay to each packet, uniform from 0 to `most`. Packets keep their order.
+    #[must_use]
+    pub fn jitter(mut self, most: Duration) -> Self {
+        self.lane.conditions.delay.jitter = span(most);
+        self
+    }
+
+    /// Changes the propagation delay at these times since the start. The times increase. Packets keep their order.
+    ///
+    /// # Errors
+    /// There are no times, or they do not increase.
+    pub fn delays(mut self, steps: &[(Duration, Duration)]) -> Result<Self, NetError> {
+        let steps = steps.iter().map(|(at, delay)| (Instant::ZERO + span(*at), span(*delay))).collect();
+        let wrong = |step: usize| NetError(format!("step {} of the delays: the times must increase", step + 1));
+        self.lane.conditions.delay.trace = Some(Arc::new(DelayTrace::new(steps).map_err(wrong)?));
         Ok(self)
     }
 
@@ -101,6 +155,8 @@ impl Link {
 #[derive(Clone, Debug)]
 pub struct Topology {
     pub(crate) graph: Graph,
+    /// For each edge of the graph.
+    pub(crate) disorder: Vec<Disorder>,
     pub(crate) overhead: u32,
 }
 
@@ -114,7 +170,7 @@ impl Topology {
     /// Without nodes.
     pub const fn new() -> Self {
         let graph = Graph { nodes: Vec::new(), edges: Vec::new(), jitter: Span::ZERO, packet: 1500 };
-        Self { graph, overhead: 28 }
+        Self { graph, disorder: Vec::new(), overhead: 28 }
     }
 
     /// Two nodes, `a` and `b`, with a link from `a` to `b` and one back.
@@ -144,6 +200,7 @@ impl Topology {
         }
         let [a, b] = [from, to].map(|node| self.node_or_new(node));
         self.graph.edges.push(Edge { name: name(from, to), from: a, to: b, weight: 1, lane: link.lane });
+        self.disorder.push(link.disorder);
         Ok(())
     }
 

@@ -36,6 +36,65 @@ fn packets_take_transmission_and_propagation_times() {
 }
 
 #[test]
+fn delayed_packet_is_overtaken() {
+    let there = link(10 * MS).reorder(1.0, 5 * MS).unwrap();
+    let topology = Topology::path(there, link(MS)).unwrap();
+    let mut net = Net::new(&topology, 1).with_log();
+    let (a, _) = net.connect("a", "b").unwrap();
+    net.send(Duration::ZERO, a, 1000, Ecn::NotEct);
+    assert_eq!(arrivals(&mut net)[0].at, 16 * MS, "all are delayed");
+    assert!(net.log().iter().any(|event| event.what == Happened::Delayed { link: "a-b".into() }));
+    let topology = Topology::path(link(10 * MS).reorder(0.1, 5 * MS).unwrap(), link(MS)).unwrap();
+    let mut net = Net::new(&topology, 1);
+    let (one, _) = net.connect("a", "b").unwrap();
+    for n in 0..1000 {
+        net.send(n * MS, one, 1000, Ecn::NotEct);
+    }
+    let got: Vec<_> = arrivals(&mut net).iter().map(|it| (it.packet, it.at)).collect();
+    assert!(got.windows(2).all(|pair| pair[0].1 <= pair[1].1), "in the order of time");
+    let delayed = got.iter().filter(|(packet, at)| *at == (*packet as u32 + 16) * MS).count();
+    // 1,000 packets with probability 0.1: four standard deviations are 38.
+    assert!((62..=138).contains(&delayed) && got.len() == 1000, "{delayed}");
+    assert!(got.windows(2).any(|pair| pair[0].0 > pair[1].0), "some are overtaken");
+    let counters = net.counters("a", "b").unwrap();
+    assert_eq!((counters.delayed, counters.sent), (delayed as u64, 1000));
+}
+
+#[test]
+fn duplicated_packets_arrive_twice() {
+    let there = link(10 * MS).duplicate(0.5).unwrap();
+    let mut net = Net::new(&Topology::path(there, link(MS)).unwrap(), 1).with_log();
+    let (a, _) = net.connect("a", "b").unwrap();
+    for n in 0..1000 {
+        net.send(n * MS, a, b"payload", Ecn::NotEct);
+    }
+    let got = arrivals(&mut net);
+    let twice = got.windows(2).filter(|pair| pair[0].packet == pair[1].packet && pair[0] == pair[1]).count() as u64;
+    assert_eq!(net.counters("a", "b").unwrap().duplicated, twice);
+    assert_eq!(got.len() as u64, 1000 + twice);
+    assert!((437..=563).contains(&twice), "{twice}: four standard deviations of 500 are 63");
+    let delivered = net.log().iter().filter(|event| event.what == Happened::Delivered).count();
+    assert_eq!(delivered, got.len());
+}
+
+#[test]
+fn delay_steps_and_jitter_keep_the_order() {
+    let there = link(10 * MS).delays(&[(5 * MS, 30 * MS), (50 * MS, MS)]).unwrap().jitter(MS);
+    let mut net = Net::new(&Topology::path(there, link(MS)).unwrap(), 1);
+    let (a, _) = net.connect("a", "b").unwrap();
+    for n in 0..60 {
+        net.send(n * MS, a, 1000, Ecn::NotEct);
+    }
+    let got: Vec<_> = arrivals(&mut net).iter().map(|it| (it.packet, it.at)).collect();
+    assert!(got.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
+    // The transmission of packet 0 ends at 1 ms, that of packet 10 at 11 ms.
+    assert!((11 * MS..=12 * MS).contains(&got[0].1) && (41 * MS..=42 * MS).contains(&got[10].1), "{got:?}");
+    let refused = |steps: &[(Duration, Duration)]| link(MS).delays(steps).is_err();
+    assert!(refused(&[]) && refused(&[(MS, MS), (MS, MS)]) && link(MS).duplicate(1.5).is_err());
+    assert!(link(MS).reorder(f64::NAN, MS).is_err());
+}
+
+#[test]
 fn payloads_arrive_as_they_were_sent() {
     let mut net = Net::new(&Topology::path(link(MS), link(MS)).unwrap(), 1);
     let (a, b) = net.connect("a", "b").unwrap();
@@ -160,7 +219,7 @@ fn every_packet_is_delivered_dropped_or_lost() {
             net.send(at * MS / 2, a, 1000, Ecn::NotEct);
         }
         let delivered = arrivals(&mut net).len() as u64;
-        let Counters { arrived, dropped, lost, sent, marked } = net.counters("a", "b").unwrap();
+        let Counters { arrived, dropped, lost, sent, marked, .. } = net.counters("a", "b").unwrap();
         assert_eq!((arrived, dropped + lost + sent, sent, marked), (3000, 3000, delivered, 0), "{discipline}");
     }
 }

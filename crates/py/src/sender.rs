@@ -4,6 +4,7 @@
 //! Exceptions are handled as in [`own`](crate::own).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use forebay_aqm::base::time::Instant;
 use forebay_sim::tcp::congestion::controller::{Controller, Decision, Report};
@@ -150,6 +151,10 @@ pub fn control_conformance(py: Python<'_>, name: &str, paths: u64) -> PyResult<O
     let known = || Variant::all().into_iter().map(|variant| variant.name().to_string()).collect::<Vec<_>>();
     let variant = Variant::parse(name).ok_or_else(|| errors::word("tcp", name, &known()))?;
     let call = Arc::new(Call::default());
-    let found = watched(py, &call, None, || testing::check_control(variant, paths))?;
+    let check = || {
+        let each = (0..paths).take_while(|_| !call.stop.load(Ordering::SeqCst));
+        each.map(|path| testing::check_control_over(variant, path)).find(Result::is_err).unwrap_or(Ok(()))
+    };
+    let found = watched(py, &call, None, check)?;
     Ok(found.err())
 }

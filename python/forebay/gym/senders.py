@@ -103,7 +103,8 @@ class CongestionVectorEnv(Simulations):
     """Simulations of one scenario, stepped together, in which the flows with ``tcp = "own:agent"`` are agents.
 
     Observations and actions have a row for each agent; those of a simulation follow each other. All observations have finite
-    bounds; values beyond are clipped. An action applies from the next acknowledgement on. Retransmissions are Forebay's;
+    bounds; values beyond are clipped. A window applies from the next acknowledgement on, a rate from the next packet on, at
+    most four times the rate of the slowest link on the path. Retransmissions are Forebay's;
     after a timeout the window is one packet until an acknowledgement arrives. Info: the arrays `INFO`, a value per row.
 
     Args:
@@ -111,7 +112,7 @@ class CongestionVectorEnv(Simulations):
         num_envs: Number of rows: a multiple of the scenario's number of agents, which is the default.
         observation: Names: ``time_s``; of the last step: ``throughput_bps`` (data delivered, headers included), ``rtt_s``
             (mean), ``loss_ratio``, ``mark_ratio``; ``min_rtt_s``, ``srtt_s``, ``cwnd_packets``, ``in_flight_packets``,
-            ``pacing_rate_bps`` (0: not paced); of the compared link: ``link_rate_bps``, ``link_queue_delay_s``,
+            ``pacing_rate_bps`` (0: not paced); of the compared link, by its key ``rate``: ``link_rate_bps``, ``link_queue_delay_s``,
             ``link_utilisation``, ``link_loss_ratio``.
         action: ``"window"`` or ``"rate"``: the action x, from -1 to 1, multiplies the window or the pacing rate by 2^x.
             ``{"window": (2, 200)}``: the action is the window, packets. ``{"rate": (1e5, 1e8)}``: it is the pacing rate,

@@ -15,10 +15,10 @@ use crate::failure::Failure;
 
 /// Link type of Ethernet frames.
 const ETHERNET: u16 = 1;
-/// Bytes of a frame that are kept at most: all headers, and the begin of the payload.
+/// Bytes of a frame that are kept at most: all headers, and the beginning of the payload.
 const SNAP: u32 = 256;
 /// Bytes that are collected before they are written.
-const BUFFER: usize = 1 << 20;
+const BUFFER: usize = 1 << 17;
 
 /// A file in progress; after an error, why it ends early.
 type Shared = Rc<RefCell<io::Result<Writer<BufWriter<File>>>>>;

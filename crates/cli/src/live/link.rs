@@ -63,10 +63,7 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     nat.as_ref().map_or(Ok(()), |nat| site.open(nat)).map_err(unavailable)?;
     let named = |link: &LinkSpec| (link.name.clone(), link.lane.discipline.name().to_string());
     let links: Vec<_> = net.links.iter().map(named).collect();
-    let capture = args.pcapng.as_deref().map(|path| Capture::begin(path, &links)).transpose()?;
-    let fabric = Fabric::new(&net, args.seed, &bundles(), (rows, MAX_DURATION), args.record)
-        .with_completions()
-        .with_tap(capture.as_ref().map(|capture| capture.tap(links)));
+    let fabric = Fabric::new(&net, args.seed, &bundles(), (rows, MAX_DURATION), args.record).with_completions();
     // Frames from the client side (end 0) take the flow `up`, the first.
     let router = |end: usize, bytes: &[u8]| {
         let (flow, about) = (end, frame::about(bytes));
@@ -75,6 +72,8 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     let failed = |what: &'static str| move |error: std::io::Error| Failure::run(format!("cannot {what}: {error}"));
     let signals = Signals::of_the_end().map_err(failed("listen for signals"))?;
     let lock = args.output.as_deref().map(locked).transpose()?;
+    let capture = args.pcapng.as_deref().map(|path| Capture::begin(path, &links)).transpose()?;
+    let fabric = fabric.with_tap(capture.as_ref().map(|capture| capture.tap(links)));
     let child = site.start(&words(args), &args.server).map_err(unavailable)?;
     let times = Times { start: clock::monotonic(), end: None };
     capture.iter().for_each(|capture| capture.starts(times.start));
@@ -83,7 +82,15 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
     drop(signals);
     let captured = capture.map_or(Ok(()), Capture::end);
     let exit = end(args, ui, case, outcome, lock)?;
-    captured.map(|()| exit)
+    match captured {
+        Ok(()) => Ok(exit),
+        // Stdout already has the document.
+        Err(failure) if ui.json() => {
+            ui.note(&format!("error: {failure}"));
+            Ok(Exit::Failed)
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 /// How the time series of the link are sampled. The number of rows is bounded for any duration. With an output

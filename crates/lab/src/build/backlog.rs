@@ -112,7 +112,7 @@ fn at(spec: &LinkSpec, all: &Stream, duration: Span, held: f64) -> Backlog {
     let waiting =
         (unserved(&spec.lane, all.peak, bits, duration) * count + all.burst).min(most).min(room(spec, all.shortest));
     let flow = if peak > 0.0 { packets * (spec.lane.most_rate() / peak).min(1.0) } else { 0.0 };
-    Backlog { waiting, travelling: (flow * spec.lane.delay.secs()).min(most) + held }
+    Backlog { waiting, travelling: (flow * spec.lane.most_delay().secs()).min(most) + held }
 }
 
 /// Fraction of the arrivals that is not served while they arrive: `bits` in total, at the rate `peak`.

@@ -169,7 +169,7 @@ pub fn topologies() -> Vec<Named> {
 
 /// All congestion controls.
 pub fn congestion() -> Vec<Named> {
-    TcpVariant::all().iter().map(|variant| Named::new(variant.word(), variant.profile().summary)).collect()
+    TcpVariant::all().iter().map(|variant| Named::new(variant.name(), variant.profile().summary)).collect()
 }
 
 /// All papers.

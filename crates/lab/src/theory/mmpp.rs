@@ -367,7 +367,7 @@ fn beside(scenario: &Scenario, bell: &Dumbbell, packet: u32, left_out: &mut Vec<
         left_out.push("processing times of hosts".to_string());
     }
     if bell.hosts.iter().any(|hosts| hosts.access.wire != Default::default()) {
-        left_out.push("losses and rate changes of access links".to_string());
+        left_out.push("losses, rate changes and varying delays of access links".to_string());
     }
     if bell.bottleneck.forward.conditions.loss.is_some() {
         left_out.push("losses after the queue".to_string());

@@ -169,7 +169,7 @@ struct Asked {
     jobs: Option<usize>,
 }
 
-/// The state of an [`Batch`] that its methods change.
+/// The state of a [`Batch`] that its methods change.
 struct Sims<A> {
     ones: Vec<Option<One<A>>>,
     pool: ThreadPool,

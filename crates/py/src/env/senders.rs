@@ -1,5 +1,5 @@
-//! Agents at TCP senders: each sets the window or the pacing rate of a flow with `tcp = "own:agent"`. An action applies from
-//! the next acknowledgement on.
+//! Agents at TCP senders: each sets the window or the pacing rate of a flow with `tcp = "own:agent"`. A window applies
+//! from the next acknowledgement on, a rate from the next packet on.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,8 +26,10 @@ use crate::scenario::Scenario;
 const NAME: &str = "agent";
 /// The largest window of an agent in packets, if the receiver's window is unlimited.
 const WIDEST: f64 = 1e6;
-/// Limits of an agent's pacing rate, in packets per second.
-const RATE: (f64, f64) = (0.1, 1e9);
+/// Limits of an agent's pacing rate, as multiples of the rate of the slowest link on its path; and the largest lower limit, in
+/// packets per second: below it, a higher rate would take effect after seconds.
+const RATE: (f64, f64) = (1e-3, 4.0);
+const LEAST_RATE: f64 = 10.0;
 /// Round-trip time before the first measurement, from which the first pacing rate follows.
 const NOMINAL_RTT_S: f64 = 0.1;
 /// While an agent sets the rate, the window is this multiple of rate times round-trip time, so that the rate decides.
@@ -41,6 +43,8 @@ const LONGEST_S: f64 = 60.0;
 #[derive(Clone, Copy, Debug)]
 struct Shared {
     cwnd: f64,
+    /// The largest window in packets.
+    widest: f64,
     /// Pacing rate in packets per second; `None`: the agent sets the window.
     rate: Option<f64>,
     /// Counts of the current step.
@@ -92,8 +96,9 @@ impl Controller for External {
     fn on_timeout(&mut self, _: Instant) {}
 
     fn decision(&self) -> Decision {
-        let Shared { cwnd, rate, srtt, .. } = *lock(&self.0);
-        let by_rate = |rate: f64| if srtt > 0.0 { (WINDOW_PER_RATE * rate * srtt).max(LEAST_WINDOW) } else { cwnd };
+        let Shared { cwnd, widest, rate, srtt, .. } = *lock(&self.0);
+        let product = |rate: f64| (WINDOW_PER_RATE * rate * srtt).max(LEAST_WINDOW).min(widest);
+        let by_rate = |rate: f64| if srtt > 0.0 { product(rate) } else { cwnd };
         Decision { cwnd: rate.map_or(cwnd, by_rate), pacing_rate: rate }
     }
 
@@ -111,6 +116,7 @@ pub fn register_agent() -> PyResult<()> {
         let cwnd = f64::from(start.initial_window);
         let cell = Cell::new(Mutex::new(Shared {
             cwnd,
+            widest: WIDEST,
             rate: None,
             delivered: 0,
             marked: 0,
@@ -211,6 +217,8 @@ struct AtSenders {
     packet_bits: Vec<f64>,
     /// The largest window of each agent in packets: the receiver's.
     widest: Vec<f64>,
+    /// Limits of the pacing rate of each agent, packets per second.
+    rates: Vec<(f64, f64)>,
     /// The largest throughput of an agent, bit/s: the rate of the slowest link on its path.
     most_bps: f64,
     /// The largest rate of the compared link, bit/s.
@@ -221,7 +229,8 @@ struct AtSenders {
 impl AtSenders {
     /// The smallest and the largest value of an observed quantity. Values beyond are clipped.
     fn bounds(&self, seen: Seen) -> (f64, f64) {
-        let most_bits = self.packet_bits.iter().copied().fold(0.0, f64::max);
+        let most_rate =
+            self.rates.iter().zip(&self.packet_bits).map(|((_, high), bits)| high * bits).fold(0.0, f64::max);
         match seen {
             Seen::Time => (0.0, self.duration_s),
             Seen::Throughput => (0.0, self.most_bps),
@@ -229,7 +238,7 @@ impl AtSenders {
             Seen::Rtt | Seen::MinRtt | Seen::Srtt | Seen::LinkDelay => (0.0, LONGEST_S),
             Seen::LossRatio | Seen::MarkRatio | Seen::LinkUtilisation | Seen::LinkLossRatio => (0.0, 1.0),
             Seen::Window | Seen::InFlight => (0.0, self.widest.iter().copied().fold(0.0, f64::max)),
-            Seen::PacingRate => (0.0, RATE.1 * most_bits),
+            Seen::PacingRate => (0.0, most_rate),
         }
     }
 
@@ -278,7 +287,9 @@ impl Role for AtSenders {
 
     fn check(&self, actions: &[f64]) -> PyResult<()> {
         let wrong = actions.iter().find(|action| !(action.is_finite() && **action > 0.0));
-        let refused = |action: &f64| errors::argument("action", &action.to_string(), "a finite number above 0");
+        let refused = |action: &f64| {
+            errors::argument("action", &action.to_string(), "a finite number; a window, a rate or a factor is above 0")
+        };
         wrong.map_or(Ok(()), |action| Err(refused(action)))
     }
 
@@ -286,10 +297,12 @@ impl Role for AtSenders {
         MADE.with_borrow_mut(Vec::clear);
         let (world, link) = world(case, &self.spec, seed)?;
         let cells = MADE.with_borrow_mut(std::mem::take);
-        if matches!(self.action, Action::Rate | Action::RateFactor) {
-            for cell in &cells {
-                let mut shared = lock(cell);
-                shared.rate = Some((shared.cwnd / NOMINAL_RTT_S).clamp(RATE.0, RATE.1));
+        for (row, cell) in cells.iter().enumerate() {
+            let mut shared = lock(cell);
+            shared.widest = self.widest[row];
+            if matches!(self.action, Action::Rate | Action::RateFactor) {
+                let (low, high) = self.rates[row];
+                shared.rate = Some((shared.cwnd / NOMINAL_RTT_S).clamp(low, high));
             }
         }
         let during = cells.iter().map(|cell| *lock(cell)).collect();
@@ -299,14 +312,14 @@ impl Role for AtSenders {
     fn act(&self, _: &mut World, agents: &mut Agents, action: &[f64]) -> PyResult<()> {
         self.check(action)?;
         for (row, (cell, value)) in agents.cells.iter().zip(action).enumerate() {
-            let (bits, widest) = (self.packet_bits[row], self.widest[row]);
+            let (bits, widest, (low, high)) = (self.packet_bits[row], self.widest[row], self.rates[row]);
             let mut shared = lock(cell);
-            let rate = shared.rate.unwrap_or(RATE.0);
+            let rate = shared.rate.unwrap_or(low);
             match self.action {
                 Action::Window => shared.cwnd = value.clamp(1.0, widest),
                 Action::WindowFactor => shared.cwnd = (shared.cwnd * value).clamp(1.0, widest),
-                Action::Rate => shared.rate = Some((value / bits).clamp(RATE.0, RATE.1)),
-                Action::RateFactor => shared.rate = Some((rate * value).clamp(RATE.0, RATE.1)),
+                Action::Rate => shared.rate = Some((value / bits).clamp(low, high)),
+                Action::RateFactor => shared.rate = Some((rate * value).clamp(low, high)),
             }
         }
         Ok(())
@@ -363,6 +376,10 @@ fn role(case: &Case, observation: &[String], action: &str) -> PyResult<AtSenders
     let slowest = |flow: &&FlowSpec| net.routes[flow.forward].iter().map(most_rate).fold(f64::INFINITY, f64::min);
     let window = |flow: &FlowSpec| flow.traffic.tcp().and_then(|tcp| tcp.window);
     let widest = |flow: &&FlowSpec| window(flow).map_or(WIDEST, f64::from).max(1.0);
+    let rates = |flow: &&FlowSpec| {
+        let packets = slowest(flow) / (f64::from(flow.packet) * 8.0);
+        ((RATE.0 * packets).min(LEAST_RATE), RATE.1 * packets)
+    };
     let compared = net.links.iter().filter(|link| link.lane.study).map(|link| link.lane.most_rate());
     Ok(AtSenders {
         spec: first.spec.clone(),
@@ -370,6 +387,7 @@ fn role(case: &Case, observation: &[String], action: &str) -> PyResult<AtSenders
         action: known.ok_or_else(|| errors::word("action", action, &all()))?,
         packet_bits: agents.iter().map(|flow| f64::from(flow.packet) * 8.0).collect(),
         widest: agents.iter().map(widest).collect(),
+        rates: agents.iter().map(rates).collect(),
         most_bps: agents.iter().map(slowest).fold(0.0, f64::max),
         link_bps: compared.fold(0.0, f64::max),
         duration_s: case.scenario.duration.secs(),

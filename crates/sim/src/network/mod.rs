@@ -91,6 +91,13 @@ impl Lane {
         }
     }
 
+    /// The longest propagation delay.
+    pub fn most_delay(&self) -> Span {
+        let model = &self.conditions.delay;
+        let traced = model.trace.iter().flat_map(|trace| trace.steps()).map(|(_, delay)| *delay);
+        traced.chain([self.delay]).max().unwrap_or(self.delay) + model.jitter
+    }
+
     /// Upper bound on the bits that the link can send in any second.
     pub fn most_rate(&self) -> f64 {
         match (&self.conditions.levels, &self.conditions.schedule) {

@@ -20,6 +20,8 @@ pub use profile::{Echo, EcnUse, Profile, Recovery, Transport};
 pub struct Start {
     /// Initial congestion window in packets.
     pub initial_window: u32,
+    /// Does the connection ask for pacing?
+    pub pacing: bool,
     /// Prague: round trip that a flow with a shorter one behaves as if it had.
     pub virtual_rtt: Span,
     /// Prague: use the mode for low rates.
@@ -37,8 +39,8 @@ pub struct Start {
 impl Start {
     /// What a connection with these options passes to its control.
     pub fn new(options: &TcpOptions, rng: Rng) -> Self {
-        let TcpOptions { initial_window, virtual_rtt, low_rate, target, gain, .. } = *options;
-        Self { initial_window, virtual_rtt, low_rate, target, gain, stack: options.stack(), rng }
+        let TcpOptions { initial_window, pacing, virtual_rtt, low_rate, target, gain, .. } = *options;
+        Self { initial_window, pacing, virtual_rtt, low_rate, target, gain, stack: options.stack(), rng }
     }
 }
 
@@ -144,6 +146,10 @@ pub trait CongestionControl: Debug + Send + Sync {
     /// A connection is created, with the initial window of its options.
     #[inline]
     fn on_start(&mut self, _window: &mut Window) {}
+
+    /// An acknowledgement arrives or a timer expires. Called before the other hooks for this event.
+    #[inline]
+    fn on_event(&mut self, _now: Instant) {}
 
     /// A handshake that measured this round trip has ended. Only in the Linux stack.
     #[inline]
@@ -297,6 +303,11 @@ macro_rules! hand_on {
         #[inline]
         fn on_start(&mut self, window: &mut Window) {
             $each!(self, on_start(window));
+        }
+
+        #[inline]
+        fn on_event(&mut self, now: Instant) {
+            $each!(self, on_event(now));
         }
 
         #[inline]

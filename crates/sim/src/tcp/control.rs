@@ -237,7 +237,10 @@ pub fn register_controller(
     let name = format!("own:{}", profile.word);
     let word = if version.is_empty() { name.clone() } else { format!("{name}#{version}") };
     let profile = Profile { recovery: Recovery::Selective, owns_window: true, paces: true, is_aimd: false, ..profile };
-    let start = move |start| Control::Controlled(Box::new(controlled::Controlled::new(make(start))));
+    let start = move |start: Start| {
+        let pacing = start.pacing;
+        Control::Controlled(Box::new(controlled::Controlled::new(make(start), pacing)))
+    };
     let variant = made(word, profile, start);
     let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
     own.retain(|other| other.name() != name);

@@ -294,6 +294,7 @@ impl Sender {
         if self.is_plain {
             self.on_classic_ack(now, ack.next, ece);
         } else if self.board.is_some() {
+            self.control.on_event(now);
             self.on_selective_ack(now, Ack { ece, ..ack }, blocks);
         } else {
             self.on_tracked_ack(now, ack.next, ece);
@@ -383,6 +384,7 @@ impl Sender {
             return;
         }
         self.counts.timeouts += 1;
+        self.control.on_event(now);
         let ssthresh = self.window.ssthresh();
         let again = self.timed_out.replace(self.una) == Some(self.una) && !self.halves_for_each_timeout();
         let is_reduced = again || self.mark_counts_as_loss() && self.una < self.recover;

@@ -360,15 +360,22 @@ pub fn check_control_on(stack: Stack, variant: Variant, paths: u64) -> Result<()
     check(TcpOptions { variant, stack: Some(stack), ..TcpOptions::default() }, paths)
 }
 
+/// As [`check_control`], over the path of this number.
+///
+/// # Errors
+/// The first rule that the control breaks.
+pub fn check_control_over(variant: Variant, path: u64) -> Result<(), String> {
+    check_over(TcpOptions { variant, ..TcpOptions::default() }, path)
+}
+
 fn check(basis: TcpOptions, paths: u64) -> Result<(), String> {
-    for seed in 0..paths {
-        let at = |fault: String| format!("{:?} on path {seed}: {fault}", basis.variant);
-        let run = || Connection::new(basis, seed).run().map_err(at);
-        if run()? != run()? {
-            return Err(at("the second run differs from the first".to_string()));
-        }
-    }
-    Ok(())
+    (0..paths).try_for_each(|seed| check_over(basis, seed))
+}
+
+fn check_over(basis: TcpOptions, seed: u64) -> Result<(), String> {
+    let at = |fault: String| format!("{:?} on path {seed}: {fault}", basis.variant);
+    let run = || Connection::new(basis, seed).run().map_err(at);
+    if run()? == run()? { Ok(()) } else { Err(at("the second run differs from the first".to_string())) }
 }
 
 #[cfg(test)]

@@ -183,7 +183,7 @@ fn sound(tcp: TcpOptions, table: &Table<'_>) -> Result<TcpOptions, InputError> {
 
 /// Refuses a stack, ECN or accurate feedback that the congestion control cannot have.
 fn fits_its_control(tcp: &TcpOptions, table: &Table<'_>) -> Result<(), InputError> {
-    let (profile, word) = (tcp.variant.profile(), tcp.variant.word());
+    let (profile, word) = (tcp.variant.profile(), tcp.variant.name());
     let refused = |key, accepted: String| Err(table.bad(key, BadValue::new(accepted)));
     if profile.stack == Stack::Linux && tcp.stack() == Stack::Rfc {
         return refused("stack", format!("\"linux\", which {word} needs"));

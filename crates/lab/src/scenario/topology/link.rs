@@ -24,7 +24,7 @@ table! {
         /// Discipline, such as raqm q0=50; default droptail.
         discipline as "aqm": Spec = AQM, or Spec::default();
         + may("reverse", || REVERSE.schema(), "The reverse direction of the link; rate, delay and queue default to those of the forward direction.");
-        /// Losses and rate changes.
+        /// Losses, rate changes and varying delays.
         ..conditions: Conditions;
         /// Record results for this link. Default: only for bottlenecks.
         study: bool = Flag, or_else |table| Ok(table.setting.studied);

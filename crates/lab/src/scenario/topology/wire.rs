@@ -23,7 +23,7 @@ use crate::document::{Node, Text, Value, list, quote};
 use crate::input::{Found, InputError};
 
 table! {
-    /// Losses and rate changes in the form of a scenario file.
+    /// Losses, rate changes and varying delays in the form of a scenario file.
     struct Changes {
         /// Random loss on the wire: a probability such as 0.02 or 2%; default none.
         loss: Option<LossModel> = LOSS, optional;
@@ -204,7 +204,7 @@ const TRACE: Custom<Trace> = Custom {
     accepts: "",
 };
 
-/// Most steps of a trace of delays.
+/// Largest number of steps of a trace of delays.
 const MAX_DELAYS: usize = 1_000_000;
 
 const DELAYS: Custom<DelayTrace> = Custom {

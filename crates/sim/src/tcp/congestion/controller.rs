@@ -38,7 +38,8 @@ pub struct Report {
 pub struct Decision {
     /// Congestion window in packets, at least 1. A smaller or undefined one counts as 1.
     pub cwnd: f64,
-    /// Pacing rate in packets per second; `None`: packets are not paced.
+    /// Pacing rate in packets per second; `None`: packets are not paced, or by window and round trip if the connection asks
+    /// for pacing.
     pub pacing_rate: Option<f64>,
 }
 
@@ -48,14 +49,13 @@ pub trait Controller: Debug + Send + Sync {
     /// An acknowledgement has been processed, in recovery or not. Called after the other events that it causes.
     fn on_ack(&mut self, report: &Report);
 
-    /// Recovery from a loss begins: once for the losses of a window of data. `now`: time of the latest acknowledgement or
-    /// transmission.
+    /// Recovery from a loss begins at `now`: once for the losses of a window of data.
     fn on_loss(&mut self, now: Instant);
 
-    /// The first mark in a window of data is reported. `now`: as in [`on_loss`](Self::on_loss).
+    /// The first mark in a window of data is reported at `now`.
     fn on_mark(&mut self, now: Instant);
 
-    /// The retransmission timer expires. `now`: as in [`on_loss`](Self::on_loss).
+    /// The retransmission timer expires at `now`.
     fn on_timeout(&mut self, now: Instant);
 
     /// The current decision. Read at the start of the connection and after each event.

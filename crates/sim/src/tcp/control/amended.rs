@@ -63,6 +63,10 @@ impl CongestionControl for Amended {
         self.control.on_start(window);
     }
 
+    fn on_event(&mut self, now: Instant) {
+        self.control.on_event(now);
+    }
+
     fn on_sent(&mut self, sent: Sent) {
         if let Some(hystart) = &mut self.hystart {
             hystart.on_sent(sent);

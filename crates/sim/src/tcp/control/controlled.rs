@@ -13,20 +13,23 @@ pub(in super::super) struct Controlled {
     controller: Box<dyn Controller>,
     sampler: Sampler,
     min_rtt: Option<Span>,
-    /// Time of the latest acknowledgement or transmission.
+    /// Time of the latest event.
     now: Instant,
+    /// The connection asks for pacing.
+    pacing: bool,
     in_recovery: bool,
     /// A timeout has left a window of one packet.
     is_collapsed: bool,
 }
 
 impl Controlled {
-    pub(super) fn new(controller: Box<dyn Controller>) -> Self {
+    pub(super) fn new(controller: Box<dyn Controller>, pacing: bool) -> Self {
         Self {
             controller,
             sampler: Sampler::default(),
             min_rtt: None,
             now: Instant::ZERO,
+            pacing,
             in_recovery: false,
             is_collapsed: false,
         }
@@ -44,18 +47,20 @@ impl CongestionControl for Controlled {
         self.apply(window);
     }
 
+    fn on_event(&mut self, now: Instant) {
+        self.now = now;
+    }
+
     fn on_open(&mut self, now: Instant, rtt: Span) {
         (self.now, self.min_rtt) = (now, Some(rtt));
         self.sampler.measured(rtt);
     }
 
     fn on_sent(&mut self, sent: Sent) {
-        self.now = sent.now;
         self.sampler.sent(sent);
     }
 
     fn on_delivered(&mut self, now: Instant, seq: u32) {
-        self.now = now;
         self.sampler.arrived(now, seq);
     }
 
@@ -97,7 +102,6 @@ impl CongestionControl for Controlled {
     fn on_ack(&mut self, _window: &mut Window, _acked: Acked) {}
 
     fn after_ack(&mut self, window: &mut Window, progress: Progress) {
-        self.now = progress.now;
         let sample = self.sampler.take(self.min_rtt);
         self.min_rtt = self.min_rtt.into_iter().chain(sample.rtt).min();
         self.is_collapsed &= progress.delivered == 0;
@@ -120,13 +124,16 @@ impl CongestionControl for Controlled {
     /// A rate below one packet in 1,000 s counts as that, one above 10^9 packets/s as no pacing.
     fn pacing_interval(&self) -> Option<Span> {
         let Decision { pacing_rate, .. } = self.controller.decision();
-        Some(pacing_rate.map_or(Span::ZERO, |rate| Span::from_secs(1.0 / rate.max(1e-3))))
+        let unpaced = (!self.pacing).then_some(Span::ZERO);
+        pacing_rate.map_or(unpaced, |rate| Some(Span::from_secs(1.0 / rate.max(1e-3))))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
+
+    use forebay_aqm::base::rng::Rng;
 
     use super::super::super::congestion::Profile;
     use super::super::super::{Stack, TcpOptions, register_controller, testing};
@@ -203,18 +210,52 @@ mod tests {
     }
 
     #[test]
+    fn timeout_has_the_time_of_the_timer() {
+        let (told, ms) = (Arc::new(Mutex::new(Vec::new())), |ms| Instant::ZERO + Span::from_millis(ms));
+        let options = TcpOptions { variant: register_watched(&told), ..TcpOptions::default() };
+        let mut sender = crate::tcp::sender::Sender::new(options, Span::ZERO, Rng::stream(1, "timeout"));
+        while sender.poll(ms(500)).is_some() {}
+        let deadline = sender.deadline().unwrap();
+        sender.on_deadline(deadline);
+        assert_eq!(*told.lock().unwrap(), [deadline]);
+        assert!(deadline > ms(1000));
+    }
+
+    /// Registers a controller that records the times of timeouts.
+    fn register_watched(told: &Arc<Mutex<Vec<Instant>>>) -> Variant {
+        #[derive(Clone, Debug)]
+        struct Watched(Arc<Mutex<Vec<Instant>>>);
+        impl Controller for Watched {
+            fn on_ack(&mut self, _: &Report) {}
+            fn on_loss(&mut self, _: Instant) {}
+            fn on_mark(&mut self, _: Instant) {}
+            fn on_timeout(&mut self, now: Instant) {
+                self.0.lock().unwrap().push(now);
+            }
+            fn decision(&self) -> Decision {
+                Decision { cwnd: 4.0, pacing_rate: None }
+            }
+            fn copy(&self) -> Box<dyn Controller> {
+                Box::new(self.clone())
+            }
+        }
+        let told = told.clone();
+        register_controller(profile("watched"), "", move |_| Box::new(Watched(told.clone()))).unwrap()
+    }
+
+    #[test]
     fn undefined_decisions_count_as_one_packet() {
         for cwnd in [f64::NAN, f64::NEG_INFINITY, -5.0, 0.0] {
             let constant = Constant(Decision { cwnd, pacing_rate: Some(1e5) });
             let mut window = Window::new(2.0, f64::INFINITY);
-            Controlled::new(Box::new(constant.clone())).on_start(&mut window);
+            Controlled::new(Box::new(constant.clone()), false).on_start(&mut window);
             assert_eq!(window.cwnd(), 1.0);
             let make = move |_| -> Box<dyn Controller> { Box::new(constant.clone()) };
             let variant = register_controller(profile("constant"), "", make).unwrap();
             testing::check_control(variant, 30).unwrap();
         }
         let endless = Constant(Decision { cwnd: f64::INFINITY, pacing_rate: Some(f64::NAN) });
-        let mut control = Controlled::new(Box::new(endless));
+        let mut control = Controlled::new(Box::new(endless), false);
         assert_eq!(control.pacing_interval(), Some(Span::from_secs(1000.0)));
         let mut window = Window::new(2.0, 7.0);
         control.on_start(&mut window);

@@ -97,6 +97,7 @@ impl Sender {
             return;
         }
         self.plan = Plan::New;
+        self.control.on_event(now);
         let mut event = Event::new(now, self.una, &ack);
         let (in_flight, lost, delivered) = (self.in_flight(), self.lost, self.delivered);
         if ack.next < self.una {

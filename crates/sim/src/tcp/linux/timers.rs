@@ -70,6 +70,7 @@ impl Sender {
             return;
         }
         self.timer_at = Due::NEVER;
+        self.control.on_event(now);
         if self.high == self.una {
             return;
         }
