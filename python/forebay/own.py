@@ -13,8 +13,6 @@ from dataclasses import dataclass, is_dataclass
 from types import CellType, CodeType, FunctionType
 from typing import Any, ClassVar
 
-import numpy
-
 from forebay import _native
 
 __all__ = ["Actuation", "Aqm", "Law"]
@@ -55,8 +53,9 @@ def _content(of: Any, seen: frozenset[int] = frozenset()) -> Any:
         return [type(of).__name__, *sorted([repr(key), repr(_content(value, seen))] for key, value in of.items())]
     if isinstance(of, (bool, int, float, str, bytes, type(None))):
         return repr(of)
-    if isinstance(of, numpy.ndarray) and of.dtype != object:
-        return [str(of.dtype), of.shape, hashlib.sha256(of.tobytes()).hexdigest()]
+    # An array of numpy, which is not imported here: it would make the import of the package slower.
+    if hasattr(of, "dtype") and hasattr(of, "tobytes") and str(of.dtype) != "object":
+        return [str(of.dtype), getattr(of, "shape", None), hashlib.sha256(of.tobytes()).hexdigest()]
     if is_dataclass(of) and not isinstance(of, type):
         return [type(of).__qualname__, _content(vars(of), seen)]
     return of.__qualname__ if isinstance(of, type) else type(of).__qualname__

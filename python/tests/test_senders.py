@@ -225,7 +225,8 @@ def test_workers_of_a_sweep_use_the_current_class(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as threads:
         for window in (10.0, 20.0):
             define(window)
-            options: dict[str, Any] = {"aqm": ["red"], "set": {**FIVE, "flows.ftp.tcp": "own:swept"}, "vary": {"flows.ftp.count": [1, 2]}}
+            settings = {"duration": "10s", "warmup": "0s", "flows.ftp.tcp": "own:swept"}
+            options: dict[str, Any] = {"aqm": ["red"], "set": settings, "vary": {"flows.ftp.count": [1, 2]}}
             swept = forebay.sweep(CASE_1, **options, executor=threads, output=tmp_path / f"{window:g}")
             here = forebay.run(CASE_1, **options)
             found.append([run["fingerprint"] for run in swept.runs])

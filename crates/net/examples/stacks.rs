@@ -208,6 +208,7 @@ fn page_has_what_the_stacks_do() {
 
 /// The tables before that of the call, and from it on. The handshake of a call has signatures of random lengths, so that a row
 /// of its table differs by a few percent from run to run.
+#[cfg(test)]
 fn of_call(text: &str) -> (String, String) {
     let (before, after) = text.split_once("A video call").unwrap();
     (before.to_string(), after.to_string())
