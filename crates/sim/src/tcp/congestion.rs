@@ -144,7 +144,6 @@ pub struct PathModel {
 /// The hooks of a control, in the order in which they are called for an acknowledgement.
 pub trait CongestionControl: Debug + Send + Sync {
     /// A connection is created, with the initial window of its options.
-    #[inline]
     fn on_start(&mut self, _window: &mut Window) {}
 
     /// An acknowledgement arrives or a timer expires. Called before the other hooks for this event.
@@ -300,7 +299,6 @@ macro_rules! boxed {
 /// lint `missing_trait_methods`, because a hook that is not forwarded would keep its default.
 macro_rules! hand_on {
     ($each:ident) => {
-        #[inline]
         fn on_start(&mut self, window: &mut Window) {
             $each!(self, on_start(window));
         }
