@@ -18,6 +18,8 @@ use crate::sys::process::{self, Child};
 
 /// The program.
 pub const PROGRAM: &str = "slirp4netns";
+/// nft(8), also where ordinary users have no /usr/sbin in their PATH.
+const NFT: [&str; 3] = ["nft", "/usr/sbin/nft", "/sbin/nft"];
 /// Its device in the server namespace.
 const DEVICE: &str = "tap0";
 /// The address of its name server.
@@ -41,6 +43,14 @@ pub struct Nat {
     channel: UnixStream,
     /// What it prints on stderr.
     errors: UnixStream,
+    /// The program nft(8).
+    nft: &'static str,
+}
+
+/// Can this program be started?
+fn works(name: &str) -> bool {
+    let tried = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    tried.is_ok_and(|status| status.success())
 }
 
 impl Nat {
@@ -49,15 +59,14 @@ impl Nat {
     /// # Errors
     /// A program is missing, or the process cannot be started.
     pub fn prepare() -> io::Result<Self> {
-        for (name, option) in [(PROGRAM, "--version"), ("nft", "--version")] {
-            let tried = Command::new(name).arg(option).stdout(Stdio::null()).stderr(Stdio::null()).status();
-            if !tried.is_ok_and(|status| status.success()) {
-                return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no {name}")));
-            }
+        let missing = |name: &str| io::Error::new(io::ErrorKind::NotFound, format!("there is no {name}"));
+        if !works(PROGRAM) {
+            return Err(missing(PROGRAM));
         }
+        let nft = NFT.into_iter().find(|name| works(name)).ok_or_else(|| missing(NFT[0]))?;
         let ((channel, theirs), (errors, printed)) = (UnixStream::pair()?, UnixStream::pair()?);
         let process = process::fork(move || become_nat(&theirs, printed).unwrap_or(libc::EXIT_FAILURE))?;
-        Ok(Self { _process: process, channel, errors })
+        Ok(Self { _process: process, channel, errors, nft })
     }
 
     /// Connects the server namespace, in which this process is, to the outside. `in_users`: this process has made a user
@@ -79,7 +88,7 @@ impl Nat {
             }));
         }
         fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
-        let mut nft = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let mut nft = Command::new(self.nft).args(["-f", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         if let Some(mut input) = nft.stdin.take() {
             // If nft ends early, its status and what it prints say why.
             let _ = input.write_all(RULES.as_bytes());
