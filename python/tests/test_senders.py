@@ -64,7 +64,7 @@ def run(tcp: str, more: dict[str, Any] | None = None, aqm: str = "red", **option
 
 @pytest.mark.parametrize("control", [Aimd, Paced, Gentle])
 def test_classes_pass_the_conformance_suite(control: type[forebay.CongestionControl]) -> None:
-    check_control(control, paths=10)
+    check_control(control)
 
 
 def test_aimd_behaves_like_the_built_in_sender() -> None:

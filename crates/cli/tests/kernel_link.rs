@@ -166,8 +166,8 @@ fn number_of_lost_packets_is_binomial() {
     assert!((20_000.0 - probes - lost).abs() <= 20.0, "{probes} came, {lost} were lost");
 }
 
-/// Every packet that left the link, was dropped or was lost is in the capture, and no other; tshark reads it, if it is
-/// installed.
+/// The capture has every packet that left the link, was dropped or was lost, and no other packet. If tshark is installed, it
+/// must read the file.
 #[test]
 fn capture_of_link_has_every_packet_and_drop() {
     let file = std::env::temp_dir().join(format!("forebay-link-{}.pcapng", std::process::id()));

@@ -6,7 +6,7 @@
 //! - `connections`: completion times of the connections.
 //! - [`emulator`]: moves frames between two interfaces in real time.
 //! - [`namespaces`]: the endpoints; connected through [`port`]s.
-//! - [`nat`]: the way to the outside.
+//! - [`nat`]: connects the link to the network of the machine.
 //! - [`offload`]: completes what senders left to hardware.
 //! - [`traffic`]: the flows of a scenario as real connections.
 //! - [`sys`]: the system calls.

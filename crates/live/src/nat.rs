@@ -1,8 +1,8 @@
-//! The way to the outside of an emulated link: slirp4netns(1), a NAT in user space, behind the server namespace, which
-//! forwards the packets of the client.
+//! Connects an emulated link to the network of the machine by slirp4netns(1), a NAT in user space. The server namespace
+//! forwards the packets of the client to it.
 //!
-//! slirp4netns needs the network and the user namespace of the caller, which this process leaves when it makes those of the
-//! link. So it starts earlier, in a process that waits for them.
+//! slirp4netns must run in the network and user namespaces of the caller. This process leaves them when it creates those of
+//! the link. So a child process is started before; it waits for the namespaces of the link, then executes slirp4netns.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -37,7 +37,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Where a program names its name servers.
 const RESOLVER: &str = "/etc/resolv.conf";
 
-/// A process that becomes slirp4netns as soon as it knows its namespaces. It ends with this one.
+/// The child process that executes slirp4netns. It ends when this process ends.
 pub struct Nat {
     _process: Child,
     channel: UnixStream,
@@ -54,7 +54,7 @@ fn works(name: &str) -> bool {
 }
 
 impl Nat {
-    /// Starts the process, which must be done before this one, which has a single thread, changes its namespaces.
+    /// Starts the child process. Call it before this process, which must have a single thread, changes its namespaces.
     ///
     /// # Errors
     /// A program is missing, or the process cannot be started.

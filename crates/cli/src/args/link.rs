@@ -248,7 +248,7 @@ impl LinkArgs {
         };
         let _ = key(&mut out, "delay", &own(given.delay, &self.delay));
         let _ = key(&mut out, "delay_jitter", &own(given.jitter, &self.jitter));
-        // A delay for this direction overrides a trace for both.
+        // A delay given for one direction overrides a trace given for both directions.
         let delays = given.delays.as_ref().or(self.delay_trace.as_ref().filter(|_| given.delay.is_none()));
         let _ = delays.map_or(Ok(()), |trace| key(&mut out, "delay_trace", &absolute(trace)));
         let _ = key(&mut out, "queue", &own(given.queue, &self.queue));

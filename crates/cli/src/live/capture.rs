@@ -20,19 +20,19 @@ const SNAP: u32 = 256;
 /// Bytes that are collected before they are written.
 const BUFFER: usize = 1 << 17;
 
-/// A file in progress; after an error, why it ends early.
+/// The file, or the error of the first write that failed. Nothing is written after it.
 type Shared = Rc<RefCell<io::Result<Writer<BufWriter<File>>>>>;
 
 /// A capture in progress.
 pub(crate) struct Capture {
     path: PathBuf,
     file: Shared,
-    /// Time zero of the link, ns since 1970.
+    /// Wall-clock time at which the link starts, ns since 1970.
     zero: Rc<Cell<u64>>,
 }
 
 impl Capture {
-    /// Begins the file. `links`: name and discipline of each link, in the order of their numbers.
+    /// Creates the file. `links`: name and discipline of each link, in the order of their numbers.
     pub(crate) fn begin(path: &Path, links: &[(String, String)]) -> Result<Self, Failure> {
         let describe =
             |(name, aqm): &(String, String)| format!("packets that left the queue of {name} ({aqm}), or were dropped");
@@ -47,12 +47,12 @@ impl Capture {
         Ok(Self { path: path.to_path_buf(), file: Rc::new(RefCell::new(Ok(writer))), zero: Rc::default() })
     }
 
-    /// Time zero of the link is `start` on the monotonic clock, ns.
+    /// Sets the start of the link, ns on the monotonic clock. Call it before the first packet.
     pub(crate) fn starts(&self, start: u64) {
         self.zero.set(clock::realtime().saturating_sub(clock::monotonic().saturating_sub(start)));
     }
 
-    /// Writes frames that leave the links. `links`: as for [`Self::begin`].
+    /// A function that writes the frames it is given. `links`: as for [`Self::begin`].
     pub(crate) fn tap(&self, links: Vec<(String, String)>) -> Tap {
         let (file, zero) = (self.file.clone(), self.zero.clone());
         let comment = move |link: usize, gone: Gone| {
@@ -75,7 +75,10 @@ impl Capture {
         })
     }
 
-    /// Ends the file. The error says that it ends early.
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// A write has failed; the file ends before the last packet.
     pub(crate) fn end(self) -> Result<(), Failure> {
         let ended = io::Error::other("already ended");
         let file = self.file.replace(Err(ended));

@@ -13,7 +13,7 @@ const RAW: u16 = 101;
 /// Bytes of IP and transport headers that are kept at most.
 const SNAP: u32 = 64;
 
-/// The link of a capture.
+/// The link at which packets are captured.
 pub struct Place<'a> {
     /// The network.
     pub net: &'a Network,

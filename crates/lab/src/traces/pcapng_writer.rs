@@ -38,7 +38,7 @@ impl<W: Write> Writer<W> {
     /// Begins a file with these interfaces.
     ///
     /// # Errors
-    /// As those of `out`.
+    /// A write to `out` fails.
     pub fn new(out: W, interfaces: &[Interface<'_>]) -> io::Result<Self> {
         let mut new = Self { out, block: Vec::new() };
         let program = format!("forebay {}", env!("CARGO_PKG_VERSION"));
@@ -62,7 +62,7 @@ impl<W: Write> Writer<W> {
     /// zero of a simulation. An empty comment is left out.
     ///
     /// # Errors
-    /// As those of the output.
+    /// A write to the output fails.
     pub fn packet(
         &mut self,
         interface: u32,
@@ -81,10 +81,10 @@ impl<W: Write> Writer<W> {
         self.write(ENHANCED)
     }
 
-    /// Ends the file.
+    /// Writes what is buffered.
     ///
     /// # Errors
-    /// As those of the output.
+    /// A write to the output fails.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.flush()
     }

@@ -1,5 +1,6 @@
-//! A congestion control as most textbooks have it: it receives a report of each acknowledgement, and the events loss, mark and
-//! timeout; it decides on a window and a pacing rate. The transport does the rest: delivery rates, round trips, recovery.
+//! A small interface for congestion controls. A controller receives a report of each acknowledgement, and the events loss,
+//! mark and timeout. It decides on a window and a pacing rate. The transport measures delivery rates and round trips, and
+//! repairs losses.
 
 use core::fmt::Debug;
 
@@ -36,10 +37,10 @@ pub struct Report {
 /// What a [`Controller`] asks for.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Decision {
-    /// Congestion window in packets, at least 1. A smaller or undefined one counts as 1.
+    /// Congestion window in packets, at least 1. A smaller value, or NaN, counts as 1.
     pub cwnd: f64,
-    /// Pacing rate in packets per second; `None`: packets are not paced, or by window and round trip if the connection asks
-    /// for pacing.
+    /// Pacing rate in packets per second. `None`: packets are not paced, unless the connection asks for pacing; then the
+    /// rate follows from window and round trip.
     pub pacing_rate: Option<f64>,
 }
 
