@@ -1,6 +1,6 @@
 //! `forebay run --on linux`: a Linux kernel in virtual time. Without the built kernel the tests are skipped.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use forebay_linux::place::{Kernel, REMEDY};
 use sha2::{Digest, Sha256};
 
 use crate::common::{Ended, Place};
+use crate::exports::packets;
 use crate::interrupt::{TOTAL, goes_on};
 use crate::kills::{on_a_full_disk, results};
 use crate::skips::skip;
@@ -80,6 +81,42 @@ fn keys_without_effect_on_linux_are_named() {
     let note = "flows ftp: no effect on Linux, which has its own: max_rto, limited_transmit\n";
     assert!(ended.stderr.contains(note), "{}", ended.stderr);
     assert!(!ended.stderr.contains("flows back"), "{}", ended.stderr);
+}
+
+/// Captures of runs on Linux and in the simulator have the packets of the results.
+#[test]
+fn captures_have_the_packets_of_linux() {
+    if !is_built() {
+        return;
+    }
+    let place = Place::new("captures");
+    place.write("four.toml", SCENARIO);
+    let aqms = ["--aqm", "codel", "--aqm", "linux:codel ecn", "--set", "warmup=0s"];
+    for (out, link) in [("inside", "inside"), ("outside", "outside")] {
+        let words = ["run", "four.toml", "--on", "linux", "--link", link, "--runs", "1", "-o", out, "--json"];
+        let aqms = if link == "inside" { &aqms[..] } else { &["--aqm", "codel", "--set", "warmup=0s"] };
+        let json = place.run(&[&words[..], aqms].concat()).good().json();
+        let made = place.run(&["report", out, "--pcapng", "--json"]).good().json();
+        for (run, file) in json["runs"].as_array().unwrap().iter().zip(made["pcapng"].as_array().unwrap()) {
+            let all = packets(&std::fs::read(place.dir.join(file.as_str().unwrap())).unwrap());
+            let drops = all.iter().filter(|(.., comment)| comment.is_some()).count();
+            let known = &run["dropped"];
+            let expected = known["early"].as_u64().unwrap() + known["overflow"].as_u64().unwrap();
+            let label = run["label"].as_str().unwrap();
+            assert!(drops as u64 <= expected && drops as u64 + 5 > expected, "{label}: {drops} of {expected}");
+            // Of both directions.
+            assert!((all.len() - drops) as u64 > run["packets"].as_u64().unwrap(), "{label}: {} packets", all.len());
+            assert!(all.iter().any(|(bytes, ..)| bytes[1] & 3 == 3), "{label}: marks");
+        }
+    }
+    if Command::new("tshark").arg("--version").output().is_err() {
+        return skip("tshark: apt-get install tshark");
+    }
+    let file = "inside/pcapng/case000-aqm02-seed1.pcapng";
+    let filter = "tcp.options.sack_le && !_ws.malformed && ip.checksum.status == 1";
+    let words = ["-o", "ip.check_checksum:TRUE", "-r", file, "-Y", filter];
+    let out = Command::new("tshark").args(words).current_dir(&place.dir).output().unwrap();
+    assert!(!out.stdout.is_empty(), "SACK options of Linux: {out:?}");
 }
 
 /// The page with the digests of result files. Its lines are `| FILE | DIGEST |`.

@@ -13,6 +13,7 @@
 
 mod arrivals;
 pub mod build;
+pub mod capture;
 mod initramfs;
 pub mod machine;
 pub mod measure;

@@ -160,6 +160,8 @@ struct Builder<'a> {
     net: &'a Network,
     seed: u64,
     zero: u64,
+    /// Bytes of each packet that are recorded at the first link under study and where packets leave the network.
+    snap: u32,
     twin: Option<&'a Twin>,
     messages: Vec<Message>,
     /// Qdiscs of links. They are sent after the routes: setting a route resets the qdiscs of its device.
@@ -181,7 +183,16 @@ struct Built {
 /// # Errors
 /// The guest cannot have this network: the text says why.
 pub fn orders(net: &Network, seed: u64) -> Result<Orders, String> {
-    orders_with(net, seed, None)
+    orders_with(net, seed, 0, None)
+}
+
+/// As [`orders`]. The guest also records the first `snap` bytes of the packets at the first link under study, and of those
+/// that leave the network.
+///
+/// # Errors
+/// As for [`orders`].
+pub(crate) fn orders_with_capture(net: &Network, seed: u64, snap: u32) -> Result<Orders, String> {
+    orders_with(net, seed, snap, None)
 }
 
 /// As [`orders`], with a link that is compared with another. It gets a copy of every datagram of the first pair of
@@ -190,10 +201,10 @@ pub fn orders(net: &Network, seed: u64) -> Result<Orders, String> {
 /// # Errors
 /// As for [`orders`].
 pub fn orders_of_twins(net: &Network, seed: u64, twin: &Twin) -> Result<Orders, String> {
-    orders_with(net, seed, Some(twin))
+    orders_with(net, seed, 0, Some(twin))
 }
 
-fn orders_with(net: &Network, seed: u64, twin: Option<&Twin>) -> Result<Orders, String> {
+fn orders_with(net: &Network, seed: u64, snap: u32, twin: Option<&Twin>) -> Result<Orders, String> {
     let zero = twin.map_or(ZERO, |twin| twin.zero);
     if let Some(obstacle) = obstacle(net) {
         return Err(obstacle);
@@ -202,6 +213,7 @@ fn orders_with(net: &Network, seed: u64, twin: Option<&Twin>) -> Result<Orders, 
         net,
         seed,
         zero,
+        snap,
         twin,
         messages: Vec::new(),
         queues: Vec::new(),
@@ -216,7 +228,8 @@ fn orders_with(net: &Network, seed: u64, twin: Option<&Twin>) -> Result<Orders, 
     let (from_server, server) = builder.end("y", "s", Some(SERVERS_DESCRIPTOR))?;
     let datagrams = if any_datagrams { Some(builder.end("u", "v", None)?) } else { None };
     for device in [&from_client, &from_server] {
-        builder.messages.push(qdiscs::edge(device, (ROOT, handle(1, 0)), false, (PORTS, net.flows.len()), zero));
+        let flows = (PORTS, net.flows.len());
+        builder.messages.push(qdiscs::edge(device, (ROOT, handle(1, 0)), false, flows, (zero, snap)));
     }
     if let Some((device, _)) = &datagrams {
         builder.messages.push(qdiscs::release_at_times(device));
@@ -357,7 +370,7 @@ impl Builder<'_> {
         let mut parent = ROOT;
         if is_first {
             let flows = self.net.flows.len();
-            self.queues.push(qdiscs::edge(&entry, (ROOT, handle(1, 0)), true, (PORTS, flows), self.zero));
+            self.queues.push(qdiscs::edge(&entry, (ROOT, handle(1, 0)), true, (PORTS, flows), (self.zero, 0)));
             parent = handle(1, 1);
         }
         let loss = lane.conditions.loss.map(loss);
@@ -379,6 +392,7 @@ impl Builder<'_> {
             sample: self.net.sample.nanos(),
             flows: &self.net.flows,
             ports: PORTS,
+            snap: if number == 0 { self.snap } else { 0 },
             twin: self.twin.filter(|twin| twin.link == id),
         };
         self.queues.extend(qdiscs::queue(&queue, &entry, handle(2, 1))?);

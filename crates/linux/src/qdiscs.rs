@@ -31,6 +31,7 @@ const CLASSES: u16 = 15;
 const DRAWS: u16 = 16;
 const QUEUES: u16 = 17;
 const HOSTS: u16 = 18;
+const SNAP: u16 = 19;
 
 /// Largest number of internal variables that are recorded.
 const MOST_PROBES: usize = 32;
@@ -43,13 +44,14 @@ fn long(request: &mut Request, kind: u16, value: u64) {
     request.put(kind, &value.to_le_bytes());
 }
 
-/// The edge of the network at a device: packets enter it (before a child), or leave it.
+/// The edge of the network at a device: packets enter it (before a child), or leave it. `snap`: bytes of each packet that
+/// leaves that are recorded; 0: none.
 pub(crate) fn edge(
     device: &Device,
     (parent, own): (u32, u32),
     enter: bool,
     (ports, flows): (u16, usize),
-    start: u64,
+    (start, snap): (u64, u32),
 ) -> Message {
     netlink::qdisc(At { device, parent, handle: own }, "forebay", |request| {
         word(request, ROLE, if enter { ENTER } else { EXIT });
@@ -58,6 +60,9 @@ pub(crate) fn edge(
         word(request, FIRST_PORT, u32::from(ports));
         request.put(PAIRS, &vec![0; 4 * flows]);
         request.put(CLASSES, &vec![0; flows]);
+        if snap > 0 {
+            word(request, SNAP, snap);
+        }
     })
 }
 
@@ -143,13 +148,15 @@ pub(crate) struct Queue<'a> {
     pub(crate) flows: &'a [FlowSpec],
     /// Port of the first flow.
     pub(crate) ports: u16,
+    /// Bytes of each packet that are recorded at its arrival; 0: none.
+    pub(crate) snap: u32,
     /// The qdisc of Linux that is compared with a discipline here.
     pub(crate) twin: Option<&'a Twin>,
 }
 
 /// The qdiscs of a queue under a class `parent` of a device.
 pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32) -> Result<Vec<Message>, String> {
-    let Queue { link, number, seed, start, sample, flows, ports, twin } = queue;
+    let Queue { link, number, seed, start, sample, flows, ports, snap, twin } = queue;
     let at = At { device, parent, handle: handle(3, 0) };
     let lane = &link.lane;
     let pairs: Vec<u8> = flows.iter().flat_map(|flow| flow.pair.to_le_bytes()).collect();
@@ -165,6 +172,9 @@ pub(crate) fn queue(queue: &Queue<'_>, device: &Device, parent: u32) -> Result<V
         request.put(PAIRS, &pairs);
         request.put(CLASSES, &classes);
         request.put(HOSTS, &hosts);
+        if *snap > 0 {
+            word(request, SNAP, *snap);
+        }
     };
     match twin.map(|twin| twin.words.clone()).or_else(|| linux_qdisc(link)) {
         Some(words) => {

@@ -60,6 +60,13 @@ pub enum Record {
     Event(Event),
     /// A text of the agent or the kernel.
     Text(String),
+    /// The beginning of a packet that arrived at a link or left the network, after the event; only with a capture.
+    Headers {
+        /// The event. Its `len` is that of the IP packet; its `kind` is of no meaning.
+        event: Event,
+        /// The first bytes, from the IP header on.
+        bytes: Vec<u8>,
+    },
     /// The internal variables (probes) of the discipline of a link at a sampling time in ns.
     Probes {
         /// Index of the link.
@@ -75,6 +82,7 @@ pub enum Record {
 const EVENT: usize = 24;
 const TEXT: u8 = 16;
 const PROBES: u8 = 17;
+const HEADERS: u8 = 18;
 
 /// Reads records from parts of a stream.
 #[derive(Default)]
@@ -132,6 +140,11 @@ fn record(bytes: &[u8]) -> Result<Option<(Record, usize)>, String> {
             let text = bytes.get(EVENT..len);
             return Ok(text.map(|text| (Record::Text(String::from_utf8_lossy(text).into_owned()), len)));
         }
+        HEADERS => {
+            let len = EVENT + word(bytes, 12) as usize;
+            let kept = bytes.get(EVENT..len).map(<[u8]>::to_vec);
+            return Ok(kept.map(|kept| (Record::Headers { event: event(Kind::Arrived, bytes), bytes: kept }, len)));
+        }
         PROBES => {
             let len = EVENT + word(bytes, 12) as usize * 8;
             let values = bytes.get(EVENT..len);
@@ -140,7 +153,12 @@ fn record(bytes: &[u8]) -> Result<Option<(Record, usize)>, String> {
         }
         other => return Err(format!("the guest wrote a record of the unknown kind {other}")),
     };
-    let event = Event {
+    Ok(Some((Record::Event(event(kind, bytes)), EVENT)))
+}
+
+/// The event of this kind in a header.
+fn event(kind: Kind, bytes: &[u8]) -> Event {
+    Event {
         kind,
         link: bytes[1],
         ecn: bytes[2],
@@ -150,8 +168,7 @@ fn record(bytes: &[u8]) -> Result<Option<(Record, usize)>, String> {
         id: word(bytes, 8),
         value: word(bytes, 12),
         at: long(bytes, 16),
-    };
-    Ok(Some((Record::Event(event), EVENT)))
+    }
 }
 
 #[cfg(test)]
@@ -175,7 +192,11 @@ mod tests {
         let mut probes = vec![0; EVENT];
         (probes[0], probes[1], probes[12]) = (PROBES, 1, 2);
         probes.extend([0.5f64, 2.0].into_iter().flat_map(f64::to_le_bytes));
+        let mut headers = vec![0; EVENT];
+        (headers[0], headers[1], headers[4], headers[8], headers[12]) = (HEADERS, 254, 40, 3, 5);
+        headers.extend([0x45, 0, 0, 40, 7]);
         let bytes = [text("fault x"), event, probes].concat();
+        let bytes = [bytes, headers].concat();
         for part in [1, 7, bytes.len()] {
             let (mut parser, mut found) = (Parser::default(), Vec::new());
             bytes.chunks(part).for_each(|part| parser.read(part, |record| found.push(record)).unwrap());
@@ -192,6 +213,8 @@ mod tests {
                 at: 1_000,
             };
             let probes = Record::Probes { link: 1, at: 0, values: vec![0.5, 2.0] };
+            let Some(Record::Headers { event: passed, bytes }) = found.pop() else { panic!("no headers") };
+            assert_eq!((passed.link, passed.len, passed.id, bytes), (254, 40, 3, vec![0x45, 0, 0, 40, 7]));
             assert_eq!(found, [Record::Text("fault x".into()), Record::Event(event), probes]);
         }
     }

@@ -16,7 +16,7 @@
 enum {
 	OPT_ROLE = 1, OPT_LINK, OPT_SPEC, OPT_NAME, OPT_SEED, OPT_RATE, OPT_LIMIT, OPT_IN_BYTES, OPT_MEAN, OPT_START,
 	OPT_SAMPLE, OPT_PROBES, OPT_PORTS, OPT_PAIRS, OPT_CLASSES,
-	OPT_DRAWS, OPT_QUEUES, OPT_HOSTS, OPT_MAX = OPT_HOSTS,
+	OPT_DRAWS, OPT_QUEUES, OPT_HOSTS, OPT_SNAP, OPT_MAX = OPT_SNAP,
 };
 
 static const struct nla_policy policy[OPT_MAX + 1] = {
@@ -38,6 +38,7 @@ static const struct nla_policy policy[OPT_MAX + 1] = {
 	[OPT_DRAWS] = { .type = NLA_U32 },
 	[OPT_QUEUES] = { .type = NLA_U32 },
 	[OPT_HOSTS] = { .type = NLA_BINARY },
+	[OPT_SNAP] = { .type = NLA_U32 },
 };
 
 static u32 word(struct nlattr **tb, int at, u32 otherwise)
@@ -117,6 +118,7 @@ static int forebay_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	f->limit = number(tb, OPT_LIMIT, 1000);
 	f->ports = word(tb, OPT_PORTS, 10000);
 	f->queues = word(tb, OPT_QUEUES, 0);
+	f->snap = min_t(u32, word(tb, OPT_SNAP, 0), MOST_SNAP);
 	f->first_free = NONE;
 	if (tb[OPT_PAIRS] && tb[OPT_CLASSES]) {
 		f->flows = nla_len(tb[OPT_CLASSES]);

@@ -9,6 +9,7 @@
 #include <net/sch_generic.h>
 
 #define MOST_PROBES 32
+#define MOST_SNAP 256
 
 struct forebay_order {
 	const u8 *spec;
@@ -57,7 +58,7 @@ void _Unwind_Resume(void);
 void rust_eh_personality(void);
 
 enum role { DISCIPLINE, CHILD, ENTER, EXIT };
-enum kind { ARRIVED = 1, DEPARTED, EARLY, OVERFLOW, LOST, ENTERED, LEFT, TEXT = 16, PROBES };
+enum kind { ARRIVED = 1, DEPARTED, EARLY, OVERFLOW, LOST, ENTERED, LEFT, TEXT = 16, PROBES, HEADERS };
 enum flag { FORWARD = 1, PAYLOAD = 2, TCP = 4, SYN = 8 };
 
 struct record {
@@ -91,6 +92,8 @@ struct forebay {
 	/* The number of queues of a child whose packets get the hash of the queue with the number of their flow; or 0. */
 	u32 queues;
 	u32 role, link, probes;
+	/* The number of bytes of each packet that are recorded, from its IP header on; 0 without a capture. */
+	u32 snap;
 	u64 limit, start, sample, next_sample;
 	/* The first port, and for each flow its source-destination pair, its class, and the hosts of its clients and servers. */
 	u32 ports, flows;
@@ -114,6 +117,7 @@ void forebay_flush(void);
 void forebay_say(const char *text, size_t len);
 u64 forebay_time(const struct forebay *f);
 void forebay_note(const struct forebay *f, u8 kind, u64 at, const struct seen *seen, u32 len, u32 id, u32 value);
+void forebay_headers(const struct forebay *f, u64 at, const struct seen *seen, const struct sk_buff *skb, u32 id);
 void forebay_samples(struct forebay *f, u64 now);
 
 /* sch_forebay_runtime.c */

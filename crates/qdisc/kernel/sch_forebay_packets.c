@@ -189,6 +189,7 @@ static int enqueue_own(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 	}
 	forebay_samples(f, now);
 	forebay_note(f, ARRIVED, now, &seen, packet.len, id, f->held);
+	forebay_headers(f, now, &seen, skb, id);
 	forebay_arrive(f->queue, now, &packet);
 	count = release(f, sch, now, to_free, slot, &bytes, &own);
 	if (count)
@@ -264,6 +265,7 @@ static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	} else {
 		ID_OF(skb) = f->next_id++;
 		forebay_note(f, ARRIVED, now, &seen, len, ID_OF(skb), before + 1);
+		forebay_headers(f, now, &seen, skb, ID_OF(skb));
 	}
 	forebay_drawing = f->stream;
 	ret = qdisc_enqueue(skb, f->child, &gone);
@@ -324,6 +326,7 @@ int forebay_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_
 		return enqueue_child(skb, sch, to_free);
 	seen = look(f, skb);
 	forebay_note(f, LEFT, forebay_time(f), &seen, qdisc_pkt_len(skb), skb->mark, seen.value);
+	forebay_headers(f, forebay_time(f), &seen, skb, skb->mark);
 	return qdisc_enqueue_tail(skb, sch);
 }
 

@@ -71,6 +71,23 @@ void forebay_note(const struct forebay *f, u8 kind, u64 at, const struct seen *s
 		forebay_put(&r, sizeof(r));
 }
 
+/* Records the beginning of a packet, if packets are captured here. */
+void forebay_headers(const struct forebay *f, u64 at, const struct seen *seen, const struct sk_buff *skb, u32 id)
+{
+	int offset = skb_network_offset(skb);
+	u32 len = min_t(u32, f->snap, skb->len - offset);
+	struct record head = {
+		.kind = HEADERS, .link = f->link, .flags = seen->flags, .len = skb->len - offset, .flow = seen->flow, .id = id,
+		.value = len, .at = at,
+	};
+	u8 bytes[MOST_SNAP];
+
+	if (!f->snap || skb_copy_bits(skb, offset, bytes, len))
+		return;
+	forebay_put(&head, sizeof(head));
+	forebay_put(bytes, len);
+}
+
 /* Records the internal variables of the discipline at every sampling time up to now. */
 void forebay_samples(struct forebay *f, u64 now)
 {

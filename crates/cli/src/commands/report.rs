@@ -3,11 +3,25 @@
 use std::path::PathBuf;
 
 use chrono::Utc;
-use forebay_lab::commands::{report, ro_crate};
+use forebay_lab::commands::host::Host;
+use forebay_lab::commands::report::{self, Again};
+use forebay_lab::commands::{failure, ro_crate};
+use forebay_lab::plan::Plan;
 
 use crate::args::ReportArgs;
 use crate::failure::{Exit, Failure};
+#[cfg(target_os = "linux")]
+use crate::live::linux;
 use crate::render::output::Ui;
+
+/// Does runs of a plan again with a capture.
+fn again<'a>(plan: &'a Plan, host: &Host<'_>) -> Result<Again<'a>, failure::Failure> {
+    #[cfg(target_os = "linux")]
+    if plan.guest.is_some() {
+        return linux::again(plan, &(host.build)());
+    }
+    report::simulated(plan, host)
+}
 
 /// Rebuilds the report of one directory.
 pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -17,7 +31,7 @@ pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
         document.csv = words(report::csv(&args.dir)?);
     }
     if args.pcapng {
-        document.pcapng = words(ui.host(|host| report::pcapng(&args.dir, host))?);
+        document.pcapng = words(ui.host(|host| report::pcapng(&args.dir, host, again))?);
     }
     if args.flent {
         document.flent = words(report::flent(&args.dir)?);

@@ -5,21 +5,26 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use forebay_lab::commands::failure as commands;
+use forebay_lab::commands::report::{self, Again};
 use forebay_lab::linux;
-use forebay_lab::plan::{self, Job, Plan};
+use forebay_lab::plan::{self, Job, MOST_PACKETS, Plan};
 use forebay_lab::record;
 use forebay_lab::scenario::{Case, Contender};
 use forebay_lab::store::Store;
+use forebay_lab::traces::capture::{Packet, Place, pcapng};
+use forebay_linux::capture::{Capture, Captured};
 use forebay_linux::machine::Fault;
 use forebay_linux::network;
 use forebay_linux::outside;
 use forebay_linux::place::{self, Kernel};
-use forebay_linux::run as guest;
+use forebay_linux::run::{self as guest, Finished};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use crate::args::Links;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::render::output::Ui;
 
 /// Suffix of the labels of simulated contenders.
@@ -56,13 +61,22 @@ pub(crate) fn both(plan: Plan, build: &str, (kernel, links): (&Kernel, Links)) -
     let seeds = plan.seeds.clone();
     let plan = Plan::new(cases.collect(), seeds[0], seeds.len() as u64).with_real_headers();
     let parts = kernel.sources.lines().map(str::to_string).collect();
-    plan.with_revision(&format!("linux.{build}.{}", plan::hex_hash(&kernel.sources))).with_guest(parts)
+    plan.with_revision(&revision(build, kernel)).with_guest(parts)
+}
+
+/// Identifies results of this build and this kernel.
+fn revision(build: &str, kernel: &Kernel) -> String {
+    format!("linux.{build}.{}", plan::hex_hash(&kernel.sources))
 }
 
 /// Whether a run of a plan is on Linux, not in the simulator.
 fn is_real(plan: &Plan, job: &Job) -> bool {
-    let contender = &plan.cases[job.case].scenario.compare[job.contender];
-    !contender.label.ends_with(&format!("({SIMULATED})"))
+    !has_suffix(plan, job, SIMULATED)
+}
+
+/// Does the label of a run's contender end with `(suffix)`?
+fn has_suffix(plan: &Plan, job: &Job, suffix: &str) -> bool {
+    plan.cases[job.case].scenario.compare[job.contender].label.ends_with(&format!("({suffix})"))
 }
 
 fn jobs(plan: &Plan) -> Vec<Job> {
@@ -126,4 +140,37 @@ pub(crate) fn runs(
         Ok(store.save(plan, job, &record)?)
     };
     pool.install(|| jobs.into_iter().par_bridge().map(one).collect::<Result<Vec<()>, Failure>>()).map(drop)
+}
+
+/// Does runs of a plan again with a capture of their packets.
+pub(crate) fn again<'a>(plan: &'a Plan, build: &str) -> Result<Again<'a>, commands::Failure> {
+    let missing = |what| commands::Failure::Unavailable(format!("{what}; {}", place::REMEDY));
+    let kernel = Kernel::find().map_err(missing)?;
+    report::same_build(plan, &revision(build, &kernel))?;
+    let stop = interrupt::flag();
+    Ok(Box::new(move |job| {
+        if !is_real(plan, &job) {
+            return plan.capture(job).map_err(|error| commands::Failure::Run(error.to_string()));
+        }
+        let net = plan.network(job);
+        let capture = Capture::new(&net, MOST_PACKETS);
+        let found = if has_suffix(plan, &job, suffix(Links::Outside)) {
+            outside::run_with(&kernel, &net, (job.seed, 0, stop), capture)
+        } else {
+            guest::run_with(&kernel, &net, (job.seed, 0, stop), capture)
+        };
+        let Finished { outcome, capture, .. } = match found {
+            Ok(found) => found,
+            Err(Fault::Stopped) => return Err(commands::Failure::Interrupted { dir: None, done: 0, total: 0 }),
+            Err(Fault::Failed(why)) => return Err(commands::Failure::Run(why)),
+        };
+        let no_link = || commands::Failure::Run("no link is under study".to_string());
+        let capture = capture.ok_or_else(no_link)?;
+        let link = &net.links[capture.link()];
+        let place = Place { name: &link.name, discipline: link.lane.discipline.name() };
+        let (packets, is_complete) = capture.finish();
+        let each = packets.into_iter().map(|Captured { at, length, kept, what }| Packet { at, length, kept, what });
+        let fingerprint = format!("{:016x}", outcome.fingerprint);
+        Ok(plan::Capture { file: pcapng(place, each), fingerprint, is_complete })
+    }))
 }

@@ -14,7 +14,7 @@ use crate::disk::lock::{Wait, WriteLock};
 use crate::render::flent;
 use crate::report;
 use crate::results::meta::{Meta, RunMeta};
-use crate::run::plan::{MOST_PACKETS, engine};
+use crate::run::plan::{Capture, Job, MOST_PACKETS, Plan, engine};
 use crate::run::store::{self, Store};
 use crate::scenario::{Found, InputError};
 
@@ -88,32 +88,51 @@ pub fn csv(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(store::write_csv(dir, &of_one_scenario(dir, "--csv")?)?)
 }
 
-/// Runs each simulation in a directory of `run` or `sweep` again and writes the packets at its first link under study:
-/// `DIR/pcapng/case000-aqm00-seed1.pcapng`. Returns the paths.
+/// A function that does a run again with a capture of its packets.
+pub type Again<'a> = Box<dyn Fn(Job) -> Result<Capture, Failure> + 'a>;
+
+/// Does simulations of `plan` again.
 ///
 /// # Errors
-/// As [`flent`]; the results are of another build or of real packets; or a run has another result than the stored one.
-pub fn pcapng(dir: &Path, host: &Host<'_>) -> Result<Vec<PathBuf>, Failure> {
+/// The results are of another build or of real packets.
+pub fn simulated<'a>(plan: &'a Plan, host: &Host<'_>) -> Result<Again<'a>, Failure> {
+    same_build(plan, &(host.build)())?;
+    Ok(Box::new(|job| plan.capture(job).map_err(|error| Failure::Run(error.to_string()))))
+}
+
+/// Checks that the results of `plan` are of the build `revision`, so that a run has the same result again.
+///
+/// # Errors
+/// They are of another.
+pub fn same_build(plan: &Plan, revision: &str) -> Result<(), InputError> {
+    let build = engine(revision);
+    if plan.engine() == build {
+        return Ok(());
+    }
+    let found = Found::thing(format!("results of the build {}", plan.engine()));
+    Err(InputError::new("report", "--pcapng", found, format!("those of this one, {build}: runs are repeated")))
+}
+
+/// Does each run in a directory of `run` or `sweep` again and writes the packets at its first link under study:
+/// `DIR/pcapng/case000-aqm00-seed1.pcapng`. Returns the paths. `again`: does runs of a plan again.
+///
+/// # Errors
+/// As [`flent`]; the results are of another build; or a run has another result than the stored one.
+pub fn pcapng(
+    dir: &Path,
+    host: &Host<'_>,
+    again: impl for<'a> FnOnce(&'a Plan, &Host<'_>) -> Result<Again<'a>, Failure>,
+) -> Result<Vec<PathBuf>, Failure> {
     let meta = of_one_scenario(dir, "--pcapng")?;
     let plan = store::plan_of(dir, &meta)?;
-    let build = engine(&(host.build)());
-    if plan.engine() != build {
-        let found = Found::thing(format!("results of the build {}", plan.engine()));
-        return Err(InputError::new(
-            "report",
-            "--pcapng",
-            found,
-            format!("those of this one, {build}: runs are repeated"),
-        )
-        .into());
-    }
+    let again = again(&plan, host)?;
     let folder = dir.join("pcapng");
     disk::make_dir(&folder)?;
     let mut written = Vec::new();
     // One after the other: a capture can take hundreds of megabytes.
     for job in store::jobs_on_disk(dir, &meta)? {
         let Some(run) = store::read_run(dir, &meta, job) else { continue };
-        let capture = plan.capture(job).map_err(|error| Failure::Run(error.to_string()))?;
+        let capture = again(job)?;
         let name = format!("case{:03}-aqm{:02}-seed{}.pcapng", job.case, job.contender, job.seed);
         if capture.fingerprint != run.summary.fingerprint {
             let what = format!("{} seed {}: another result than the stored one", run.summary.label, job.seed);

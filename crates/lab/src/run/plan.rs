@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use forebay_aqm::base::time::Instant;
-use forebay_sim::network::{BadNetwork, LinkId, Network, Traffic};
+use forebay_sim::network::{BadNetwork, Network, Traffic};
 use forebay_sim::outcome::FlowOutcome;
 use forebay_sim::world::{Observer, World};
 use sha2::{Digest, Sha256};
@@ -237,30 +237,22 @@ impl Plan {
     pub fn capture(&self, job: Job) -> Result<Capture, BadNetwork> {
         let mut net = self.network(job);
         let link = net.links.iter().position(|link| link.lane.study).unwrap_or(0);
-        let back = opposite(&net, link);
+        let back = net.opposite(link);
         // With an event for each departure; the packets are the same.
         [Some(link), back].into_iter().flatten().for_each(|link| net.links[link].fast_path = false);
         let mut world = World::new(&net, job.seed)?;
         world.capture(link, back, MOST_PACKETS);
         world.run_until(Instant::ZERO + net.duration, &mut ());
         let discipline = net.links[link].lane.discipline.name().to_string();
-        let place = Place { net: &net, link, discipline: &discipline };
+        let place = Place { name: &net.links[link].name, discipline: &discipline };
         let packets = world.captured();
+        let each = packets.iter().map(|packet| capture::simulated(&net.flows[packet.segment.flow as usize], packet));
         Ok(Capture {
-            file: capture::pcapng(&place, &packets),
+            file: capture::pcapng(place, each),
             fingerprint: format!("{:016x}", world.fingerprint()),
             is_complete: packets.len() < MOST_PACKETS,
         })
     }
-}
-
-/// The link in the opposite direction: that of the acknowledgements of the flows whose data crosses `link`.
-fn opposite(net: &Network, link: LinkId) -> Option<LinkId> {
-    net.flows.iter().find_map(|flow| {
-        let (forward, back) = (&net.routes[flow.forward], &net.routes[flow.back]);
-        let at = forward.iter().position(|id| *id == link)?;
-        back.len().checked_sub(at + 1).and_then(|at| back.get(at)).copied()
-    })
 }
 
 /// The goodput of a simulated flow if each packet had the headers of a real one, bytes.

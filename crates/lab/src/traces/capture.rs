@@ -1,8 +1,7 @@
-//! The capture of a simulated link as pcapng: IP packets with their headers, without payload; drops and losses have
-//! comments.
+//! The capture of a link as pcapng: IP packets with their headers, without payload; drops and losses have comments.
 
 use forebay_aqm::base::packet::Proto;
-use forebay_sim::network::{FlowSpec, LinkId, Network};
+use forebay_sim::network::FlowSpec;
 use forebay_sim::segment::{Kind, Segment};
 use forebay_sim::world::{Captured, Seen};
 
@@ -11,40 +10,58 @@ use super::pcapng_writer::{Interface, Writer};
 /// Link type of IP packets without a link-layer header.
 const RAW: u16 = 101;
 /// Bytes of IP and transport headers that are kept at most.
-const SNAP: u32 = 64;
+const SNAP: u32 = 96;
 
 /// The link at which packets are captured.
+#[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// The network.
-    pub net: &'a Network,
-    /// The link.
-    pub link: LinkId,
+    /// Its name.
+    pub name: &'a str,
     /// Name of the discipline; comments on drops have it.
     pub discipline: &'a str,
 }
 
+/// A captured packet.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// When it happened, ns since the start of the run.
+    pub at: u64,
+    /// Length of the IP packet, bytes.
+    pub length: u32,
+    /// Its first bytes, from the IP header on.
+    pub kept: Vec<u8>,
+    /// What happened.
+    pub what: Seen,
+}
+
 /// A file with these packets.
-pub fn pcapng(place: &Place<'_>, packets: &[Captured]) -> Vec<u8> {
-    let name = &place.net.links[place.link].name;
-    let description = format!("departures of {name} ({}), and packets in the other direction", place.discipline);
+pub fn pcapng(place: Place<'_>, packets: impl Iterator<Item = Packet>) -> Vec<u8> {
+    let Place { name, discipline } = place;
+    let description = format!("departures of {name} ({discipline}), and packets in the other direction");
     let interface = Interface { name, description: &description, link_type: RAW, snap: SNAP };
     let mut file = Vec::new();
-    let mut write = || {
+    let write = || {
         let mut out = Writer::new(&mut file, &[interface])?;
         for packet in packets {
-            let headers = headers(&place.net.flows[packet.segment.flow as usize], packet);
             let comment = match packet.what {
-                Seen::Dropped => format!("dropped by {} at {name}", place.discipline),
+                Seen::Dropped => format!("dropped by {discipline} at {name}"),
                 Seen::Lost => format!("lost on the wire behind {name}"),
                 Seen::Sent | Seen::Back => String::new(),
             };
-            out.packet(0, packet.at.nanos(), (&headers, u32::from(packet.segment.len)), &comment)?;
+            let kept = &packet.kept[..packet.kept.len().min(SNAP as usize)];
+            out.packet(0, packet.at, (kept, packet.length), &comment)?;
         }
         out.finish()
     };
     // Writing to memory does not fail.
     let _: std::io::Result<()> = write();
     file
+}
+
+/// A packet of a flow that was captured in a simulation.
+pub fn simulated(flow: &FlowSpec, packet: &Captured) -> Packet {
+    let Captured { at, segment, what, .. } = packet;
+    Packet { at: at.nanos(), length: u32::from(segment.len), kept: headers(flow, packet), what: *what }
 }
 
 /// The IP and transport headers of a packet, cut to its length.

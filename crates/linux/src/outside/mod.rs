@@ -12,6 +12,7 @@ mod ring;
 mod vhost;
 mod wire;
 
+use std::cell::RefCell;
 use std::env::temp_dir;
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -19,6 +20,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use forebay_live::fabric::{FAR, NEAR};
@@ -26,6 +28,7 @@ use forebay_sim::network::Network;
 
 pub use orders::{obstacle, orders};
 
+use crate::capture::{self, Capture};
 use crate::machine::{Fault, Machine, SILENT_CPU_S, Start};
 use crate::place::Kernel;
 use crate::run::Finished;
@@ -46,23 +49,41 @@ const OFTEN: u32 = 1 << 16;
 /// # Errors
 /// The guest cannot have these flows, the kernel fails or breaks a protocol, or the run was stopped.
 pub fn run(kernel: &Kernel, net: &Network, seed: u64, worker: usize, stop: &AtomicBool) -> Result<Finished, Fault> {
-    let cores = sys::cores();
-    let core = cores.get(worker % cores.len().max(1)).copied();
-    let start = Start { seed, core, silent_cpu_s: SILENT_CPU_S };
-    run_with(kernel, net, start, stop)
+    run_with(kernel, net, (seed, worker, stop), None)
 }
 
-/// As [`run`], with a guest that is started in another way.
+/// As [`run`], with a capture of its packets.
 ///
 /// # Errors
 /// As for [`run`].
-pub fn run_with(kernel: &Kernel, net: &Network, start: Start, stop: &AtomicBool) -> Result<Finished, Fault> {
+pub fn run_with(
+    kernel: &Kernel,
+    net: &Network,
+    (seed, worker, stop): (u64, usize, &AtomicBool),
+    capture: Option<Capture>,
+) -> Result<Finished, Fault> {
+    let cores = sys::cores();
+    let core = cores.get(worker % cores.len().max(1)).copied();
+    run_started(kernel, net, Start { seed, core, silent_cpu_s: SILENT_CPU_S }, stop, capture)
+}
+
+/// As [`run_with`], with a guest that is started in another way.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_started(
+    kernel: &Kernel,
+    net: &Network,
+    start: Start,
+    stop: &AtomicBool,
+    capture: Option<Capture>,
+) -> Result<Finished, Fault> {
     // The two processes take turns: on one core this is fastest. The thread is for the core alone.
     let apart = || {
         if let Some(core) = start.core {
             socket::pin(core);
         }
-        joined(kernel, net, start, stop)
+        joined(kernel, net, start, stop, capture)
     };
     std::thread::scope(|scope| {
         let run = scope.spawn(apart).join();
@@ -70,7 +91,13 @@ pub fn run_with(kernel: &Kernel, net: &Network, start: Start, stop: &AtomicBool)
     })
 }
 
-fn joined(kernel: &Kernel, net: &Network, start: Start, stop: &AtomicBool) -> Result<Finished, Fault> {
+fn joined(
+    kernel: &Kernel,
+    net: &Network,
+    start: Start,
+    stop: &AtomicBool,
+    capture: Option<Capture>,
+) -> Result<Finished, Fault> {
     let orders = orders(net, start.seed).map_err(Fault::Failed)?;
     let before = thread_seconds();
     let devices = if orders::has_datagrams(net) { 3 } else { 2 };
@@ -85,13 +112,17 @@ fn joined(kernel: &Kernel, net: &Network, start: Start, stop: &AtomicBool) -> Re
     let machine = Machine::start(kernel, (&orders, &[]), start, &paths, &arguments)?;
     drop(paths);
     let devices = (0..devices).map(|_| None).collect();
-    let wire = Wire::new(net, start.seed);
+    let capture = capture.map(|capture| Rc::new(RefCell::new(capture)));
+    let tap = capture.clone().map(|capture| capture::tap(capture, net));
+    let wire = Wire::new(net, start.seed, tap);
     let mut joint = Joint { machine, wire, doors, calendar: None, devices, stop, watch: Watch::default() };
     let watched = joint.run();
     let Joint { machine, wire, .. } = joint;
     let cost = machine.end(watched, thread_seconds() - before)?;
     let faults = wire.faults();
-    Ok(Finished { outcome: wire.finish(), cost, faults, stacks: Vec::new() })
+    let outcome = wire.finish();
+    let capture = capture.and_then(Rc::into_inner).map(RefCell::into_inner);
+    Ok(Finished { outcome, cost, faults, stacks: Vec::new(), capture })
 }
 
 /// A folder, removed at the end of its use.

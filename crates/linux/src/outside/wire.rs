@@ -2,7 +2,7 @@
 
 use forebay_aqm::base::packet::Colour;
 use forebay_aqm::base::time::{Instant, Span};
-use forebay_live::fabric::{Fabric, NEAR, Way};
+use forebay_live::fabric::{Fabric, NEAR, Tap, Way};
 use forebay_live::frame::{self, About};
 use forebay_sim::lone::Rows;
 use forebay_sim::network::Network;
@@ -60,8 +60,9 @@ fn event(kind: Kind, frame: &[u8], flow: Option<usize>, forward: bool, at: Insta
 }
 
 impl<'a> Wire<'a> {
-    pub(super) fn new(net: &'a Network, seed: u64) -> Self {
-        let fabric = Fabric::new(net, seed, &net.bundles(), (Rows::all(net.sample), net.duration), false);
+    /// `tap`: sees every frame that leaves the queue of a link.
+    pub(super) fn new(net: &'a Network, seed: u64, tap: Option<Tap>) -> Self {
+        let fabric = Fabric::new(net, seed, &net.bundles(), (Rows::all(net.sample), net.duration), false).with_tap(tap);
         Self { net, fabric, measure: Measure::new(net) }
     }
 

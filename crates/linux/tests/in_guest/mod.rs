@@ -1,5 +1,6 @@
 //! Tests in the guest; the stage `linux` of `cargo xtask test` runs them.
 
+mod captures;
 mod conditions;
 mod controls;
 mod faults;

@@ -268,7 +268,7 @@ fn endless_loop_outside_ends_the_run() {
     let Some(kernel) = kernel() else { return };
     let (kernel, path) = with_agent(&kernel, "loops", &endless());
     let start = Start { seed: 1, core: None, silent_cpu_s: 2.0 };
-    let found = outside::run_with(&kernel, &bulk("droptail", 1, 5), start, &AtomicBool::new(false));
+    let found = outside::run_started(&kernel, &bulk("droptail", 1, 5), start, &AtomicBool::new(false), None);
     std::fs::remove_file(path).unwrap();
     let why = found.err().unwrap().to_string();
     assert!(why.contains("neither run nor answered"), "{why}");

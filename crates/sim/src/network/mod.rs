@@ -324,6 +324,15 @@ impl Network {
         (0..self.links.len()).filter(|id| self.links[*id].lane.study).map(across).collect()
     }
 
+    /// The link in the opposite direction: that of the acknowledgements of the flows whose data crosses `link`.
+    pub fn opposite(&self, link: LinkId) -> Option<LinkId> {
+        self.flows.iter().find_map(|flow| {
+            let (forward, back) = (&self.routes[flow.forward], &self.routes[flow.back]);
+            let at = forward.iter().position(|id| *id == link)?;
+            back.len().checked_sub(at + 1).and_then(|at| back.get(at)).copied()
+        })
+    }
+
     /// The name of a flow that fetches pages and does not follow, or is not followed by, the neighbouring connections of its
     /// client.
     fn broken_page(&self) -> Option<&str> {
