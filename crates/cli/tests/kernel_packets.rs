@@ -187,6 +187,15 @@ fn packets_above_the_mtu_are_an_error() {
     assert!(timing["faults"].to_string().contains("MTU"), "{document}");
 }
 
+/// A route with an MTU of 540 bytes: 488 bytes of data in each packet. No route leads around the link.
+#[test]
+fn packets_on_changed_routes_cross_the_link() {
+    let routes = "ip route del default && ip route replace 100.64.0.0/24 dev eth0 src 100.64.0.2 mtu 540";
+    let Some((document, said)) = link_after([routes, "source"], ["true", "sink"]) else { return };
+    assert_eq!((&document["command"], &document["timing"]["valid"]), (&0.into(), &true.into()), "{document} {said}");
+    assert!(number(&document, "/runs/0/offered_pkts") >= f64::from(6 << 20) / 488.0, "{document}");
+}
+
 /// A tunnel sends its segments in one frame, behind the tunnel's headers.
 #[test]
 fn offloaded_tunnel_segments_are_an_error() {
