@@ -100,10 +100,14 @@ fn slurm_array_gives_the_results_of_one_run() {
         Ok(slurm) => slurm,
     };
     place.write("case.toml", &format!("{SCENARIO}\n[vary]\n\"flows.ftp.count\" = [5, 10]\n"));
-    place.write("slurm.sh", RECIPE);
-    let sent = slurm.command("timeout", &["120", "sbatch", "--wait", "--array=1-3", "slurm.sh"], &place.dir).unwrap();
-    let logs = || fs::read_to_string(place.dir.join("log-1.txt")).unwrap_or_default();
-    assert!(sent.status.success(), "{sent:?}\n{}", logs());
+    assert!(RECIPE.contains("SHARDS=16\n"));
+    place.write("slurm.sh", &RECIPE.replace("SHARDS=16\n", "SHARDS=3\n"));
+    // In two arrays, as when shards are repeated.
+    for array in ["--array=1,3", "--array=2"] {
+        let sent = slurm.command("timeout", &["120", "sbatch", "--wait", array, "slurm.sh"], &place.dir).unwrap();
+        let logs = || fs::read_to_string(place.dir.join("log-1.txt")).unwrap_or_default();
+        assert!(sent.status.success(), "{sent:?}\n{}", logs());
+    }
     let merged = place.run(&["merge", "part-1", "part-2", "part-3", "-o", "results", "--json"]).good();
     let whole = place.run(&["sweep", "case.toml", "-o", "whole", "--json"]).good();
     let prints = |json: serde_json::Value| {

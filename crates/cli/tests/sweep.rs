@@ -190,6 +190,8 @@ fn shards_that_do_not_fit_are_refused() {
     assert!(!place.dir.join("mixed").exists());
     refused(&["merge", "one", "two", "-o", "other"], 2, &["other contains the results of another scenario"]);
     refused(&["merge", "one", "none", "-o", "mixed"], 1, &["none/meta.json"]);
+    let ended = sweep(&["--shard", "2/3", "-o", "one"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("one contains another shard of these runs"), "{ended:?}");
     // A truncated result counts as missing.
     let run = names(&place.dir.join("one/runs"))[0].clone();
     fs::write(place.dir.join("one/runs").join(run), "{\"key\":").unwrap();

@@ -1,7 +1,7 @@
 //! A capture of the packets at the first link under study, with the headers that Linux gave them.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use forebay_live::fabric::{Passed, Tap};
@@ -29,17 +29,6 @@ pub struct Captured {
     pub what: Seen,
 }
 
-/// A packet that waits in the queue of the link.
-struct Waiting {
-    arrived: u64,
-    length: u32,
-    kept: Vec<u8>,
-    stream: Stream,
-}
-
-/// Flow and direction: every qdisc keeps the order of these packets.
-type Stream = (u16, bool);
-
 /// A capture in progress.
 pub struct Capture {
     link: LinkId,
@@ -47,10 +36,10 @@ pub struct Capture {
     end: u64,
     /// For each flow the direction whose packets cross the link; `None`: neither does.
     forward: Vec<Option<bool>>,
-    waiting: BTreeMap<u32, Waiting>,
-    streams: BTreeMap<Stream, VecDeque<u32>>,
-    /// Times at which a qdisc of Linux dropped packets of its queue, and how many of them are not known yet.
-    unknown: VecDeque<(u64, u32)>,
+    /// Length and first bytes of each packet in the queue, by its number.
+    waiting: BTreeMap<u32, (u32, Vec<u8>)>,
+    /// Packets that left the queue, or that a qdisc of Linux dropped from it, less those that are known.
+    unknown: i64,
     packets: Vec<Captured>,
     is_complete: bool,
 }
@@ -69,8 +58,7 @@ impl Capture {
             end: net.duration.nanos(),
             forward: net.flows.iter().map(of_flow).collect(),
             waiting: BTreeMap::new(),
-            streams: BTreeMap::new(),
-            unknown: VecDeque::new(),
+            unknown: 0,
             packets: Vec::new(),
             is_complete: true,
         })
@@ -85,12 +73,14 @@ impl Capture {
     pub(crate) fn take(&mut self, record: &Record) {
         match record {
             Record::Headers { event, bytes } if event.link == 0 => {
-                let stream = stream(event);
-                let waiting = Waiting { arrived: event.at, length: u32::from(event.len), kept: bytes.clone(), stream };
-                self.waiting.insert(event.id, waiting);
-                self.streams.entry(stream).or_default().push_back(event.id);
+                self.waiting.insert(event.id, (u32::from(event.len), bytes.clone()));
             }
             Record::Headers { event, bytes } => self.back(event, bytes),
+            Record::Freed { link: 0, id, departing, at } => {
+                // Lost ones are counted at departures alone: CAKE's ACK filter acts at arrivals.
+                self.unknown -= i64::from(*departing);
+                self.gone(*id, *at, Seen::Dropped, None);
+            }
             Record::Event(event) if event.link == 0 => self.event(event),
             _ => {}
         }
@@ -106,46 +96,20 @@ impl Capture {
 
     fn event(&mut self, event: &Event) {
         match event.kind {
-            Kind::Lost => self.unknown.push_back((event.at, event.id)),
-            Kind::Departed => {
-                self.pass_over(event);
-                self.gone(event.id, event.at, Seen::Sent, event.ecn);
-            }
-            // The ECN codepoint of a dropped packet is that of its arrival.
-            Kind::Early | Kind::Overflow => self.gone(event.id, event.at, Seen::Dropped, 0),
+            Kind::Lost => self.unknown += i64::from(event.id),
+            Kind::Departed => self.gone(event.id, event.at, Seen::Sent, Some(event.ecn)),
+            Kind::Early | Kind::Overflow => self.gone(event.id, event.at, Seen::Dropped, None),
             Kind::Arrived | Kind::Entered | Kind::Left => {}
         }
     }
 
-    /// Packets of the same stream that arrived before this one and have not left: the qdisc has dropped them.
-    fn pass_over(&mut self, event: &Event) {
-        let stream = stream(event);
-        while let Some(first) = self.streams.get(&stream).and_then(VecDeque::front).copied().filter(|id| *id < event.id)
-        {
-            let arrived = self.waiting.get(&first).map_or(0, |waiting| waiting.arrived);
-            // At the first drop since its arrival that has no packet yet.
-            let drop = self.unknown.iter_mut().find(|(at, left)| *at >= arrived && *left > 0);
-            let at = drop.map_or(event.at, |(at, left)| {
-                *left -= 1;
-                *at
-            });
-            while self.unknown.front().is_some_and(|(_, left)| *left == 0) {
-                self.unknown.pop_front();
-            }
-            self.gone(first, at, Seen::Dropped, 0);
-        }
-    }
-
-    /// A packet leaves the queue. `ecn`: its ECN codepoint if it is sent.
-    fn gone(&mut self, id: u32, at: u64, what: Seen, ecn: u8) {
-        let Some(Waiting { length, mut kept, stream, .. }) = self.waiting.remove(&id) else { return };
-        if let Some(ids) = self.streams.get_mut(&stream) {
-            // It is the first one, except that an AQM has dropped it at its arrival.
-            if let Some(at) = ids.iter().position(|other| *other == id) {
-                ids.remove(at);
-            }
-        }
-        if what == Seen::Sent {
+    /// A packet leaves the queue. `ecn`: its ECN codepoint; `None`: that of its arrival.
+    fn gone(&mut self, id: u32, at: u64, what: Seen, ecn: Option<u8>) {
+        let Some((length, mut kept)) = self.waiting.remove(&id) else {
+            self.unknown += 1;
+            return;
+        };
+        if let Some(ecn) = ecn {
             set_ecn(&mut kept, ecn);
         }
         self.add(Captured { at, length, kept, what });
@@ -163,9 +127,14 @@ impl Capture {
     }
 
     /// The packets in the order of time; and whether they are all.
-    pub fn finish(mut self) -> (Vec<Captured>, bool) {
-        self.packets.sort_by_key(|packet| packet.at);
-        (self.packets, self.is_complete)
+    ///
+    /// # Errors
+    /// The kernel has not recorded every packet.
+    pub fn finish(self) -> Result<(Vec<Captured>, bool), String> {
+        if self.unknown != 0 {
+            return Err("this kernel does not record every packet that its qdiscs drop".to_string());
+        }
+        Ok((self.packets, self.is_complete))
     }
 }
 
@@ -186,10 +155,6 @@ pub(crate) fn tap(capture: Rc<RefCell<Capture>>, net: &Network) -> Tap {
         let kept = packet[..packet.len().min(SNAP as usize)].to_vec();
         capture.add(Captured { at: at.nanos(), length: packet.len() as u32, kept, what });
     })
-}
-
-fn stream(event: &Event) -> Stream {
-    (event.flow, event.flags & FORWARD != 0)
 }
 
 /// Sets the ECN codepoint of an IPv4 packet, and corrects the checksum (RFC 1624).
@@ -222,8 +187,7 @@ mod tests {
             end: 100,
             forward: vec![Some(true), None],
             waiting: BTreeMap::new(),
-            streams: BTreeMap::new(),
-            unknown: VecDeque::new(),
+            unknown: 0,
             packets: Vec::new(),
             is_complete: true,
         }
@@ -242,28 +206,40 @@ mod tests {
         assert_eq!((packet[1], packet[10], packet[11], sum(&packet)), (3, 0x26, 0xcb, 0xffff));
     }
 
+    fn arrive(capture: &mut Capture, id: u32, at: u64) {
+        let bytes = vec![0x45, 2, id as u8];
+        capture.take(&Record::Headers { event: event(Kind::Arrived, id, 0, at), bytes });
+    }
+
     #[test]
-    fn drops_of_a_queue_are_those_passed_over() {
+    fn packets_of_a_queue_are_sent_or_dropped() {
         let mut capture = capture();
-        let arrive = |capture: &mut Capture, id, flow, at| {
-            let bytes = vec![0x45, 2, id as u8];
-            capture.take(&Record::Headers { event: event(Kind::Arrived, id, flow, at), bytes });
-        };
-        for (id, flow) in [(0, 0), (1, 1), (2, 0), (3, 0)] {
-            arrive(&mut capture, id, flow, u64::from(id));
-        }
+        (0..4).for_each(|id| arrive(&mut capture, id, u64::from(id)));
         // At 10 the qdisc drops two packets and sends the packet 3, at 20 it drops one at its arrival.
+        [0, 2].iter().for_each(|id| capture.take(&Record::Freed { link: 0, id: *id, departing: true, at: 10 }));
         capture.take(&Record::Event(Event { id: 2, ..event(Kind::Lost, 0, u16::MAX, 10) }));
         capture.take(&Record::Event(event(Kind::Departed, 3, 0, 10)));
-        arrive(&mut capture, 4, 0, 20);
+        arrive(&mut capture, 4, 20);
         capture.take(&Record::Event(event(Kind::Overflow, 4, u16::MAX, 20)));
         // After the end of the run.
         capture.take(&Record::Event(event(Kind::Departed, 1, 1, 101)));
-        let (packets, is_complete) = capture.finish();
+        let (packets, is_complete) = capture.finish().unwrap();
         let seen: Vec<_> = packets.iter().map(|packet| (packet.at, packet.kept[2], packet.what)).collect();
         let (dropped, sent) = (Seen::Dropped, Seen::Sent);
         assert_eq!(seen, [(10, 0, dropped), (10, 2, dropped), (10, 3, sent), (20, 4, dropped)]);
         assert!(is_complete);
+    }
+
+    /// A kernel without the function that records them.
+    #[test]
+    fn packets_without_a_record_are_an_error() {
+        let mut lost = capture();
+        arrive(&mut lost, 0, 1);
+        lost.take(&Record::Event(Event { id: 1, ..event(Kind::Lost, 0, u16::MAX, 10) }));
+        assert!(lost.finish().is_err());
+        let mut silent = capture();
+        silent.take(&Record::Event(event(Kind::Departed, 0, 0, 10)));
+        assert!(silent.finish().is_err());
     }
 
     #[test]
@@ -277,7 +253,7 @@ mod tests {
         leave(&mut capture, 0, FORWARD);
         leave(&mut capture, 1, 0);
         leave(&mut capture, 9, 0);
-        let (packets, _) = capture.finish();
+        let (packets, _) = capture.finish().unwrap();
         assert_eq!(packets.len(), 1);
         assert_eq!(packets[0].what, Seen::Back);
     }

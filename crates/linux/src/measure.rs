@@ -132,7 +132,7 @@ impl<'a> Measure<'a> {
     pub fn take(&mut self, record: &Record) {
         match record {
             Record::Event(event) if event.at <= self.net.duration.nanos() => self.event(event),
-            Record::Event(_) | Record::Headers { .. } => {}
+            Record::Event(_) | Record::Headers { .. } | Record::Freed { .. } => {}
             Record::Text(text) => text.lines().for_each(|line| self.line(line)),
             Record::Probes { link, at, values } => {
                 if let Some(link) = self.links.get_mut(usize::from(*link))

@@ -8,6 +8,7 @@ use forebay_aqm::base::packet::Ecn;
 use crate::net::Endpoint;
 
 /// What happened to a packet. Links are named as in the topology: `FROM-TO`.
+#[non_exhaustive]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Happened {
     /// An endpoint sent it.
@@ -52,6 +53,7 @@ pub enum Happened {
 }
 
 /// An entry of the log.
+#[non_exhaustive]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
     /// Time since the start.

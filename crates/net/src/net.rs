@@ -97,6 +97,7 @@ impl From<usize> for Payload {
 }
 
 /// A packet that has arrived at its receiver.
+#[non_exhaustive]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// When it arrived, since the start.
@@ -114,6 +115,7 @@ pub struct Arrival {
 }
 
 /// Counters of a link, in packets.
+#[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
     /// Packets that arrived at the queue.

@@ -34,6 +34,7 @@ pub(crate) fn span(time: Duration) -> Span {
 pub struct Link {
     pub(crate) lane: Lane,
     pub(crate) disorder: Disorder,
+    pub(crate) weight: u32,
 }
 
 /// What a wire does to packets besides delaying and losing them.
@@ -55,7 +56,19 @@ fn probability(share: f64) -> Result<f64, NetError> {
 impl Link {
     /// A link of this rate and propagation delay, with drop-tail and a buffer of 100 packets, without losses.
     pub fn new(rate: Rate, delay: Duration) -> Self {
-        Self { lane: Lane::plain(rate, span(delay), Limit::Packets(100)), disorder: Disorder::default() }
+        Self { lane: Lane::plain(rate, span(delay), Limit::Packets(100)), disorder: Disorder::default(), weight: 1 }
+    }
+
+    /// Sets the weight of the link in the choice of paths. Default: 1.
+    ///
+    /// # Errors
+    /// The weight is 0.
+    pub fn weight(mut self, weight: u32) -> Result<Self, NetError> {
+        if weight == 0 {
+            return Err(NetError("weight 0: weights are at least 1".to_string()));
+        }
+        self.weight = weight;
+        Ok(self)
     }
 
     /// Sets the queue discipline: `NAME [preset=...] [key=value ...]`, or the arguments of tc(8), such as
@@ -150,8 +163,8 @@ impl Link {
     }
 }
 
-/// Nodes and the links between them. Packets take the path with the fewest links; of several, the one whose first link was
-/// declared first.
+/// Nodes and the links between them. Packets take the path with the smallest sum of weights; of several, the one whose
+/// first link was declared first.
 #[derive(Clone, Debug)]
 pub struct Topology {
     pub(crate) graph: Graph,
@@ -199,7 +212,7 @@ impl Topology {
             return Err(NetError(format!("the link from '{from}' to '{to}' has a rate of 0; Link::rates can stop it")));
         }
         let [a, b] = [from, to].map(|node| self.node_or_new(node));
-        self.graph.edges.push(Edge { name: name(from, to), from: a, to: b, weight: 1, lane: link.lane });
+        self.graph.edges.push(Edge { name: name(from, to), from: a, to: b, weight: link.weight, lane: link.lane });
         self.disorder.push(link.disorder);
         Ok(())
     }

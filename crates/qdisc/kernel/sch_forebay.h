@@ -58,7 +58,7 @@ void _Unwind_Resume(void);
 void rust_eh_personality(void);
 
 enum role { DISCIPLINE, CHILD, ENTER, EXIT };
-enum kind { ARRIVED = 1, DEPARTED, EARLY, OVERFLOW, LOST, ENTERED, LEFT, TEXT = 16, PROBES, HEADERS };
+enum kind { ARRIVED = 1, DEPARTED, EARLY, OVERFLOW, LOST, ENTERED, LEFT, TEXT = 16, PROBES, HEADERS, FREED };
 enum flag { FORWARD = 1, PAYLOAD = 2, TCP = 4, SYN = 8 };
 
 struct record {
@@ -130,6 +130,8 @@ u32 forebay_random_u32(void);
 u32 forebay_random_below(u32 count);
 
 /* sch_forebay_packets.c */
+extern const struct forebay *forebay_watched;
+void forebay_freed(const struct sk_buff *skb);
 int forebay_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 struct sk_buff *forebay_dequeue(struct Qdisc *sch);
 struct sk_buff *forebay_peek(struct Qdisc *sch);

@@ -152,6 +152,8 @@ pub(crate) fn again<'a>(plan: &'a Plan, build: &str) -> Result<Again<'a>, comman
         if !is_real(plan, &job) {
             return plan.capture(job).map_err(|error| commands::Failure::Run(error.to_string()));
         }
+        let contender = &plan.cases[job.case].scenario.compare[job.contender];
+        let failed = |why| commands::Failure::Run(format!("{}, seed {}: {why}", contender.label, job.seed));
         let net = plan.network(job);
         let capture = Capture::new(&net, MOST_PACKETS);
         let found = if has_suffix(plan, &job, suffix(Links::Outside)) {
@@ -162,13 +164,12 @@ pub(crate) fn again<'a>(plan: &'a Plan, build: &str) -> Result<Again<'a>, comman
         let Finished { outcome, capture, .. } = match found {
             Ok(found) => found,
             Err(Fault::Stopped) => return Err(commands::Failure::Interrupted { dir: None, done: 0, total: 0 }),
-            Err(Fault::Failed(why)) => return Err(commands::Failure::Run(why)),
+            Err(Fault::Failed(why)) => return Err(failed(why)),
         };
-        let no_link = || commands::Failure::Run("no link is under study".to_string());
-        let capture = capture.ok_or_else(no_link)?;
+        let capture = capture.ok_or_else(|| failed("no link is under study".to_string()))?;
         let link = &net.links[capture.link()];
         let place = Place { name: &link.name, discipline: link.lane.discipline.name() };
-        let (packets, is_complete) = capture.finish();
+        let (packets, is_complete) = capture.finish().map_err(failed)?;
         let each = packets.into_iter().map(|Captured { at, length, kept, what }| Packet { at, length, kept, what });
         let fingerprint = format!("{:016x}", outcome.fingerprint);
         Ok(plan::Capture { file: pcapng(place, each), fingerprint, is_complete })

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -94,7 +95,7 @@ pub type Again<'a> = Box<dyn Fn(Job) -> Result<Capture, Failure> + 'a>;
 /// Does simulations of `plan` again.
 ///
 /// # Errors
-/// The results are of another build or of real packets.
+/// The results are of another build.
 pub fn simulated<'a>(plan: &'a Plan, host: &Host<'_>) -> Result<Again<'a>, Failure> {
     same_build(plan, &(host.build)())?;
     Ok(Box::new(|job| plan.capture(job).map_err(|error| Failure::Run(error.to_string()))))
@@ -117,21 +118,31 @@ pub fn same_build(plan: &Plan, revision: &str) -> Result<(), InputError> {
 /// `DIR/pcapng/case000-aqm00-seed1.pcapng`. Returns the paths. `again`: does runs of a plan again.
 ///
 /// # Errors
-/// As [`flent`]; the results are of another build; or a run has another result than the stored one.
+/// As [`flent`]; the results are of real packets or of another build; a run has another result than the stored one; or
+/// the command was interrupted.
 pub fn pcapng(
     dir: &Path,
     host: &Host<'_>,
     again: impl for<'a> FnOnce(&'a Plan, &Host<'_>) -> Result<Again<'a>, Failure>,
 ) -> Result<Vec<PathBuf>, Failure> {
     let meta = of_one_scenario(dir, "--pcapng")?;
+    if meta.engine.contains("+live.") {
+        let error = InputError::new("report", "--pcapng", Found::thing("real packets"), "runs that can be repeated");
+        return Err(Failure::Input(error.hint("forebay link --pcapng FILE writes packets while they pass".to_string())));
+    }
     let plan = store::plan_of(dir, &meta)?;
     let again = again(&plan, host)?;
     let folder = dir.join("pcapng");
     disk::make_dir(&folder)?;
     let mut written = Vec::new();
     // One after the other: a capture can take hundreds of megabytes.
-    for job in store::jobs_on_disk(dir, &meta)? {
+    let jobs = store::jobs_on_disk(dir, &meta)?;
+    let total = jobs.len();
+    for job in jobs {
         let Some(run) = store::read_run(dir, &meta, job) else { continue };
+        if host.stop.load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted { dir: Some(folder), done: written.len(), total });
+        }
         let capture = again(job)?;
         let name = format!("case{:03}-aqm{:02}-seed{}.pcapng", job.case, job.contender, job.seed);
         if capture.fingerprint != run.summary.fingerprint {

@@ -285,7 +285,10 @@ fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
         return refuse("files that are not results");
     }
     match Meta::read(dir)? {
-        Meta::Run(meta) if meta.hash == plan.hash() => Ok(()),
+        Meta::Run(meta) if meta.hash == plan.hash() => match (meta.shard, plan.part) {
+            (Some(there), Some(part)) if there != part => refuse("another shard of these runs"),
+            _ => Ok(()),
+        },
         _ => refuse("the results of another scenario"),
     }
 }
