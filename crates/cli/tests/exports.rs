@@ -26,7 +26,11 @@ fn manifest_lists_every_file_with_its_hash() {
     assert_eq!(entity("#run")["object"][0]["@id"], "scenario.toml");
     let parts: Vec<&str> =
         root["hasPart"].as_array().unwrap().iter().map(|part| part["@id"].as_str().unwrap()).collect();
-    for name in names(&place.dir.join("out")).into_iter().filter(|name| name != "ro-crate-metadata.json") {
+    let of = |folder: &str| {
+        let within = names(&place.dir.join("out").join(folder));
+        within.into_iter().map(|name| format!("{folder}{name}")).collect::<Vec<_>>()
+    };
+    for name in of("").into_iter().chain(of("runs/")).filter(|name| name != "ro-crate-metadata.json") {
         let path = place.dir.join("out").join(&name);
         if path.is_dir() {
             assert!(parts.contains(&format!("{name}/").as_str()), "{name}");

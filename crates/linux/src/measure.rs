@@ -23,8 +23,6 @@ struct Waiting {
     arrived: u64,
     bundle: u8,
     ecn: u8,
-    /// Flow and direction: a qdisc of Linux keeps the order of these packets.
-    stream: (u16, bool),
 }
 
 /// A link under study.
@@ -34,8 +32,6 @@ struct Link<'a> {
     /// Packets in order of arrival; `None`: no longer there. The first has the number `first`.
     waiting: VecDeque<Option<Waiting>>,
     first: u32,
-    /// Dropped packets that are not yet known.
-    unknown: u32,
     /// Bits whose transmission began in the measurement window.
     bits: u64,
     /// Packets lost on the wire until the end of the warm-up, and of the run.
@@ -100,7 +96,6 @@ impl<'a> Measure<'a> {
                 observed: ObservedLink::new(&schedule, probes, &bundles),
                 waiting: VecDeque::new(),
                 first: 0,
-                unknown: 0,
                 bits: 0,
                 lost: [0; 2],
             }
@@ -132,7 +127,7 @@ impl<'a> Measure<'a> {
     pub fn take(&mut self, record: &Record) {
         match record {
             Record::Event(event) if event.at <= self.net.duration.nanos() => self.event(event),
-            Record::Event(_) | Record::Headers { .. } | Record::Freed { .. } => {}
+            Record::Event(_) | Record::Headers { .. } => {}
             Record::Text(text) => text.lines().for_each(|line| self.line(line)),
             Record::Probes { link, at, values } => {
                 if let Some(link) = self.links.get_mut(usize::from(*link))
@@ -371,8 +366,7 @@ impl Link<'_> {
                 if self.waiting.is_empty() {
                     self.first = event.id;
                 }
-                let stream = (event.flow, event.flags & FORWARD != 0);
-                self.waiting.push_back(Some(Waiting { arrived: event.at, bundle, ecn: event.ecn, stream }));
+                self.waiting.push_back(Some(Waiting { arrived: event.at, bundle, ecn: event.ecn }));
                 self.observed.offer(now, bundle);
                 self.observed.queue_is(now, event.value);
             }
@@ -383,12 +377,13 @@ impl Link<'_> {
                 }
                 self.observed.queue_is(now, event.value);
             }
-            Kind::Lost => {
-                self.unknown += event.id;
-                self.observed.queue_is(now, event.value);
+            Kind::Freed => {
+                if let Some(gone) = self.remove(event.id) {
+                    self.observed.lose(now, gone.bundle, Loss::Early);
+                }
             }
+            Kind::Lost => self.observed.queue_is(now, event.value),
             Kind::Departed => {
-                self.find_dropped(event, now);
                 if let Some(packet) = self.remove(event.id) {
                     let busy = self.spec.lane.rate.time_for(u32::from(event.len));
                     let sojourn = Span::from_nanos(event.at - packet.arrived);
@@ -406,33 +401,7 @@ impl Link<'_> {
         }
     }
 
-    /// Earlier packets of a flow whose later packet departs were dropped before.
-    fn find_dropped(&mut self, event: &Event, now: Instant) {
-        if self.unknown == 0 {
-            return;
-        }
-        let stream = (event.flow, event.flags & FORWARD != 0);
-        let before = event.id.wrapping_sub(self.first) as usize;
-        let ids = self.waiting.iter().take(before).enumerate();
-        let of_stream = |one: &Option<Waiting>| one.is_some_and(|one| one.stream == stream);
-        let dropped: Vec<u32> =
-            ids.filter(|(_, one)| of_stream(one)).map(|(at, _)| self.first.wrapping_add(at as u32)).collect();
-        for id in dropped {
-            if let Some(gone) = self.remove(id) {
-                self.unknown = self.unknown.saturating_sub(1);
-                self.observed.lose(now, gone.bundle, Loss::Early);
-            }
-        }
-    }
-
-    fn finish(mut self, net: &Network, end: Instant) -> LinkOutcome {
-        // The oldest ones: nothing tells which they are.
-        for _ in 0..self.unknown {
-            let oldest = self.waiting.iter().position(Option::is_some).map(|at| self.first.wrapping_add(at as u32));
-            if let Some(gone) = oldest.and_then(|id| self.remove(id)) {
-                self.observed.lose(end, gone.bundle, Loss::Early);
-            }
-        }
+    fn finish(self, net: &Network, end: Instant) -> LinkOutcome {
         let conditions = &self.spec.lane.conditions;
         let from = Instant::ZERO + net.warmup;
         let capacity = conditions.schedule.as_ref().map(|schedule| schedule.bits(from, end));

@@ -12,12 +12,14 @@ pub enum Kind {
     Early,
     /// It was dropped there because the buffer was full.
     Overflow,
-    /// Packets were dropped there at a departure; `id` is their number.
+    /// Packets were dropped there at a departure; `id` is their number. Each has a [`Self::Freed`] before.
     Lost,
     /// It entered the network.
     Entered,
     /// It left the network.
     Left,
+    /// A qdisc of Linux dropped it from its queue; `value` is of no meaning.
+    Freed,
 }
 
 /// Flags of [`Event::flags`]: a packet to a server.
@@ -67,17 +69,6 @@ pub enum Record {
         /// The first bytes, from the IP header on.
         bytes: Vec<u8>,
     },
-    /// A qdisc of Linux has freed a packet that it held; only with a capture.
-    Freed {
-        /// Index of the link.
-        link: u8,
-        /// Number of the packet at the link.
-        id: u32,
-        /// At a departure; else at an arrival.
-        departing: bool,
-        /// Time since the start of the run, ns.
-        at: u64,
-    },
     /// The internal variables (probes) of the discipline of a link at a sampling time in ns.
     Probes {
         /// Index of the link.
@@ -94,7 +85,6 @@ const EVENT: usize = 24;
 const TEXT: u8 = 16;
 const PROBES: u8 = 17;
 const HEADERS: u8 = 18;
-const FREED: u8 = 19;
 
 /// Reads records from parts of a stream.
 #[derive(Default)]
@@ -147,6 +137,7 @@ fn record(bytes: &[u8]) -> Result<Option<(Record, usize)>, String> {
         5 => Kind::Lost,
         6 => Kind::Entered,
         7 => Kind::Left,
+        8 => Kind::Freed,
         TEXT => {
             let len = EVENT + word(bytes, 12) as usize;
             let text = bytes.get(EVENT..len);
@@ -156,17 +147,6 @@ fn record(bytes: &[u8]) -> Result<Option<(Record, usize)>, String> {
             let len = EVENT + word(bytes, 12) as usize;
             let kept = bytes.get(EVENT..len).map(<[u8]>::to_vec);
             return Ok(kept.map(|kept| (Record::Headers { event: event(Kind::Arrived, bytes), bytes: kept }, len)));
-        }
-        FREED => {
-            return Ok(Some((
-                Record::Freed {
-                    link: bytes[1],
-                    id: word(bytes, 8),
-                    departing: word(bytes, 12) == 1,
-                    at: long(bytes, 16),
-                },
-                EVENT,
-            )));
         }
         PROBES => {
             let len = EVENT + word(bytes, 12) as usize * 8;
@@ -219,9 +199,7 @@ mod tests {
         (headers[0], headers[1], headers[4], headers[8], headers[12]) = (HEADERS, 254, 40, 3, 5);
         headers.extend([0x45, 0, 0, 40, 7]);
         let bytes = [text("fault x"), event, probes].concat();
-        let mut freed = vec![0; EVENT];
-        (freed[0], freed[1], freed[8], freed[12], freed[16]) = (FREED, 1, 9, 1, 77);
-        let bytes = [bytes, headers, freed].concat();
+        let bytes = [bytes, headers].concat();
         for part in [1, 7, bytes.len()] {
             let (mut parser, mut found) = (Parser::default(), Vec::new());
             bytes.chunks(part).for_each(|part| parser.read(part, |record| found.push(record)).unwrap());
@@ -238,7 +216,6 @@ mod tests {
                 at: 1_000,
             };
             let probes = Record::Probes { link: 1, at: 0, values: vec![0.5, 2.0] };
-            assert_eq!(found.pop(), Some(Record::Freed { link: 1, id: 9, departing: true, at: 77 }));
             let Some(Record::Headers { event: passed, bytes }) = found.pop() else { panic!("no headers") };
             assert_eq!((passed.link, passed.len, passed.id, bytes), (254, 40, 3, vec![0x45, 0, 0, 40, 7]));
             assert_eq!(found, [Record::Text("fault x".into()), Record::Event(event), probes]);

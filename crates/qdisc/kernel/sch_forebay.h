@@ -58,7 +58,7 @@ void _Unwind_Resume(void);
 void rust_eh_personality(void);
 
 enum role { DISCIPLINE, CHILD, ENTER, EXIT };
-enum kind { ARRIVED = 1, DEPARTED, EARLY, OVERFLOW, LOST, ENTERED, LEFT, TEXT = 16, PROBES, HEADERS, FREED };
+enum kind { ARRIVED = 1, DEPARTED, EARLY, OVERFLOW, LOST, ENTERED, LEFT, FREED, TEXT = 16, PROBES, HEADERS };
 enum flag { FORWARD = 1, PAYLOAD = 2, TCP = 4, SYN = 8 };
 
 struct record {

@@ -243,22 +243,20 @@ static struct sk_buff *dequeue_own(struct Qdisc *sch)
 /* The last word of the control block is free while a qdisc has the packet. */
 #define ID_OF(skb) (*(u32 *)((skb)->cb + sizeof((skb)->cb) - sizeof(u32)))
 
-/* The qdisc whose child has the control, if packets are captured there. */
+/* The qdisc whose child has the control. */
 const struct forebay *forebay_watched;
-static bool departing;
 
-/* Records a packet that a watched child frees, as CoDel does at a departure. net/core/skbuff.c calls it. */
+/* Records a packet that the child frees, as CoDel does at a departure. net/core/skbuff.c calls it. */
 void forebay_freed(const struct sk_buff *skb)
 {
 	static const struct seen nothing = { .flow = 0xffff };
 
-	forebay_note(forebay_watched, FREED, forebay_time(forebay_watched), &nothing, 0, ID_OF(skb), departing);
+	forebay_note(forebay_watched, FREED, forebay_time(forebay_watched), &nothing, 0, ID_OF(skb), forebay_watched->child->q.qlen);
 }
 
-static void watch(const struct forebay *f, bool is_departure)
+static void watch(const struct forebay *f)
 {
-	departing = is_departure;
-	forebay_watched = f->snap && f->role == CHILD ? f : NULL;
+	forebay_watched = f->role == CHILD ? f : NULL;
 }
 
 static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
@@ -286,7 +284,7 @@ static int enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 		forebay_headers(f, now, &seen, skb, ID_OF(skb));
 	}
 	forebay_drawing = f->stream;
-	watch(f, false);
+	watch(f);
 	ret = qdisc_enqueue(skb, f->child, &gone);
 	forebay_watched = NULL;
 	forebay_drawing = outer;
@@ -317,7 +315,7 @@ static struct sk_buff *dequeue_child(struct Qdisc *sch)
 	struct sk_buff *skb;
 
 	forebay_drawing = f->stream;
-	watch(f, true);
+	watch(f);
 	skb = f->child->ops->dequeue(f->child);
 	forebay_watched = NULL;
 	forebay_drawing = outer;

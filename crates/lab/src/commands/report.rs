@@ -128,7 +128,9 @@ pub fn pcapng(
     let meta = of_one_scenario(dir, "--pcapng")?;
     if meta.engine.contains("+live.") {
         let error = InputError::new("report", "--pcapng", Found::thing("real packets"), "runs that can be repeated");
-        return Err(Failure::Input(error.hint("forebay link --pcapng FILE writes packets while they pass".to_string())));
+        return Err(Failure::Input(
+            error.hint("forebay link --pcapng FILE writes packets while they pass".to_string()),
+        ));
     }
     let plan = store::plan_of(dir, &meta)?;
     let again = again(&plan, host)?;

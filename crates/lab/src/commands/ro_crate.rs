@@ -31,10 +31,13 @@ const KINDS: [(&str, &str, &str); 11] = [
     (".json", "application/json", ""),
 ];
 /// What the folders are.
-const FOLDERS: [(&str, &str); 3] = [
+const FOLDERS: [(&str, &str); 6] = [
     ("runs", "The complete results of each run, each with its SHA-256 in the file."),
     ("cases", "The scenario of each combination of the values that vary."),
     ("shards", "The summary of each run as a Parquet file."),
+    ("pcapng", "The packets at the first link under study of each run, for Wireshark."),
+    ("flent", "A data file of flent for each run."),
+    ("csv", "The tables as CSV."),
 ];
 
 /// Writes `ro-crate-metadata.json` into a result directory and returns its path. `today`: the date as `2026-11-30`.
@@ -48,15 +51,40 @@ pub fn write(dir: &Path, today: &str) -> Result<PathBuf, Failure> {
         Meta::Paper(meta) => (meta.title, meta.forebay, meta.provenance),
         Meta::Papers(meta) => ("Reproductions".to_string(), meta.forebay, meta.provenance),
     };
-    let parts = parts(dir)?;
+    let parts = parts(dir, "")?;
     let document = document((&title, &forebay, &provenance), &parts, today);
     let path = dir.join(FILE);
     disk::write_json(&path, &document)?;
     Ok(path)
 }
 
-/// An entity for each file and folder of the directory, in the order of their names.
-fn parts(dir: &Path) -> Result<Vec<Value>, StoreError> {
+/// An entity for each file and folder in a folder of the directory, and in its folders. `folder`: its path, with `/` at the
+/// end; empty for the directory itself.
+fn parts(dir: &Path, folder: &str) -> Result<Vec<Value>, StoreError> {
+    let mut entities = Vec::new();
+    for name in names(&dir.join(folder))? {
+        let id = format!("{folder}{name}");
+        if !dir.join(&id).is_dir() {
+            entities.push(file(dir, &id)?);
+            continue;
+        }
+        let id = format!("{id}/");
+        let inner = parts(dir, &id)?;
+        entities.push(dataset(&name, &id, &inner));
+        entities.extend(inner);
+    }
+    Ok(entities)
+}
+
+/// References to the entities that are directly in a folder.
+fn direct(parts: &[Value], folder: &str) -> Vec<Value> {
+    let ids = parts.iter().filter_map(|part| part["@id"].as_str());
+    let is_direct = |id: &&str| !id[folder.len()..].trim_end_matches('/').contains('/');
+    ids.filter(is_direct).map(|id| json!({ "@id": id })).collect()
+}
+
+/// The names in a directory that are results.
+fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
     let mut names: Vec<String> = fs::read_dir(dir)
         .map_err(io_error(dir))?
         .flatten()
@@ -64,7 +92,7 @@ fn parts(dir: &Path) -> Result<Vec<Value>, StoreError> {
         .filter(|name| name != FILE && name != lock::NAME && !disk::is_temporary(name))
         .collect();
     names.sort();
-    names.iter().map(|name| if dir.join(name).is_dir() { folder(dir, name) } else { file(dir, name) }).collect()
+    Ok(names)
 }
 
 fn file(dir: &Path, name: &str) -> Result<Value, StoreError> {
@@ -83,18 +111,15 @@ fn file(dir: &Path, name: &str) -> Result<Value, StoreError> {
     Ok(entity)
 }
 
-fn folder(dir: &Path, name: &str) -> Result<Value, StoreError> {
-    let path = dir.join(name);
-    let count = fs::read_dir(&path).map_err(io_error(&path))?.count();
+fn dataset(name: &str, id: &str, inner: &[Value]) -> Value {
     let what = FOLDERS.iter().find(|(known, _)| *known == name);
     let what = what.map_or("The results of one scenario.", |(_, what)| what);
-    Ok(json!({ "@id": format!("{name}/"), "@type": "Dataset", "name": name,
-               "description": format!("{what} {count} files and folders.") }))
+    json!({ "@id": id, "@type": "Dataset", "name": name, "description": what, "hasPart": direct(inner, id) })
 }
 
 fn document((title, forebay, provenance): (&str, &str, &Provenance), parts: &[Value], today: &str) -> Value {
     let link = |id: &str| json!({ "@id": id });
-    let ids: Vec<Value> = parts.iter().filter_map(|part| part["@id"].as_str().map(link)).collect();
+    let ids = direct(parts, "");
     let of = |is_input: bool| -> Vec<Value> {
         let mine = |id: &&Value| (id["@id"] == "scenario.toml" || id["@id"] == "cases/") == is_input;
         ids.iter().filter(mine).cloned().collect()

@@ -109,14 +109,14 @@ pub(super) const EDITS: &[Edit] = &[
         to: "\t\t(forebay_random_u32() >> 16)) >> 16;",
         needed: false,
     },
-    // A capture has the packets that a qdisc drops from its queue.
+    // The packets that a qdisc drops from its queue are recorded.
     Edit {
         file: "net/core/skbuff.c",
         from: "void skb_release_head_state(struct sk_buff *skb)\n{\n",
         to: "extern const struct forebay *forebay_watched;\nvoid forebay_freed(const struct sk_buff *skb);\n\n\
              void skb_release_head_state(struct sk_buff *skb)\n{\n\tif (unlikely(forebay_watched))\n\
              \t\tforebay_freed(skb);\n\n",
-        needed: false,
+        needed: true,
     },
     // The loader of BPF programs finds no perf events, and then calls the function by the number that it had before 5.5.
     Edit {
