@@ -1,4 +1,5 @@
-//! Dependencies: their licences, their sources, and known vulnerabilities. Runs cargo-deny and pip-audit.
+//! Packages for crates.io. Dependencies: their licences, their sources, and known vulnerabilities. Runs cargo-deny and
+//! pip-audit.
 
 pub(crate) mod licences;
 
@@ -37,6 +38,10 @@ pub(crate) fn check(tally: &mut Tally) {
         Err(why) if !NO_NETWORK.iter().any(|words| why.contains(words)) => tally.fail(format!("licences: {why}")),
         Err(why) => tally.skip(format!("licences: not every crate is here, and none can be fetched: {why}")),
     }
+    // `cargo publish --dry-run` needs a network; without one this checks the manifests and the files of the packages.
+    let mut package = program::cargo(&["package", "--offline", "--no-verify", "--allow-dirty", "--quiet"]);
+    package.args(["-p", "forebay-aqm", "-p", "forebay-sim", "-p", "forebay-net"]);
+    tally.check("packages for crates.io", program::output_within(package, LONGEST).map(drop));
     if program::find(&["cargo-deny"]).is_some() {
         let rules = program::cargo(&["deny", "--offline", "check", "licenses", "bans", "sources"]);
         if manifests.is_ok() {

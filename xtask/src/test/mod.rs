@@ -96,7 +96,7 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         book::check_pictures(tally);
         book::whole::check(tally);
     });
-    stage("supply", "licences, sources and known vulnerabilities of dependencies", &supply::check);
+    stage("supply", "packages; licences, sources and known vulnerabilities of dependencies", &supply::check);
     stage("reproduce", "reproduce --quick, every paper: the verdicts on record", &|tally| tally.add(verdicts.clone()));
     stage("browser", "the report of the RAQM paper in headless Chromium", &|tally| {
         browser::check(&results.join("raqm").join("report.html"), &scratch, tally);
