@@ -101,6 +101,7 @@ macro_rules! controls {
 
 mod amended;
 mod controlled;
+pub(super) use controlled::take_unsound;
 mod rate;
 
 controls! {

@@ -9,6 +9,8 @@ use forebay_aqm::base::rng::Rng;
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::congestion::EcnUse;
+use super::congestion::controller::Decision;
+use super::control::take_unsound;
 use super::receiver::{Ack, Data, Receiver};
 use super::reports::{Block, Blocks};
 use super::sender::{Send, Sender};
@@ -344,7 +346,9 @@ impl Connection {
 /// - a loss, or a mark that the control reacts to, reduces a large window, but not twice in a window of data (not
 ///   checked for controls that always [pace](super::congestion::Profile::paces));
 /// - a timeout leaves a window of at most one packet, in the Linux stack more than what is not considered lost;
-/// - the same path gives the same result.
+/// - the same path gives the same result;
+/// - a [`Controller`](super::congestion::controller::Controller) asks for a window that is a number of at least 1, and a
+///   pacing rate that is a number above 0.
 ///
 /// # Errors
 /// The first rule that the control breaks, with the path.
@@ -375,7 +379,13 @@ fn check(basis: TcpOptions, paths: u64) -> Result<(), String> {
 fn check_over(basis: TcpOptions, seed: u64) -> Result<(), String> {
     let at = |fault: String| format!("{:?} on path {seed}: {fault}", basis.variant);
     let run = || Connection::new(basis, seed).run().map_err(at);
-    if run()? == run()? { Ok(()) } else { Err(at("the second run differs from the first".to_string())) }
+    take_unsound();
+    let runs = (run(), run());
+    if let Some(Decision { cwnd, pacing_rate }) = take_unsound() {
+        let rate = pacing_rate.map_or_else(|| "none".to_string(), |rate| rate.to_string());
+        return Err(at(format!("unsound decision: window {cwnd} packets, pacing rate {rate} packets/s")));
+    }
+    if runs.0? == runs.1? { Ok(()) } else { Err(at("the second run differs from the first".to_string())) }
 }
 
 #[cfg(test)]

@@ -44,6 +44,13 @@ pub struct Decision {
     pub pacing_rate: Option<f64>,
 }
 
+impl Decision {
+    /// Is the window a number of at least 1, and the pacing rate a number above 0?
+    pub fn is_sound(&self) -> bool {
+        self.cwnd >= 1.0 && self.pacing_rate.is_none_or(|rate| rate > 0.0)
+    }
+}
+
 /// A congestion control that decides on window and pacing rate only. After a timeout the window is one packet until an
 /// acknowledgement arrives.
 pub trait Controller: Debug + Send + Sync {

@@ -1,11 +1,29 @@
 //! The hooks of a congestion control for a [`Controller`], which decides on window and pacing rate only.
 
+use core::cell::Cell;
+
 use forebay_aqm::base::time::{Instant, Span};
 
 use super::super::congestion::controller::{Controller, Decision, Report};
 use super::super::congestion::{Acked, CongestionControl, Progress, Sent};
 use super::super::window::Window;
 use super::rate::Sampler;
+
+thread_local! {
+    /// The first unsound decision of a controller in this thread since the last call of [`take_unsound`].
+    static UNSOUND: Cell<Option<Decision>> = const { Cell::new(None) };
+}
+
+/// The first unsound decision of a controller in this thread since the last call: a window that is not a number of at
+/// least 1, or a pacing rate that is not a number above 0.
+pub(in super::super) fn take_unsound() -> Option<Decision> {
+    UNSOUND.take()
+}
+
+#[cold]
+fn note_unsound(decision: Decision) {
+    UNSOUND.set(UNSOUND.get().or(Some(decision)));
+}
 
 /// A controller, and what the transport measures for it.
 #[derive(Clone, Debug)]
@@ -37,7 +55,11 @@ impl Controlled {
 
     /// Sets the window to the controller's. `f64::max` ignores a NaN.
     fn apply(&self, window: &mut Window) {
-        let cwnd = if self.is_collapsed { 1.0 } else { self.controller.decision().cwnd };
+        let decision = self.controller.decision();
+        if !decision.is_sound() {
+            note_unsound(decision);
+        }
+        let cwnd = if self.is_collapsed { 1.0 } else { decision.cwnd };
         window.set(cwnd.max(1.0).min(f64::from(u32::MAX)));
     }
 }
@@ -252,7 +274,8 @@ mod tests {
             assert_eq!(window.cwnd(), 1.0);
             let make = move |_| -> Box<dyn Controller> { Box::new(constant.clone()) };
             let variant = register_controller(profile("constant"), "", make).unwrap();
-            testing::check_control(variant, 30).unwrap();
+            let fault = testing::check_control(variant, 1).unwrap_err();
+            assert!(fault.contains("unsound decision: window") && fault.contains("rate 100000"), "{fault}");
         }
         let endless = Constant(Decision { cwnd: f64::INFINITY, pacing_rate: Some(f64::NAN) });
         let mut control = Controlled::new(Box::new(endless), false);
