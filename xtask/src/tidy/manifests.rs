@@ -94,6 +94,38 @@ pub(super) fn arrows(tree: &Tree) -> Vec<String> {
     findings
 }
 
+/// A crate without documentation tests says so: rustdoc would read the whole crate for them. One with them does not.
+pub(super) fn doctests(tree: &Tree) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (path, table) in manifests(tree) {
+        let Some(folder) = path.strip_suffix("Cargo.toml") else { continue };
+        if tree.get(&format!("{folder}src/lib.rs")).is_none() {
+            continue;
+        }
+        let source = format!("{folder}src/");
+        let tested = tree.rust().find(|file| file.path.starts_with(&source) && has_doctest(&file.text));
+        let is_off = at(&table, &["lib", "doctest"]).and_then(Value::as_bool) == Some(false);
+        match tested {
+            Some(file) if is_off => findings.push(format!("{}: not run: {path} has doctest = false", file.path)),
+            None if !is_off => findings.push(format!("{path}: no documentation tests: [lib] doctest = false")),
+            _ => {}
+        }
+    }
+    findings
+}
+
+/// Has a Rust file a documentation test: a code block without a language, or in Rust?
+fn has_doctest(text: &str) -> bool {
+    let mut is_open = false;
+    text.lines().any(|line| {
+        let line = line.trim_start();
+        let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        let Some(kind) = comment.and_then(|comment| comment.trim_start().strip_prefix("```")) else { return false };
+        is_open = !is_open;
+        is_open && (kind.is_empty() || kind.starts_with("rust") || kind.starts_with("no_run"))
+    })
+}
+
 /// Every crate takes the workspace's lints, unsafe code has one folder, libraries do not print.
 pub(super) fn lints(tree: &Tree) -> Vec<String> {
     let takes = |table: &Table| at(table, &["lints", "workspace"]).and_then(Value::as_bool) == Some(true);
@@ -152,5 +184,16 @@ mod tests {
         ] {
             finds(lints, &[(path, text)], want);
         }
+    }
+
+    #[test]
+    fn documentation_tests_and_manifests_agree() {
+        let (on, off) = ("[package]\nname = \"a\"", "[package]\nname = \"a\"\n[lib]\ndoctest = false");
+        let (none, some) = ("/// ```text\n/// a\n/// ```\nfn a() {}", "/// ```\n/// a();\n/// ```\nfn a() {}");
+        let crates = |manifest, source| [("a/Cargo.toml", manifest), ("a/src/lib.rs", ""), ("a/src/b.rs", source)];
+        finds(doctests, &crates(off, none), "");
+        finds(doctests, &crates(on, some), "");
+        finds(doctests, &crates(on, none), "no documentation tests");
+        finds(doctests, &crates(off, some), "a/src/b.rs: not run");
     }
 }
