@@ -64,19 +64,19 @@ def test_every_executor_gives_the_same_results(name: str, here: forebay.Results,
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A search of readings in this process."""
-    return forebay.readings("msvb", readings=2, confirm=0, output=tmp_path_factory.mktemp("searched") / "out")
+    return forebay.readings("msvb", readings=1, confirm=0, output=tmp_path_factory.mktemp("searched") / "out")
 
 
 @pytest.mark.parametrize("name", ["processes", "dask", "ray"])
 def test_every_executor_finds_the_same_readings(name: str, searched: dict[str, Any], tmp_path: Path) -> None:
     for executor in EXECUTORS[name]():
-        options: dict[str, Any] = {"readings": 2, "confirm": 0, "output": tmp_path / "out"}
+        options: dict[str, Any] = {"readings": 1, "confirm": 0, "output": tmp_path / "out"}
         shared = forebay.readings("msvb", executor=executor, **options)
-        assert (shared["tried"], shared["differing"]) == (2, 1), "a tenth as many that differ from the print"
+        assert (shared["tried"], shared["differing"]) == (1, 1), "at least one that differs from the print"
         assert {**shared, "cpu_seconds": 0} == {**searched, "cpu_seconds": 0}
         log = tmp_path / "out" / "readings.jsonl"
         before = log.read_text()
-        assert len(before.splitlines()) == 4, "a head and a line per reading"
+        assert len(before.splitlines()) == 3, "a head and a line per reading"
         forebay.readings("msvb", executor=executor, **options)
         assert log.read_text() == before, "known results are not computed again"
 
