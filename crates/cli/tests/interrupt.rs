@@ -95,3 +95,19 @@ fn sigterm_with_json_interrupts_the_runs() {
     assert_eq!((&error["kind"], &error["runs_total"]), (&"interrupted".into(), &TOTAL.into()));
     assert_eq!(error["runs_done"], shards(&place.dir.join("out")).len());
 }
+
+#[test]
+fn ctrl_c_ends_captures() {
+    let place = Place::new("ctrl-c-captures");
+    place.run(&["run", "short.toml", "--set", "duration=100s", "--runs", "10", "-o", "out", "--quiet"]).good();
+    let folder = place.dir.join("out/pcapng");
+    let mut command = place.command(&["report", "out", "--pcapng"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !folder.is_dir() || names(&folder).is_empty() {
+        sleep(Duration::from_millis(1));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ended = Ended::new(child.wait_with_output().unwrap());
+    assert!(ended.code == Some(130) && ended.stderr.contains("captures are complete"), "{ended:?}");
+    assert!(names(&folder).len() < 20, "{:?}", names(&folder));
+}

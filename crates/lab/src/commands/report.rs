@@ -143,7 +143,8 @@ pub fn pcapng(
     for job in jobs {
         let Some(run) = store::read_run(dir, &meta, job) else { continue };
         if host.stop.load(Ordering::Relaxed) {
-            return Err(Failure::Interrupted { dir: Some(folder), done: written.len(), total });
+            host.note(&format!("{} captures are complete", written.len()));
+            return Err(Failure::Interrupted { dir: None, done: written.len(), total });
         }
         let capture = again(job)?;
         let name = format!("case{:03}-aqm{:02}-seed{}.pcapng", job.case, job.contender, job.seed);
