@@ -20,7 +20,7 @@ use crate::{flow, kernel, network as small, run as plain};
 /// Four connections with ECN from the first moment on, which fill a short queue of this discipline or qdisc of Linux.
 fn net(discipline: &str) -> Network {
     let options = TcpOptions { variant: Variant::CUBIC, ecn: discipline.contains("ecn"), ..TcpOptions::default() };
-    let flows = (0..4).map(|number| flow(&format!("ftp/{number}"), Traffic::Tcp(options.clone()))).collect();
+    let flows = (0..4).map(|number| flow(&format!("ftp/{number}"), Traffic::Tcp(options))).collect();
     let mut net = Network { flows, warmup: Span::ZERO, ..small("droptail", 8) };
     net.links[0].lane.limit = Limit::Packets(40);
     net.links[0].lane.discipline = match crate::words::parse(discipline) {
