@@ -223,3 +223,20 @@ fn wireshark_reads_our_captures() {
     assert!(count("tcp.flags.ece == 1 && tcp.len == 0") > 0, "echoed marks");
     assert_eq!(count("ip.checksum.status == 0 || _ws.malformed"), 0, "sound headers");
 }
+
+/// A reproduction has the results of several scenarios, or of none.
+#[test]
+fn tables_of_every_scenario_are_written() {
+    let place = Place::new("csv-several");
+    place.run(&["reproduce", "MSC-E3c", "--quick", "-o", "out", "-q"]).good();
+    let made = place.run(&["report", "out", "--csv", "--flent", "--json"]).good().json();
+    let first = |key: &str| made[key][0].as_str().unwrap().to_string();
+    assert_eq!(first("csv"), "out/eq-3/csv/summary.csv");
+    assert_eq!(first("flent"), "out/eq-3/flent/case000-aqm00-seed1.flent.gz");
+    assert!(place.dir.join(first("csv")).is_file() && place.dir.join(first("flent")).is_file());
+    let refused = place.run(&["report", "out", "--pcapng"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("several scenarios"), "{refused:?}");
+    place.run(&["reproduce", "RAQM-TH1", "-o", "theory", "-q"]).good();
+    let refused = place.run(&["report", "theory", "--csv"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("results without runs"), "{refused:?}");
+}

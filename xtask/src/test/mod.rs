@@ -75,7 +75,10 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
         let mut command = program::cargo_workspace("test", &skipped);
         command.args(live::MODULES.iter().flat_map(|module| ["--skip", module]));
         cargo_tests::run(command, tally);
-        cargo_tests::run(program::cargo(&["test", "--no-fail-fast", "-p", program::STACKS]), tally);
+        // Not the examples as programs: the example `stacks` has them as modules.
+        for kind in ["--tests", "--doc"] {
+            cargo_tests::run(program::cargo(&["test", "--no-fail-fast", "-p", program::STACKS, kind]), tally);
+        }
     });
     // It uses one processor; so does the end of an optimised build.
     let fuzzed = wanted("fuzz").then(|| std::thread::spawn(|| separately(fuzz::check)));

@@ -1,5 +1,6 @@
 //! `forebay report`: builds the report of a result directory, the page `report.html`, again from the data there.
 
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -57,18 +58,23 @@ pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
     })
 }
 
-/// Writes a data file of flent for each run in a directory of `run` or `sweep`: `DIR/flent/case000-aqm00-seed1.flent.gz`.
-/// Returns their paths.
+/// Writes a data file of flent for each run in a directory: `DIR/flent/case000-aqm00-seed1.flent.gz`. If the directory has
+/// the results of several scenarios, `DIR` is that of each. Returns their paths.
 ///
 /// # Errors
 /// The directory has no results of a scenario, or a file cannot be read or written.
 pub fn flent(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let meta = of_one_scenario(dir, "--flent")?;
+    let of_each = scenarios(dir, "--flent")?.into_iter().map(|(dir, meta)| flent_of(&dir, &meta));
+    Ok(of_each.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// The data files of flent of one scenario.
+fn flent_of(dir: &Path, meta: &RunMeta) -> Result<Vec<PathBuf>, Failure> {
     let folder = dir.join("flent");
     disk::make_dir(&folder)?;
     let mut written = Vec::new();
-    for job in store::jobs_on_disk(dir, &meta)? {
-        let Some(run) = store::read_run(dir, &meta, job) else { continue };
+    for job in store::jobs_on_disk(dir, meta)? {
+        let Some(run) = store::read_run(dir, meta, job) else { continue };
         let name = format!("case{:03}-aqm{:02}-seed{}.flent.gz", job.case, job.contender, job.seed);
         let path = folder.join(&name);
         let text = flent::document(&run, &name).to_string();
@@ -81,12 +87,14 @@ pub fn flent(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(written)
 }
 
-/// Writes the tables of a directory of `run` or `sweep` as CSV. Returns their paths.
+/// Writes the tables of a directory as CSV: `DIR/csv/summary.csv` and others. If the directory has the results of several
+/// scenarios, `DIR` is that of each. Returns their paths.
 ///
 /// # Errors
 /// As [`flent`].
 pub fn csv(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
-    Ok(store::write_csv(dir, &of_one_scenario(dir, "--csv")?)?)
+    let of_each = scenarios(dir, "--csv")?.into_iter().map(|(dir, meta)| store::write_csv(&dir, &meta));
+    Ok(of_each.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 /// A function that does a run again with a capture of its packets.
@@ -160,6 +168,29 @@ pub fn pcapng(
         written.push(path);
     }
     Ok(written)
+}
+
+/// The directories with the results of one scenario each, at `dir` or below, and their metadata. `option` needs them.
+fn scenarios(dir: &Path, option: &str) -> Result<Vec<(PathBuf, RunMeta)>, Failure> {
+    expect_results(dir, "report")?;
+    let mut found = Vec::new();
+    collect_scenarios(dir, &mut found)?;
+    if found.is_empty() {
+        let without = Found::thing("results without runs");
+        return Err(InputError::new("report", option, without, "those of at least one scenario").into());
+    }
+    Ok(found)
+}
+
+fn collect_scenarios(dir: &Path, found: &mut Vec<(PathBuf, RunMeta)>) -> Result<(), Failure> {
+    if let Meta::Run(meta) = Meta::read(dir)? {
+        found.push((dir.to_path_buf(), *meta));
+        return Ok(());
+    }
+    let entries = fs::read_dir(dir).map_err(disk::io_error(dir))?.flatten().map(|entry| entry.path());
+    let mut below: Vec<PathBuf> = entries.filter(|path| path.join("meta.json").is_file()).collect();
+    below.sort();
+    below.iter().try_for_each(|dir| collect_scenarios(dir, found))
 }
 
 /// The metadata of the results of one scenario, which `option` needs.
