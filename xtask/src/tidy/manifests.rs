@@ -94,7 +94,8 @@ pub(super) fn arrows(tree: &Tree) -> Vec<String> {
     findings
 }
 
-/// A crate without documentation tests says so: rustdoc would read the whole crate for them. One with them does not.
+/// A crate has `doctest = false` exactly if it has no documentation tests. Without the setting rustdoc compiles the crate
+/// to look for them.
 pub(super) fn doctests(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
     for (path, table) in manifests(tree) {
@@ -107,7 +108,7 @@ pub(super) fn doctests(tree: &Tree) -> Vec<String> {
         let is_off = at(&table, &["lib", "doctest"]).and_then(Value::as_bool) == Some(false);
         match tested {
             Some(file) if is_off => findings.push(format!("{}: not run: {path} has doctest = false", file.path)),
-            None if !is_off => findings.push(format!("{path}: no documentation tests: [lib] doctest = false")),
+            None if !is_off => findings.push(format!("{path}: no documentation tests; add `doctest = false` to [lib]")),
             _ => {}
         }
     }

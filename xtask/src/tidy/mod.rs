@@ -29,7 +29,7 @@ const RULES: &[Rule] = &[
     ("notes", "no notes of open work in Rust files", words::notes),
     ("places", "no absolute path of a machine", words::places),
     ("lints", "every crate takes the workspace's lints; unsafe code only in modules `sys`", manifests::lints),
-    ("doctests", "crates without documentation tests are not searched for them", manifests::doctests),
+    ("doctests", "a crate has doctest = false exactly if it has no documentation tests", manifests::doctests),
     ("registry", "every discipline and marker has its golden trace and its reference", registry::files),
     ("mutants", "every discipline and marker has enough deliberate faults, which fit its source", mutants::findings),
     ("docs", "generated tables, pages and the book are up to date", docs::findings),
