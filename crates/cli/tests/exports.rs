@@ -224,7 +224,7 @@ fn wireshark_reads_our_captures() {
     assert_eq!(count("ip.checksum.status == 0 || _ws.malformed"), 0, "sound headers");
 }
 
-/// A reproduction has the results of several scenarios, or of none.
+/// `report --csv` and `--flent` accept the directory of a reproduction, unless its claims need no runs.
 #[test]
 fn tables_of_every_scenario_are_written() {
     let place = Place::new("csv-several");

@@ -108,6 +108,6 @@ fn ctrl_c_ends_captures() {
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let ended = Ended::new(child.wait_with_output().unwrap());
-    assert!(ended.code == Some(130) && ended.stderr.contains("captures are complete"), "{ended:?}");
+    assert!(ended.code == Some(130) && ended.stderr.contains("of 20 captures are complete"), "{ended:?}");
     assert!(names(&folder).len() < 20, "{:?}", names(&folder));
 }

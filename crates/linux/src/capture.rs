@@ -1,46 +1,32 @@
-//! A capture of the packets at the first link under study, with the headers that Linux gave them.
+//! Captures the packets at the first link under study, with the headers that Linux wrote.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use forebay_aqm::base::time::Instant;
 use forebay_live::fabric::{Passed, Tap};
 use forebay_sim::lone::Gone;
 use forebay_sim::network::{FlowSpec, LinkId, Network};
-use forebay_sim::world::Seen;
+use forebay_sim::world::{IpPacket, SNAP, Seen};
 
 use crate::records::{Event, FORWARD, Kind, Record};
 
-/// Bytes of a packet that are kept, from the IP header on: all headers.
-pub const SNAP: u32 = 96;
 /// Length of an Ethernet header.
 const ETHERNET: usize = 14;
-
-/// A packet at the link, or one in the opposite direction when it left the network.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Captured {
-    /// Time since the start of the run, ns.
-    pub at: u64,
-    /// Length of the IP packet, bytes.
-    pub length: u32,
-    /// Its first bytes, from the IP header on.
-    pub kept: Vec<u8>,
-    /// What happened.
-    pub what: Seen,
-}
 
 /// A capture in progress.
 pub struct Capture {
     link: LinkId,
     most: usize,
-    end: u64,
+    end: Instant,
     /// For each flow the direction whose packets cross the link; `None`: neither does.
     forward: Vec<Option<bool>>,
     /// Length and first bytes of each packet in the queue, by its number.
     waiting: BTreeMap<u32, (u32, Vec<u8>)>,
     /// Whether the kernel has recorded every packet that left the queue.
     is_recorded: bool,
-    packets: Vec<Captured>,
+    packets: Vec<IpPacket>,
     is_complete: bool,
 }
 
@@ -55,7 +41,7 @@ impl Capture {
         Some(Self {
             link,
             most,
-            end: net.duration.nanos(),
+            end: Instant::ZERO + net.duration,
             forward: net.flows.iter().map(of_flow).collect(),
             waiting: BTreeMap::new(),
             is_recorded: true,
@@ -64,12 +50,12 @@ impl Capture {
         })
     }
 
-    /// The link.
+    /// The captured link.
     pub fn link(&self) -> LinkId {
         self.link
     }
 
-    /// Takes a record of a guest that has the links.
+    /// Processes a record of a guest whose kernel has the links.
     pub(crate) fn take(&mut self, record: &Record) {
         match record {
             Record::Headers { event, bytes } if event.link == 0 => {
@@ -85,7 +71,8 @@ impl Capture {
     fn back(&mut self, event: &Event, bytes: &[u8]) {
         let crossing = self.forward.get(usize::from(event.flow)).copied().flatten();
         if crossing == Some(event.flags & FORWARD == 0) {
-            self.add(Captured { at: event.at, length: u32::from(event.len), kept: bytes.to_vec(), what: Seen::Back });
+            let at = Instant::from_nanos(event.at);
+            self.add(IpPacket { at, length: u32::from(event.len), kept: bytes.to_vec(), what: Seen::Back });
         }
     }
 
@@ -106,10 +93,10 @@ impl Capture {
         if let Some(ecn) = ecn {
             set_ecn(&mut kept, ecn);
         }
-        self.add(Captured { at, length, kept, what });
+        self.add(IpPacket { at: Instant::from_nanos(at), length, kept, what });
     }
 
-    fn add(&mut self, packet: Captured) {
+    fn add(&mut self, packet: IpPacket) {
         if packet.at > self.end {
             return;
         }
@@ -120,18 +107,18 @@ impl Capture {
         }
     }
 
-    /// The packets in the order of time; and whether they are all.
+    /// The captured packets in the order of time, and whether the capture has all packets of the run.
     ///
     /// # Errors
     /// The kernel has not recorded every packet.
-    pub fn finish(self) -> Result<(Vec<Captured>, bool), String> {
+    pub fn finish(self) -> Result<(Vec<IpPacket>, bool), String> {
         let missing = || "the kernel has not recorded every packet".to_string();
         self.is_recorded.then_some((self.packets, self.is_complete)).ok_or_else(missing)
     }
 }
 
-/// A function that adds the frames it gets to `capture`: those at the link, and those that leave the queue of the link in
-/// the opposite direction.
+/// A function for [`Fabric::with_tap`](forebay_live::fabric::Fabric::with_tap). It adds frames to `capture`: those that
+/// leave the queue of the captured link or are dropped there, and those that leave the queue of the opposite link.
 pub(crate) fn tap(capture: Rc<RefCell<Capture>>, net: &Network) -> Tap {
     let back = net.opposite(capture.borrow().link);
     Box::new(move |Passed { link, at, frame, gone }: Passed<'_>| {
@@ -144,8 +131,8 @@ pub(crate) fn tap(capture: Rc<RefCell<Capture>>, net: &Network) -> Tap {
             Gone::Lost => Seen::Lost,
         };
         let packet = frame.get(ETHERNET..).unwrap_or_default();
-        let kept = packet[..packet.len().min(SNAP as usize)].to_vec();
-        capture.add(Captured { at: at.nanos(), length: packet.len() as u32, kept, what });
+        let kept = packet[..packet.len().min(SNAP)].to_vec();
+        capture.add(IpPacket { at, length: packet.len() as u32, kept, what });
     })
 }
 
@@ -176,7 +163,7 @@ mod tests {
         Capture {
             link: 0,
             most: 10,
-            end: 100,
+            end: Instant::from_nanos(100),
             forward: vec![Some(true), None],
             waiting: BTreeMap::new(),
             is_recorded: true,
@@ -216,7 +203,7 @@ mod tests {
         // After the end of the run.
         capture.take(&Record::Event(event(Kind::Departed, 1, 1, 101)));
         let (packets, is_complete) = capture.finish().unwrap();
-        let seen: Vec<_> = packets.iter().map(|packet| (packet.at, packet.kept[2], packet.what)).collect();
+        let seen: Vec<_> = packets.iter().map(|packet| (packet.at.nanos(), packet.kept[2], packet.what)).collect();
         let (dropped, sent) = (Seen::Dropped, Seen::Sent);
         assert_eq!(seen, [(10, 0, dropped), (10, 2, dropped), (10, 3, sent), (20, 4, dropped)]);
         assert!(is_complete);

@@ -160,7 +160,8 @@ struct Builder<'a> {
     net: &'a Network,
     seed: u64,
     zero: u64,
-    /// Bytes of each packet that are recorded at the first link under study and where packets leave the network.
+    /// Number of bytes that are recorded of each packet: at its arrival at the first link under study, and when it leaves the
+    /// network. 0 without a capture.
     snap: u32,
     twin: Option<&'a Twin>,
     messages: Vec<Message>,
@@ -186,8 +187,8 @@ pub fn orders(net: &Network, seed: u64) -> Result<Orders, String> {
     orders_with(net, seed, 0, None)
 }
 
-/// As [`orders`]. The guest also records the first `snap` bytes of the packets at the first link under study, and of those
-/// that leave the network.
+/// As [`orders`], for a run with a capture: the guest also records the first `snap` bytes of each packet, at its arrival at
+/// the first link under study and when it leaves the network.
 ///
 /// # Errors
 /// As for [`orders`].

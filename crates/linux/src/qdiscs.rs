@@ -44,8 +44,8 @@ fn long(request: &mut Request, kind: u16, value: u64) {
     request.put(kind, &value.to_le_bytes());
 }
 
-/// The edge of the network at a device: packets enter it (before a child), or leave it. `snap`: bytes of each packet that
-/// leaves that are recorded; 0: none.
+/// The edge of the network at a device: packets enter it (before a child), or leave it. `snap`: number of bytes that are
+/// recorded of each packet that leaves the network; 0 without a capture.
 pub(crate) fn edge(
     device: &Device,
     (parent, own): (u32, u32),
@@ -148,7 +148,7 @@ pub(crate) struct Queue<'a> {
     pub(crate) flows: &'a [FlowSpec],
     /// Port of the first flow.
     pub(crate) ports: u16,
-    /// Bytes of each packet that are recorded at its arrival; 0: none.
+    /// Number of bytes that are recorded of each packet when it arrives; 0 without a capture.
     pub(crate) snap: u32,
     /// The qdisc of Linux that is compared with a discipline here.
     pub(crate) twin: Option<&'a Twin>,

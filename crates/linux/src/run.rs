@@ -4,8 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use forebay_sim::network::Network;
 use forebay_sim::outcome::Outcome;
+use forebay_sim::world::SNAP;
 
-use crate::capture::{self, Capture};
+use crate::capture::Capture;
 use crate::machine::{self, Cost, Fault, SILENT_CPU_S, Start};
 use crate::measure::Measure;
 use crate::network;
@@ -26,8 +27,8 @@ pub struct Finished {
     pub capture: Option<Capture>,
 }
 
-/// Runs `net` with this seed. `worker`: runs with different numbers
-/// use different cores, if there are enough. `stop` ends the run soon after it is set.
+/// Runs `net` with this seed. `worker`: runs with different numbers use different cores, if there are enough. `stop` ends the
+/// run soon after it is set.
 ///
 /// # Errors
 /// The guest cannot have this network, the kernel or a discipline fails, or the run was stopped.
@@ -45,7 +46,7 @@ pub fn run_with(
     (seed, worker, stop): (u64, usize, &AtomicBool),
     mut capture: Option<Capture>,
 ) -> Result<Finished, Fault> {
-    let snap = if capture.is_some() { capture::SNAP } else { 0 };
+    let snap = if capture.is_some() { SNAP as u32 } else { 0 };
     let orders = network::orders_with_capture(net, seed, snap).map_err(Fault::Failed)?;
     let cores = sys::cores();
     let core = cores.get(worker % cores.len().max(1)).copied();

@@ -243,10 +243,13 @@ static struct sk_buff *dequeue_own(struct Qdisc *sch)
 /* The last word of the control block is free while a qdisc has the packet. */
 #define ID_OF(skb) (*(u32 *)((skb)->cb + sizeof((skb)->cb) - sizeof(u32)))
 
-/* The qdisc whose child has the control. */
+/* The qdisc whose child enqueues or dequeues now; NULL between these calls. */
 const struct forebay *forebay_watched;
 
-/* Records a packet that the child frees, as CoDel does at a departure. net/core/skbuff.c calls it. */
+/*
+ * Records a packet that the child of `forebay_watched` frees, as CoDel does when it drops at a departure. net/core/skbuff.c
+ * calls it.
+ */
 void forebay_freed(const struct sk_buff *skb)
 {
 	static const struct seen nothing = { .flow = 0xffff };

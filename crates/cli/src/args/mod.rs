@@ -413,7 +413,7 @@ pub(crate) struct ReportArgs {
     #[arg(long)]
     pub(crate) csv: bool,
     /// Also write the packets at the first link under study of each run, DIR/pcapng/*.pcapng, for Wireshark: headers with
-    /// ECN, in both directions; drops have comments. The runs are done again, those on Linux too.
+    /// ECN, in both directions; drops have comments. Repeats the runs, also those on Linux.
     #[arg(long)]
     pub(crate) pcapng: bool,
     /// Also write a flent data file for each run, DIR/flent/*.flent.gz: throughput of each class of traffic, and the

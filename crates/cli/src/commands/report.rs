@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use chrono::Utc;
 use forebay_lab::commands::host::Host;
-use forebay_lab::commands::report::{self, Again};
+use forebay_lab::commands::report::{self, Repeat};
 use forebay_lab::commands::{failure, ro_crate};
 use forebay_lab::plan::Plan;
 
@@ -14,13 +14,13 @@ use crate::failure::{Exit, Failure};
 use crate::live::linux;
 use crate::render::output::Ui;
 
-/// Does runs of a plan again with a capture.
-fn again<'a>(plan: &'a Plan, host: &Host<'_>) -> Result<Again<'a>, failure::Failure> {
+/// Returns the function that repeats runs of a plan: on Linux if it has runs there, else in the simulator.
+fn repeat<'a>(plan: &'a Plan, host: &Host<'_>) -> Result<Repeat<'a>, failure::Failure> {
     #[cfg(target_os = "linux")]
     if plan.guest.is_some() {
-        return linux::again(plan, &(host.build)());
+        return linux::repeat(plan, &(host.build)());
     }
-    report::simulated(plan, host)
+    report::repeat_simulations(plan, host)
 }
 
 /// Rebuilds the report of one directory.
@@ -31,7 +31,7 @@ pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
         document.csv = words(report::csv(&args.dir)?);
     }
     if args.pcapng {
-        document.pcapng = words(ui.host(|host| report::pcapng(&args.dir, host, again))?);
+        document.pcapng = words(ui.host(|host| report::pcapng(&args.dir, host, repeat))?);
     }
     if args.flent {
         document.flent = words(report::flent(&args.dir)?);

@@ -6,14 +6,14 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay_lab::commands::failure as commands;
-use forebay_lab::commands::report::{self, Again};
+use forebay_lab::commands::report::{self, Repeat};
 use forebay_lab::linux;
 use forebay_lab::plan::{self, Job, MOST_PACKETS, Plan};
 use forebay_lab::record;
 use forebay_lab::scenario::{Case, Contender};
 use forebay_lab::store::Store;
-use forebay_lab::traces::capture::{Packet, Place, pcapng};
-use forebay_linux::capture::{Capture, Captured};
+use forebay_lab::traces::capture::{Place, pcapng};
+use forebay_linux::capture::Capture;
 use forebay_linux::machine::Fault;
 use forebay_linux::network;
 use forebay_linux::outside;
@@ -142,8 +142,9 @@ pub(crate) fn runs(
     pool.install(|| jobs.into_iter().par_bridge().map(one).collect::<Result<Vec<()>, Failure>>()).map(drop)
 }
 
-/// Does runs of a plan again with a capture of their packets.
-pub(crate) fn again<'a>(plan: &'a Plan, build: &str) -> Result<Again<'a>, commands::Failure> {
+/// Returns the function that repeats runs of a plan, on Linux or in the simulator as their labels say, and captures their
+/// packets. `build`: this build of the program.
+pub(crate) fn repeat<'a>(plan: &'a Plan, build: &str) -> Result<Repeat<'a>, commands::Failure> {
     let missing = |what| commands::Failure::Unavailable(format!("{what}; {}", place::REMEDY));
     let kernel = Kernel::find().map_err(missing)?;
     report::same_build(plan, &revision(build, &kernel))?;
@@ -163,15 +164,14 @@ pub(crate) fn again<'a>(plan: &'a Plan, build: &str) -> Result<Again<'a>, comman
         };
         let Finished { outcome, capture, .. } = match found {
             Ok(found) => found,
-            Err(Fault::Stopped) => return Err(commands::Failure::Interrupted { dir: None, done: 0, total: 0 }),
+            Err(Fault::Stopped) => return Err(report::interrupted()),
             Err(Fault::Failed(why)) => return Err(failed(why)),
         };
         let capture = capture.ok_or_else(|| failed("no link is under study".to_string()))?;
         let link = &net.links[capture.link()];
         let place = Place { name: &link.name, discipline: link.lane.discipline.name() };
         let (packets, is_complete) = capture.finish().map_err(failed)?;
-        let each = packets.into_iter().map(|Captured { at, length, kept, what }| Packet { at, length, kept, what });
         let fingerprint = format!("{:016x}", outcome.fingerprint);
-        Ok(plan::Capture { file: pcapng(place, each), fingerprint, is_complete })
+        Ok(plan::Capture { file: pcapng(place, packets.into_iter()), fingerprint, is_complete })
     }))
 }

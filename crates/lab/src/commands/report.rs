@@ -58,8 +58,8 @@ pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
     })
 }
 
-/// Writes a data file of flent for each run in a directory: `DIR/flent/case000-aqm00-seed1.flent.gz`. If the directory has
-/// the results of several scenarios, `DIR` is that of each. Returns their paths.
+/// Writes a data file of flent for each run: `DIR/flent/case000-aqm00-seed1.flent.gz`, where `DIR` is the directory of one
+/// scenario. A directory of several scenarios has one for each. Returns the paths.
 ///
 /// # Errors
 /// The directory has no results of a scenario, or a file cannot be read or written.
@@ -87,8 +87,8 @@ fn flent_of(dir: &Path, meta: &RunMeta) -> Result<Vec<PathBuf>, Failure> {
     Ok(written)
 }
 
-/// Writes the tables of a directory as CSV: `DIR/csv/summary.csv` and others. If the directory has the results of several
-/// scenarios, `DIR` is that of each. Returns their paths.
+/// Writes the tables of each scenario as CSV: `DIR/csv/summary.csv` and others. `DIR` is as for [`flent`]. Returns the
+/// paths.
 ///
 /// # Errors
 /// As [`flent`].
@@ -97,22 +97,27 @@ pub fn csv(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(of_each.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// A function that does a run again with a capture of its packets.
-pub type Again<'a> = Box<dyn Fn(Job) -> Result<Capture, Failure> + 'a>;
+/// A function that repeats a run and captures its packets.
+pub type Repeat<'a> = Box<dyn Fn(Job) -> Result<Capture, Failure> + 'a>;
 
-/// Does simulations of `plan` again.
+/// Repeats simulations of `plan`.
 ///
 /// # Errors
-/// The results are of another build.
-pub fn simulated<'a>(plan: &'a Plan, host: &Host<'_>) -> Result<Again<'a>, Failure> {
+/// Another build of the program has made the results.
+pub fn repeat_simulations<'a>(plan: &'a Plan, host: &Host<'_>) -> Result<Repeat<'a>, Failure> {
     same_build(plan, &(host.build)())?;
     Ok(Box::new(|job| plan.capture(job).map_err(|error| Failure::Run(error.to_string()))))
 }
 
-/// Checks that the results of `plan` are of the build `revision`, so that a run has the same result again.
+/// The error of a repetition that was interrupted.
+pub const fn interrupted() -> Failure {
+    Failure::Interrupted { dir: None, done: 0, total: 0 }
+}
+
+/// Checks that the build `revision` has made the results of `plan`. Only then a repeated run has the same result.
 ///
 /// # Errors
-/// They are of another.
+/// Another build has made them.
 pub fn same_build(plan: &Plan, revision: &str) -> Result<(), InputError> {
     let build = engine(revision);
     if plan.engine() == build {
@@ -122,16 +127,18 @@ pub fn same_build(plan: &Plan, revision: &str) -> Result<(), InputError> {
     Err(InputError::new("report", "--pcapng", found, format!("those of this one, {build}: runs are repeated")))
 }
 
-/// Does each run in a directory of `run` or `sweep` again and writes the packets at its first link under study:
-/// `DIR/pcapng/case000-aqm00-seed1.pcapng`. Returns the paths. `again`: does runs of a plan again.
+/// Repeats each run in a directory of `run` or `sweep`, and writes the packets at its first link under study:
+/// `DIR/pcapng/case000-aqm00-seed1.pcapng`. Returns the paths. `repeat` returns the function that repeats runs of a plan.
 ///
 /// # Errors
-/// As [`flent`]; the results are of real packets or of another build; a run has another result than the stored one; or
-/// the command was interrupted.
+/// - The directory has no results of a scenario, or a file cannot be read or written.
+/// - The results are of real packets, which cannot be repeated, or of another build.
+/// - A repeated run has another result than the stored one.
+/// - The command is interrupted. Complete captures are kept.
 pub fn pcapng(
     dir: &Path,
     host: &Host<'_>,
-    again: impl for<'a> FnOnce(&'a Plan, &Host<'_>) -> Result<Again<'a>, Failure>,
+    repeat: impl for<'a> FnOnce(&'a Plan, &Host<'_>) -> Result<Repeat<'a>, Failure>,
 ) -> Result<Vec<PathBuf>, Failure> {
     let meta = of_one_scenario(dir, "--pcapng")?;
     if meta.engine.contains("+live.") {
@@ -141,7 +148,7 @@ pub fn pcapng(
         ));
     }
     let plan = store::plan_of(dir, &meta)?;
-    let again = again(&plan, host)?;
+    let repeat = repeat(&plan, host)?;
     let folder = dir.join("pcapng");
     disk::make_dir(&folder)?;
     let mut written = Vec::new();
@@ -150,11 +157,12 @@ pub fn pcapng(
     let total = jobs.len();
     for job in jobs {
         let Some(run) = store::read_run(dir, &meta, job) else { continue };
-        if host.stop.load(Ordering::Relaxed) {
-            host.note(&format!("{} captures are complete", written.len()));
-            return Err(Failure::Interrupted { dir: None, done: written.len(), total });
+        let stopped = host.stop.load(Ordering::Relaxed);
+        let capture = if stopped { Err(interrupted()) } else { repeat(job) };
+        if matches!(capture, Err(Failure::Interrupted { .. })) {
+            host.note(&format!("{} of {total} captures are complete", written.len()));
         }
-        let capture = again(job)?;
+        let capture = capture?;
         let name = format!("case{:03}-aqm{:02}-seed{}.pcapng", job.case, job.contender, job.seed);
         if capture.fingerprint != run.summary.fingerprint {
             let what = format!("{} seed {}: another result than the stored one", run.summary.label, job.seed);
@@ -170,7 +178,7 @@ pub fn pcapng(
     Ok(written)
 }
 
-/// The directories with the results of one scenario each, at `dir` or below, and their metadata. `option` needs them.
+/// The directories of one scenario each, `dir` itself or those in it, and their metadata. The error names `option`.
 fn scenarios(dir: &Path, option: &str) -> Result<Vec<(PathBuf, RunMeta)>, Failure> {
     expect_results(dir, "report")?;
     let mut found = Vec::new();

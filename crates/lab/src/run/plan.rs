@@ -246,7 +246,7 @@ impl Plan {
         let discipline = net.links[link].lane.discipline.name().to_string();
         let place = Place { name: &net.links[link].name, discipline: &discipline };
         let packets = world.captured();
-        let each = packets.iter().map(|packet| capture::simulated(&net.flows[packet.segment.flow as usize], packet));
+        let each = packets.iter().map(|packet| capture::ip_packet(&net.flows[packet.segment.flow as usize], packet));
         Ok(Capture {
             file: capture::pcapng(place, each),
             fingerprint: format!("{:016x}", world.fingerprint()),

@@ -3,14 +3,12 @@
 use forebay_aqm::base::packet::Proto;
 use forebay_sim::network::FlowSpec;
 use forebay_sim::segment::{Kind, Segment};
-use forebay_sim::world::{Captured, Seen};
+use forebay_sim::world::{Captured, IpPacket, SNAP, Seen};
 
 use super::pcapng_writer::{Interface, Writer};
 
 /// Link type of IP packets without a link-layer header.
 const RAW: u16 = 101;
-/// Bytes of IP and transport headers that are kept at most.
-const SNAP: u32 = 96;
 
 /// The link at which packets are captured.
 #[derive(Clone, Copy, Debug)]
@@ -21,24 +19,11 @@ pub struct Place<'a> {
     pub discipline: &'a str,
 }
 
-/// A captured packet.
-#[derive(Clone, Debug)]
-pub struct Packet {
-    /// When it happened, ns since the start of the run.
-    pub at: u64,
-    /// Length of the IP packet, bytes.
-    pub length: u32,
-    /// Its first bytes, from the IP header on.
-    pub kept: Vec<u8>,
-    /// What happened.
-    pub what: Seen,
-}
-
 /// A file with these packets.
-pub fn pcapng(place: Place<'_>, packets: impl Iterator<Item = Packet>) -> Vec<u8> {
+pub fn pcapng(place: Place<'_>, packets: impl Iterator<Item = IpPacket>) -> Vec<u8> {
     let Place { name, discipline } = place;
     let description = format!("departures of {name} ({discipline}), and packets in the other direction");
-    let interface = Interface { name, description: &description, link_type: RAW, snap: SNAP };
+    let interface = Interface { name, description: &description, link_type: RAW, snap: SNAP as u32 };
     let mut file = Vec::new();
     let write = || {
         let mut out = Writer::new(&mut file, &[interface])?;
@@ -48,8 +33,7 @@ pub fn pcapng(place: Place<'_>, packets: impl Iterator<Item = Packet>) -> Vec<u8
                 Seen::Lost => format!("lost on the wire behind {name}"),
                 Seen::Sent | Seen::Back => String::new(),
             };
-            let kept = &packet.kept[..packet.kept.len().min(SNAP as usize)];
-            out.packet(0, packet.at, (kept, packet.length), &comment)?;
+            out.packet(0, packet.at.nanos(), (&packet.kept, packet.length), &comment)?;
         }
         out.finish()
     };
@@ -58,10 +42,12 @@ pub fn pcapng(place: Place<'_>, packets: impl Iterator<Item = Packet>) -> Vec<u8
     file
 }
 
-/// A packet of a flow that was captured in a simulation.
-pub fn simulated(flow: &FlowSpec, packet: &Captured) -> Packet {
+/// The bytes of a simulated packet of a flow: its headers.
+pub fn ip_packet(flow: &FlowSpec, packet: &Captured) -> IpPacket {
     let Captured { at, segment, what, .. } = packet;
-    Packet { at: at.nanos(), length: u32::from(segment.len), kept: headers(flow, packet), what: *what }
+    let mut kept = headers(flow, packet);
+    kept.truncate(SNAP);
+    IpPacket { at: *at, length: u32::from(segment.len), kept, what: *what }
 }
 
 /// The IP and transport headers of a packet, cut to its length.

@@ -109,7 +109,7 @@ pub(super) const EDITS: &[Edit] = &[
         to: "\t\t(forebay_random_u32() >> 16)) >> 16;",
         needed: false,
     },
-    // The packets that a qdisc drops from its queue are recorded.
+    // Records the packets that a qdisc drops from its queue.
     Edit {
         file: "net/core/skbuff.c",
         from: "void skb_release_head_state(struct sk_buff *skb)\n{\n",

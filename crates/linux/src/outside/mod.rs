@@ -78,51 +78,43 @@ pub fn run_started(
     stop: &AtomicBool,
     capture: Option<Capture>,
 ) -> Result<Finished, Fault> {
-    // The two processes take turns: on one core this is fastest. The thread is for the core alone.
-    let apart = || {
+    let whole = || {
+        // The two processes take turns: on one core this is fastest.
         if let Some(core) = start.core {
             socket::pin(core);
         }
-        joined(kernel, net, start, stop, capture)
+        let orders = orders(net, start.seed).map_err(Fault::Failed)?;
+        let before = thread_seconds();
+        let devices = if orders::has_datagrams(net) { 3 } else { 2 };
+        // The calendar's, and one for each device.
+        let (doors, paths) = doors(1 + devices)
+            .map_err(|error| Fault::Failed(format!("cannot make sockets in {}: {error}", temp_dir().display())))?;
+        let mut arguments = vec![format!("time-travel=ext:{}", sys::door_path(0))];
+        arguments
+            .extend((0..devices).map(|number| format!("virtio_uml.device={}:1:{number}", sys::door_path(number + 1))));
+        // The device has sent a frame when the guest hands it over: nothing needs to wait for that.
+        arguments.push("virtio_net.napi_tx=0".to_string());
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let machine = Machine::start(kernel, (&orders, &[]), start, &paths, &arguments)?;
+        drop(paths);
+        let devices = (0..devices).map(|_| None).collect();
+        let capture = capture.map(|capture| Rc::new(RefCell::new(capture)));
+        let tap = capture.clone().map(|capture| capture::tap(capture, net));
+        let wire = Wire::new(net, start.seed, tap);
+        let mut joint = Joint { machine, wire, doors, calendar: None, devices, stop, watch: Watch::default() };
+        let watched = joint.run();
+        let Joint { machine, wire, .. } = joint;
+        let cost = machine.end(watched, thread_seconds() - before)?;
+        let faults = wire.faults();
+        let outcome = wire.finish();
+        let capture = capture.and_then(Rc::into_inner).map(RefCell::into_inner);
+        Ok(Finished { outcome, cost, faults, stacks: Vec::new(), capture })
     };
+    // In a thread, because the core is set for the thread.
     std::thread::scope(|scope| {
-        let run = scope.spawn(apart).join();
+        let run = scope.spawn(whole).join();
         run.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
-}
-
-fn joined(
-    kernel: &Kernel,
-    net: &Network,
-    start: Start,
-    stop: &AtomicBool,
-    capture: Option<Capture>,
-) -> Result<Finished, Fault> {
-    let orders = orders(net, start.seed).map_err(Fault::Failed)?;
-    let before = thread_seconds();
-    let devices = if orders::has_datagrams(net) { 3 } else { 2 };
-    // The calendar's, and one for each device.
-    let (doors, paths) = doors(1 + devices)
-        .map_err(|error| Fault::Failed(format!("cannot make sockets in {}: {error}", temp_dir().display())))?;
-    let mut arguments = vec![format!("time-travel=ext:{}", sys::door_path(0))];
-    arguments.extend((0..devices).map(|number| format!("virtio_uml.device={}:1:{number}", sys::door_path(number + 1))));
-    // The device has sent a frame when the guest hands it over: nothing needs to wait for that.
-    arguments.push("virtio_net.napi_tx=0".to_string());
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let machine = Machine::start(kernel, (&orders, &[]), start, &paths, &arguments)?;
-    drop(paths);
-    let devices = (0..devices).map(|_| None).collect();
-    let capture = capture.map(|capture| Rc::new(RefCell::new(capture)));
-    let tap = capture.clone().map(|capture| capture::tap(capture, net));
-    let wire = Wire::new(net, start.seed, tap);
-    let mut joint = Joint { machine, wire, doors, calendar: None, devices, stop, watch: Watch::default() };
-    let watched = joint.run();
-    let Joint { machine, wire, .. } = joint;
-    let cost = machine.end(watched, thread_seconds() - before)?;
-    let faults = wire.faults();
-    let outcome = wire.finish();
-    let capture = capture.and_then(Rc::into_inner).map(RefCell::into_inner);
-    Ok(Finished { outcome, cost, faults, stacks: Vec::new(), capture })
 }
 
 /// A folder, removed at the end of its use.

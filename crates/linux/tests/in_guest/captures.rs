@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use forebay_aqm::base::time::Span;
 use forebay_aqm::base::units::Limit;
-use forebay_linux::capture::{Capture, Captured};
+use forebay_linux::capture::Capture;
 use forebay_linux::run::{self, Finished};
 use forebay_linux::{network, outside};
 use forebay_sim::app::{Files, Opening, Work};
@@ -13,7 +13,7 @@ use forebay_sim::loss::LossModel;
 use forebay_sim::network::{FlowSpec, Network, Traffic};
 use forebay_sim::source::Pattern;
 use forebay_sim::tcp::{TcpOptions, Variant};
-use forebay_sim::world::Seen;
+use forebay_sim::world::{IpPacket, SNAP, Seen};
 
 use crate::{flow, kernel, network as small, run as plain};
 
@@ -51,19 +51,19 @@ fn mixed(words: &str) -> Network {
 }
 
 /// The number of packets to which this happened.
-fn count(packets: &[Captured], what: Seen) -> u64 {
+fn count(packets: &[IpPacket], what: Seen) -> u64 {
     packets.iter().filter(|packet| packet.what == what).count() as u64
 }
 
 /// Is the checksum of the IP header right?
-fn has_checksum(packet: &Captured) -> bool {
+fn has_checksum(packet: &IpPacket) -> bool {
     let words = packet.kept[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
     let sum: u32 = words.sum();
     (sum & 0xffff) + (sum >> 16) == 0xffff
 }
 
 /// Has a segment a SACK option?
-fn has_blocks(packet: &Captured) -> bool {
+fn has_blocks(packet: &IpPacket) -> bool {
     let header = usize::from(packet.kept[32] >> 4) * 4;
     let mut options = &packet.kept[40..20 + header];
     loop {
@@ -84,14 +84,14 @@ fn check(name: &str, found: Finished) {
     assert_eq!(count(&packets, Seen::Sent), link.served_pkts, "{name}: sent");
     let drops = link.dropped_early + link.dropped_overflow;
     assert_eq!(count(&packets, Seen::Dropped), drops, "{name}: drops");
-    let marked = |packet: &&Captured| packet.what == Seen::Sent && packet.kept[1] & 3 == 3;
+    let marked = |packet: &&IpPacket| packet.what == Seen::Sent && packet.kept[1] & 3 == 3;
     assert_eq!(packets.iter().filter(marked).count() as u64, link.marked, "{name}: marks");
     assert!(drops > 0 && (link.marked > 0) == name.contains("ecn"), "{name}: {drops} drops, {} marks", link.marked);
     assert!(packets.iter().all(has_checksum), "{name}: checksums");
     let acknowledgements = || packets.iter().filter(|packet| packet.what == Seen::Back);
     assert!(acknowledgements().count() as u64 > link.served_pkts / 3, "{name}");
     assert!(acknowledgements().any(has_blocks), "{name}: SACK");
-    let is_whole = |packet: &Captured| packet.kept.len() == 96.min(packet.length as usize);
+    let is_whole = |packet: &IpPacket| packet.kept.len() == SNAP.min(packet.length as usize);
     assert!(packets.iter().all(is_whole), "{name}: lengths");
 }
 

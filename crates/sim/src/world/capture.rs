@@ -33,6 +33,22 @@ pub struct Captured {
     pub what: Seen,
 }
 
+/// Bytes that a capture keeps of an [`IpPacket`], from the IP header on: enough for all headers.
+pub const SNAP: usize = 96;
+
+/// A captured packet as bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IpPacket {
+    /// When it happened.
+    pub at: Instant,
+    /// Length of the packet, bytes.
+    pub length: u32,
+    /// At most its first [`SNAP`] bytes.
+    pub kept: Vec<u8>,
+    /// What happened to it.
+    pub what: Seen,
+}
+
 /// A capture in progress.
 pub(super) struct Capture {
     link: LinkId,

@@ -23,7 +23,7 @@ use crate::link::Link;
 use crate::measure::meter::Window;
 use crate::measure::outcome::Outcome;
 use crate::network::LinkId;
-pub use capture::{Captured, Seen};
+pub use capture::{Captured, IpPacket, SNAP, Seen};
 
 use capture::Capture;
 use endpoints::Endpoints;

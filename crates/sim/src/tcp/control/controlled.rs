@@ -14,8 +14,7 @@ thread_local! {
     static UNSOUND: Cell<Option<Decision>> = const { Cell::new(None) };
 }
 
-/// The first unsound decision of a controller in this thread since the last call: a window that is not a number of at
-/// least 1, or a pacing rate that is not a number above 0.
+/// The first decision in this thread since the last call that is not [sound](Decision::is_sound).
 pub(in super::super) fn take_unsound() -> Option<Decision> {
     UNSOUND.take()
 }
