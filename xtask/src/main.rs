@@ -8,6 +8,7 @@ mod release;
 mod supply;
 mod test;
 mod tidy;
+mod web;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,7 @@ cargo xtask mutants [NAME] puts faults into every discipline, or one, and checks
 cargo xtask prose [SEED]   prints 60 passages drawn at random, for a reader who does not know the project
 cargo xtask docs           writes the generated pages: README's list, the book, docs/rfc-coverage.md
 cargo xtask book           builds the book with mdBook
+cargo xtask web            builds the laboratory in a browser: a static site, and one HTML file that needs no server
 cargo xtask release        builds the archive and the wheel; `release twice`: builds both twice and compares
 cargo xtask miri           runs the tests of unsafe code under Miri, which finds undefined behaviour; needs nightly
 cargo xtask bpf            compiles the BPF program of `forebay attach` into the repository
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         ["prose", seed] if let Ok(seed) = seed.parse() => prose::run(seed),
         ["docs"] => docs::run(),
         ["book"] => book::whole::build().map(|index| println!("{}", index.display())),
+        ["web"] => web::run(),
         ["release", twice @ ..] if [&[][..], &["twice"]].contains(&twice) => release::run(!twice.is_empty()),
         ["miri"] => return miri::run(),
         ["bpf"] => bpf::run(),

@@ -8,6 +8,7 @@ mod interrupt;
 mod live;
 pub mod program;
 mod render;
+mod studio;
 mod theory;
 
 use args::{Cli, Command};
@@ -51,6 +52,7 @@ fn command(cli: &Cli, ui: &Ui) -> Result<Exit, Failure> {
         Command::Tune(args) => tune::command(args, ui),
         Command::Report(args) => report::command(args, ui),
         Command::Plot(args) => plot::command(args, ui),
+        Command::Studio(args) => studio::command(args, ui),
         Command::Merge(args) => merge::command(args, ui),
         Command::Compare(args) => compare::command(args, ui),
         Command::Packetdrill(args) => packetdrill::command(args, ui),

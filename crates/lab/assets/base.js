@@ -1,6 +1,7 @@
 // Draws a Forebay report from the JSON in #forebay-data: no dependencies, no network, no build step.
 // Strings from the data reach the page only as text nodes or CSS-free attributes, never as markup.
-// First of three files of one script (base, chart, page): errors, DOM, numbers, scales, series.
+// First of the files of one script: errors, DOM, numbers, scales, series. The script of a report has base, chart, figure
+// and page, that of the page of `forebay studio` base, chart, figure, engine, play and studio.
 (() => {
   "use strict";
 

@@ -1,4 +1,4 @@
-// Second of three files of one script (base, chart, page): class Chart, drawing and interaction.
+// Second of the files of one script: class Chart, drawing and interaction.
   // ---- Chart ------------------------------------------------------------------------------------
   const KINDS = ["line", "step", "cdf", "points", "band", "stack", "columns"];
   const SLOT = 0.8; // what the columns of one category take of its room
@@ -6,7 +6,16 @@
   let active = null; // the chart whose cursor shows
   class Chart {
     constructor(fig, parts) {
-      Object.assign(this, { fig, ...parts }); // parts: the elements svg, plot, legend, reset
+      Object.assign(this, parts); // the elements svg, plot, legend, reset
+      this.hidden = new Set();
+      this.zoom = null;
+      this.clip = `clip-${++clips}`;
+      this.read(fig);
+      this.buildLegend();
+      this.listen();
+    }
+    read(fig) {
+      this.fig = fig;
       this.kind = fig.kind || "line";
       if (!KINDS.includes(this.kind)) throw new Error(`unknown kind "${this.kind}"`);
       this.style = { band: "line", columns: "points" }[this.kind] || this.kind;
@@ -18,24 +27,36 @@
       this.byPoint = this.style === "points" || this.series.some((one) => !one.sorted);
       this.rules = list(fig.rules).filter((rule) => Number.isFinite(rule.at));
       this.panels = fig.layout === "small-multiples" && this.kind !== "stack";
-      this.hidden = new Set();
-      this.zoom = null;
-      this.clip = `clip-${++clips}`;
       this.fullX = this.domainX();
-      this.buildLegend();
-      this.listen();
+    }
+    /** Draws other data. Series that were hidden, panels, and a zoom into a range that still exists stay. */
+    update(fig) {
+      const { panels } = this, hidden = new Set([...this.hidden].map((one) => one.name));
+      this.read(fig);
+      this.panels = panels;
+      this.hidden = new Set(this.series.filter((one) => hidden.has(one.name)));
+      if (this.zoom && (this.zoom[0] < this.fullX[0] || this.zoom[1] > this.fullX[1])) this.zoom = null;
+      this.reset.hidden = !this.zoom;
+      if (this.keyNames().join("\n") !== this.keys.join("\n")) this.buildLegend(); // else a focused button stays
+      this.hideCursor();
+      this.draw(this.width);
     }
     get shown() { return this.series.filter((one) => !this.hidden.has(one)); }
 
+    /** A button for each series, which shows or hides it. */
     buildLegend() {
-      this.legend.replaceChildren(...this.series.map((one) => {
-        const empty = !one.points.some((p) => p[1] !== null);
-        const light = (on) => () => this.highlight(on ? one : null);
+      this.keys = this.keyNames();
+      this.legend.replaceChildren(...this.series.map((one, k) => {
+        const light = (on) => () => this.highlight(on ? this.series[k] : null);
         return h("button", {
-          type: "button", class: "key", "aria-pressed": String(!this.hidden.has(one)), click: (event) => this.toggle(one, event.currentTarget),
+          type: "button", class: "key", "aria-pressed": String(!this.hidden.has(one)),
+          click: (event) => this.toggle(this.series[k], event.currentTarget),
           pointerenter: light(true), pointerleave: light(false), focus: light(true), blur: light(false),
-        }, swatch(one, this), h("span", {}, one.name, empty ? " (no data)" : ""));
+        }, swatch(one, this), h("span", {}, this.keys[k]));
       }));
+    }
+    keyNames() {
+      return this.series.map((one) => one.name + (one.points.some((p) => p[1] !== null) ? "" : " (no data)"));
     }
     toggle(one, button) {
       if (!this.hidden.delete(one)) this.hidden.add(one);
@@ -186,6 +207,7 @@
         members.map((one) => this.layer(one, this.drawMarks(one, X, Y))));
       const middle = (look, y, text) => s("text", { class: look, x: centre, y, "text-anchor": "middle" }, text);
       this.cursorGroup = s("g", { class: "cursor" });
+      this.playhead = s("path", { class: "playhead" });
       this.selection = s("rect", { class: "selection", visibility: "hidden", y: top, height: bottom - top });
       svg.setAttribute("viewBox", `0 0 ${width} ${bottom + (titles.x ? 42 : 24)}`);
       svg.replaceChildren();
@@ -199,8 +221,13 @@
         xTicks.map((t) => s("text", { class: "tick", x: round1(X.px(t.at)), y: bottom + 18, "text-anchor": "middle" }, t.label)),
         middle("axis-title", bottom + 37, ellipsis(titles.x, X.to - X.from + 2 * Math.min(left, right))),
         this.series.some((one) => one.points.length) ? "" : middle("empty", (top + bottom) / 2, "no data"),
-        this.selection, this.cursorGroup,
+        this.selection, this.cursorGroup, this.playhead,
       ]);
+    }
+    /** Draws a vertical line at x; none if x is null or not visible. */
+    mark(x) {
+      const isSeen = x !== null && x >= this.X.lo && x <= this.X.hi;
+      this.playhead.setAttribute("d", isSeen ? `M${round1(this.X.px(x))} ${this.frames[0].top}V${this.bottom}` : "");
     }
     drawFrame({ members, top, bottom, Y }, yTicks, xTicks) {
       const { X } = this;
@@ -479,8 +506,9 @@
   const EXPORTED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linejoin",
     "paint-order", "font-size", "font-weight", "font-family"];
 
-  function download(name, type, text) {
-    const link = h("a", { download: name, href: URL.createObjectURL(new Blob([text], { type })) });
+  const download = (name, type, text) => downloadBlob(name, new Blob([text], { type }));
+  function downloadBlob(name, blob) {
+    const link = h("a", { download: name, href: URL.createObjectURL(blob) });
     document.body.append(link);
     link.click();
     link.remove();

@@ -190,6 +190,21 @@ pub fn excess(plan: &Plan, jobs: usize, real_s: f64, finished: impl FnOnce() -> 
     })
 }
 
+/// How the runs of `plan`, `jobs` at a time, exceed a budget other than this machine's; `None` if they do not.
+pub(crate) fn over_budget(plan: &Plan, jobs: usize, budget: Budget) -> Option<Excess> {
+    let takes = estimate(plan, jobs);
+    if takes.bytes > budget.bytes {
+        let mib = |bytes: f64| format!("{} MiB", (bytes / f64::from(1u32 << 20)).ceil());
+        let runs = format!("runs that take up to {} of memory", mib(takes.bytes));
+        return Some(Excess { runs, most: format!("at most {}", mib(budget.bytes)) });
+    }
+    let seconds = |seconds: f64| format!("{} s", seconds.ceil());
+    (takes.seconds > budget.seconds).then(|| Excess {
+        runs: format!("runs that take up to {}", seconds(takes.seconds)),
+        most: format!("at most {}", seconds(budget.seconds)),
+    })
+}
+
 /// How `takes` exceeds the budget; `None` if it does not. `left` returns the fraction of the runs that remains. Only
 /// this fraction of the time counts, but all of the memory.
 fn over(takes: Estimate, budget: Budget, jobs: usize, left: impl FnOnce() -> f64) -> Option<Excess> {

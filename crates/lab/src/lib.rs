@@ -26,6 +26,7 @@ pub mod reproduce;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod studio;
 pub mod suites;
 pub mod theory;
 pub mod traces;

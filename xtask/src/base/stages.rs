@@ -1,7 +1,7 @@
 //! Names of the stages of `cargo xtask test`.
 
 /// All stages, in the order in which they run.
-pub(crate) const STAGES: [&str; 16] = [
+pub(crate) const STAGES: [&str; 17] = [
     "tidy",
     "lints",
     "tests",
@@ -17,5 +17,6 @@ pub(crate) const STAGES: [&str; 16] = [
     "supply",
     "reproduce",
     "browser",
+    "web",
     "readme",
 ];

@@ -14,7 +14,7 @@ use crate::base::program;
 use crate::base::tally::Tally;
 use pages::page;
 
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+pub(super) const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 const WIDTHS: [u32; 2] = [1280, 390];
 /// Smallest number of charts in a reproduction of a paper.
 const CHARTS: u32 = 20;

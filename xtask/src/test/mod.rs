@@ -1,6 +1,7 @@
 //! `cargo xtask test`: all tests in stages; a stage that fails does not stop the next.
 
 mod browser;
+mod chrome;
 mod fuzz;
 mod guest;
 pub(crate) mod live;
@@ -10,6 +11,7 @@ mod oracles;
 mod pytest;
 pub(crate) mod python;
 mod readme;
+mod web;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -103,6 +105,9 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage("reproduce", "reproduce --quick, every paper: the verdicts on record", &|tally| tally.add(verdicts.clone()));
     stage("browser", "the report of the RAQM paper in headless Chromium", &|tally| {
         browser::check(&results.join("raqm").join("report.html"), &scratch, tally);
+    });
+    stage("web", "the laboratory in headless Chromium, with sliders, text and packets", &|tally| {
+        web::check(&browser::NAMES, &scratch, tally);
     });
     stage("readme", "the commands of README.md and the book", &|tally| {
         readme::check(&scratch, tally);

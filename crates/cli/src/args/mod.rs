@@ -87,6 +87,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Write one figure of the results in DIR as a picture for a paper; without --figure list the figures.
     Plot(PlotArgs),
+    /// Change a scenario in a browser with sliders, and see its simulation at once.
+    Studio(StudioArgs),
     /// Join the results of `run` or `sweep` with --shard: every run that one of the directories has.
     Merge(MergeArgs),
     /// Compare the results of several directories in one table.
@@ -444,6 +446,24 @@ pub(crate) struct PlotArgs {
     /// Height of the picture, with its unit as in --width (default: depends on the figure).
     #[arg(long, value_name = "LENGTH", value_parser = length)]
     pub(crate) height: Option<f64>,
+}
+
+/// Arguments of `studio`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  forebay studio
+  forebay studio examples/home.toml
+  forebay studio runs/home --port 8080
+
+The server listens on 127.0.0.1 only, and the address that it prints has a secret. On another machine, forward the port: \
+ssh -L 8080:127.0.0.1:8080 HOST.")]
+pub(crate) struct StudioArgs {
+    /// Scenario file or run directory that the page opens (default: an example).
+    #[arg(value_name = "SCENARIO")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Port to listen on (default: a free one).
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
 }
 
 /// Reads a length with its unit, from 0.5in to 40in; returns it in points.

@@ -122,6 +122,11 @@ fn unused(root: &Node, path: &Path) -> InputError {
     at.get(KEY).unwrap_or(at).error(format!("{key}.{KEY}"), UNUSED)
 }
 
+/// Mean base round trip (without queueing) of the flows of a scenario, in seconds; `None` without flows.
+pub(crate) fn mean_round_trip_s(scenario: &Scenario) -> Option<f64> {
+    Groups::of(scenario).mean_s(|_, _| true)
+}
+
 /// The groups of flows that have at least one flow, each with its base round trip in seconds and the links that it
 /// crosses (indices in [`Topology::links`]).
 struct Groups<'a> {

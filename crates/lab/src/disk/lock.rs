@@ -2,14 +2,12 @@
 //! processes, containers and hosts, if the file system supports locks. The operating system releases the lock when the
 //! owner's process ends for any reason.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::disk::store_error::{Owner, StoreError};
-use crate::disk::{self, Lock, io_error};
+use crate::disk::{self, Claim, io_error};
 
 /// Name of the lock file. It is deleted when the lock is released.
 pub(crate) const NAME: &str = ".lock";
@@ -40,9 +38,7 @@ impl Wait<'static> {
 #[derive(Debug)]
 pub struct WriteLock {
     dir: PathBuf,
-    file: File,
-    /// Process id of the owner. A process forked from the owner has another id, and must not release the lock.
-    pid: u32,
+    _claim: Claim,
 }
 
 impl WriteLock {
@@ -51,12 +47,12 @@ impl WriteLock {
         let mut told = false;
         loop {
             disk::make_dir(dir)?;
-            let owner = match Self::try_take(dir).map_err(io_error(&dir.join(NAME)))? {
-                Ok(lock) => {
+            let owner = match Claim::take(dir).map_err(io_error(&dir.join(NAME)))? {
+                Ok(claim) => {
                     for folder in FOLDERS {
                         disk::remove_orphans(&dir.join(folder));
                     }
-                    return Ok(lock);
+                    return Ok(Self { dir: dir.to_path_buf(), _claim: claim });
                 }
                 Err(owner) => owner,
             };
@@ -75,78 +71,12 @@ impl WriteLock {
     pub fn dir(&self) -> &Path {
         &self.dir
     }
-
-    fn try_take(dir: &Path) -> io::Result<Result<Self, Owner>> {
-        let path = dir.join(NAME);
-        loop {
-            let Some(mut file) = open(&path)? else { continue };
-            if disk::lock(&file)? == Lock::Busy {
-                return Ok(Err(read(&mut file).unwrap_or_else(Owner::unknown)));
-            }
-            // The previous owner has removed the file meanwhile: this lock is on a deleted file.
-            if !disk::is_at(&file, &path) {
-                continue;
-            }
-            let text = serde_json::to_string(&Owner::this())?;
-            match file.set_len(0).and_then(|()| file.write_all(text.as_bytes())) {
-                // Left by another user's killed process: it could only be opened for reading.
-                Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::PermissionDenied) => {
-                    fs::remove_file(&path)?;
-                    continue;
-                }
-                written => written?,
-            }
-            return Ok(Ok(Self { dir: dir.to_path_buf(), file, pid: std::process::id() }));
-        }
-    }
-}
-
-impl Drop for WriteLock {
-    fn drop(&mut self) {
-        if self.pid != std::process::id() {
-            return;
-        }
-        let path = self.dir.join(NAME);
-        if disk::is_at(&self.file, &path) {
-            // If the file remains, the next owner finds it unlocked.
-            let _ = fs::remove_file(path);
-        }
-        // Closing is not enough: a forked process may have the file open for longer.
-        let _ = self.file.unlock();
-    }
-}
-
-/// Opens or creates the lock file; `None` if it was removed meanwhile.
-fn open(path: &Path) -> io::Result<Option<File>> {
-    let create = OpenOptions::new().read(true).write(true).create_new(true).open(path);
-    match create {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        file => return file.map(Some),
-    }
-    let there = |found: io::Result<File>| match found {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        file => file.map(Some),
-    };
-    match path.symlink_metadata() {
-        // A link could lead to an unrelated file, and a pipe would block.
-        Ok(known) if !known.is_file() => Err(io::Error::new(ErrorKind::InvalidInput, "is not a regular file")),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-        Ok(_) => match OpenOptions::new().read(true).write(true).open(path) {
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => there(File::open(path)),
-            file => there(file),
-        },
-    }
-}
-
-fn read(file: &mut File) -> Option<Owner> {
-    let mut text = String::new();
-    file.take(4096).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn place(name: &str) -> PathBuf {

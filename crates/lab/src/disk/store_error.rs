@@ -17,12 +17,14 @@ pub struct Owner {
 
 impl Owner {
     /// This process.
+    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "there is one writer"))]
     pub(crate) fn this() -> Self {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Self { pid: std::process::id(), host: host.trim().to_string() }
     }
 
     /// A writer whose identity is not known yet.
+    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "there is one writer"))]
     pub(crate) fn unknown() -> Self {
         Self { pid: 0, host: String::new() }
     }

@@ -55,6 +55,11 @@ impl Place {
         folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name))
     }
 
+    /// The bytes of the text that the place consists of.
+    pub(crate) fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
     /// Byte offset of the first character of the place.
     pub(crate) const fn start(&self) -> usize {
         self.span.start

@@ -10,7 +10,7 @@ use crate::results::named::Axes;
 use crate::results::record::{self, LinkRecord, RunRecord, SeriesRecord};
 use crate::run::compare::Group;
 use crate::run::store::{self, StoreError};
-use crate::scenario::{Contender, Overlay};
+use crate::scenario::{Case, Contender, Overlay};
 use crate::theory::fluid::{self, Trajectory};
 use crate::theory::markov::{self, Ask};
 use crate::theory::{mmpp, setting};
@@ -92,8 +92,17 @@ impl Runs {
         }
         over_time.retain(|case| entries.iter().any(|e| e.case == *case));
         let series = meta.provenance.facts.series.clone().unwrap_or_default();
-        let theory = over_time.iter().flat_map(|&case| answers(dir, case)).collect();
+        let answers = |&case: &usize| store::read_case(dir, case).map_or_else(Vec::new, |it| answers(&it, case));
+        let theory = over_time.iter().flat_map(answers).collect();
         Ok(Self { entries, link: None, series, over_time, theory }.by_link())
+    }
+
+    /// The results of one run of each contender of `case`, for each link under study.
+    pub(super) fn of_case_in_memory(case: &Case, runs: Vec<(usize, RunRecord)>) -> Vec<Self> {
+        let entry = |(contender, run)| Entry { case: 0, contender, runs: vec![run] };
+        let (series, theory) = (case.scenario.report.series.clone(), answers(case, 0).into_iter().collect());
+        let entries = runs.into_iter().map(entry).collect();
+        Self { entries, link: None, series, over_time: vec![0], theory }.by_link()
     }
 
     /// The results separated by link under study. If a dumbbell's bottleneck is the only one, it has no name in the
@@ -195,17 +204,16 @@ impl Runs {
     }
 }
 
-/// Results of the models that the scenario requests, for each contender of a case. Models that cannot be applied to the
-/// scenario are left out.
-fn answers(dir: &Path, case: usize) -> Vec<((usize, usize), Answers)> {
-    let Some(it) = store::read_case(dir, case) else { return Vec::new() };
+/// Results of the models that the scenario requests, for each contender of the case `it`, number `case`. Models that
+/// cannot be applied to the scenario are left out.
+fn answers(it: &Case, case: usize) -> Vec<((usize, usize), Answers)> {
     let (scenario, asks) = (&it.scenario, |model| it.scenario.report.theory.contains(&model));
-    let queues = if asks(Overlay::Mmpp) { mmpp::of(&it).map_or(Vec::new(), |model| model.queues) } else { Vec::new() };
+    let queues = if asks(Overlay::Mmpp) { mmpp::of(it).map_or(Vec::new(), |model| model.queues) } else { Vec::new() };
     let of = |(contender, one): (usize, &Contender)| {
         let spec = &one.spec;
         let mut found = Answers::default();
         if asks(Overlay::Fluid) || asks(Overlay::Markov) {
-            let setting = setting::of(&it, spec).ok();
+            let setting = setting::of(it, spec).ok();
             let trajectory = |setting| fluid::of(spec, setting, scenario.duration.secs(), scenario.warmup.secs()).ok();
             found.fluid = setting.as_ref().filter(|_| asks(Overlay::Fluid)).and_then(trajectory);
             let chain = |setting| markov::of(spec, setting, &Ask::default()).ok()?.distribution;

@@ -21,7 +21,7 @@ impl Runs {
         figures
     }
 
-    fn probe_curves(&self, prefix: &str) -> Vec<Figure> {
+    pub(super) fn probe_curves(&self, prefix: &str) -> Vec<Figure> {
         let suffixes = self.probe_suffixes();
         let cases = |suffix| self.over_time.iter().filter_map(move |&case| self.probe_over_time(prefix, suffix, case));
         suffixes.into_iter().flat_map(cases).collect()
@@ -60,7 +60,7 @@ impl Runs {
         figures
     }
 
-    fn queue_over_time(&self, prefix: &str, case: usize) -> Figure {
+    pub(super) fn queue_over_time(&self, prefix: &str, case: usize) -> Figure {
         let mut series: Vec<Series> = self
             .of_case(case)
             .map(|e| {

@@ -7,6 +7,7 @@ mod each_run;
 mod exhibits;
 mod figures;
 mod finds;
+pub(crate) mod live;
 mod overview;
 mod page;
 mod plot;
@@ -42,12 +43,13 @@ pub use overview::advice::ADVICE;
 pub use overview::index::{build as build_index, record as record_index};
 pub use real::TIMING;
 
-const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
+const TEMPLATE: &str = include_str!("../../assets/report.html.in");
 const CSS: &str = include_str!("../../assets/report.css");
-/// The script of the page, which has three source files.
+/// The script of the page, which has several source files.
 const JS: &str = concat!(
     include_str!("../../assets/base.js"),
     include_str!("../../assets/chart.js"),
+    include_str!("../../assets/figure.js"),
     include_str!("../../assets/page.js")
 );
 
@@ -68,9 +70,14 @@ pub fn build(lock: &WriteLock, wait: &Wait<'_>) -> Result<PathBuf, StoreError> {
             }
             data
         }
-        Meta::Run(meta) => single(dir, &meta)?,
+        Meta::Run(meta) => return build_run(lock, &meta),
     };
     write(dir, &data)
+}
+
+/// Builds `DIR/report.html` of the runs of one scenario.
+pub(crate) fn build_run(lock: &WriteLock, meta: &RunMeta) -> Result<PathBuf, StoreError> {
+    write(lock.dir(), &single(lock.dir(), meta)?)
 }
 
 /// Writes the page with this data into `dir`; returns its path.
@@ -203,23 +210,38 @@ pub fn draw(title: &str, data: &impl Serialize) -> Result<String, String> {
     render(title, data).map_err(|e| e.to_string())
 }
 
-fn render(title: &str, data: &impl Serialize) -> Result<String, Box<dyn std::error::Error>> {
-    let mut env = minijinja::Environment::new();
-    env.add_template("report.html.j2", TEMPLATE)?;
-    // `<` could end the script element, even inside a string.
-    let text = serde_json::to_string(data)?.replace('<', "\\u003c");
-    let page = env.get_template("report.html.j2")?.render(minijinja::context! {
-        title => title,
-        css => CSS,
-        js => JS,
-        css_hash => hash(CSS),
-        js_hash => hash(JS),
-        data => text,
-    })?;
-    Ok(page)
+fn render(title: &str, data: &impl Serialize) -> Result<String, serde_json::Error> {
+    let (css_hash, js_hash, data) = (hash(CSS), hash(JS), in_script(&serde_json::to_string(data)?));
+    let title = in_html(title);
+    let values: [(&str, &str); 6] =
+        [("title", &title), ("css", CSS), ("js", JS), ("css_hash", &css_hash), ("js_hash", &js_hash), ("data", &data)];
+    Ok(fill(TEMPLATE, &values))
+}
+
+/// The template with the values of its names: `{{ name }}` becomes the value as it is. A name without a value is left
+/// out.
+pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut parts = template.split("{{ ");
+    let mut page = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let (name, rest) = part.split_once(" }}").unwrap_or(("", part));
+        page += values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value);
+        page += rest;
+    }
+    page
+}
+
+/// JSON as the content of a script element: `<` could end the element, even inside a string.
+pub(crate) fn in_script(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+/// Text as the content of an HTML element.
+fn in_html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Content-security-policy hash of an inline script or style.
-fn hash(text: &str) -> String {
+pub(crate) fn hash(text: &str) -> String {
     format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text)))
 }

@@ -303,6 +303,16 @@ pub(super) fn figures(runs: &Runs, prefix: &str) -> Vec<Figure> {
     figures
 }
 
+/// Queueing delay and throughput of all traffic against time, the distribution of its queueing delay, and the completion
+/// times of each class of traffic, of a case.
+pub(super) fn curves(runs: &Runs, prefix: &str, case: usize) -> Vec<Figure> {
+    let mut figures = runs.traffic_curves(prefix, ALL, "", case);
+    figures.extend(waits(runs, case, ALL, format!("{prefix}-wait-{case}")));
+    let classes = classes(runs).into_iter().enumerate();
+    figures.extend(classes.filter_map(|(n, class)| completions(runs, case, class, format!("{prefix}-fct-{case}-{n}"))));
+    figures
+}
+
 /// Queueing delay against goodput of a class of traffic: a point for each run, and for each contender the 1-sigma
 /// contour of a Gaussian fitted to its runs.
 fn delay_goodput(runs: &Runs, case: usize, class: &str, id: String) -> Option<Figure> {

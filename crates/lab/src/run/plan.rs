@@ -280,8 +280,12 @@ pub fn hex_hash(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// CPU seconds of this thread, if the system reports them; else seconds since the first call.
+/// CPU seconds of this thread, if the system reports them; else seconds since the first call; 0 in a browser, which gives
+/// no clock to a program.
 pub fn thread_cpu_seconds() -> f64 {
+    if cfg!(target_family = "wasm") {
+        return 0.0;
+    }
     // Linux updates the counter at its ticks, milliseconds apart, and when a thread yields.
     std::thread::yield_now();
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

@@ -73,17 +73,14 @@ pub struct Store {
 /// Whether `dir` is empty, or has only what an interrupted first start leaves: temporary files, an empty
 /// `runs`, and a `scenario.toml` equal to `scenario`.
 pub fn is_free(dir: &Path, scenario: &str) -> Result<bool, StoreError> {
-    let entries = match dir.read_dir() {
+    let entries = match disk::entries(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
         entries => entries.map_err(io_error(dir))?,
     };
-    Ok(entries.flatten().all(|entry| {
-        let path = entry.path();
-        match entry.file_name().to_string_lossy().as_ref() {
-            "runs" => path.read_dir().is_ok_and(|mut runs| runs.next().is_none()),
-            "scenario.toml" => read_regular(&path).is_ok_and(|text| text == scenario.as_bytes()),
-            name => name == lock::NAME || disk::is_temporary(name),
-        }
+    Ok(entries.iter().all(|path| match path.file_name().unwrap_or_default().to_string_lossy().as_ref() {
+        "runs" => disk::entries(path).is_ok_and(|runs| runs.is_empty()),
+        "scenario.toml" => read_regular(path).is_ok_and(|text| text == scenario.as_bytes()),
+        name => name == lock::NAME || disk::is_temporary(name),
     }))
 }
 
@@ -254,7 +251,7 @@ impl Store {
     fn write_tables(&self, plan: &Plan, jobs: &[Job], probes: &[&str]) -> Result<(), StoreError> {
         let paths = ["series.parquet", "flows.parquet", "completions.parquet"].map(|name| self.path(name));
         let tables: [&Rows<'_>; 3] = [&|records| table::series(records, probes), &table::flows, &table::completions];
-        let fill = |files: [&mut fs::File; 3]| {
+        let fill = |files: [&mut disk::Output; 3]| {
             let mut open = Vec::new();
             for (file, (table, path)) in files.into_iter().zip(tables.iter().zip(&paths)) {
                 open.push((Parquet::new(file, &table(&[])).map_err(damaged(path))?, table, path));
@@ -281,7 +278,7 @@ fn whose(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
     if is_free(dir, &first_scenario(plan))? {
         return Ok(());
     }
-    if !dir.join("meta.json").exists() {
+    if !disk::exists(&dir.join("meta.json")) {
         return refuse("files that are not results");
     }
     match Meta::read(dir)? {
@@ -325,7 +322,7 @@ pub fn plan_of(dir: &Path, meta: &RunMeta) -> Result<Plan, StoreError> {
 /// A case as stored in a run directory, without the names and values of the keys that vary.
 pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
     let of_case = dir.join("cases").join(format!("{index:03}.toml"));
-    let path = if of_case.exists() { of_case } else { dir.join("scenario.toml") };
+    let path = if disk::exists(&of_case) { of_case } else { dir.join("scenario.toml") };
     let text = disk::read_text(&path).ok()?;
     load::parse(&path.display().to_string(), &text, &Overrides::default()).ok()?.into_iter().next()
 }
@@ -376,7 +373,7 @@ pub fn finished_in_turn(dir: &Path, plan: &Plan) -> usize {
 pub fn jobs_on_disk(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> {
     let runs = dir.join("runs");
     let seeds: BTreeSet<u64> = meta.seeds.iter().copied().collect();
-    let jobs = fs::read_dir(&runs).map_err(io_error(&runs))?.flatten().filter_map(|entry| job_of(&entry.path()));
+    let jobs = disk::entries(&runs).map_err(io_error(&runs))?.into_iter().filter_map(|path| job_of(&path));
     let mut jobs: Vec<Job> = jobs.filter(|job| seeds.contains(&job.seed)).collect();
     jobs.sort_by_key(|job| (job.case, job.contender, job.seed));
     Ok(jobs)

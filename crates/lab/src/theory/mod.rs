@@ -7,7 +7,7 @@
 //! - [`mmpp`]: stationary queue with datagrams from Markov chains; [`fit`]: such a chain for a recording.
 //! - [`markov`]: queue distribution with TCP at one signal probability.
 
-mod answer;
+pub mod answer;
 mod classes;
 mod controller;
 mod drive;

@@ -31,7 +31,7 @@ pub fn pcapng(place: Place<'_>, packets: impl Iterator<Item = IpPacket>) -> Vec<
             let comment = match packet.what {
                 Seen::Dropped => format!("dropped by {discipline} at {name}"),
                 Seen::Lost => format!("lost on the wire behind {name}"),
-                Seen::Sent | Seen::Back => String::new(),
+                Seen::Arrived | Seen::Sent | Seen::Back => String::new(),
             };
             out.packet(0, packet.at.nanos(), (&packet.kept, packet.length), &comment)?;
         }

@@ -10,6 +10,8 @@ use crate::network::LinkId;
 /// What happened to a captured packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
+    /// It arrived at the link. Only with [`World::capture_arrivals`].
+    Arrived,
     /// It left the queue of the link.
     Sent,
     /// The discipline dropped it, or the buffer was full.
@@ -54,6 +56,7 @@ pub(super) struct Capture {
     link: LinkId,
     back: Option<LinkId>,
     most: usize,
+    has_arrivals: bool,
     packets: Vec<Captured>,
 }
 
@@ -62,7 +65,12 @@ impl World {
     /// direction. Call it before the run starts. Links on the fast path
     /// ([`LinkSpec::is_fast`](crate::network::LinkSpec::is_fast)) are not captured.
     pub fn capture(&mut self, link: LinkId, back: Option<LinkId>, most: usize) {
-        self.capture = Some(Box::new(Capture { link, back, most, packets: Vec::new() }));
+        self.capture = Some(Box::new(Capture { link, back, most, has_arrivals: false, packets: Vec::new() }));
+    }
+
+    /// Starts a capture of at most `most` events at `link`, arrivals included; otherwise as [`capture`](Self::capture).
+    pub fn capture_arrivals(&mut self, link: LinkId, most: usize) {
+        self.capture = Some(Box::new(Capture { link, back: None, most, has_arrivals: true, packets: Vec::new() }));
     }
 
     /// The captured packets, in the order of time.
@@ -72,11 +80,12 @@ impl World {
 }
 
 impl Capture {
-    /// A packet has left `link`, was dropped there, or was lost behind it.
+    /// A packet has arrived at `link`, left it, was dropped there, or was lost behind it.
     #[cold]
     #[inline(never)]
     pub(super) fn note(&mut self, link: LinkId, segment: &Segment, tag: Tag, at: Instant, what: Seen) {
         let what = match what {
+            Seen::Arrived if !self.has_arrivals => return,
             what if link == self.link => what,
             Seen::Sent if Some(link) == self.back => Seen::Back,
             _ => return,

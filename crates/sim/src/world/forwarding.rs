@@ -231,6 +231,9 @@ impl World {
         let (now, record, ends, capture) = (self.now, &mut self.record, &mut self.ends, &mut self.capture);
         let origins = &self.fabric.origins;
         let tag = origins[segment.flow as usize].of(&segment);
+        if let Some(capture) = capture {
+            capture.note(link, &segment, tag, now, Seen::Arrived);
+        }
         let lost = |s: &Segment| {
             if let Some(capture) = capture {
                 capture.note(link, s, origins[s.flow as usize].of(s), now, Seen::Dropped);

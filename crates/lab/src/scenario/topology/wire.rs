@@ -1,7 +1,6 @@
 //! Keys of a link for losses, for a rate that changes (steps, a trace, random levels), and for a delay that changes (a
 //! trace, jitter).
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +18,7 @@ use crate::declare::{
     Custom, Form, Key, Keys, LINK_RATE, Parsed, Quantities, Quantity, TIME, Table, duration, inline, link_rate,
     quantity, schema, table, table_of, time,
 };
+use crate::disk;
 use crate::document::{Node, Text, Value, list, quote};
 use crate::input::{Found, InputError};
 
@@ -307,15 +307,11 @@ fn rate_trace(node: &Node, path: &str) -> Result<Trace, InputError> {
 /// Text of a trace, or why it cannot be read.
 fn trace_text(file: &Path) -> Result<String, String> {
     let why = |what: &str| format!("{}: {what}", file.display());
-    let size = fs::metadata(file).map_err(|error| match error.kind() {
+    let bytes = disk::read_at_most(file, MAX_BYTES).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => why("no such file"),
+        std::io::ErrorKind::InvalidInput => why("not a file"),
         _ => why(&error.to_string()),
     })?;
-    if !size.is_file() {
-        return Err(why("not a file"));
-    }
-    if size.len() > MAX_BYTES {
-        return Err(why("more than 16 MiB"));
-    }
-    fs::read_to_string(file).map_err(|error| why(&error.to_string()))
+    let bytes = bytes.ok_or_else(|| why("more than 16 MiB"))?;
+    String::from_utf8(bytes).map_err(|_| why("stream did not contain valid UTF-8"))
 }

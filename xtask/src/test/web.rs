@@ -1,0 +1,422 @@
+//! The page of the laboratory in headless Chromium, driven as a person does: with the engine in WebAssembly from one file
+//! and from a web server, and with `forebay studio`. The engine has the fingerprints of the native one.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use forebay_aqm::ENTRIES;
+use forebay_lab::estimate::Budget;
+use forebay_lab::scenario::TcpVariant;
+use forebay_lab::studio::{self, Limits, library};
+use forebay_sim::tcp::Transport;
+use serde_json::{Value, json};
+
+use super::chrome::{Page, Seen, View};
+use crate::base::program;
+use crate::base::tally::Tally;
+use crate::web::{self, Build, Site};
+
+/// Longest wait for a picture.
+const LIMIT: Duration = Duration::from_secs(30);
+const DESKTOP: View = View { width: 1280, height: 900, is_dark: false };
+const PHONE: View = View { width: 390, height: 844, is_dark: true };
+/// Number of pictures of new results so far.
+const SHOWN: &str = "Number(document.documentElement.dataset.shown || 0)";
+/// Fingerprints of the runs that are shown.
+const PRINTS: &str = "document.documentElement.dataset.fingerprints";
+const TEXT: &str = "document.getElementById('text').value";
+const RATE: &str = "[id='adjustable-topology.bottleneck.rate']";
+
+/// The checks; a skip without a browser or the target of the engine.
+pub(super) fn check(names: &[&str], scratch: &Path, tally: &mut Tally) {
+    let Some(browser) = program::find(names) else {
+        return tally.skip("no browser to open the page with: install the package chromium");
+    };
+    if let Err(why) = web::has_target() {
+        return tally.skip(why);
+    }
+    let site = match web::build(Build::Quick) {
+        Ok(site) => site,
+        Err(why) => return tally.fail(why),
+    };
+    let house = House { browser, scratch: scratch.to_path_buf(), site };
+    type Check = fn(&House) -> Result<(), String>;
+    let checks: [(&str, Check); 10] = [
+        ("the first picture comes from one file, without requests", first),
+        ("dragging a slider changes text, runs and address", drag),
+        ("arrow keys move sliders, and every control has a name", keys),
+        ("Play moves packets and the mark in the figures", play),
+        ("an invalid text keeps the figures and names the line", invalid),
+        ("a link opens the same runs; a hostile one runs no script", links),
+        ("too large a scenario is refused with its estimate", large),
+        ("the download has the files of the run directory", download),
+        ("at the width of a phone nothing is cut off", phone),
+        ("every discipline and sender has its native fingerprint", fingerprints),
+    ];
+    for (name, check) in checks {
+        tally.check(name, check(&house));
+    }
+    tally.check("forebay studio serves the page to its owner only", served(&house));
+}
+
+/// What the checks use.
+struct House {
+    browser: PathBuf,
+    scratch: PathBuf,
+    site: Site,
+}
+
+impl House {
+    /// Opens an address and waits for the first results.
+    fn visit(&self, name: &str, address: &str, view: View) -> Result<Page, String> {
+        let page = Page::open(&self.browser, &self.scratch.join(format!("web-{name}")), address, view)?;
+        page.wait(&format!("{SHOWN} > 0"), LIMIT)?;
+        Ok(page)
+    }
+
+    /// The address of the page in one file.
+    fn file(&self) -> String {
+        format!("file://{}", self.site.file.display())
+    }
+}
+
+/// An error unless `holds`.
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+/// Errors of the page's scripts.
+fn errors(page: &Page) -> Result<(), String> {
+    let counted = page.text("document.documentElement.dataset.errors")?;
+    let seen: Vec<Seen> = page.seen.borrow().iter().filter(|one| matches!(one, Seen::Error(_))).cloned().collect();
+    ensure(counted == "0" && seen.is_empty(), || format!("{counted} errors: {seen:?}"))
+}
+
+/// Waits for results that follow the picture number `before`.
+fn next(page: &Page, before: u64) -> Result<(), String> {
+    page.wait(&format!("{SHOWN} > {before} && document.documentElement.dataset.busy === '0'"), LIMIT)
+}
+
+fn shown(page: &Page) -> Result<u64, String> {
+    page.eval(SHOWN)?.as_f64().map(|n| n as u64).ok_or_else(|| "no number of pictures".to_string())
+}
+
+fn first(house: &House) -> Result<(), String> {
+    let page = house.visit("first", &house.file(), DESKTOP)?;
+    errors(&page)?;
+    let outside: Vec<Seen> = page
+        .seen
+        .borrow()
+        .iter()
+        .filter(|one| matches!(one, Seen::Request(at) if !at.starts_with("file:") && !at.starts_with("blob:")))
+        .cloned()
+        .collect();
+    ensure(outside.is_empty(), || format!("{outside:?}"))?;
+    let lines = page.eval("document.querySelectorAll('.chart .stroke').length")?.as_f64().unwrap_or(0.0);
+    ensure(lines >= 8.0, || format!("{lines} lines in the figures"))?;
+    let offered = page.eval("document.querySelectorAll('#scenario option').length")?.as_f64().unwrap_or(0.0);
+    ensure(offered > library::all().len() as f64, || format!("{offered} scenarios offered"))
+}
+
+fn drag(house: &House) -> Result<(), String> {
+    let page = house.visit("drag", &house.file(), DESKTOP)?;
+    let (before, prints, address) = (shown(&page)?, page.text(PRINTS)?, page.text("location.hash")?);
+    page.drag(RATE, (0.5, 0.3), 10)?;
+    next(&page, before)?;
+    page.wait(&format!("location.hash !== {address:?}"), LIMIT)?;
+    ensure(page.text(PRINTS)? != prints, || "the runs are the same".to_string())?;
+    let text = page.text(TEXT)?;
+    let changed = text.lines().find(|line| line.starts_with("bottleneck")).unwrap_or_default();
+    ensure(!changed.contains("\"20mbit\"") && changed.contains("mbit\""), || changed.to_string())?;
+    ensure(text.starts_with("# Bufferbloat"), || "the comments are gone".to_string())?;
+    // A choice of several disciplines, and a sender.
+    let before = shown(&page)?;
+    page.eval("document.querySelectorAll('#adjustables details').forEach((one) => { one.open = true; })")?;
+    page.click("#adjustables input[value=pie]")?;
+    next(&page, before)?;
+    ensure(page.text(TEXT)?.contains("\"pie\""), || "pie was not added".to_string())?;
+    let runs = page.text(PRINTS)?.split(' ').count();
+    ensure(runs == 3, || format!("{runs} runs"))?;
+    errors(&page)
+}
+
+fn keys(house: &House) -> Result<(), String> {
+    let page = house.visit("keys", &house.file(), DESKTOP)?;
+    let value = format!("document.querySelector(\"{RATE} + output\").textContent");
+    let (before, old) = (shown(&page)?, page.text(&value)?);
+    page.eval(&format!("document.querySelector(\"{RATE}\").focus()"))?;
+    page.key("ArrowRight")?;
+    next(&page, before)?;
+    ensure(page.text(&value)? != old, || format!("the rate is still {old}"))?;
+    let focused = page.text("document.activeElement.id")?;
+    ensure(focused.ends_with("rate"), || format!("the focus moved to '{focused}'"))?;
+    let tree = page.call("Accessibility.getFullAXTree", json!({}))?;
+    let nodes = tree["nodes"].as_array().ok_or("no accessibility tree")?;
+    let is_control = |node: &&Value| {
+        let roles = ["button", "slider", "combobox", "textbox", "checkbox", "spinbutton"];
+        node["ignored"] != true && node["role"]["value"].as_str().is_some_and(|role| roles.contains(&role))
+    };
+    let controls: Vec<&Value> = nodes.iter().filter(is_control).collect();
+    ensure(controls.len() > 15, || format!("{} controls", controls.len()))?;
+    match controls.iter().find(|node| node["name"]["value"].as_str().unwrap_or_default().trim().is_empty()) {
+        Some(nameless) => Err(format!("a control without a name: {nameless}")),
+        None => Ok(()),
+    }
+}
+
+fn play(house: &House) -> Result<(), String> {
+    let page = house.visit("play", &house.file(), DESKTOP)?;
+    let time = ".player input[aria-label^=Time]";
+    page.eval(&format!("(() => {{ const place = document.querySelector('{time}'); place.value = 600; place.dispatchEvent(new Event('input')); }})()"))?;
+    page.click(".player .tool")?;
+    let mark = "document.querySelector('.playhead').getAttribute('d')";
+    page.wait(&format!("{mark}"), LIMIT)?;
+    let [place, sum] = [mark.to_string(), "(() => { const one = document.querySelector('canvas.queue'); const all = one.getContext('2d').getImageData(0, 0, one.width, one.height).data; let sum = 0; for (let k = 3; k < all.length; k += 4) sum += all[k] > 0; return sum; })()".to_string()];
+    let old = page.text(&place)?;
+    page.wait(&format!("{place} !== {old:?}"), LIMIT)?;
+    let painted = page.eval(&sum)?.as_f64().unwrap_or(0.0);
+    ensure(painted > 2000.0, || format!("{painted} painted pixels"))?;
+    page.picture(&house.scratch.join("web-play.png"))?;
+    errors(&page)
+}
+
+fn invalid(house: &House) -> Result<(), String> {
+    let page = house.visit("invalid", &house.file(), DESKTOP)?;
+    let (prints, text) = (page.text(PRINTS)?, page.text(TEXT)?);
+    let cases = [
+        (text.replace("\"20mbit\"", "\"20 mbits\""), "topology.bottleneck.rate", "10"),
+        (text.replace("kind       = \"dumbbell\"", "kind = \"dumbell\""), "dumbbell", "9"),
+        (text.replace("[compare]", "[compare"), "compare", ""),
+    ];
+    for (wrong, what, line) in cases {
+        page.write("#text", &wrong)?;
+        page.wait("document.documentElement.dataset.error", LIMIT)?;
+        page.wait(&format!("document.documentElement.dataset.error.includes({what:?})"), LIMIT)?;
+        let marked = page.text("(document.querySelector('#lines .wrong') || {}).textContent || ''")?;
+        ensure(line.is_empty() || marked == line, || format!("line {marked} is marked for {what}"))?;
+        ensure(page.text(PRINTS)? == prints, || "the figures changed".to_string())?;
+    }
+    let before = shown(&page)?;
+    page.write("#text", &text)?;
+    next(&page, before)?;
+    ensure(page.eval("document.getElementById('error').hidden")? == json!(true), || "the message stays".to_string())?;
+    errors(&page)
+}
+
+fn links(house: &House) -> Result<(), String> {
+    let page = house.visit("links", &house.file(), DESKTOP)?;
+    let before = shown(&page)?;
+    page.drag(RATE, (0.5, 0.7), 5)?;
+    next(&page, before)?;
+    let prints = page.text(PRINTS)?;
+    page.click("#share")?;
+    page.wait("document.getElementById('status').textContent.startsWith('The link')", LIMIT)?;
+    let address = page.text("location.href")?;
+    page.call("Page.reload", json!({}))?;
+    page.wait(&format!("{PRINTS} === {prints:?}"), LIMIT)?;
+    let other = house.visit("links-other", &address, DESKTOP)?;
+    ensure(other.text(PRINTS)? == prints, || "another browser shows other runs".to_string())?;
+    let attack =
+        "\"><img src=x onerror=\\\"globalThis.attacked = 1\\\"></script><script>globalThis.attacked = 1</script>";
+    let state = json!({ "file": attack, "text": format!("title = '''{attack}'''\nversion = 1\n[{attack}"), "seed": 1 });
+    let make = format!(
+        "(async () => {{ const packed = new Uint8Array(await new Response(new Blob([JSON.stringify({state})]).stream()
+        .pipeThrough(new CompressionStream('deflate-raw'))).arrayBuffer()); return '#s=' + btoa(String.fromCharCode(...packed))
+        .replace(/\\+/g, '-').replace(/\\//g, '_').replace(/=+$/, ''); }})()"
+    );
+    let fragment = other.eval(&make)?.as_str().unwrap_or_default().to_string();
+    for fragment in [fragment.as_str(), "#s=%%%", "#s=AAAA"] {
+        other.eval(&format!("(() => {{ location.hash = {fragment:?}; }})()"))?;
+        other.wait("document.documentElement.dataset.error", LIMIT)?;
+        let attacked =
+            other.eval("globalThis.attacked === undefined && document.querySelectorAll('img').length === 0")?;
+        ensure(attacked == json!(true), || format!("{fragment} ran a script"))?;
+        let before = shown(&other)?;
+        other.eval("(() => { const all = document.getElementById('scenario'); all.value = '0'; all.dispatchEvent(new Event('change')); })()")?;
+        next(&other, before)?;
+    }
+    errors(&other)
+}
+
+fn large(house: &House) -> Result<(), String> {
+    let page = house.visit("large", &house.file(), DESKTOP)?;
+    let text = page.text(TEXT)?;
+    page.write("#text", &text.replace("\"20s\"", "\"2000s\"").replace("\"20mbit\"", "\"1gbit\""))?;
+    page.wait("document.documentElement.dataset.error.includes('at most')", LIMIT)?;
+    let said = page.text("document.documentElement.dataset.error")?;
+    ensure(said.contains("runs that take up to"), || said)?;
+    errors(&page)
+}
+
+fn download(house: &House) -> Result<(), String> {
+    let page = house.visit("download", &house.file(), DESKTOP)?;
+    let folder = house.scratch.join("web-files");
+    program::empty(&folder)?;
+    page.call(
+        "Browser.setDownloadBehavior",
+        json!({ "behavior": "allow", "downloadPath": folder.display().to_string() }),
+    )
+    .or_else(|_| {
+        page.call(
+            "Page.setDownloadBehavior",
+            json!({ "behavior": "allow", "downloadPath": folder.display().to_string() }),
+        )
+    })?;
+    page.click("#save")?;
+    page.wait("document.documentElement.dataset.saved", LIMIT)?;
+    let file = folder.join("bufferbloat.zip");
+    for _ in 0..200 {
+        if file.is_file() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let script = "import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print('\\n'.join(z.namelist()))";
+    let mut python = Command::new("python3");
+    python.args(["-c", script]).arg(&file);
+    let names = program::said(python)?;
+    for name in
+        ["meta.json", "summary.json", "scenario.toml", "report.html", "series.parquet", "runs/case000-aqm00-seed1.json"]
+    {
+        ensure(names.lines().any(|line| line == format!("bufferbloat/{name}")), || format!("no {name} in {names}"))?;
+    }
+    errors(&page)
+}
+
+fn phone(house: &House) -> Result<(), String> {
+    for (name, view) in [
+        ("phone", PHONE),
+        ("desktop", DESKTOP),
+        ("desktop-dark", View { is_dark: true, ..DESKTOP }),
+        ("phone-light", View { is_dark: false, ..PHONE }),
+    ] {
+        let page = house.visit(name, &house.file(), view)?;
+        let beyond = page.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth")?;
+        ensure(beyond == json!(0), || format!("{name}: {beyond} pixels too wide"))?;
+        page.picture(&house.scratch.join(format!("web-{name}.png")))?;
+        errors(&page)?;
+    }
+    Ok(())
+}
+
+/// Scenarios that together have every discipline and every congestion control.
+fn everything() -> Vec<(String, String)> {
+    let text = |kind: &str, sender: &str, aqm: &str| {
+        format!(
+            "version = 1\nduration = \"3s\"\n[topology]\nkind = \"dumbbell\"\n\
+             bottleneck = {{ rate = \"10mbit\", delay = \"10ms\", queue = \"60p\" }}\n\
+             access = {{ hosts = 3, rate = \"100mbit\", delays = [\"2ms\", \"8ms\"] }}\negress = {{ delay = \"1ms\" }}\n\
+             [[flows]]\nkind = \"{kind}\"\ntcp = \"{sender}\"\ncount = 3\n[compare]\naqm = [{aqm}]\n"
+        )
+    };
+    let disciplines: Vec<String> = ENTRIES.iter().map(|entry| format!("\"{}\"", entry.name)).collect();
+    let two = "\"droptail\", \"codel\"";
+    let senders =
+        TcpVariant::of(Transport::Tcp).into_iter().map(|(name, _)| (name.to_string(), text("ftp", name, two)));
+    let sctp = ("sctp".to_string(), text("sctp", "sctp", two).replace("tcp = \"sctp\"\n", ""));
+    std::iter::once(("disciplines".to_string(), text("ftp", "sack", &disciplines.join(", "))))
+        .chain(senders)
+        .chain([sctp])
+        .collect()
+}
+
+fn fingerprints(house: &House) -> Result<(), String> {
+    let page = house.visit("fingerprints", &house.file(), DESKTOP)?;
+    let limits = Limits { budget: Budget { bytes: 4e9, seconds: 600.0 }, jobs: 1 };
+    let prints = |answer: &Value| -> BTreeSet<String> {
+        let runs = answer["runs"].as_array().into_iter().flatten();
+        runs.map(|run| format!("{} {}", run["label"], run["fingerprint"])).collect()
+    };
+    for (name, text) in everything() {
+        let request = json!({ "ask": "run", "file": "all.toml", "text": text });
+        let native: Value =
+            serde_json::from_str(&studio::answer(&request.to_string(), limits, &AtomicBool::new(false)))
+                .map_err(|error| error.to_string())?;
+        let there = page.eval(&format!(
+            "forebay.ask({request}).then(({{ runs, error, failed }}) => ({{ runs, error, failed }}))"
+        ))?;
+        let (ours, theirs) = (prints(&native), prints(&there));
+        ensure(!ours.is_empty() && ours == theirs, || format!("{name}: native {native}, in the browser {there}"))?;
+    }
+    Ok(())
+}
+
+/// A running `forebay studio`, and its address.
+struct Served {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // Both fail only if it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn served(house: &House) -> Result<(), String> {
+    let mut command = Command::new(program::built("forebay")?);
+    command.args(["studio", "examples/bufferbloat.toml"]).current_dir(program::root()).stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let mut output = BufReader::new(child.stdout.take().ok_or("no output")?);
+    let mut served = Served { child, address: String::new() };
+    output.read_line(&mut served.address).map_err(|error| error.to_string())?;
+    let address = served.address.trim().to_string();
+    let (host, token) = address
+        .strip_prefix("http://")
+        .and_then(|rest| rest.split_once("/?token="))
+        .ok_or_else(|| format!("no address: {address}"))?;
+    let page = house.visit("served", &address, DESKTOP)?;
+    let prints = page.text(PRINTS)?;
+    let before = shown(&page)?;
+    page.drag(RATE, (0.5, 0.3), 5)?;
+    next(&page, before)?;
+    ensure(page.text(PRINTS)? != prints, || "the runs are the same".to_string())?;
+    errors(&page)?;
+    let own = house.visit("served-file", &house.file(), DESKTOP)?;
+    ensure(own.text(PRINTS)? == prints, || "the engines differ".to_string())?;
+    let body = json!({ "ask": "run", "file": "x", "text": "" }).to_string();
+    let ask = |host: &str, token: &str, more: &str| {
+        format!(
+            "POST /ask HTTP/1.1\r\nHost: {host}\r\nX-Forebay-Token: {token}\r\n{more}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    let cases = [
+        (ask(host, token, ""), "200"),
+        (ask(host, token, &format!("Origin: http://{host}\r\n")), "200"),
+        (ask(host, "0", ""), "403"),
+        (ask(host, token, "Origin: http://example.org\r\n"), "403"),
+        (ask("example.org", token, ""), "403"),
+        (get("/"), "403"),
+        (get(&format!("/?token={token}")), "200"),
+        (get(&format!("/report/..?token={token}")), "404"),
+        (get(&format!("/report/..%2fx?token={token}")), "404"),
+    ];
+    let port: u16 = host.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).ok_or("no port")?;
+    for (request, status) in cases {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(|error| error.to_string())?;
+        stream.write_all(request.as_bytes()).map_err(|error| error.to_string())?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).map_err(|error| error.to_string())?;
+        let answer = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_string();
+        ensure(answer.contains(&format!(" {status} ")), || format!("{answer} for {request}"))?;
+    }
+    let mut kill = Command::new("kill");
+    kill.args(["-INT", &served.child.id().to_string()]);
+    program::said(kill).or_else(|why| if why.is_empty() { Ok(String::new()) } else { Err(why) })?;
+    for _ in 0..100 {
+        if let Some(status) = served.child.try_wait().map_err(|error| error.to_string())? {
+            return ensure(status.success(), || format!("Ctrl-C: {status}"));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Err("Ctrl-C does not end it".to_string())
+}
