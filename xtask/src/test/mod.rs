@@ -96,6 +96,11 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage("attach", "other tests with real packets, through links and devices", &live::devices);
     stage("python", "the Python package: wheel, types, tests", &|tally| python::check(&ready, tally));
     let (compared, verdicts) = computed.join().unwrap_or_else(|_| (broken(), broken()));
+    // The next stages use one processor.
+    let browsed = wanted("web").then(|| {
+        let scratch = scratch.clone();
+        std::thread::spawn(move || separately(|tally| web::check(&browser::NAMES, &scratch, tally)))
+    });
     stage("peers", "our figures compared with those of ns-2 and ns-3", &|tally| tally.add(compared.clone()));
     stage("book", "the pictures of the book, simulated again; the book builds, its links exist", &|tally| {
         book::check_pictures(tally);
@@ -106,8 +111,9 @@ fn stages(tally: &mut Tally, wanted: impl Fn(&str) -> bool) {
     stage("browser", "the report of the RAQM paper in headless Chromium", &|tally| {
         browser::check(&results.join("raqm").join("report.html"), &scratch, tally);
     });
+    let browsed = joined(browsed);
     stage("web", "the laboratory in headless Chromium, with sliders, text and packets", &|tally| {
-        web::check(&browser::NAMES, &scratch, tally);
+        tally.add(browsed.clone());
     });
     stage("readme", "the commands of README.md and the book", &|tally| {
         readme::check(&scratch, tally);

@@ -236,9 +236,18 @@ pub(crate) fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 
-/// Text as the content of an HTML element.
+/// Text as the content of an HTML element or attribute.
 fn in_html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    let escaped = |letter: char| match letter {
+        '&' => "&amp;".to_string(),
+        '<' => "&lt;".to_string(),
+        '>' => "&gt;".to_string(),
+        '"' => "&quot;".to_string(),
+        '\'' => "&#x27;".to_string(),
+        '/' => "&#x2f;".to_string(),
+        other => other.to_string(),
+    };
+    text.chars().map(escaped).collect()
 }
 
 /// Content-security-policy hash of an inline script or style.
