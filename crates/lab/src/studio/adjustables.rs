@@ -153,6 +153,8 @@ enum Target {
     /// The delay at this path, so that the mean base round trip has the value of the slider. `rest_s` is the base round
     /// trip without this link.
     RoundTrip { path: Vec<String>, rest_s: f64 },
+    /// One end of the only active window, in seconds.
+    Window { path: Vec<String>, window: (f64, f64), is_end: bool },
     /// The word at this path.
     Word(Vec<String>),
     /// A parameter in the text of a discipline at this path.
@@ -227,6 +229,11 @@ pub(super) fn change(file: &str, text: &str, case: &Case, id: &str, setting: &Se
         (Target::Value(path, quantity), Setting::Number(value)) => put(&path, &quantity.toml(*value)),
         (Target::RoundTrip { path, rest_s }, Setting::Number(value)) => {
             put(&path, &Quantity::Time.toml(((value - rest_s) / 2.0).max(0.0)))
+        }
+        (Target::Window { path, window: (from, to), is_end }, Setting::Number(value)) => {
+            // A window has a length.
+            let (from, to) = if is_end { (from, value.max(from + 0.001)) } else { (value.min(to - 0.001), to) };
+            put(&path, &list([from, to].map(|secs| Quantity::Time.toml(secs))))
         }
         (Target::Word(path), Setting::Word(word)) => put(&path, &quote(word)),
         (Target::Parameter { path, name, quantity }, setting) => {
@@ -331,20 +338,18 @@ fn links(read: &Read, scenario: &Scenario, out: &mut Vec<(Adjustable, Target)>) 
         .chain(["delay".to_string()])
         .collect();
     let rest_s = buffers::mean_round_trip_s(scenario).map(|all_s| all_s - 2.0 * first.link.delay.secs());
-    if rest.iter().all(|link| !link.is_forward) && !read.varies(&path) {
-        if let Some(rest_s) = rest_s.filter(|rest_s| *rest_s >= 0.0) {
-            let value = rest_s + 2.0 * first.link.delay.secs();
-            let control = Quantity::Time.slider(value, (rest_s.max(1e-3), 1.0), true);
-            let adjustable = Adjustable {
-                doc: "Mean round-trip time without queueing.",
-                ..adjustable("Link", "Round-trip time", &path, control)
-            };
-            out.insert(1.min(out.len()), (adjustable, Target::RoundTrip { path, rest_s }));
-        }
+    if rest.iter().any(|link| link.is_forward) || read.varies(&path) {
+        return;
     }
+    let Some(rest_s) = rest_s.filter(|rest_s| *rest_s >= 0.0) else { return };
+    let value = rest_s + 2.0 * first.link.delay.secs();
+    let control = Quantity::Time.slider(value, (rest_s.max(1e-3), 1.0), true);
+    let doc = "Mean round-trip time without queueing.";
+    let round_trip = Adjustable { doc, ..adjustable("Link", "Round-trip time", &path, control) };
+    out.insert(1.min(out.len()), (round_trip, Target::RoundTrip { path, rest_s }));
 }
 
-/// Number, sender, start and stop of the flows of each group.
+/// Number, sender, rate and active time of the flows of each group.
 fn traffic(read: &Read, scenario: &Scenario, out: &mut Vec<(Adjustable, Target)>) {
     let end = scenario.duration.secs();
     for (n, group) in scenario.flows.iter().enumerate().take(MOST) {
@@ -367,19 +372,19 @@ fn traffic(read: &Read, scenario: &Scenario, out: &mut Vec<(Adjustable, Target)>
             let control = Quantity::Rate.slider(rate.0 as f64, (1e4, 1e9), true);
             out.push((adjustable(&title, "Rate", &path_of, control), Target::Value(path_of, Quantity::Rate)));
         }
-        for (key, label, usual) in [("start", "Start", 0.0), ("stop", "Stop", end)] {
-            let path_of = path(key);
-            let given = read.at(&path_of);
-            let seconds = given.and_then(Node::text).and_then(|text| text::span(text).ok()).map(Span::secs);
-            if given.is_some() && seconds.is_none() || group.start.is_none() || read.varies(&path_of) {
-                continue;
+        let path_of = path("active");
+        if let [(from, to)] = group.active.as_slice()
+            && !read.varies(&path_of)
+        {
+            let window = (from.secs(), to.map_or(end, Span::secs));
+            let more = read.at(&path_of).is_none();
+            for (is_end, label, value) in [(false, "Active from", window.0), (true, "Active until", window.1)] {
+                let control = Quantity::Time.slider(value, (0.0, end), false);
+                let own = adjustable(&title, label, &path_of, control);
+                let id = format!("{}:{}", own.id, if is_end { "end" } else { "begin" });
+                let target = Target::Window { path: path_of.clone(), window, is_end };
+                out.push((Adjustable { id, more, ..own }, target));
             }
-            let control = Quantity::Time.slider(seconds.unwrap_or(usual), (0.0, end), false);
-            let more = given.is_none();
-            out.push((
-                Adjustable { more, ..adjustable(&title, label, &path_of, control) },
-                Target::Value(path_of, Quantity::Time),
-            ));
         }
     }
 }
@@ -466,4 +471,85 @@ fn curves(read: &Read, scenario: &Scenario, out: &mut Vec<(Adjustable, Target)>)
         }
     }
     out.push((adjustable("Curves", "Shown", &path, Control::Several { chosen, among }), Target::Words(path)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load;
+    use crate::scenario::Overrides;
+    use crate::studio::library;
+
+    fn cases(text: &str) -> Result<Vec<Case>, InputError> {
+        load::parse("../../examples/x.toml", text, &Overrides::default())
+    }
+
+    fn of(text: &str) -> Vec<Adjustable> {
+        adjustables("x.toml", text, &cases(text).unwrap()[0]).unwrap()
+    }
+
+    fn changed(text: &str, id: &str, setting: &Setting) -> Result<String, InputError> {
+        change("x.toml", text, &cases(text).unwrap()[0], id, setting)
+    }
+
+    const TEXT: &str = include_str!("../../../../examples/bufferbloat.toml");
+
+    #[test]
+    fn sliders_change_single_values_of_the_text() {
+        let number = Setting::Number;
+        let list = |words: &[&str]| Setting::Words(words.iter().map(ToString::to_string).collect());
+        let cases = [
+            ("topology.bottleneck.rate", number(35.44e6), "rate = \"20mbit\"", "rate = \"35.4mbit\""),
+            ("topology.bottleneck.queue", number(1234.0), "\"250p\"", "\"1230p\""),
+            // 100 ms = 2 (8 ms + 2 ms + delay)
+            ("topology.bottleneck.delay", number(0.1), "delay = \"10ms\", queue", "delay = \"40ms\", queue"),
+            ("flows.0.count", number(7.0), "count = 2", "count = 7"),
+            ("flows.0.tcp", Setting::Word("bbr".to_string()), "\"cubic\"", "\"bbr\""),
+            ("flows.0.active:end", number(2.5), "count = 2", "count = 2\nactive = [\"0s\", \"2.5s\"]"),
+            ("flows.1.rate", number(2e6), "\"100kbit\"", "\"2mbit\""),
+            ("compare.aqm.1:target", number(0.01), "\"fq_codel\"", "\"fq_codel target=10ms\""),
+            ("compare.aqm", list(&["pie", "red"]), "[\"droptail\", \"fq_codel\"]", "[\"pie\", \"red\"]"),
+            ("report.series", list(&["queue"]), "[\"queue\", \"download.cwnd\"]", "[\"queue\"]"),
+        ];
+        for (id, setting, old, new) in cases {
+            let text = changed(TEXT, id, &setting).unwrap_or_else(|error| panic!("{id}: {error}"));
+            assert_eq!(text, TEXT.replace(old, new), "{id}");
+        }
+        for (id, setting) in [("topology.x", number(1.0)), ("flows.0.tcp", number(1.0)), ("flows.0.count", list(&[]))] {
+            assert!(changed(TEXT, id, &setting).is_err(), "{id}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_replaced_in_disciplines_text() {
+        let text = TEXT.replace("\"fq_codel\"", "\"fq_codel target=9ms interval=70ms\"");
+        let text = changed(&text, "compare.aqm.1:target", &Setting::Number(0.003)).unwrap();
+        assert!(text.contains("\"fq_codel target=3ms interval=70ms\""), "{text}");
+        let keys: Vec<String> = of(&text).into_iter().filter(|one| !one.more).map(|one| one.id).collect();
+        assert!(keys.contains(&"compare.aqm.1:interval".to_string()), "written parameters come first: {keys:?}");
+    }
+
+    #[test]
+    fn varying_values_have_no_slider() {
+        let text = format!("{TEXT}\n[vary]\n\"topology.bottleneck.rate\" = [\"1mbit\", \"2mbit\"]\n");
+        assert!(of(&text).iter().all(|one| one.id != "topology.bottleneck.rate"));
+        let text = TEXT.replace("\"fq_codel\"", "\"fq_codel target={t}\"") + "\n[vary]\nt = [\"1ms\", \"5ms\"]\n";
+        assert!(of(&text).iter().all(|one| one.id != "compare.aqm.1:target"));
+    }
+
+    /// A slider at its present value changes at most the notation of the value, in every example.
+    #[test]
+    fn present_values_keep_the_scenario() {
+        for offered in library::all().into_iter().filter(|offered| offered.group == "Examples") {
+            let before = cases(&offered.text).unwrap_or_else(|error| panic!("{}: {error}", offered.file));
+            let all = adjustables("x.toml", &offered.text, &before[0]).unwrap();
+            assert!(all.len() > 5, "{}: {}", offered.file, all.len());
+            for one in all {
+                let Control::Slider { value, .. } = one.control else { continue };
+                let text = change("x.toml", &offered.text, &before[0], &one.id, &Setting::Number(value)).unwrap();
+                let after = cases(&text).unwrap_or_else(|error| panic!("{} {}: {error}", offered.file, one.id));
+                assert_eq!(after.len(), before.len(), "{} {}", offered.file, one.id);
+            }
+        }
+    }
 }
