@@ -46,7 +46,7 @@ pub(super) fn check(names: &[&str], scratch: &Path, tally: &mut Tally) {
     };
     let house = House { browser, scratch: scratch.to_path_buf(), site };
     type Check = fn(&House) -> Result<(), String>;
-    let checks: [(&str, Check); 10] = [
+    let checks: [(&str, Check); 11] = [
         ("the first picture comes from one file, without requests", first),
         ("dragging a slider changes text, runs and address", drag),
         ("arrow keys move sliders, and every control has a name", keys),
@@ -56,6 +56,7 @@ pub(super) fn check(names: &[&str], scratch: &Path, tally: &mut Tally) {
         ("too large a scenario is refused with its estimate", large),
         ("the download has the files of the run directory", download),
         ("at the width of a phone nothing is cut off", phone),
+        ("every experiment of the book has its sliders and figures", experiments),
         ("every discipline and sender has its native fingerprint", fingerprints),
     ];
     for (name, check) in checks {
@@ -299,6 +300,25 @@ fn phone(house: &House) -> Result<(), String> {
         let beyond = page.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth")?;
         ensure(beyond == json!(0), || format!("{name}: {beyond} pixels too wide"))?;
         page.picture(&house.scratch.join(format!("web-{name}.png")))?;
+        errors(&page)?;
+    }
+    Ok(())
+}
+
+fn experiments(house: &House) -> Result<(), String> {
+    for one in library::EXPERIMENTS {
+        let page =
+            house.visit(one.name, &format!("{}#f={}", house.file(), one.name), View { width: 740, ..DESKTOP })?;
+        let count = |what: &str| page.text(&format!("document.querySelectorAll('{what}').length"));
+        let (sliders, figures) = (count("#adjustables input[type=range]")?, count("#figures figure")?);
+        let wanted = one.figures.iter().filter(|title| **title != "Theory").count();
+        ensure(sliders == one.sliders.len().to_string(), || format!("{}: {sliders} sliders", one.name))?;
+        ensure(figures == wanted.to_string(), || format!("{}: {figures} figures", one.name))?;
+        let (before, prints) = (shown(&page)?, page.text(PRINTS)?);
+        page.drag("#adjustables input[type=range]", (0.4, 0.8), 3)?;
+        next(&page, before)?;
+        ensure(page.text(PRINTS)? != prints, || format!("{}: the runs are the same", one.name))?;
+        page.picture(&house.scratch.join(format!("web-{}.png", one.name)))?;
         errors(&page)?;
     }
     Ok(())

@@ -5,6 +5,8 @@
   const element = (id) => document.getElementById(id);
   const state = { file: "", text: "", seed: 1, case: 0 };
   let shown = null; // the last answer without an error
+  /** The experiment of the book that the address asks for: only its sliders and figures are shown. */
+  const small = location.hash.startsWith("#f=") ? DATA.experiments.find((one) => one.name === location.hash.slice(3)) : undefined;
 
   // ---- Runs -------------------------------------------------------------------------------------
   // One request at a time. Changes that are made meanwhile are sent together in the next one.
@@ -176,10 +178,16 @@
   }
   const CONTROLS = { slider: sliderOf, choice: choiceOf, several: severalOf };
   let adjustables = { shape: "", controls: new Map() };
+  /** The values that the page shows; in an experiment those of its sliders. */
+  function shownAdjustables(all) {
+    if (!small) return all;
+    return small.sliders.map(({ id, range: [low, high] }) => ({ one: all.find((it) => it.id === id), low, high }))
+      .filter(({ one }) => one).map(({ one, low, high }) => ({ ...one, low, high, log: high / low > 8, more: false }));
+  }
   function showAdjustables(answer) {
-    const all = answer.adjustables;
+    const all = shownAdjustables(answer.adjustables);
     const shape = all.map((adjustable) => [adjustable.id, adjustable.group, adjustable.control, adjustable.more].join("\t")).join("\n") + `\n${answer.cases.length}`;
-    if (shape !== adjustables.shape) buildAdjustables(answer, shape);
+    if (shape !== adjustables.shape) buildAdjustables({ ...answer, adjustables: all }, shape);
     for (const adjustable of all) adjustables.controls.get(adjustable.id).set(adjustable);
     const cases = element("case");
     if (cases) cases.selectedIndex = answer.case;
@@ -213,7 +221,8 @@
   let frame = 0;
   const due = new Map(); // figure by chart
   const BUDGET_MS = 7; // of a picture of the screen, for drawing
-  function showFigures(figures) {
+  function showFigures(all) {
+    const figures = small ? all.filter((fig) => small.figures.some((title) => fig.title.startsWith(title))) : all;
     const ids = figures.map((fig) => fig.id).join("\n");
     if (charts.map((chart) => chart.fig.id).join("\n") !== ids || charts.some((chart) => !chart.box.isConnected)) {
       charts.length = 0;
@@ -259,7 +268,8 @@
     tables.length = 0;
     const theory = theoryTable(answer);
     const said = theory.rows.length ? buildTable(theory) : h("div", { class: "table-block" }, h("h3", {}, theory.title), h("p", { class: "note" }, theory.caption));
-    element("tables").replaceChildren(...answer.results.tables.map(buildTable), said);
+    const isAsked = !small || small.figures.includes("Theory");
+    element("tables").replaceChildren(...(small ? [] : answer.results.tables.map(buildTable)), isAsked ? said : "");
     fitTables();
   }
 
@@ -270,7 +280,8 @@
     clearTimeout(later);
     later = setTimeout(async () => {
       written = await toFragment(state);
-      history.replaceState(null, "", written);
+      if (small) element("whole").href = written;
+      else history.replaceState(null, "", written);
     }, 200);
   }
   function open(scenario) {
@@ -346,7 +357,9 @@
     element("save").addEventListener("click", save);
     element("stop").addEventListener("click", () => engine.stop());
     followResize();
-    const first = DATA.library[0];
+    const first = small || DATA.library[0];
+    root.classList.toggle("small", Boolean(small));
+    element("whole").hidden = !small;
     fromAddress().then((given) => {
       open(given && !given.failed ? given : first);
       if (given && given.failed) complain({ message: given.failed });

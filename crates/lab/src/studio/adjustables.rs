@@ -372,6 +372,15 @@ fn traffic(read: &Read, scenario: &Scenario, out: &mut Vec<(Adjustable, Target)>
             let control = Quantity::Rate.slider(rate.0 as f64, (1e4, 1e9), true);
             out.push((adjustable(&title, "Rate", &path_of, control), Target::Value(path_of, Quantity::Rate)));
         }
+        let path_of = path("rtt");
+        let rtt = read.at(&path_of).and_then(Node::text).and_then(|text| text::span(text).ok());
+        if let Some(rtt) = rtt.filter(|_| !read.varies(&path_of)) {
+            let control = Quantity::Time.slider(rtt.secs(), (1e-3, 1.0), true);
+            out.push((
+                adjustable(&title, "Round-trip time", &path_of, control),
+                Target::Value(path_of, Quantity::Time),
+            ));
+        }
         let path_of = path("active");
         if let [(from, to)] = group.active.as_slice()
             && !read.varies(&path_of)

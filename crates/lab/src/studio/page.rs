@@ -36,7 +36,12 @@ pub fn page(engine: Engine<'_>, version: &str, own: Vec<Offered>) -> String {
         Engine::InPage(_) | Engine::NextToPage => None,
     };
     let all: Vec<Offered> = own.into_iter().chain(library::all()).collect();
-    let data = json!({ "library": all, "files": library::FILES, "token": token });
+    let data = json!({
+        "library": all,
+        "experiments": library::EXPERIMENTS,
+        "files": library::FILES,
+        "token": token,
+    });
     let module = match engine {
         Engine::InPage(module) => format!("<script type=\"text/plain\" id=\"engine\">{module}</script>\n"),
         Engine::NextToPage | Engine::Program(_) => String::new(),

@@ -10,6 +10,8 @@ use crate::base::links::{join, map};
 use crate::base::program;
 use crate::base::tally::Tally;
 use crate::base::tree::Tree;
+use crate::web;
+use forebay_lab::studio::library::EXPERIMENTS;
 
 /// The address of the sources: `repository` of the workspace, empty if there is none.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
@@ -55,8 +57,24 @@ fn lay_out(tree: &Tree, into: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// `cargo xtask book`: builds the book and returns its first page.
+/// The page of the laboratory in the book; the address `#f=NAME` selects an experiment.
+const LABORATORY: &str = "forebay.html";
+
+/// `cargo xtask book`: builds the book with its experiments and returns its first page.
 pub(crate) fn build() -> Result<PathBuf, String> {
+    let index = compile()?;
+    match web::has_target() {
+        Ok(()) => {
+            let page = index.with_file_name(LABORATORY);
+            program::at(&page, fs::copy(web::build(web::Build::Full)?.file, &page))?;
+        }
+        Err(why) => println!("the experiments are missing: {why}"),
+    }
+    Ok(index)
+}
+
+/// Builds the book without the page of the laboratory.
+fn compile() -> Result<PathBuf, String> {
     let home = program::build_dir().join("book");
     let _ = fs::remove_dir_all(&home);
     lay_out(&Tree::read()?, &home)?;
@@ -86,7 +104,7 @@ pub(crate) fn check(tally: &mut Tally) {
         return tally
             .skip("mdbook is not installed: cargo install mdbook --version 0.5.4; its links are checked as text");
     }
-    let index = match build() {
+    let index = match compile() {
         Ok(index) => index,
         Err(what) => return tally.fail(what),
     };
@@ -108,6 +126,9 @@ fn lost(page: &Path) -> Vec<String> {
         targets.filter_map(|rest| rest.split('"').next()).filter(|to| !to.contains(':') && !to.starts_with("//"));
     let nowhere = local.filter(|to| {
         let (file, anchor) = to.split_once('#').unwrap_or((to, ""));
+        if file == LABORATORY {
+            return !EXPERIMENTS.iter().any(|one| anchor.strip_prefix("f=") == Some(one.name));
+        }
         let target = folder.join(file);
         match (file, anchor) {
             (_, "") => !target.exists(),
