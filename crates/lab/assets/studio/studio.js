@@ -262,7 +262,7 @@
     const left = list(theory.left_out);
     const caption = theory.none ? `The model has no answer: ${theory.none}.`
       : `Linearised control loop of TCP and the discipline (docs/theory.md).${left.length ? ` The model leaves out: ${left.join("; ")}.` : ""}`;
-    return { id: "theory", title: "Theory", caption, columns: columns.map(([name, unit], n) => ({ name, unit, numeric: n > 0 && n !== 4 })), rows };
+    return { id: "theory", title: "Theory", caption, columns: columns.map(([name, unit], n) => ({ name, unit, numeric: n > 0 })), rows };
   }
   function showTables(answer) {
     tables.length = 0;
