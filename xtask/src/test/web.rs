@@ -176,7 +176,7 @@ fn play(house: &House) -> Result<(), String> {
     page.eval(&format!("(() => {{ const place = document.querySelector('{time}'); place.value = 600; place.dispatchEvent(new Event('input')); }})()"))?;
     page.click(".player .tool")?;
     let mark = "document.querySelector('.playhead').getAttribute('d')";
-    page.wait(&format!("{mark}"), LIMIT)?;
+    page.wait(mark, LIMIT)?;
     let [place, sum] = [mark.to_string(), "(() => { const one = document.querySelector('canvas.queue'); const all = one.getContext('2d').getImageData(0, 0, one.width, one.height).data; let sum = 0; for (let k = 3; k < all.length; k += 4) sum += all[k] > 0; return sum; })()".to_string()];
     let old = page.text(&place)?;
     page.wait(&format!("{place} !== {old:?}"), LIMIT)?;
