@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::chrome;
 use crate::base::program;
 use crate::base::tally::Tally;
 use pages::page;
@@ -21,16 +22,8 @@ const CHARTS: u32 = 20;
 const LIMIT: Duration = Duration::from_secs(120);
 /// A page of invented results, and what must and must not be in it once it is drawn.
 const DRAWING: &str = include_str!("drawing.json");
-/// Flags of Chromium: no network, no profile, no window.
-const FLAGS: [&str; 11] = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+/// Flags of Chromium in addition to those that every test has: it prints the page after its script has run.
+const FLAGS: [&str; 3] = [
     // The page around the report may read it.
     "--allow-file-access-from-files",
     "--virtual-time-budget=10000",
@@ -76,7 +69,11 @@ fn drawing(browser: &Path, scratch: &Path) -> Result<(), String> {
 fn dump(browser: &Path, page: &Path, profile: &Path) -> Result<String, String> {
     let page = program::at(page, fs::canonicalize(page))?;
     let mut command = Command::new(browser);
-    command.args(FLAGS).arg(format!("--user-data-dir={}", profile.display())).arg(format!("file://{}", page.display()));
+    command
+        .args(chrome::FLAGS)
+        .args(FLAGS)
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("file://{}", page.display()));
     program::output_within(command, LIMIT)
 }
 

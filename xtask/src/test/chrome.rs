@@ -18,8 +18,8 @@ use crate::base::program::at;
 const ANSWER: Duration = Duration::from_secs(60);
 /// Time between two looks at a condition.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Flags of Chromium: no window, no profile, no services.
-const FLAGS: [&str; 10] = [
+/// Flags of Chromium: no window, no services.
+pub(super) const FLAGS: [&str; 8] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -28,8 +28,6 @@ const FLAGS: [&str; 10] = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--mute-audio",
-    "--remote-debugging-pipe",
 ];
 /// Chromium reads commands from descriptor 3 and writes answers to descriptor 4.
 const PIPES: &str = "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
@@ -67,7 +65,7 @@ impl Page {
     /// Opens `url` in a new browser, whose profile is in `scratch`.
     pub(super) fn open(browser: &Path, scratch: &Path, url: &str, view: View) -> Result<Self, String> {
         let mut sh = Command::new("sh");
-        sh.args(["-c", PIPES]).arg(browser).args(FLAGS);
+        sh.args(["-c", PIPES]).arg(browser).args(FLAGS).args(["--mute-audio", "--remote-debugging-pipe"]);
         sh.arg(format!("--user-data-dir={}", scratch.display())).arg("about:blank");
         let mut child = sh.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| error.to_string())?;
         let (orders, output) = child.stdin.take().zip(child.stdout.take()).ok_or("no pipes")?;

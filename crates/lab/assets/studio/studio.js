@@ -297,10 +297,10 @@
   }
   function chooser() {
     const groups = new Map();
-    DATA.library.forEach((one, n) => groups.set(one.group, [...(groups.get(one.group) || []), h("option", { value: n }, one.title)]));
+    DATA.scenarios.forEach((one, n) => groups.set(one.group, [...(groups.get(one.group) || []), h("option", { value: n }, one.title)]));
     const select = element("scenario");
     select.replaceChildren(h("option", { value: "" }, "Open a scenario …"), ...[...groups].map(([name, options]) => h("optgroup", { label: name }, options)));
-    select.addEventListener("change", () => { if (select.value !== "") open(DATA.library[Number(select.value)]); select.value = ""; });
+    select.addEventListener("change", () => { if (select.value !== "") open(DATA.scenarios[Number(select.value)]); select.value = ""; });
   }
   async function share() {
     clearTimeout(later);
@@ -357,7 +357,7 @@
     element("save").addEventListener("click", save);
     element("stop").addEventListener("click", () => engine.stop());
     followResize();
-    const first = small || DATA.library[0];
+    const first = small || DATA.scenarios[0];
     root.classList.toggle("small", Boolean(small));
     element("whole").hidden = !small;
     fromAddress().then((given) => {

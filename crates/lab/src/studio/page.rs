@@ -37,7 +37,7 @@ pub fn page(engine: Engine<'_>, version: &str, own: Vec<Offered>) -> String {
     };
     let all: Vec<Offered> = own.into_iter().chain(library::all()).collect();
     let data = json!({
-        "library": all,
+        "scenarios": all,
         "experiments": library::EXPERIMENTS,
         "files": library::FILES,
         "token": token,
