@@ -1,4 +1,4 @@
-//! The laboratory as a WebAssembly module. It has no imports from WebAssembly's environment except a function for
-//! messages of panics; requests and answers are JSON in its memory (`forebay_lab::studio`).
+//! The laboratory as a WebAssembly module. Requests and answers are JSON in its memory (`forebay_lab::studio`). Its only
+//! import is a function that receives the message of a panic.
 
 mod sys;

@@ -28,7 +28,7 @@ use crate::render::output::Ui;
 const LARGEST: u64 = 4 << 20;
 /// Time between two looks at the flag of Ctrl-C.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Longest time that the runs of a request may take by the estimate.
+/// Largest estimated time of the runs of a request, in seconds.
 const SECONDS: f64 = 600.0;
 /// Most run directories that the page lists.
 const MOST_RUNS: usize = 100;
@@ -88,7 +88,7 @@ struct Desk {
     port: u16,
     token: String,
     first: Option<Offered>,
-    /// Stop flag of the latest request of each kind.
+    /// By kind of request: the stop flag of the latest one.
     running: Mutex<BTreeMap<String, Arc<AtomicBool>>>,
 }
 
