@@ -155,7 +155,7 @@
     "M0 -4.6L4.6 0L0 4.6L-4.6 0Z", "M0 4.4L4.2 -3.2H-4.2Z", "M-1.4 -4.2H1.4V-1.4H4.2V1.4H1.4V4.2H-1.4V1.4H-4.2V-1.4H-1.4Z",
     "M-4.2 -2.2L-2.2 -4.2L0 -2L2.2 -4.2L4.2 -2.2L2 0L4.2 2.2L2.2 4.2L0 2L-2.2 4.2L-4.2 2.2L-2 0Z",
   ];
-  const DENSE = 250; // from so many points on, dashes would only look like noise: a few markers name the line
+  const DENSE = 250; // with more points, dashes would look like noise: a few markers name the line
   function readSeries(raw, i, kind) {
     const even = raw.points && Array.isArray(raw.points.y) ? raw.points : null;
     const x = (k) => Number((even.from + k * even.step).toPrecision(9)); // without the noise of a sum
@@ -168,7 +168,7 @@
     const dense = points.length > DENSE && ["line", "band", "step"].includes(kind);
     const turn = i + Math.floor(i / COLOURS); // a second round of colours meets other dashes
     return {
-      name: String(raw.name), guest: raw.beside ?? null, points, low: raw.low, high: raw.high, bars: raw.bars, outline: raw.outline,
+      name: String(raw.name), guest: raw.partner ?? null, points, low: raw.low, high: raw.high, bars: raw.bars, outline: raw.outline,
       sorted: points.every((p, k) => k === 0 || p[0] >= points[k - 1][0]),
       colour: `c${i % COLOURS}`, mark: MARKS[turn % MARKS.length], order: i, dense,
       dash: dense || kind === "stack" ? "" : DASHES[turn % DASHES.length],

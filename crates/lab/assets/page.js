@@ -87,7 +87,8 @@
     const facts = list(data.facts);
     return h("section", { id: "origin" }, h("h2", {}, "Parameters and machine"),
       facts.length ? h("dl", { class: "facts" }, facts.map(([name, fact]) => h("div", {}, h("dt", {}, name), h("dd", {}, fact)))) : "",
-      data.command ? commandBox(data.command) : "",
+      data.command ? commandBox("Repeat this report", data.command) : "",
+      data.scenario ? changeIt("") : "",
       data.scenario ? h("details", { class: "scenario" }, h("summary", {}, h("h3", {}, "Scenario with all defaults")), h("pre", {}, data.scenario)) : "");
   }
   /** Notice that packets were real, and whether their timing was valid. */
@@ -95,7 +96,22 @@
     return h("div", { class: real.valid ? "real" : "real invalid", role: real.valid ? null : "alert" },
       h("p", {}, badge(real.valid ? "reproduced" : "not-reproduced", real.title)), list(real.text).map((line) => h("p", {}, line)));
   }
-  function commandBox(command) {
+  /** How to open the scenario in `folder`, relative to this report, in the page that simulates it while it is changed: a link
+   * if `forebay studio` has sent this report, else the command. */
+  function changeIt(folder) {
+    const inside = folder ? `/${folder}` : "";
+    const served = location.pathname.match(/^\/report\/([0-9a-f]+)\/(.+)\/report\.html$/);
+    if (served) {
+      const file = `runs/${decodeURIComponent(served[2])}${inside}/scenario.toml`;
+      return h("p", {}, h("a", { href: `/?token=${served[1]}#o=${encodeURIComponent(file)}` }, "Change it"), " in the page that simulates this scenario.");
+    }
+    const here = location.protocol === "file:" ? decodeURIComponent(location.pathname).replace(/\/[^/]*$/, "") : ".";
+    const place = `${here}${inside}`;
+    const command = `forebay studio ${/^[\w./-]+$/.test(place) ? place : `'${place.replaceAll("'", "'\\''")}'`}`;
+    const box = commandBox("This command opens the scenario in a page that simulates it while you move sliders", command);
+    return h("details", { class: "change", open: folder ? null : "" }, h("summary", {}, "Change it"), box);
+  }
+  function commandBox(label, command) {
     const code = h("code", {}, command);
     const done = h("span", { class: "quiet", role: "status" });
     const copy = async () => {
@@ -109,7 +125,7 @@
       }
       done.textContent = ok ? "Copied" : "Selected: press Ctrl+C";
     };
-    return h("div", { class: "command" }, h("p", { class: "label" }, "Repeat this report"),
+    return h("div", { class: "command" }, h("p", { class: "label" }, label),
       h("pre", { tabindex: "0" }, code), h("button", { type: "button", class: "tool", click: copy }, "Copy"), done);
   }
   function buildSection(section, data) {
@@ -124,6 +140,7 @@
     return h("section", { id: `section-${slug(section.id)}` }, h("h2", {}, section.title || section.id),
       tested.length ? h("p", { class: "tested" }, "Claims tested here:", links) : "", paragraphs(section.text),
       section.page ? h("p", {}, h("a", { href: section.page }, "All results of this section")) : "",
+      section.folder ? changeIt(section.folder) : "",
       list(section.figures).map((id) => part("figures", id, buildFigure)),
       list(section.tables).map((id) => part("tables", id, buildTable)));
   }

@@ -44,7 +44,11 @@ pub(super) fn check(names: &[&str], scratch: &Path, tally: &mut Tally) {
         Ok(site) => site,
         Err(why) => return tally.fail(why),
     };
-    let house = House { browser, scratch: scratch.to_path_buf(), site };
+    let pictures = program::build_dir().join("web-pictures");
+    if let Err(why) = program::empty(&pictures) {
+        return tally.fail(why);
+    }
+    let house = House { browser, scratch: scratch.to_path_buf(), site, pictures };
     type Check = fn(&House) -> Result<(), String>;
     let checks: [(&str, Check); 11] = [
         ("the first picture comes from one file, without requests", first),
@@ -70,6 +74,8 @@ struct House {
     browser: PathBuf,
     scratch: PathBuf,
     site: Site,
+    /// Folder for pictures of the page, for people to look at.
+    pictures: PathBuf,
 }
 
 impl House {
@@ -182,7 +188,7 @@ fn play(house: &House) -> Result<(), String> {
     page.wait(&format!("{place} !== {old:?}"), LIMIT)?;
     let painted = page.eval(&sum)?.as_f64().unwrap_or(0.0);
     ensure(painted > 2000.0, || format!("{painted} painted pixels"))?;
-    page.picture(&house.scratch.join("web-play.png"))?;
+    page.picture(&house.pictures.join("play.png"))?;
     errors(&page)
 }
 
@@ -299,7 +305,7 @@ fn phone(house: &House) -> Result<(), String> {
         let page = house.visit(name, &house.file(), view)?;
         let beyond = page.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth")?;
         ensure(beyond == json!(0), || format!("{name}: {beyond} pixels too wide"))?;
-        page.picture(&house.scratch.join(format!("web-{name}.png")))?;
+        page.picture(&house.pictures.join(format!("{name}.png")))?;
         errors(&page)?;
     }
     Ok(())
@@ -318,7 +324,7 @@ fn experiments(house: &House) -> Result<(), String> {
         page.drag("#adjustables input[type=range]", (0.4, 0.8), 3)?;
         next(&page, before)?;
         ensure(page.text(PRINTS)? != prints, || format!("{}: the runs are the same", one.name))?;
-        page.picture(&house.scratch.join(format!("web-{}.png", one.name)))?;
+        page.picture(&house.pictures.join(format!("{}.png", one.name)))?;
         errors(&page)?;
     }
     Ok(())
@@ -380,9 +386,38 @@ impl Drop for Served {
     }
 }
 
+/// The page leads to the report of a run directory, and the report back to the page. A report in a file has the command.
+fn reports(page: &Page, other: &Page, report: &Path) -> Result<(), String> {
+    let (old, scenario) = (page.text("location.href")?, "runs/one run/scenario.toml");
+    let before = shown(page)?;
+    page.eval(&format!("(() => {{ location.hash = '#o=' + encodeURIComponent({scenario:?}); }})()"))?;
+    next(page, before)?;
+    let link = page.text("document.getElementById('report').hidden ? '' : document.getElementById('report').href")?;
+    page.eval(&format!("(() => {{ location.href = {link:?}; }})()"))?;
+    let change = "(document.querySelector('#origin a[href*=\"#o=\"]') || {}).href";
+    page.wait(change, LIMIT)?;
+    let back = page.text(change)?;
+    ensure(!back.is_empty() && back != old, || format!("'{back}' in {link}"))?;
+    page.eval(&format!("(() => {{ location.href = {back:?}; }})()"))?;
+    page.wait(&format!("{SHOWN} > 0"), LIMIT)?;
+    let address = page.text("document.getElementById('report').href")?;
+    ensure(address == link, || format!("the report of '{back}' is '{address}', not '{link}'"))?;
+    other.eval(&format!("(() => {{ location.href = {:?}; }})()", format!("file://{}", report.display())))?;
+    other.wait("document.querySelector('details.change code')", LIMIT)?;
+    let command = other.text("document.querySelector('details.change code').textContent")?;
+    let folder = report.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+    ensure(command == format!("forebay studio '{folder}'"), || command)
+}
+
 fn served(house: &House) -> Result<(), String> {
-    let mut command = Command::new(program::built("forebay")?);
-    command.args(["studio", "examples/bufferbloat.toml"]).current_dir(program::root()).stdout(Stdio::piped());
+    let (forebay, scenario) = (program::built("forebay")?, program::root().join("examples/bufferbloat.toml"));
+    let folder = house.scratch.join("web-served");
+    program::empty(&folder)?;
+    let mut run = Command::new(&forebay);
+    run.args(["run", "--quiet", "--runs", "1", "-o", "runs/one run"]).arg(&scenario).current_dir(&folder);
+    program::said(run)?;
+    let mut command = Command::new(&forebay);
+    command.arg("studio").arg(&scenario).current_dir(&folder).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let mut output = BufReader::new(child.stdout.take().ok_or("no output")?);
     let mut served = Served { child, address: String::new() };
@@ -401,6 +436,7 @@ fn served(house: &House) -> Result<(), String> {
     errors(&page)?;
     let own = house.visit("served-file", &house.file(), DESKTOP)?;
     ensure(own.text(PRINTS)? == prints, || "the engines differ".to_string())?;
+    reports(&page, &own, &folder.join("runs/one run/report.html"))?;
     let body = json!({ "ask": "run", "file": "x", "text": "" }).to_string();
     let ask = |host: &str, token: &str, more: &str| {
         format!(
@@ -417,8 +453,14 @@ fn served(house: &House) -> Result<(), String> {
         (ask("example.org", token, ""), "403"),
         (get("/"), "403"),
         (get(&format!("/?token={token}")), "200"),
-        (get(&format!("/report/..?token={token}")), "404"),
-        (get(&format!("/report/..%2fx?token={token}")), "404"),
+        (get(&format!("/report/{token}/one%20run/report.html")), "200"),
+        (get("/report/0/one%20run/report.html"), "403"),
+        (get("/report/one%20run/report.html"), "403"),
+        (get(&format!("/report/{token}/one%20run/meta.json")), "404"),
+        (get(&format!("/report/{token}/../report.html")), "404"),
+        (get(&format!("/report/{token}/%2e%2e/runs/one%20run/report.html")), "404"),
+        (get(&format!("/report/{token}//etc/report.html")), "404"),
+        (get("/report/"), "403"),
     ];
     let port: u16 = host.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).ok_or("no port")?;
     for (request, status) in cases {

@@ -16,7 +16,8 @@ const FILES: usize = 15;
 const GUIDE: &str = "CONTRIBUTING.md";
 const GLOSSARY: &str = "| not | but |";
 /// Suffixes of files with prose.
-const PROSE: [&str; 10] = [".md", ".jinja", ".j2", ".rs", ".toml", ".txt", ".py", ".pyi", ".tcl", ".ci/run"];
+const PROSE: [&str; 12] =
+    [".md", ".jinja", ".j2", ".html.in", ".js", ".rs", ".toml", ".txt", ".py", ".pyi", ".tcl", ".ci/run"];
 /// Inputs that a fuzzer found.
 const CORPUS: &str = "fuzz/corpus/";
 /// This file, whose tests contain text that must not be in files.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -17,6 +17,7 @@ use forebay_lab::scenario::{InputError, Overrides};
 use forebay_lab::studio::library::Offered;
 use forebay_lab::studio::page::{self, Engine};
 use forebay_lab::studio::{self, Limits};
+use percent_encoding::percent_decode_str;
 use tiny_http::{Header, Method, Request, Response, Server};
 
 use crate::args::StudioArgs;
@@ -30,8 +31,12 @@ const LARGEST: u64 = 4 << 20;
 const PAUSE: Duration = Duration::from_millis(100);
 /// Largest estimated time of the runs of a request, in seconds.
 const SECONDS: f64 = 600.0;
-/// Most run directories that the page lists.
-const MOST_RUNS: usize = 100;
+/// Most scenarios of run directories that the page lists.
+const MOST_RUNS: usize = 200;
+/// Deepest folder with a scenario below [`RUNS`]: several papers, one of them, one of its scenarios.
+const DEEPEST: usize = 3;
+/// Name of a report.
+const REPORT: &str = "report.html";
 /// The request that ends all runs.
 const STOP: &str = "stop";
 /// Folder with the run directories.
@@ -73,7 +78,7 @@ fn given(path: &Path) -> Result<Offered, InputError> {
     let name = file.display().to_string();
     let cases = load::parse(&name, &text, &Overrides::default())?;
     let title = cases.first().map_or_else(|| name.clone(), |case| case.scenario.title.clone());
-    Ok(Offered { group: "This session".to_string(), title, file: name, text: text.into() })
+    Ok(Offered { group: "This session".to_string(), title, file: name, text: text.into(), report: None })
 }
 
 /// A random text that nobody can guess: 128 bits.
@@ -135,7 +140,7 @@ impl Desk {
         let path = request.url().split('?').next().unwrap_or_default().to_string();
         match (request.method(), path.as_str()) {
             (Method::Get, "/") => self.page(),
-            (Method::Get, path) if let Some(name) = path.strip_prefix("/report/") => report(name),
+            (Method::Get, path) if let Some(name) = self.in_reports(path) => report(name),
             (Method::Post, "/ask") => self.ask(request),
             (Method::Get | Method::Post, _) => Answer::refused(404, "there is no such page"),
             _ => Answer::refused(405, "GET and POST only"),
@@ -157,19 +162,24 @@ impl Desk {
         if header("Origin").is_some_and(|origin| !is_ours(origin)) {
             return Err(Answer::refused(403, "another Origin"));
         }
-        let in_address = || {
-            let query = request.url().split_once('?').map_or("", |(_, query)| query);
-            query.split('&').find_map(|pair| pair.strip_prefix("token="))
-        };
+        let (path, query) = request.url().split_once('?').unwrap_or((request.url(), ""));
+        let in_address = || query.split('&').find_map(|pair| pair.strip_prefix("token="));
         let token = if *request.method() == Method::Post { header("X-Forebay-Token") } else { in_address() };
         match token {
             Some(token) if token == self.token => Ok(()),
+            _ if *request.method() == Method::Get && self.in_reports(path).is_some() => Ok(()),
             _ => Err(Answer::refused(403, "the address needs the token that forebay studio printed")),
         }
     }
 
+    /// The path of a report in an address `/report/TOKEN/PATH`. The token is in the path so that the links from one report
+    /// to another have it.
+    fn in_reports<'a>(&self, path: &'a str) -> Option<&'a str> {
+        path.strip_prefix("/report/")?.strip_prefix(self.token.as_str())?.strip_prefix('/')
+    }
+
     fn page(&self) -> Answer {
-        let own: Vec<Offered> = self.first.iter().cloned().chain(run_directories(Path::new(RUNS))).collect();
+        let own: Vec<Offered> = self.first.iter().cloned().chain(self.run_directories()).collect();
         Answer::html(page::page(Engine::Program(&self.token), env!("CARGO_PKG_VERSION"), own))
     }
 
@@ -197,29 +207,59 @@ impl Desk {
         Answer { status: 200, kind: "application/json", body: studio::answer(&body, limits, &stop) }
     }
 
+    /// The scenarios of the run directories below [`RUNS`], the newest directories first.
+    fn run_directories(&self) -> Vec<Offered> {
+        let changed = |path: &PathBuf| fs::metadata(path).and_then(|known| known.modified()).ok();
+        let mut all = folders(Path::new(RUNS));
+        all.sort_by_key(|path| std::cmp::Reverse(changed(path)));
+        let mut offered = Vec::new();
+        for folder in all {
+            scenarios(&folder, DEEPEST, &mut offered);
+        }
+        offered.truncate(MOST_RUNS);
+        offered
+            .iter_mut()
+            .for_each(|one| one.report = one.report.as_ref().map(|name| format!("report/{}/{name}", self.token)));
+        offered
+    }
+
     fn stop_runs(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.values().for_each(|stop| stop.store(true, Ordering::SeqCst));
     }
 }
 
-/// The scenarios of the run directories below `folder`, newest first.
-fn run_directories(folder: &Path) -> Vec<Offered> {
-    let changed = |path: &PathBuf| fs::metadata(path).and_then(|known| known.modified()).ok();
-    let mut all: Vec<PathBuf> =
-        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    all.sort_by_key(|path| std::cmp::Reverse(changed(path)));
-    let offered = all.iter().filter_map(|path| {
-        Some(Offered { group: "Run directories".to_string(), title: path.display().to_string(), ..given(path).ok()? })
-    });
-    offered.take(MOST_RUNS).collect()
+/// The folders in `folder`, by name.
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let mut all: Vec<PathBuf> = entries.filter(is_folder).map(|entry| entry.path()).collect();
+    all.sort();
+    all
 }
 
-/// The report of a run directory below [`RUNS`].
-fn report(name: &str) -> Answer {
-    let is_plain = !name.is_empty() && !name.contains(['/', '\\', '%']) && name != "..";
-    let path = Path::new(RUNS).join(name).join("report.html");
-    match is_plain.then(|| disk::read_text(&path).ok()).flatten() {
+/// Adds the scenarios in a run directory, and in the folders of a reproduction's scenarios. Each has the nearest report
+/// above it.
+fn scenarios(folder: &Path, deepest: usize, offered: &mut Vec<Offered>) {
+    if let Ok(mut one) = given(folder) {
+        let reports = folder.ancestors().map(|above| above.join(REPORT));
+        let report = reports.take_while(|path| path.starts_with(RUNS)).find(|path| path.is_file());
+        one.report = report.and_then(|path| Some(path.strip_prefix(RUNS).ok()?.to_str()?.to_string()));
+        one.group = "Run directories".to_string();
+        one.title = folder.display().to_string();
+        offered.push(one);
+    }
+    if deepest > 1 {
+        folders(folder).iter().for_each(|below| scenarios(below, deepest - 1, offered));
+    }
+}
+
+/// The report at a path below [`RUNS`].
+fn report(path: &str) -> Answer {
+    let path = percent_decode_str(path).decode_utf8_lossy();
+    let is_below = Path::new(path.as_ref()).components().all(|part| matches!(part, Component::Normal(_)));
+    let is_report = is_below && path.rsplit('/').next() == Some(REPORT);
+    match is_report.then(|| disk::read_text(&Path::new(RUNS).join(path.as_ref())).ok()).flatten() {
         Some(page) => Answer::html(page),
         None => Answer::refused(404, "there is no such report"),
     }

@@ -290,6 +290,9 @@
     element("seed").value = state.seed;
     changes.clear();
     numberLines();
+    const offered = DATA.scenarios.find((one) => one.file === scenario.file && one.report);
+    element("report").hidden = !offered;
+    if (offered) element("report").href = offered.report.split("/").map(encodeURIComponent).join("/");
     player.pause();
     player.time = 0;
     player.hasSpeed = false;
@@ -301,6 +304,12 @@
     const select = element("scenario");
     select.replaceChildren(h("option", { value: "" }, "Open a scenario …"), ...[...groups].map(([name, options]) => h("optgroup", { label: name }, options)));
     select.addEventListener("change", () => { if (select.value !== "") open(DATA.scenarios[Number(select.value)]); select.value = ""; });
+  }
+  async function openFile() {
+    const [file] = element("file").files;
+    element("file").value = ""; // the same file can be chosen again
+    if (file && file.size > LARGEST_TEXT) complain({ message: `${file.name} is larger than 1 MiB.` });
+    else if (file) open({ file: file.name, text: await file.text() });
   }
   async function share() {
     clearTimeout(later);
@@ -326,8 +335,13 @@
       complain({ message: `The files cannot be made: ${error.message}` });
     }
   }
+  /** The scenario in the address, `#s=`, or the path of an offered one, `#o=`; null if there is none. */
   async function fromAddress() {
     try {
+      if (location.hash.startsWith("#o=")) {
+        const file = decodeURIComponent(location.hash.slice(3));
+        return DATA.scenarios.find((one) => one.file === file) || { failed: `There is no scenario ${file} here.` };
+      }
       return await fromFragment(location.hash);
     } catch (error) {
       return { failed: `The address has no valid scenario: ${error.message}.` };
@@ -353,6 +367,8 @@
     element("text").addEventListener("input", edited);
     element("text").addEventListener("scroll", () => { element("lines").scrollTop = element("text").scrollTop; });
     element("seed").addEventListener("change", () => { state.seed = Math.max(0, Math.floor(Number(element("seed").value)) || 1); want(); });
+    element("choose").addEventListener("click", () => element("file").click());
+    element("file").addEventListener("change", openFile);
     element("share").addEventListener("click", share);
     element("save").addEventListener("click", save);
     element("stop").addEventListener("click", () => engine.stop());

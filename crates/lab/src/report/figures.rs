@@ -73,7 +73,7 @@ impl Runs {
             let trajectory = self.theory.get(&(case, e.contender))?.fluid.as_ref()?;
             let host = e.runs[0].summary.contender_here();
             let (name, points) = (Some(format!("fluid: {host}")), points(&trajectory.t_s, &trajectory.q_pkts));
-            Some(Series { name, beside: Some(host), points, ..Series::default() })
+            Some(Series { name, partner: Some(host), points, ..Series::default() })
         }));
         let is_laid_over = self.theory.values().any(|found| found.fluid.is_some());
         let model = if is_laid_over { " Dashed: fluid model with the discipline's own code." } else { "" };
@@ -162,8 +162,8 @@ impl Runs {
             let host = e.runs[0].summary.contender_here();
             for (word, shares) in self.theory.get(&(case, e.contender)).map_or(&[][..], |found| &found.shares) {
                 let points = Points::of(shares.iter().map(|[q, sum]| (short(*q), short(*sum))));
-                let (name, beside) = (Some(format!("{word}: {host}")), Some(host.clone()));
-                series.push(Series { name, beside, points, ..Series::default() });
+                let (name, partner) = (Some(format!("{word}: {host}")), Some(host.clone()));
+                series.push(Series { name, partner, points, ..Series::default() });
             }
         }
         let is_laid_over = series.len() > runs;

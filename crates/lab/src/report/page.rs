@@ -121,6 +121,7 @@ impl Page {
             links.first().map_or_else(Default::default, |first| (first.figures(id), summary_tables::tables(first, id)));
         let place = links.first().map_or_else(String::new, Runs::place);
         self.add(id, &format!("{title}{place}"), Some(text), figures, tables);
+        self.in_folder(about);
         self.further_links(about, links);
     }
 
@@ -176,14 +177,23 @@ impl Page {
         tables.extend(summary_tables::tables(first, id));
         let title = format!("{}{}", about.title, first.place());
         self.add(id, &title, Some(&about.text), figures, tables);
+        self.in_folder(about);
         self.further_links(about, links);
     }
 
     /// Adds a section of a suite: the figures that the suite declares, and a link to the page with all results.
     pub(super) fn suite_section(&mut self, about: &SectionMeta, figures: Vec<Figure>, printed: Vec<Table>, page: &str) {
         self.add(&about.id, &about.title, Some(&about.text), figures, printed);
+        self.in_folder(about);
         if let Some(section) = self.0.sections.last_mut() {
             section.page = Some(page.to_string());
+        }
+    }
+
+    /// Says where the scenario of the last section is.
+    fn in_folder(&mut self, about: &SectionMeta) {
+        if let Some(section) = self.0.sections.last_mut() {
+            section.folder.clone_from(&about.scenario);
         }
     }
 
@@ -211,6 +221,7 @@ impl Page {
             figures: figures.iter().map(|figure| figure.id.clone()).collect(),
             tables: tables.iter().map(|table| table.id.clone()).collect(),
             page: None,
+            folder: None,
         });
         self.0.figures.extend(figures);
         self.0.tables.extend(tables);

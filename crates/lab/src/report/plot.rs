@@ -343,9 +343,9 @@ fn panels<'a, 'b>(figure: &Figure, lines: &'b [Line<'a>]) -> Vec<Vec<&'b Line<'a
     if !is_panels(figure) {
         return vec![lines.iter().collect()];
     }
-    let hosts = lines.iter().filter(|line| line.series.beside.is_none());
+    let hosts = lines.iter().filter(|line| line.series.partner.is_none());
     let with_guests = |host: &'b Line<'a>| {
-        let is_guest = |line: &&Line| line.series.beside.as_deref() == Some(name(host.series));
+        let is_guest = |line: &&Line| line.series.partner.as_deref() == Some(name(host.series));
         std::iter::once(host).chain(lines.iter().filter(is_guest)).collect()
     };
     let all: Vec<Vec<&Line>> = hosts.map(with_guests).collect();
@@ -382,7 +382,7 @@ fn legend(lines: &[Line], width: f64) -> Vec<Vec<usize>> {
 /// same colour, the second takes an unused one. A line that shows a model has the colour of the discipline.
 fn lines(all: &[Series]) -> Vec<Line<'_>> {
     let base = |series: &Series| {
-        let name = series.beside.as_deref().unwrap_or_else(|| name(series));
+        let name = series.partner.as_deref().unwrap_or_else(|| name(series));
         name.trim_end_matches(" (kernel)").trim_end_matches(" (simulated)").to_string()
     };
     let own = |name: &str| {

@@ -51,6 +51,9 @@ pub(super) struct Section {
     /// Path of the page with all results of the section.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) page: Option<String>,
+    /// Folder with the `scenario.toml` of the section, relative to the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) folder: Option<String>,
 }
 
 /// A claim and its verdict.
@@ -186,7 +189,7 @@ pub(super) struct Series {
     pub(super) name: Option<String>,
     /// For a line that shows a model: name of the line, of simulated runs, in whose panel it is drawn.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) beside: Option<String>,
+    pub(super) partner: Option<String>,
     pub(super) points: Points,
     /// Error bars (whiskers) of each point: lower and upper end along x, then along y.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,6 +19,8 @@ pub struct Offered {
     pub file: String,
     /// Its text.
     pub text: Cow<'static, str>,
+    /// Path of the report of its runs, as the page reads it; `None` without runs.
+    pub report: Option<String>,
 }
 
 macro_rules! examples {
@@ -123,5 +125,5 @@ fn offered(group: &str, file: String, text: &'static str) -> Offered {
     // Only the titles are needed, of which a text that cannot be read has none.
     let cases = load::parse(&file, text, &Overrides::default()).unwrap_or_default();
     let title = cases.first().map_or_else(|| file.clone(), |case| case.scenario.title.clone());
-    Offered { group: group.to_string(), title, file, text: text.into() }
+    Offered { group: group.to_string(), title, file, text: text.into(), report: None }
 }

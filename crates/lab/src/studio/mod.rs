@@ -181,7 +181,7 @@ pub fn answer(request: &str, limits: Limits, stop: &AtomicBool) -> String {
         let text = match request {
             Request::Run(asked) => serde_json::to_string(&shown(&asked, limits, stop)),
             Request::Packets { run, contender, from_s, until_s } => {
-                serde_json::to_string(&events(&run, contender, (from_s, until_s), limits)?)
+                serde_json::to_string(&events(&run, contender, (from_s, until_s), limits, stop)?)
             }
             Request::File { path, text } => {
                 if !cfg!(target_family = "wasm") {
@@ -293,6 +293,7 @@ fn events(
     contender: usize,
     (from_s, until_s): (f64, f64),
     limits: Limits,
+    stop: &AtomicBool,
 ) -> Result<packets::Packets, String> {
     let plan = plan(asked, 1).map_err(|error| error.to_string())?;
     let case = asked.case.min(plan.cases.len() - 1);
@@ -300,7 +301,7 @@ fn events(
     afford(&Plan { cases: vec![plan.cases[case].clone()], ..plan.clone() }, asked, limits)
         .map_err(|error| error.to_string())?;
     let at = |secs: f64| Instant::ZERO + Span::from_secs(if secs.is_finite() { secs.clamp(0.0, 1e9) } else { 0.0 });
-    packets::packets(&plan, Job { case, contender, seed: asked.seed }, at(from_s), at(until_s))
+    packets::packets(&plan, Job { case, contender, seed: asked.seed }, (at(from_s), at(until_s)), stop)
 }
 
 fn files(asked: &Asked, runs: u64, limits: Limits, stop: &AtomicBool) -> Result<Files, String> {

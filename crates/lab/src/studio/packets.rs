@@ -1,10 +1,12 @@
 //! The packets at a link in a part of a run, for the animation of the queue.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use forebay_aqm::base::packet::Ecn;
 use forebay_aqm::base::time::{Instant, Span};
 use forebay_aqm::base::units::Limit;
 use forebay_sim::segment::Kind;
-use forebay_sim::world::{Captured, Seen, World};
+use forebay_sim::world::{Captured, Observer, Seen, World};
 use serde::Serialize;
 
 use crate::run::plan::{Job, Plan};
@@ -47,8 +49,14 @@ fn event(packet: &Captured) -> Event {
     (at.secs(), what, segment.flow, number, segment.len)
 }
 
-/// The packets at the first link under study from `from` to `until`. At most [`MOST`] events are listed.
-pub(super) fn packets(plan: &Plan, job: Job, from: Instant, until: Instant) -> Result<Packets, String> {
+/// The packets at the first link under study from `from` to `until`. At most [`MOST`] events are listed. An error if `stop`
+/// is set meanwhile.
+pub(super) fn packets(
+    plan: &Plan,
+    job: Job,
+    (from, until): (Instant, Instant),
+    stop: &AtomicBool,
+) -> Result<Packets, String> {
     let mut net = plan.network(job);
     let link = net.links.iter().position(|link| link.lane.study).unwrap_or(0);
     // With an event for each departure; the packets are the same.
@@ -57,9 +65,12 @@ pub(super) fn packets(plan: &Plan, job: Job, from: Instant, until: Instant) -> R
     // What waits at `from` arrived in a time before that the longest queues do not exceed.
     let before = Span::from_secs(LONGEST_WAIT_S.min(from.secs()));
     let begin = Instant::from_nanos(from.nanos() - before.nanos());
-    world.run_until(begin, &mut ());
+    let run_until = |world: &mut World, end| {
+        world.run_until(end, &mut Watch(stop)).then_some(()).ok_or_else(|| "stopped".to_string())
+    };
+    run_until(&mut world, begin)?;
     world.capture_arrivals(link, MOST_BEFORE);
-    world.run_until(from, &mut ());
+    run_until(&mut world, from)?;
     let mut waiting: Vec<Event> = Vec::new();
     for packet in world.captured() {
         let event = event(&packet);
@@ -74,7 +85,7 @@ pub(super) fn packets(plan: &Plan, job: Job, from: Instant, until: Instant) -> R
         }
     }
     world.capture_arrivals(link, MOST);
-    world.run_until(until, &mut ());
+    run_until(&mut world, until)?;
     let events: Vec<Event> = world.captured().iter().map(event).collect();
     let until_s = if events.len() == MOST { events.last().map_or(0.0, |last| last.0) } else { until.secs() };
     let lane = &net.links[link].lane;
@@ -84,6 +95,15 @@ pub(super) fn packets(plan: &Plan, job: Job, from: Instant, until: Instant) -> R
     };
     let flows = net.flows.iter().map(|flow| flow.name.clone()).collect();
     Ok(Packets { link: net.links[link].name.clone(), flows, room_pkts, waiting, events, until_s })
+}
+
+/// Ends a simulation when the flag is set.
+struct Watch<'a>(&'a AtomicBool);
+
+impl Observer for Watch<'_> {
+    fn reached(&mut self, _: Instant) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// Time before the first event in which arrivals are read, in seconds.
