@@ -19,8 +19,9 @@ const ANSWER: Duration = Duration::from_secs(60);
 /// Time between two looks at a condition.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Flags of Chromium: no window, no services.
-pub(super) const FLAGS: [&str; 8] = [
+pub(super) const FLAGS: [&str; 9] = [
     "--headless",
+    "--hide-scrollbars",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",

@@ -11,6 +11,7 @@ mod oracles;
 mod pytest;
 pub(crate) mod python;
 mod readme;
+pub(crate) mod speed;
 mod web;
 
 use std::fs;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use forebay_sim::tcp::Transport;
 use serde_json::{Value, json};
 
 use super::chrome::{Page, Seen, View};
-use crate::base::program;
+use crate::base::program::{self, at};
 use crate::base::tally::Tally;
 use crate::web::{self, Build, Site};
 
@@ -50,9 +50,12 @@ pub(super) fn check(names: &[&str], scratch: &Path, tally: &mut Tally) {
     }
     let house = House { browser, scratch: scratch.to_path_buf(), site, pictures };
     type Check = fn(&House) -> Result<(), String>;
-    let checks: [(&str, Check); 11] = [
+    let checks: [(&str, Check); 14] = [
         ("the first picture comes from one file, without requests", first),
         ("dragging a slider changes text, runs and address", drag),
+        ("a parameter is dragged to its end, and what is open stays", parameter),
+        ("a slider's invalid value is refused and can be corrected", refused),
+        ("Back returns to the scenario before the last change", back),
         ("arrow keys move sliders, and every control has a name", keys),
         ("Play moves packets and the mark in the figures", play),
         ("an invalid text keeps the figures and names the line", invalid),
@@ -81,15 +84,20 @@ struct House {
 impl House {
     /// Opens an address and waits for the first results.
     fn visit(&self, name: &str, address: &str, view: View) -> Result<Page, String> {
-        let page = Page::open(&self.browser, &self.scratch.join(format!("web-{name}")), address, view)?;
-        page.wait(&format!("{SHOWN} > 0"), LIMIT)?;
-        Ok(page)
+        visit(&self.browser, &self.scratch.join(format!("web-{name}")), address, view)
     }
 
     /// The address of the page in one file.
     fn file(&self) -> String {
         format!("file://{}", self.site.file.display())
     }
+}
+
+/// Opens an address in a new browser, whose profile is in `scratch`, and waits for the first results.
+pub(super) fn visit(browser: &Path, scratch: &Path, address: &str, view: View) -> Result<Page, String> {
+    let page = Page::open(browser, scratch, address, view)?;
+    page.wait(&format!("{SHOWN} > 0"), LIMIT)?;
+    Ok(page)
 }
 
 /// An error unless `holds`.
@@ -152,6 +160,66 @@ fn drag(house: &House) -> Result<(), String> {
     errors(&page)
 }
 
+/// Opens all lists and details of the values.
+fn unfold(page: &Page) -> Result<(), String> {
+    let all = "document.querySelectorAll('#adjustables details').forEach((one) => { one.open = true; })";
+    page.eval(all).map(drop)
+}
+
+fn parameter(house: &House) -> Result<(), String> {
+    let page = house.visit("parameter", &house.file(), DESKTOP)?;
+    unfold(&page)?;
+    let target = "[id='adjustable-compare.aqm.1-target']";
+    page.eval(&format!("(() => {{ const one = document.querySelector(\"{target}\"); one.scrollIntoView({{ block: 'center' }}); globalThis.kept = one; }})()"))?;
+    let before = shown(&page)?;
+    page.drag(target, (0.5, 0.8), 20)?;
+    next(&page, before)?;
+    let text = page.text(TEXT)?;
+    ensure(text.contains("fq_codel target="), || text.clone())?;
+    let place =
+        page.eval("kept.isConnected && kept.closest('details').open && Number(kept.value) / Number(kept.max)")?;
+    ensure(place.as_f64().is_some_and(|place| (0.75..0.85).contains(&place)), || format!("the slider is at {place}"))?;
+    errors(&page)
+}
+
+fn refused(house: &House) -> Result<(), String> {
+    let page = house.visit("refused", &house.file(), DESKTOP)?;
+    let (before, text) = (shown(&page)?, page.text(TEXT)?);
+    let text = text.replace("aqm = [\"droptail\", \"fq_codel\"]", "aqm = [\"red min_th=10 max_th=40\"]");
+    page.write("#text", &text)?;
+    next(&page, before)?;
+    let slider = "document.querySelector(\"[id='adjustable-compare.aqm.0-min_th']\")";
+    let put = |place: &str| {
+        page.eval(&format!("(() => {{ const one = {slider}; one.value = {place}; one.dispatchEvent(new Event('input')); one.dispatchEvent(new Event('change')); }})()"))
+    };
+    let old = page.text(&format!("{slider}.value"))?;
+    put(&format!("{slider}.max"))?;
+    page.wait("document.documentElement.dataset.error && document.documentElement.dataset.busy === '0'", LIMIT)?;
+    let [now, value] = [TEXT.to_string(), format!("{slider}.value")].map(|what| page.text(&what));
+    ensure(now? == text, || "the invalid text was taken over".to_string())?;
+    ensure(value? == old, || "the slider does not show the value of the text".to_string())?;
+    let before = shown(&page)?;
+    put(&format!("{slider}.min"))?;
+    next(&page, before)?;
+    ensure(page.text("document.documentElement.dataset.error")?.is_empty(), || "the error stays".to_string())?;
+    errors(&page)
+}
+
+fn back(house: &House) -> Result<(), String> {
+    let page = house.visit("back", &house.file(), DESKTOP)?;
+    let prints = page.text(PRINTS)?;
+    page.wait("location.hash.startsWith('#s=')", LIMIT)?;
+    std::thread::sleep(Duration::from_millis(1600));
+    let (before, address) = (shown(&page)?, page.text("location.hash")?);
+    page.drag(RATE, (0.5, 0.7), 5)?;
+    next(&page, before)?;
+    page.wait(&format!("location.hash !== {address:?}"), LIMIT)?;
+    page.eval("history.back()")?;
+    page.wait(&format!("{PRINTS} === {prints:?} && document.documentElement.dataset.busy === '0'"), LIMIT)?;
+    ensure(page.text("location.hash")? == address, || "another address".to_string())?;
+    errors(&page)
+}
+
 fn keys(house: &House) -> Result<(), String> {
     let page = house.visit("keys", &house.file(), DESKTOP)?;
     let value = format!("document.querySelector(\"{RATE} + output\").textContent");
@@ -188,6 +256,13 @@ fn play(house: &House) -> Result<(), String> {
     page.wait(&format!("{place} !== {old:?}"), LIMIT)?;
     let painted = page.eval(&sum)?.as_f64().unwrap_or(0.0);
     ensure(painted > 2000.0, || format!("{painted} painted pixels"))?;
+    // Fast, from one part of the events to the next: no packet is counted twice.
+    page.eval("(() => { const pace = document.querySelector('.player input[aria-label^=Speed]'); pace.value = 0; pace.dispatchEvent(new Event('input')); })()")?;
+    page.wait(&format!("Number(document.querySelector('{time}').value) > 800"), LIMIT)?;
+    page.click(".player .tool")?;
+    let said = page.text("document.querySelector('canvas.queue').getAttribute('aria-label')")?;
+    let count = said.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).and_then(|n| n.parse::<u32>().ok());
+    ensure(count.is_some_and(|count| (100..=250).contains(&count)) && said.contains("of 250"), || said)?;
     page.picture(&house.pictures.join("play.png"))?;
     errors(&page)
 }
@@ -239,7 +314,7 @@ fn links(house: &House) -> Result<(), String> {
     let fragment = other.eval(&make)?.as_str().unwrap_or_default().to_string();
     for fragment in [fragment.as_str(), "#s=%%%", "#s=AAAA"] {
         other.eval(&format!("(() => {{ location.hash = {fragment:?}; }})()"))?;
-        other.wait("document.documentElement.dataset.error", LIMIT)?;
+        other.wait("document.documentElement.dataset.error || document.documentElement.dataset.notice", LIMIT)?;
         let attacked =
             other.eval("globalThis.attacked === undefined && document.querySelectorAll('img').length === 0")?;
         ensure(attacked == json!(true), || format!("{fragment} ran a script"))?;
@@ -247,7 +322,13 @@ fn links(house: &House) -> Result<(), String> {
         other.eval("(() => { const all = document.getElementById('scenario'); all.value = '0'; all.dispatchEvent(new Event('change')); })()")?;
         next(&other, before)?;
     }
-    errors(&other)
+    errors(&other)?;
+    // A bad link at the beginning: the first scenario, the message, and the address as it was.
+    let bad = house.visit("links-bad", &format!("{}#s=AAAA", house.file()), DESKTOP)?;
+    std::thread::sleep(Duration::from_millis(400));
+    let kept = bad.eval("location.hash === '#s=AAAA' && !document.getElementById('notice').hidden")?;
+    ensure(kept == json!(true), || "the message about a bad link, or the link, is gone".to_string())?;
+    errors(&bad)
 }
 
 fn large(house: &House) -> Result<(), String> {
@@ -312,7 +393,11 @@ fn phone(house: &House) -> Result<(), String> {
 }
 
 fn experiments(house: &House) -> Result<(), String> {
+    let chapter = program::root().join("docs/experiments.md");
+    let chapter = at(&chapter, std::fs::read_to_string(&chapter))?;
     for one in library::EXPERIMENTS {
+        let frame = chapter.lines().find(|line| line.contains(&format!("#f={}\"", one.name))).unwrap_or_default();
+        let room = frame.split_once("height=\"").and_then(|(_, rest)| rest.split('"').next()?.parse::<f64>().ok());
         let page =
             house.visit(one.name, &format!("{}#f={}", house.file(), one.name), View { width: 740, ..DESKTOP })?;
         let count = |what: &str| page.text(&format!("document.querySelectorAll('{what}').length"));
@@ -320,6 +405,8 @@ fn experiments(house: &House) -> Result<(), String> {
         let wanted = one.figures.iter().filter(|title| **title != "Theory").count();
         ensure(sliders == one.sliders.len().to_string(), || format!("{}: {sliders} sliders", one.name))?;
         ensure(figures == wanted.to_string(), || format!("{}: {figures} figures", one.name))?;
+        let height = page.eval("document.getElementById('page').getBoundingClientRect().height")?.as_f64();
+        ensure(height < room, || format!("{}: {height:?} pixels in a frame of {room:?}", one.name))?;
         let (before, prints) = (shown(&page)?, page.text(PRINTS)?);
         page.drag("#adjustables input[type=range]", (0.4, 0.8), 3)?;
         next(&page, before)?;
@@ -373,9 +460,22 @@ fn fingerprints(house: &House) -> Result<(), String> {
 }
 
 /// A running `forebay studio`, and its address.
-struct Served {
+pub(super) struct Served {
     child: Child,
-    address: String,
+    pub(super) address: String,
+    /// Kept open: the program ends if nobody can read what it prints.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Served {
+    /// Starts `forebay studio` and reads its address.
+    pub(super) fn start(mut studio: Command) -> Result<Self, String> {
+        let mut child = studio.stdout(Stdio::piped()).spawn().map_err(|error| error.to_string())?;
+        let mut output = BufReader::new(child.stdout.take().ok_or("no output")?);
+        let mut address = String::new();
+        output.read_line(&mut address).map_err(|error| error.to_string())?;
+        Ok(Self { child, address: address.trim_end().to_string(), _output: output })
+    }
 }
 
 impl Drop for Served {
@@ -417,12 +517,9 @@ fn served(house: &House) -> Result<(), String> {
     run.args(["run", "--quiet", "--runs", "1", "-o", "runs/one run"]).arg(&scenario).current_dir(&folder);
     program::said(run)?;
     let mut command = Command::new(&forebay);
-    command.arg("studio").arg(&scenario).current_dir(&folder).stdout(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| error.to_string())?;
-    let mut output = BufReader::new(child.stdout.take().ok_or("no output")?);
-    let mut served = Served { child, address: String::new() };
-    output.read_line(&mut served.address).map_err(|error| error.to_string())?;
-    let address = served.address.trim().to_string();
+    command.arg("studio").arg(&scenario).current_dir(&folder);
+    let mut served = Served::start(command)?;
+    let address = served.address.clone();
     let (host, token) = address
         .strip_prefix("http://")
         .and_then(|rest| rest.split_once("/?token="))

@@ -458,7 +458,7 @@ pub(crate) struct PlotArgs {
 The server listens on 127.0.0.1 only, and the address that it prints has a secret. On another machine, forward the port: \
 ssh -L 8080:127.0.0.1:8080 HOST.")]
 pub(crate) struct StudioArgs {
-    /// Scenario file or run directory that the page opens (default: an example).
+    /// What the page opens: a scenario file, a run directory, or a link that the page has copied (default: an example).
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenario: Option<PathBuf>,
     /// Port to listen on (default: a free one).

@@ -1,5 +1,7 @@
 //! `forebay studio`: serves the page of the laboratory on this machine, and answers its requests.
 
+mod link;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -13,7 +15,7 @@ use std::time::Duration;
 use forebay_lab::disk;
 use forebay_lab::estimate::Budget;
 use forebay_lab::load;
-use forebay_lab::scenario::{InputError, Overrides};
+use forebay_lab::scenario::{Found, InputError, Overrides};
 use forebay_lab::studio::library::Offered;
 use forebay_lab::studio::page::{self, Engine};
 use forebay_lab::studio::{self, Limits};
@@ -35,8 +37,14 @@ const SECONDS: f64 = 600.0;
 const MOST_RUNS: usize = 200;
 /// Deepest folder with a scenario below [`RUNS`]: several papers, one of them, one of its scenarios.
 const DEEPEST: usize = 3;
-/// Name of a report.
+/// Name of a report, and how its address begins.
 const REPORT: &str = "report.html";
+const REPORTS: &str = "/report/";
+/// The page has its policy in its text, too.
+const PAGE_POLICY: &str = "frame-ancestors 'none'";
+/// A report may be somebody else's: it must not send requests with the rights of the page.
+const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups allow-popups-to-escape-sandbox \
+                             allow-top-navigation-by-user-activation; frame-ancestors 'none'";
 /// The request that ends all runs.
 const STOP: &str = "stop";
 /// Folder with the run directories.
@@ -44,7 +52,7 @@ const RUNS: &str = "runs";
 
 /// Serves until Ctrl-C.
 pub(crate) fn command(args: &StudioArgs, ui: &Ui) -> Result<Exit, Failure> {
-    let first = args.scenario.as_deref().map(given).transpose()?;
+    let first = args.scenario.as_deref().map(first).transpose()?;
     let server = Server::http((Ipv4Addr::LOCALHOST, args.port))
         .map_err(|error| Failure::unavailable(format!("cannot listen on port {} of 127.0.0.1: {error}", args.port)))?;
     let port = server.server_addr().to_ip().map_or(args.port, |at| at.port());
@@ -71,7 +79,23 @@ pub(crate) fn command(args: &StudioArgs, ui: &Ui) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The scenario that the user named: a file, or that of a run directory.
+/// The scenario that the user named: in a link of the page, in a file or in a run directory.
+fn first(named: &Path) -> Result<Offered, InputError> {
+    let link = named.to_str().and_then(|text| Some(text.split_once(link::BEGIN)?.1));
+    let Some(fragment) = link else { return given(named) };
+    let wrong =
+        |found: String| InputError::new("the link", "", Found::thing(found), "an address that the page has copied");
+    let state = link::read(fragment).map_err(wrong)?;
+    Ok(Offered {
+        group: "This session".to_string(),
+        title: "The scenario of the link".to_string(),
+        file: state.file,
+        text: state.text.into(),
+        report: None,
+    })
+}
+
+/// The scenario in a file or in a run directory.
 fn given(path: &Path) -> Result<Offered, InputError> {
     let file = if path.is_dir() { path.join("scenario.toml") } else { path.to_path_buf() };
     let text = load::text(&file)?;
@@ -93,8 +117,8 @@ struct Desk {
     port: u16,
     token: String,
     first: Option<Offered>,
-    /// By kind of request: the stop flag of the latest one.
-    running: Mutex<BTreeMap<String, Arc<AtomicBool>>>,
+    /// By page and kind of request: the stop flag of the latest one.
+    running: Mutex<BTreeMap<(String, String), Arc<AtomicBool>>>,
 }
 
 /// Status and text of an answer.
@@ -117,11 +141,13 @@ impl Answer {
 impl Desk {
     fn serve(&self, mut request: Request) {
         let Answer { status, kind, body } = self.answer(&mut request);
+        let policy = if is_report(request.url()) { REPORT_POLICY } else { PAGE_POLICY };
         let headers = [
             ("Content-Type", kind),
             ("Cache-Control", "no-store"),
             ("X-Content-Type-Options", "nosniff"),
             ("X-Frame-Options", "DENY"),
+            ("Content-Security-Policy", policy),
             ("Referrer-Policy", "no-referrer"),
             ("Cross-Origin-Resource-Policy", "same-origin"),
         ];
@@ -140,7 +166,7 @@ impl Desk {
         let path = request.url().split('?').next().unwrap_or_default().to_string();
         match (request.method(), path.as_str()) {
             (Method::Get, "/") => self.page(),
-            (Method::Get, path) if let Some(name) = self.in_reports(path) => report(name),
+            (Method::Get, path) if let Some(path) = self.in_reports(path) => report(path),
             (Method::Post, "/ask") => self.ask(request),
             (Method::Get | Method::Post, _) => Answer::refused(404, "there is no such page"),
             _ => Answer::refused(405, "GET and POST only"),
@@ -150,11 +176,10 @@ impl Desk {
     /// Only the page that this server sent has the token. Host and Origin are checked too, so that another site whose
     /// name leads to 127.0.0.1 gets nothing.
     fn admit(&self, request: &Request) -> Result<(), Answer> {
-        let header = |name: &'static str| {
-            let found = request.headers().iter().find(|header| header.field.equiv(name));
-            found.map(|header| header.value.as_str())
-        };
-        let names = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", self.port));
+        let header = |name| header(request, name);
+        // Browsers leave out the usual port.
+        let port = if self.port == 80 { String::new() } else { format!(":{}", self.port) };
+        let names = ["127.0.0.1", "localhost"].map(|host| format!("{host}{port}"));
         if !header("Host").is_some_and(|host| names.iter().any(|name| name == host)) {
             return Err(Answer::refused(403, "unknown Host"));
         }
@@ -175,7 +200,7 @@ impl Desk {
     /// The path of a report in an address `/report/TOKEN/PATH`. The token is in the path so that the links from one report
     /// to another have it.
     fn in_reports<'a>(&self, path: &'a str) -> Option<&'a str> {
-        path.strip_prefix("/report/")?.strip_prefix(self.token.as_str())?.strip_prefix('/')
+        path.strip_prefix(REPORTS)?.strip_prefix(self.token.as_str())?.strip_prefix('/')
     }
 
     fn page(&self) -> Answer {
@@ -183,8 +208,8 @@ impl Desk {
         Answer::html(page::page(Engine::Program(&self.token), env!("CARGO_PKG_VERSION"), own))
     }
 
-    /// Answers a request of the page. It ends the runs of an earlier request of the same kind: the page does not wait for
-    /// them any more.
+    /// Answers a request of the page. It ends the runs of an earlier request of the same page and kind: the page does not
+    /// wait for them any more.
     fn ask(&self, request: &mut Request) -> Answer {
         let mut body = String::new();
         if request.as_reader().take(LARGEST).read_to_string(&mut body).is_err() || body.len() as u64 == LARGEST {
@@ -192,13 +217,14 @@ impl Desk {
         }
         let read: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
         let kind = read["ask"].as_str().unwrap_or_default();
+        let page = header(request, "X-Forebay-Page").unwrap_or_default().to_string();
         if kind == STOP {
-            self.stop_runs();
+            self.stop_runs_of(|other| other == page);
             return Answer { status: 200, kind: "application/json", body: "{}".to_string() };
         }
         let stop = Arc::new(AtomicBool::new(false));
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(earlier) = running.insert(kind.to_string(), stop.clone()) {
+        if let Some(earlier) = running.insert((page, kind.to_string()), stop.clone()) {
             earlier.store(true, Ordering::SeqCst);
         }
         drop(running);
@@ -216,7 +242,6 @@ impl Desk {
         for folder in all {
             scenarios(&folder, DEEPEST, &mut offered);
         }
-        offered.truncate(MOST_RUNS);
         offered
             .iter_mut()
             .for_each(|one| one.report = one.report.as_ref().map(|name| format!("report/{}/{name}", self.token)));
@@ -224,9 +249,24 @@ impl Desk {
     }
 
     fn stop_runs(&self) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.values().for_each(|stop| stop.store(true, Ordering::SeqCst));
+        self.stop_runs_of(|_| true);
     }
+
+    /// Stops the runs of the pages for which `is_asked` holds, and forgets them.
+    fn stop_runs_of(&self, is_asked: impl Fn(&str) -> bool) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|(page, _), stop| {
+            let is_asked = is_asked(page);
+            stop.fetch_or(is_asked, Ordering::SeqCst);
+            !is_asked
+        });
+    }
+}
+
+/// The value of a header of a request.
+fn header<'a>(request: &'a Request, name: &'static str) -> Option<&'a str> {
+    let found = request.headers().iter().find(|header| header.field.equiv(name));
+    found.map(|header| header.value.as_str())
 }
 
 /// The folders in `folder`, by name.
@@ -241,6 +281,9 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 /// Adds the scenarios in a run directory, and in the folders of a reproduction's scenarios. Each has the nearest report
 /// above it.
 fn scenarios(folder: &Path, deepest: usize, offered: &mut Vec<Offered>) {
+    if offered.len() >= MOST_RUNS {
+        return;
+    }
     if let Ok(mut one) = given(folder) {
         let reports = folder.ancestors().map(|above| above.join(REPORT));
         let report = reports.take_while(|path| path.starts_with(RUNS)).find(|path| path.is_file());
@@ -254,12 +297,17 @@ fn scenarios(folder: &Path, deepest: usize, offered: &mut Vec<Offered>) {
     }
 }
 
+/// Whether an address is that of a report.
+fn is_report(address: &str) -> bool {
+    address.starts_with(REPORTS)
+}
+
 /// The report at a path below [`RUNS`].
 fn report(path: &str) -> Answer {
     let path = percent_decode_str(path).decode_utf8_lossy();
     let is_below = Path::new(path.as_ref()).components().all(|part| matches!(part, Component::Normal(_)));
-    let is_report = is_below && path.rsplit('/').next() == Some(REPORT);
-    match is_report.then(|| disk::read_text(&Path::new(RUNS).join(path.as_ref())).ok()).flatten() {
+    let is_one = is_below && path.rsplit('/').next() == Some(REPORT);
+    match is_one.then(|| disk::read_text(&Path::new(RUNS).join(path.as_ref())).ok()).flatten() {
         Some(page) => Answer::html(page),
         None => Answer::refused(404, "there is no such report"),
     }

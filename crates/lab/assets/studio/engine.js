@@ -7,6 +7,8 @@
   }
   const through = (bytes, stream) => new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer();
 
+  const stopped = () => new DOMException("stopped", "AbortError");
+
   /** The engine in a Web Worker. */
   class LocalEngine {
     constructor() {
@@ -18,8 +20,12 @@
     /** The WebAssembly module: in the page, or next to it. */
     async load() {
       const own = document.getElementById("engine");
-      const packed = own ? fromBase64(own.textContent.trim()) : await (await fetch("engine.wasm.gz")).arrayBuffer();
-      return through(packed, new DecompressionStream("gzip"));
+      if (own) return through(fromBase64(own.textContent.trim()), new DecompressionStream("gzip"));
+      const answer = await fetch("engine.wasm.gz");
+      if (!answer.ok) throw new Error(`engine.wasm.gz: ${answer.status} ${answer.statusText}`);
+      const packed = await answer.arrayBuffer(), [one, two] = new Uint8Array(packed, 0, 2);
+      // Some servers send it with `Content-Encoding: gzip`; the browser has then decompressed it.
+      return one === 0x1f && two === 0x8b ? through(packed, new DecompressionStream("gzip")) : packed;
     }
     start() {
       const script = document.getElementById("worker").textContent;
@@ -27,12 +33,17 @@
       const worker = this.worker = new Worker(address);
       URL.revokeObjectURL(address);
       worker.onmessage = ({ data }) => {
-        const [resolve, reject] = this.waiting.get(data.id) || [];
-        this.waiting.delete(data.id);
-        if (data.failed !== undefined) {
+        if (data.unusable !== undefined) {
+          this.broken = new Error(`The simulator cannot start: ${data.unusable}`);
+          this.fail(this.broken);
+        } else if (data.failed !== undefined) {
           this.restart(); // a module that has trapped is not used again
-          if (reject) reject(new Error(data.failed));
-        } else if (resolve) resolve(data);
+          this.fail(new Error(data.failed));
+        } else if (this.waiting.has(data.id)) {
+          const [resolve] = this.waiting.get(data.id);
+          this.waiting.delete(data.id);
+          resolve(data);
+        }
       };
       worker.onerror = (event) => this.fail(new Error(event.message || "the worker has failed"));
       // Files that scenarios refer to have the id 0, whose answers nobody awaits.
@@ -47,7 +58,7 @@
     /** Ends all requests. */
     stop() {
       this.restart();
-      this.fail(new Error("stopped"));
+      this.fail(stopped());
     }
     fail(error) {
       const waiting = [...this.waiting.values()];
@@ -56,6 +67,7 @@
     }
     async ask(request) {
       await this.module;
+      if (this.broken) throw this.broken;
       const id = ++this.last;
       const { text, tookMs } = await new Promise((resolve, reject) => {
         this.waiting.set(id, [resolve, reject]);
@@ -69,22 +81,26 @@
   class RemoteEngine {
     constructor(token) {
       this.token = token;
+      this.page = String(crypto.getRandomValues(new Uint32Array(1))[0]); // runs of other pages go on
       this.abort = new AbortController();
     }
     stop() {
-      this.abort.abort();
+      this.abort.abort(stopped());
       this.abort = new AbortController();
       this.send({ ask: "stop" }).catch(() => {}); // the server may have ended
     }
     send(request) {
       return fetch("ask", {
         method: "POST", body: JSON.stringify(request), signal: this.abort.signal,
-        headers: { "content-type": "application/json", "x-forebay-token": this.token },
+        headers: { "content-type": "application/json", "x-forebay-token": this.token, "x-forebay-page": this.page },
       });
     }
     async ask(request) {
       const begun = performance.now();
-      const answer = await this.send(request);
+      const answer = await this.send(request).catch((error) => {
+        if (error.name === "AbortError") throw error;
+        throw new Error("The program forebay studio does not answer; it may have ended.");
+      });
       if (!answer.ok) throw new Error(`forebay studio answers: ${answer.status} ${await answer.text()}`);
       return { ...await answer.json(), tookMs: performance.now() - begun };
     }

@@ -1,15 +1,18 @@
 // Fifth of the files of the script of `forebay studio`: the animation of the packets in a queue.
   // ---- Play -------------------------------------------------------------------------------------
-  const AHEAD = 0.35; // part of the loaded events that is left when the next ones are loaded
-  const TRAVEL_S = 0.7; // seconds of the viewer that a packet takes to the queue and away from it
+  const AHEAD = 0.5; // part of the loaded time that is left when the next events are loaded
+  const TRAVEL_S = 0.6; // seconds of the viewer in which a packet leaves the queue; it arrives in half of them
+  const FEW = 80; // packets per second of the viewer that are seen on their way to the queue
   const [ARRIVES, DEPARTS, MARKED, DROPPED, LOST] = ["a", "d", "m", "x", "l"];
   /** Packets that arrive, wait, depart, are marked and dropped, at an adjustable speed. */
   class Player {
     /** `load(contender, from, until)` returns a promise of events; `moved(time)` is called for each picture. */
     constructor({ load, moved }) {
-      Object.assign(this, { load, moved, playing: false, time: 0, duration: 0, contender: 0, speed: 0.02, generation: 0 });
-      this.canvas = h("canvas", { class: "queue", role: "img", "aria-label": "Packets in the queue" });
-      this.said = h("p", { class: "quiet said", role: "status" });
+      Object.assign(this, { load, moved, playing: false, time: 0, duration: 0, contender: 0, speed: 0.02, hasSpeed: false });
+      // Loaded events: those that are shown, and those that follow them. `wish` is the time from which to load next.
+      Object.assign(this, { data: null, next: null, wish: null, isLoading: false, generation: 0, waiting: [], flying: [], at: 0 });
+      this.canvas = h("canvas", { class: "queue", role: "img", "aria-label": "Packets in the queue", hidden: "" });
+      this.said = h("p", { class: "quiet said" });
       this.toggle = button("Play", "Show packets moving through the queue", () => (this.playing ? this.pause() : this.play()));
       this.place = h("input", { type: "range", min: 0, max: 1000, value: 0, "aria-label": "Time of the animation", input: () => this.seek(this.place.value / 1000 * this.duration) });
       this.pace = h("input", { type: "range", min: -4, max: 1, step: 0.05, "aria-label": "Speed of the animation", input: () => this.setSpeed(10 ** this.pace.value) });
@@ -29,65 +32,105 @@
       this.paceText.textContent = `${Number(speed.toPrecision(2))} × real time`;
       this.pace.setAttribute("aria-valuetext", this.paceText.textContent);
     }
+    setTime(time) {
+      this.time = clamp(time, 0, this.duration);
+      this.place.value = this.duration > 0 ? this.time / this.duration * 1000 : 0;
+      this.place.setAttribute("aria-valuetext", `${format(this.time, 5)} s of ${format(this.duration)} s`);
+      this.moved(this.time);
+    }
+    /** Back to the beginning, for another scenario. */
+    rewind() {
+      this.pause();
+      this.forget();
+      this.contender = 0;
+      this.hasSpeed = false;
+      this.duration = this.time = 0;
+    }
+    forget() {
+      this.generation += 1;
+      Object.assign(this, { data: null, next: null, wish: null });
+    }
     /** Takes over a new simulation. */
     reset({ labels, duration, rate }) {
-      const kept = this.which.value;
+      const kept = labels.indexOf(this.which.value);
       this.duration = duration;
+      // A parameter in the label may have changed: then the place in the list counts.
+      if (kept >= 0) this.contender = kept;
+      this.contender = clamp(this.contender, 0, labels.length - 1);
       this.which.replaceChildren(...labels.map((label) => h("option", {}, label)));
-      this.contender = Math.max(0, labels.indexOf(kept));
       this.which.selectedIndex = this.contender;
       if (!this.hasSpeed && rate > 0) this.setSpeed(clamp(25 / rate, 1e-4, 1)); // about 25 packets a second
       this.hasSpeed = this.hasSpeed || rate > 0;
       this.rate = rate;
-      this.generation += 1;
-      this.data = null;
-      if (this.playing) this.fetch();
+      this.forget();
+      this.setTime(this.time);
+      if (this.playing) this.fetch(this.time);
       else this.draw();
     }
     play() {
       this.playing = true;
       this.toggle.textContent = "Pause";
-      if (this.time >= this.duration) this.time = 0;
+      this.said.textContent = "";
+      if (this.time >= this.duration) {
+        this.forget();
+        this.setTime(0);
+      }
       this.before = null;
-      if (!this.data) this.fetch();
+      if (!this.data) this.fetch(this.time);
       requestAnimationFrame(this.frame);
     }
     pause() {
       this.playing = false;
       this.toggle.textContent = "Play";
+      this.canvas.setAttribute("aria-label", this.data ? this.caption() : "Packets in the queue");
     }
     seek(time) {
-      this.time = clamp(time, 0, this.duration);
-      this.generation += 1;
-      this.fetch();
-      this.moved(this.time);
+      this.forget();
+      this.setTime(time);
+      this.fetch(this.time);
     }
-    /** Loads the events from the present time on. */
-    async fetch() {
-      const { generation, time } = this;
-      this.data = null;
-      const loaded = await this.events(time);
-      if (!loaded || generation !== this.generation) return;
+    /** Loads the events from `time` on. One request at a time; only the latest wish is kept. */
+    fetch(time) {
+      this.wish = time;
+      if (!this.isLoading) this.loadWished();
+    }
+    async loadWished() {
+      this.isLoading = true;
+      while (this.wish !== null) {
+        const { wish: from, generation } = this, span = clamp(6000 / Math.max(1, this.rate || 1000), 0.05, 10);
+        this.wish = null;
+        try {
+          const loaded = await this.load(this.contender, from, Math.min(this.duration, from + span));
+          if (generation === this.generation) this.take(from, loaded);
+        } catch (error) {
+          if (generation !== this.generation) continue;
+          this.pause();
+          this.said.textContent = error.name === "AbortError" ? "" : `The packets cannot be shown: ${error.message}`;
+        }
+      }
+      this.isLoading = false;
+    }
+    take(from, loaded) {
+      loaded.from_s = from;
+      if (this.data) {
+        this.next = loaded;
+        return;
+      }
       this.flying = [];
-      this.waiting = loaded.waiting;
-      this.data = loaded;
-      this.at = 0;
-      this.next = null;
+      this.show(loaded);
       this.showFlows(loaded.flows);
       this.draw();
     }
-    events(from) {
-      const span = clamp(6000 / Math.max(1, this.rate || 1000), 0.05, 10);
-      return this.load(this.contender, from, Math.min(this.duration, from + span)).catch((error) => {
-        this.said.textContent = `The packets cannot be shown: ${error.message}`;
-        return null;
-      });
+    show(loaded) {
+      Object.assign(this, { data: loaded, waiting: loaded.waiting, at: 0, next: null });
     }
+    /** Each flow has a colour, or each group of flows if there are more flows than colours. */
     showFlows(flows) {
-      const groups = [...new Set(flows)];
-      this.colours = flows.map((name) => `c${groups.indexOf(name) % COLOURS}`);
+      const group = (name) => (flows.length > COLOURS ? name.replace(/\/\d+$/, "") : name);
+      const groups = [...new Set(flows.map(group))];
+      this.colours = flows.map((name) => `c${groups.indexOf(group(name)) % COLOURS}`);
       this.legend.replaceChildren(...groups.map((name, k) => h("span", { class: `key c${k % COLOURS}` }, h("span", { class: "dot" }), name)),
-        h("span", { class: "key" }, "ring: marked (CE)"), h("span", { class: "key" }, "falling: dropped"));
+        h("span", { class: "key" }, "ring: marked (CE)"), h("span", { class: "key" }, "cross: dropped"));
     }
     tick(now) {
       if (!this.playing) return;
@@ -95,9 +138,7 @@
       this.before = now;
       if (this.data) {
         this.advance(Math.min(this.time + passed * this.speed, this.data.until_s), now);
-        this.place.value = this.time / this.duration * 1000;
-        this.moved(this.time);
-        this.prefetch();
+        this.follow();
         if (this.time >= this.duration) this.pause();
       }
       this.draw(now);
@@ -109,6 +150,7 @@
         const event = events[this.at], [, what, flow, number] = event;
         this.at += 1;
         if (what === ARRIVES) {
+          if (this.speed * this.rate < FEW) event.begun = now;
           this.waiting.push(event);
           continue;
         }
@@ -117,25 +159,24 @@
         this.flying.push({ what, flow, place: Math.max(0, place), begun: now });
         if (this.flying.length > 400) this.flying.shift();
       }
-      this.time = time;
+      this.setTime(time);
     }
-    async prefetch() {
-      const { data, generation } = this;
-      if (data.until_s >= this.duration) return;
-      const left = data.until_s - this.time;
-      if (!this.next && left < AHEAD * (data.until_s - (data.events[0] || [0])[0])) this.next = this.events(data.until_s);
-      if (left > 0 || !this.next) return;
-      const next = this.next;
-      this.next = null;
-      this.data = { ...data, events: [] }; // nothing happens until the next events are here
-      const loaded = await next;
-      if (!loaded || generation !== this.generation) return;
-      this.data = loaded;
-      this.at = 0;
+    /** Loads the following events in time, and goes on to them. */
+    follow() {
+      const { until_s, from_s } = this.data;
+      if (until_s >= this.duration) return;
+      if (!this.next && !this.isLoading && until_s - this.time < AHEAD * (until_s - from_s)) this.fetch(until_s);
+      if (this.time >= until_s && this.next) this.show(this.next);
+    }
+    caption() {
+      const { room_pkts: room } = this.data;
+      return `${format(this.time, 5)} s: ${this.waiting.length}${room ? ` of ${room}` : ""} packets wait`;
     }
     draw(now = performance.now()) {
       const { canvas } = this, ratio = devicePixelRatio || 1;
-      const width = canvas.clientWidth || 600, height = 170;
+      canvas.hidden = !this.data && !this.playing;
+      if (canvas.hidden) return;
+      const width = canvas.clientWidth || 600, height = 150;
       if (canvas.width !== Math.round(width * ratio)) {
         canvas.width = Math.round(width * ratio);
         canvas.height = Math.round(height * ratio);
@@ -144,47 +185,51 @@
       const colour = (name) => look.getPropertyValue(`--${name}`).trim();
       pen.setTransform(ratio, 0, 0, ratio, 0, 0);
       pen.clearRect(0, 0, width, height);
-      const right = width - 70, room = right - 60;
-      const size = clamp(Math.sqrt(room * 96 / Math.max(1, this.waiting ? this.waiting.length : 1)) - 2, 2, 14);
+      const left = 66, right = width - 100, inner = right - left;
+      // The box has room for the buffer, unless single packets would be too small.
+      const room = this.data && this.data.room_pkts <= 600 ? this.data.room_pkts || 0 : 0;
+      const size = clamp(Math.sqrt(inner * 96 / Math.max(1, room, this.waiting.length)) - 2, 2, 14);
       const rows = Math.max(1, Math.floor(96 / (size + 2)));
-      const spot = (k) => [right - (Math.floor(k / rows) + 1) * (size + 2), 20 + (k % rows) * (size + 2)];
+      const spot = (k) => [right - (Math.floor(k / rows) + 1) * (size + 2), 10 + (k % rows) * (size + 2)];
       pen.fillStyle = colour("muted");
       pen.font = `12px ${FONT}`;
-      pen.fillText("arrivals →", 0, 72);
-      pen.fillText("→ link", width - 42, 72);
+      pen.fillText("arrivals →", 0, 124);
+      pen.fillText("→ link", width - 42, 124);
       pen.strokeStyle = colour("line");
-      pen.strokeRect(right - room, 16, room + 2, 104);
+      pen.strokeRect(left, 6, inner + 2, 104);
       if (!this.data) {
-        pen.fillText(this.playing ? "loading packets …" : "Play shows the packets in this queue.", right - room + 12, 72);
+        pen.fillText("loading …", left + 12, 62);
         return;
       }
-      (this.waiting || []).forEach(([, , flow], k) => {
-        const [x, y] = spot(k);
-        if (x < right - room) return;
+      this.waiting.forEach(({ 2: flow, begun }, k) => {
+        const [x, y] = spot(k), part = begun === undefined ? 1 : Math.min(1, (now - begun) / (TRAVEL_S * 500));
+        if (x < left) return;
         pen.fillStyle = colour(this.colours[flow]);
-        pen.fillRect(x, y, size, size);
+        pen.fillRect(part * x, y * part + 58 * (1 - part), size, size);
       });
-      this.flying = (this.flying || []).filter((one) => now - one.begun < TRAVEL_S * 1000);
+      this.flying = this.flying.filter((one) => now - one.begun < TRAVEL_S * 1000);
       for (const one of this.flying) {
         const part = (now - one.begun) / (TRAVEL_S * 1000);
         const [x, y] = spot(one.place);
         const dropped = one.what === DROPPED || one.what === LOST;
-        const [px, py] = dropped ? [x, y + part * (height - y)] : [right + part * 60, 62];
-        pen.globalAlpha = dropped ? 1 - part : 1 - part / 2;
+        const box = clamp(size, 5, 8);
+        const [px, py] = dropped ? [x, y + part * (height - y)] : [right + 4 + part * (width - right - box - 6), 54];
+        pen.globalAlpha = dropped ? 1 - part / 2 : 1;
         pen.fillStyle = pen.strokeStyle = colour(this.colours[one.flow]);
-        const box = Math.max(6, size);
         pen.fillRect(px, py, box, box);
         if (one.what === MARKED) pen.strokeRect(px - 3, py - 3, box + 6, box + 6);
         if (dropped) {
-          pen.strokeStyle = colour("bad");
+          pen.strokeStyle = colour("ink");
+          pen.lineWidth = 2;
           pen.beginPath();
-          pen.moveTo(px, py); pen.lineTo(px + box, py + box); pen.moveTo(px + box, py); pen.lineTo(px, py + box);
+          pen.moveTo(px - 2, py - 2); pen.lineTo(px + box + 2, py + box + 2); pen.moveTo(px + box + 2, py - 2); pen.lineTo(px - 2, py + box + 2);
           pen.stroke();
+          pen.lineWidth = 1;
         }
         pen.globalAlpha = 1;
       }
       pen.fillStyle = colour("ink");
-      pen.fillText(`${format(this.time, 5)} s: ${this.waiting.length} packets wait`, right - room, 138);
+      pen.fillText(this.caption(), left, 140);
     }
   }
 

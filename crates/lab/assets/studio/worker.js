@@ -23,10 +23,15 @@ let ready = null;
 onmessage = async ({ data }) => {
   if (data.module) {
     ready = start(data.module);
+    ready.catch((error) => postMessage({ unusable: String(error) }));
     return;
   }
   try {
     await ready;
+  } catch (_) { // said already
+    return;
+  }
+  try {
     const begun = performance.now();
     postMessage({ id: data.id, text: answer(data.text), tookMs: performance.now() - begun });
   } catch (error) {

@@ -52,6 +52,8 @@ pub(super) enum Control {
         high: f64,
         /// Whether equal distances are equal factors.
         log: bool,
+        /// What the base unit measures: `rate`, `time`, `packets`, `bytes`, or `number`.
+        unit: &'static str,
         /// Step of whole numbers, 1; `None` for others.
         step: Option<f64>,
         /// Present value as text.
@@ -142,7 +144,16 @@ impl Quantity {
     /// A slider over these values; `text` is the present value in the file.
     fn slider(self, value: f64, (low, high): (f64, f64), log: bool) -> Control {
         let step = matches!(self, Self::Whole | Self::Packets).then_some(1.0);
-        Control::Slider { value, low: low.min(value), high: high.max(value), log, step, text: self.show(value) }
+        // A logarithm needs positive values.
+        let low = if log && value <= 0.0 { low } else { low.min(value) };
+        let unit = match self {
+            Self::Rate => "rate",
+            Self::Time => "time",
+            Self::Packets => "packets",
+            Self::Bytes => "bytes",
+            Self::Whole | Self::Number => "number",
+        };
+        Control::Slider { value, low, high: high.max(value), log, unit, step, text: self.show(value) }
     }
 }
 

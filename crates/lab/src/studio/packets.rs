@@ -1,5 +1,6 @@
 //! The packets at a link in a part of a run, for the animation of the queue.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay_aqm::base::packet::Ecn;
@@ -71,19 +72,7 @@ pub(super) fn packets(
     run_until(&mut world, begin)?;
     world.capture_arrivals(link, MOST_BEFORE);
     run_until(&mut world, from)?;
-    let mut waiting: Vec<Event> = Vec::new();
-    for packet in world.captured() {
-        let event = event(&packet);
-        match packet.what {
-            Seen::Arrived => waiting.push(event),
-            _ => {
-                let same = |known: &Event| (known.2, known.3) == (event.2, event.3);
-                if let Some(at) = waiting.iter().position(same) {
-                    waiting.remove(at);
-                }
-            }
-        }
-    }
+    let waiting = waiting(&world.captured());
     world.capture_arrivals(link, MOST);
     run_until(&mut world, until)?;
     let events: Vec<Event> = world.captured().iter().map(event).collect();
@@ -95,6 +84,23 @@ pub(super) fn packets(
     };
     let flows = net.flows.iter().map(|flow| flow.name.clone()).collect();
     Ok(Packets { link: net.links[link].name.clone(), flows, room_pkts, waiting, events, until_s })
+}
+
+/// The packets that arrived and have not left.
+fn waiting(before: &[Captured]) -> Vec<Event> {
+    // By flow and number; a packet and its retransmission can wait at the same time.
+    let mut arrived: BTreeMap<(u32, u32), VecDeque<usize>> = BTreeMap::new();
+    for (n, packet) in before.iter().enumerate() {
+        let event = event(packet);
+        let same = arrived.entry((event.2, event.3)).or_default();
+        match packet.what {
+            Seen::Arrived => same.push_back(n),
+            _ => drop(same.pop_front()),
+        }
+    }
+    let mut left: Vec<usize> = arrived.into_values().flatten().collect();
+    left.sort_unstable();
+    left.into_iter().map(|n| event(&before[n])).collect()
 }
 
 /// Ends a simulation when the flag is set.

@@ -36,7 +36,10 @@ pub(super) fn of(case: &Case) -> Theory {
     let rows = match theory::of_loop("", std::slice::from_ref(case), asked) {
         Ok(document) => document.results,
         Err(error) => {
-            return Theory { none: Some(format!("{}: expected {}", error.found, error.accepts)), ..Theory::default() };
+            return Theory {
+                none: Some(format!("No theory for this scenario: {}. Needed: {}", error.found, error.accepts)),
+                ..Theory::default()
+            };
         }
     };
     let left_out = rows.first().map_or_else(Vec::new, |row| row.left_out.clone());
