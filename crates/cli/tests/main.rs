@@ -8,6 +8,8 @@ mod behind_link;
 mod common;
 mod evaluate;
 mod exports;
+#[cfg(target_os = "linux")]
+mod faults;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod in_guest_device;
 #[cfg(target_os = "linux")]

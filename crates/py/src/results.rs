@@ -100,7 +100,9 @@ impl Results {
         py.detach(|| {
             pool.install(|| {
                 let read = |(job, key): &(Job, String)| store::read_keyed(dir, *job, key);
-                let records: Vec<RunRecord> = runs.par_iter().filter_map(read).collect();
+                let records =
+                    runs.par_iter().filter_map(|run| read(run).transpose()).collect::<Result<Vec<RunRecord>, _>>();
+                let records = records.map_err(|error| errors::run(&error.to_string()))?;
                 let missing = runs.len() - records.len();
                 if missing > 0 {
                     let place = dir.display();

@@ -78,7 +78,7 @@ impl Folder {
         let mut jobs = store::jobs_on_disk(&dir, &meta).map_err(failed)?;
         // The order of the cases, then of the disciplines, as in the scenario.
         jobs.sort_by_key(|job| (job.case, job.contender, job.seed));
-        Ok((jobs.into_iter().filter_map(move |job| store::read_run(&dir, &meta, job)), version))
+        Ok((jobs.into_iter().filter_map(move |job| store::read_run(&dir, &meta, job).ok().flatten()), version))
     }
 }
 

@@ -114,7 +114,7 @@ fn replay(dir: &Path, ui: &Ui) -> Result<Exit, Failure> {
         _ => None,
     };
     let seed = seed.ok_or_else(|| damaged("has no seed"))?;
-    let case = store::read_case(dir, 0).ok_or_else(|| damaged("has no scenario"))?;
+    let case = store::read_case(dir, 0)?.ok_or_else(|| damaged("has no scenario"))?;
     let net = network(&case, seed);
     let (mut arrivals, mut different) = (0, 0);
     for name in LINKS {

@@ -1,7 +1,7 @@
 // Fifth of the files of the script of `forebay studio`: the animation of the packets in a queue.
   // ---- Play -------------------------------------------------------------------------------------
   const AHEAD = 0.5; // part of the loaded time that is left when the next events are loaded
-  const TRAVEL_S = 0.6; // seconds of the viewer in which a packet leaves the queue; it arrives in half of them
+  const TRAVEL_S = 0.5; // seconds of the viewer in which a packet leaves the queue; it arrives in half of them
   const FEW = 80; // packets per second of the viewer that are seen on their way to the queue
   const [ARRIVES, DEPARTS, MARKED, DROPPED, LOST] = ["a", "d", "m", "x", "l"];
   /** Packets that arrive, wait, depart, are marked and dropped, at an adjustable speed. */
@@ -59,7 +59,7 @@
       this.contender = clamp(this.contender, 0, labels.length - 1);
       this.which.replaceChildren(...labels.map((label) => h("option", {}, label)));
       this.which.selectedIndex = this.contender;
-      if (!this.hasSpeed && rate > 0) this.setSpeed(clamp(25 / rate, 1e-4, 1)); // about 25 packets a second
+      if (!this.hasSpeed && rate > 0) this.setSpeed(clamp(20 / rate, 1e-4, 1)); // about 20 packets a second
       this.hasSpeed = this.hasSpeed || rate > 0;
       this.rate = rate;
       this.forget();
@@ -212,7 +212,7 @@
         const part = (now - one.begun) / (TRAVEL_S * 1000);
         const [x, y] = spot(one.place);
         const dropped = one.what === DROPPED || one.what === LOST;
-        const box = clamp(size, 5, 8);
+        const box = clamp(size, 4, dropped ? 8 : 5);
         const [px, py] = dropped ? [x, y + part * (height - y)] : [right + 4 + part * (width - right - box - 6), 54];
         pen.globalAlpha = dropped ? 1 - part / 2 : 1;
         pen.fillStyle = pen.strokeStyle = colour(this.colours[one.flow]);

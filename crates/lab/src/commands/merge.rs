@@ -48,7 +48,7 @@ pub fn merge(dirs: &[PathBuf], output: Option<&Path>, host: &Host<'_>) -> Result
         for dir in dirs {
             store.copy(&plan, job, dir)?;
         }
-        match store.load(&plan, job) {
+        match store.load(&plan, job)? {
             Some(record) => found.push((job, record.slim())),
             None => lost.push(job),
         }

@@ -74,7 +74,7 @@ fn flent_of(dir: &Path, meta: &RunMeta) -> Result<Vec<PathBuf>, Failure> {
     disk::make_dir(&folder)?;
     let mut written = Vec::new();
     for job in store::jobs_on_disk(dir, meta)? {
-        let Some(run) = store::read_run(dir, meta, job) else { continue };
+        let Some(run) = store::read_run(dir, meta, job)? else { continue };
         let name = format!("case{:03}-aqm{:02}-seed{}.flent.gz", job.case, job.contender, job.seed);
         let path = folder.join(&name);
         let text = flent::document(&run, &name).to_string();
@@ -156,7 +156,7 @@ pub fn pcapng(
     let jobs = store::jobs_on_disk(dir, &meta)?;
     let total = jobs.len();
     for job in jobs {
-        let Some(run) = store::read_run(dir, &meta, job) else { continue };
+        let Some(run) = store::read_run(dir, &meta, job)? else { continue };
         let stopped = host.stop.load(Ordering::Relaxed);
         let capture = if stopped { Err(interrupted()) } else { repeat(job) };
         if matches!(capture, Err(Failure::Interrupted { .. })) {

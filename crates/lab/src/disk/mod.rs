@@ -58,6 +58,16 @@ pub fn read_text(path: &Path) -> Result<String, StoreError> {
     String::from_utf8(bytes).map_err(damaged(path))
 }
 
+/// Reads a regular text file; `None` if there is no such file, or if it is not text. A file that cannot be read is an error:
+/// else its content would be missing in a result without a word.
+pub(crate) fn text_if_there(path: &Path) -> Result<Option<String>, StoreError> {
+    match read_regular(path) {
+        Ok(bytes) => Ok(String::from_utf8(bytes).ok()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => Ok(None),
+        Err(error) => Err(io_error(path)(error)),
+    }
+}
+
 /// Writes indented JSON.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
     let text = serde_json::to_string_pretty(value).map_err(damaged(path))? + "\n";

@@ -78,7 +78,7 @@ impl Runs {
         }
         let mut entries: Vec<Entry> = Vec::new();
         for job in jobs {
-            let Some(record) = store::read_run(dir, meta, job) else { continue };
+            let Some(record) = store::read_run(dir, meta, job)? else { continue };
             look(job.case, &record);
             let record = if over_time.contains(&job.case) { record } else { record.slim() };
             match entries.last_mut().filter(|e| (e.case, e.contender) == (job.case, job.contender)) {
@@ -92,8 +92,9 @@ impl Runs {
         }
         over_time.retain(|case| entries.iter().any(|e| e.case == *case));
         let series = meta.provenance.facts.series.clone().unwrap_or_default();
-        let answers = |&case: &usize| store::read_case(dir, case).map_or_else(Vec::new, |it| answers(&it, case));
-        let theory = over_time.iter().flat_map(answers).collect();
+        let answers = |&case: &usize| Ok(store::read_case(dir, case)?.map_or_else(Vec::new, |it| answers(&it, case)));
+        let theory: Vec<Vec<_>> = over_time.iter().map(answers).collect::<Result<_, StoreError>>()?;
+        let theory = theory.into_iter().flatten().collect();
         Ok(Self { entries, link: None, series, over_time, theory }.by_link())
     }
 

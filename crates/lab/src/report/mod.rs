@@ -94,11 +94,11 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     let own = &meta.provenance.facts.figures;
     own.iter().for_each(|figure| finds.ask_figure(figure));
     let links = Runs::read(dir, meta, |case, run| finds.look(case, run))?;
-    let real = Real::read(dir, meta);
+    let real = Real::read(dir, meta)?;
     let several = links.iter().any(Runs::are_several);
     let mut page = Page::new(&About::run(meta), real.as_ref(), several);
     // `forebay link` runs the user's command through an emulated link: its results have no scenario with traffic.
-    if let Some(case) = store::read_case(dir, 0).filter(|_| meta.link().is_none() && meta.subtitle.is_none()) {
+    if let Some(case) = store::read_case(dir, 0)?.filter(|_| meta.link().is_none() && meta.subtitle.is_none()) {
         page.setting(&description(&case.scenario), &links.first().map_or_else(String::new, Runs::sweep));
         page.scenario(case.scenario.to_toml());
     }
@@ -106,7 +106,8 @@ fn single(dir: &Path, meta: &RunMeta) -> Result<PageData, StoreError> {
     page.links(&links);
     let [id, title] = ["results", "Results"].map(str::to_string);
     // Results of earlier versions have no classes.
-    let summary = disk::read_json(&dir.join("summary.json")).unwrap_or_default();
+    let summary = disk::text_if_there(&dir.join("summary.json"))?;
+    let summary = summary.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     page.scenario_section(&SectionMeta { id, title, ..SectionMeta::default() }, &links, &summary);
     page.own_figures(own.iter().map(|figure| exhibits::draw(figure, &finds)).collect());
     Ok(page.finish(&[]))

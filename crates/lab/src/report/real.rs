@@ -6,6 +6,7 @@ use std::path::Path;
 use super::shapes::{Cell, Column, Notice, Table};
 use super::summary_tables::significant;
 use crate::disk;
+use crate::disk::store_error::StoreError;
 use crate::results::meta::RunMeta;
 use crate::results::record::Spread;
 use crate::results::timing::{RunTiming, Seen, Timing};
@@ -22,15 +23,19 @@ pub(super) struct Real {
 
 impl Real {
     /// The runs of this directory that had real packets; `None` if all runs were simulated.
-    pub(super) fn read(dir: &Path, meta: &RunMeta) -> Option<Self> {
+    ///
+    /// # Errors
+    /// The file with the timings cannot be read.
+    pub(super) fn read(dir: &Path, meta: &RunMeta) -> Result<Option<Self>, StoreError> {
         if let Some(timing) = meta.link() {
             let run = RunTiming { label: None, seed: 0, attempts: 1, timing };
-            return Some(Self { runs: vec![run], mixed: false });
+            return Ok(Some(Self { runs: vec![run], mixed: false }));
         }
-        let mut runs: Vec<RunTiming> = disk::read_json(&dir.join(TIMING)).ok()?;
+        let text = disk::text_if_there(&dir.join(TIMING))?.unwrap_or_default();
+        let mut runs: Vec<RunTiming> = serde_json::from_str(&text).unwrap_or_default();
         // The file also has runs with seeds that `report.html` does not show.
         runs.retain(|run| meta.seeds.contains(&run.seed));
-        (!runs.is_empty()).then_some(Self { runs, mixed: true })
+        Ok((!runs.is_empty()).then_some(Self { runs, mixed: true }))
     }
 
     /// The notice at the top of the page.

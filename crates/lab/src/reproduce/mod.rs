@@ -287,8 +287,8 @@ impl Reproduction {
                 continue;
             }
             let its = stores.iter().filter(|(name, ..)| section.scenarios().any(|s| s == *name));
-            let finished: Vec<Finished<'_>> =
-                its.map(|(name, plan, store)| (name.as_str(), *plan, store.records(plan))).collect();
+            let finished = its.map(|(name, plan, store)| Ok((name.as_str(), *plan, store.records(plan)?)));
+            let finished: Vec<Finished<'_>> = finished.collect::<Result<_, _>>().map_err(ReproduceError::Store)?;
             for claim in claims() {
                 results.push(self.judge(claim, &finished)?);
             }

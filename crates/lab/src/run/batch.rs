@@ -101,7 +101,8 @@ pub fn runs(plan: &Plan, store: Option<&Store>, control: &Control) -> Result<Vec
 
 /// Runs one job, or loads it from `store`; `None` if stopped on request. The result is stored.
 pub fn one(plan: &Plan, job: Job, store: Option<&Store>, control: &Control) -> Result<Option<RunRecord>, BatchError> {
-    if let Some(record) = store.and_then(|store| store.load(plan, job)) {
+    let known = store.map(|store| store.load(plan, job)).transpose().map_err(BatchError::Store)?;
+    if let Some(record) = known.flatten() {
         (control.progress)(record.duration_s);
         return Ok(Some(record.slim()));
     }

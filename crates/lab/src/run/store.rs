@@ -174,7 +174,10 @@ impl Store {
     }
 
     /// A run that finished earlier, if it is stored completely and is of this plan and build.
-    pub fn load(&self, plan: &Plan, job: Job) -> Option<RunRecord> {
+    ///
+    /// # Errors
+    /// Its file cannot be read.
+    pub fn load(&self, plan: &Plan, job: Job) -> Result<Option<RunRecord>, StoreError> {
         read_shard(&self.dir, plan, job)
     }
 
@@ -207,11 +210,11 @@ impl Store {
     /// Copies a run from another directory, unless it is here already. Returns whether it is here now.
     ///
     /// # Errors
-    /// The results differ, or cannot be written.
+    /// The results differ, or cannot be read or written.
     pub fn copy(&self, plan: &Plan, job: Job, from: &Path) -> Result<bool, StoreError> {
-        let here = self.load(plan, job);
+        let here = self.load(plan, job)?;
         let path = shard_path(from, job);
-        let text = read_regular(&path).ok().and_then(|text| String::from_utf8(text).ok());
+        let text = shard_text(from, job)?;
         let shard = text.as_deref().and_then(Shard::read).filter(|shard| shard.key == plan.key(job));
         let (Some(text), Some(there)) = (&text, shard.and_then(|shard| shard.record())) else {
             return Ok(here.is_some());
@@ -227,8 +230,11 @@ impl Store {
     }
 
     /// All finished runs with their complete results, in the order of [`Plan::jobs`].
-    pub fn records(&self, plan: &Plan) -> Vec<RunRecord> {
-        plan.jobs().into_par_iter().filter_map(|job| self.load(plan, job)).collect()
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn records(&self, plan: &Plan) -> Result<Vec<RunRecord>, StoreError> {
+        plan.jobs().into_par_iter().filter_map(|job| self.load(plan, job).transpose()).collect()
     }
 
     /// Writes the summary and the tables of these finished jobs, and returns the summary. `records` may lack time
@@ -257,7 +263,12 @@ impl Store {
                 open.push((Parquet::new(file, &table(&[])).map_err(damaged(path))?, table, path));
             }
             for some in jobs.chunks(RUNS_AT_A_TIME) {
-                let records: Vec<RunRecord> = some.par_iter().filter_map(|job| self.load(plan, *job)).collect();
+                let gone = |job: &Job| StoreError::Damaged {
+                    path: shard_path(&self.dir, *job),
+                    reason: "has no complete run any more".to_string(),
+                };
+                let read = |job: &Job| self.load(plan, *job)?.ok_or_else(|| gone(job));
+                let records = some.par_iter().map(read).collect::<Result<Vec<RunRecord>, StoreError>>()?;
                 for (parquet, table, path) in &mut open {
                     parquet.add(&table(&records)).map_err(damaged(path))?;
                 }
@@ -300,9 +311,9 @@ pub fn plan_of(dir: &Path, meta: &RunMeta) -> Result<Plan, StoreError> {
             .axes
             .get(index)
             .map_or_else(Vec::new, |axes| axes.iter().map(|(k, v)| (k.to_string(), v.clone())).collect());
-        Some(Case { axes, ..read_case(dir, index)? })
+        Ok(read_case(dir, index)?.map(|case| Case { axes, ..case }))
     };
-    let cases: Option<Vec<Case>> = (0..meta.cases).map(case).collect();
+    let cases = (0..meta.cases).map(case).collect::<Result<Option<Vec<Case>>, StoreError>>()?;
     let version = concat!(env!("CARGO_PKG_VERSION"), "+");
     let plan = Plan {
         cases: cases.unwrap_or_default(),
@@ -319,12 +330,17 @@ pub fn plan_of(dir: &Path, meta: &RunMeta) -> Result<Plan, StoreError> {
     Err(StoreError::Damaged { path: dir.join("scenario.toml"), reason })
 }
 
-/// A case as stored in a run directory, without the names and values of the keys that vary.
-pub fn read_case(dir: &Path, index: usize) -> Option<Case> {
+/// A case as stored in a run directory, without the names and values of the keys that vary; `None` if there is none, or
+/// not one of this version.
+///
+/// # Errors
+/// Its file cannot be read.
+pub fn read_case(dir: &Path, index: usize) -> Result<Option<Case>, StoreError> {
     let of_case = dir.join("cases").join(format!("{index:03}.toml"));
     let path = if disk::exists(&of_case) { of_case } else { dir.join("scenario.toml") };
-    let text = disk::read_text(&path).ok()?;
-    load::parse(&path.display().to_string(), &text, &Overrides::default()).ok()?.into_iter().next()
+    let Some(text) = disk::text_if_there(&path)? else { return Ok(None) };
+    let cases = load::parse(&path.display().to_string(), &text, &Overrides::default()).unwrap_or_default();
+    Ok(cases.into_iter().next())
 }
 
 /// A case as TOML, with all defaults written out. The first line is a comment with the values of the keys that vary.
@@ -348,24 +364,33 @@ fn shard_path(dir: &Path, job: Job) -> PathBuf {
     dir.join("runs").join(format!("case{:03}-aqm{:02}-seed{}.json", job.case, job.contender, job.seed))
 }
 
-fn read_shard(dir: &Path, plan: &Plan, job: Job) -> Option<RunRecord> {
+/// The text of the file of a run; `None` if there is no such file, or if it is not text.
+fn shard_text(dir: &Path, job: Job) -> Result<Option<String>, StoreError> {
+    disk::text_if_there(&shard_path(dir, job))
+}
+
+fn read_shard(dir: &Path, plan: &Plan, job: Job) -> Result<Option<RunRecord>, StoreError> {
     read_keyed(dir, job, &plan.key(job))
 }
 
 /// The run in `dir` with this [`Plan::key`], if it is stored completely.
-pub fn read_keyed(dir: &Path, job: Job, key: &str) -> Option<RunRecord> {
-    let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
-    Shard::read(&text).filter(|shard| shard.key == key)?.record()
+///
+/// # Errors
+/// Its file cannot be read.
+pub fn read_keyed(dir: &Path, job: Job, key: &str) -> Result<Option<RunRecord>, StoreError> {
+    let text = shard_text(dir, job)?;
+    let shard = text.as_deref().and_then(Shard::read).filter(|shard| shard.key == key);
+    Ok(shard.and_then(|shard| shard.record()))
 }
 
 /// Number of finished runs of `plan` in `dir`.
 pub fn finished(dir: &Path, plan: &Plan) -> usize {
-    plan.jobs().into_par_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
+    plan.jobs().into_par_iter().filter(|job| matches!(read_shard(dir, plan, *job), Ok(Some(_)))).count()
 }
 
 /// As [`finished`], but without starting threads, because the process will fork.
 pub fn finished_in_turn(dir: &Path, plan: &Plan) -> usize {
-    plan.jobs().into_iter().filter(|job| read_shard(dir, plan, *job).is_some()).count()
+    plan.jobs().into_iter().filter(|job| matches!(read_shard(dir, plan, *job), Ok(Some(_)))).count()
 }
 
 /// The runs in `dir` whose seed is in `meta`, the content of its `meta.json`. They are ordered by case, contender and
@@ -387,10 +412,13 @@ fn jobs_in_order(dir: &Path, meta: &RunMeta) -> Result<Vec<Job>, StoreError> {
 }
 
 /// The stored results of a job of [`jobs_on_disk`]; `None` if it is from another build or not complete.
-pub fn read_run(dir: &Path, meta: &RunMeta, job: Job) -> Option<RunRecord> {
-    let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
-    let shard = Shard::read(&text)?;
-    if shard.engine == meta.engine { shard.record() } else { None }
+///
+/// # Errors
+/// Its file cannot be read.
+pub fn read_run(dir: &Path, meta: &RunMeta, job: Job) -> Result<Option<RunRecord>, StoreError> {
+    let text = shard_text(dir, job)?;
+    let shard = text.as_deref().and_then(Shard::read).filter(|shard| shard.engine == meta.engine);
+    Ok(shard.and_then(|shard| shard.record()))
 }
 
 /// Writes the tables of a run directory also as CSV, `DIR/csv/summary.csv` and others. Returns their paths.
@@ -401,9 +429,12 @@ pub fn write_csv(dir: &Path, meta: &RunMeta) -> Result<Vec<PathBuf>, StoreError>
     let folder = dir.join("csv");
     make_dir(&folder)?;
     let jobs = jobs_in_order(dir, meta)?;
-    let read =
-        |jobs: &[Job]| -> Vec<RunRecord> { jobs.par_iter().filter_map(|job| read_run(dir, meta, *job)).collect() };
-    let slim: Vec<RunRecord> = jobs.par_iter().filter_map(|job| Some(read_run(dir, meta, *job)?.slim())).collect();
+    let read = |jobs: &[Job]| -> Result<Vec<RunRecord>, StoreError> {
+        jobs.par_iter().filter_map(|job| read_run(dir, meta, *job).transpose()).collect()
+    };
+    let slim =
+        jobs.par_iter().filter_map(|job| read_run(dir, meta, *job).map(|run| run.map(RunRecord::slim)).transpose());
+    let slim: Vec<RunRecord> = slim.collect::<Result<_, _>>()?;
     let probes = table::probes(&slim);
     let series = |records: &[RunRecord]| table::series(records, &probes);
     let tables: [(&str, &Rows<'_>); 5] = [
@@ -420,7 +451,7 @@ pub fn write_csv(dir: &Path, meta: &RunMeta) -> Result<Vec<PathBuf>, StoreError>
             let mut out = csv::Writer::from_writer(file);
             rows(&[]).csv_names(&mut out).map_err(damaged(&path))?;
             for some in jobs.chunks(RUNS_AT_A_TIME) {
-                rows(&read(some)).csv_rows(&mut out).map_err(damaged(&path))?;
+                rows(&read(some)?).csv_rows(&mut out).map_err(damaged(&path))?;
             }
             out.flush().map_err(io_error(&path))
         })?;
@@ -449,12 +480,14 @@ pub fn load(dir: &Path) -> Result<Loaded, StoreError> {
     let path = dir.join("summary.json");
     let summary = disk::read_json(&path)?;
     let run = |job: Job| {
-        let text = String::from_utf8(read_regular(&shard_path(dir, job)).ok()?).ok()?;
-        let shard = Shard::read(&text).filter(|shard| shard.engine == meta.engine)?;
-        Some((job, shard.key.to_string(), shard.record()?.slim()))
+        let text = shard_text(dir, job)?;
+        let shard = text.as_deref().and_then(Shard::read).filter(|shard| shard.engine == meta.engine);
+        let read = |shard: Shard<'_>| Some((job, shard.key.to_string(), shard.record()?.slim()));
+        Ok(shard.and_then(read))
     };
     let jobs = jobs_in_order(dir, &meta)?;
-    Ok(Loaded { summary, runs: jobs.into_par_iter().filter_map(run).collect() })
+    let runs = jobs.into_par_iter().filter_map(|job| run(job).transpose()).collect::<Result<_, StoreError>>()?;
+    Ok(Loaded { summary, runs })
 }
 
 /// The job of the file of a run, from the name of the file.

@@ -46,13 +46,16 @@ fn plan(runs: u64) -> Plan {
 fn run(plan: &Plan, dir: &Path) -> Vec<RunRecord> {
     let store = Store::open(dir, plan, &Origin::default(), &Wait::NEVER).unwrap();
     batch::run(plan, &store, &Control::silent(&AtomicBool::new(false))).unwrap();
-    store.records(plan)
+    store.records(plan).unwrap()
 }
 
 fn seeds_on_disk(dir: &Path) -> Vec<u64> {
     let meta: RunMeta = disk::read_json(&dir.join("meta.json")).unwrap();
     let jobs = store::jobs_on_disk(dir, &meta).unwrap();
-    jobs.into_iter().filter_map(|job| store::read_run(dir, &meta, job)).map(|record| record.summary.seed).collect()
+    jobs.into_iter()
+        .filter_map(|job| store::read_run(dir, &meta, job).unwrap())
+        .map(|record| record.summary.seed)
+        .collect()
 }
 
 #[test]
@@ -83,7 +86,7 @@ fn order_of_runs_does_not_depend_on_threads() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     let ended = pool.install(|| batch::run(&plan, &store, &Control { progress: &progress, ..Control::silent(&stop) }));
     assert!(matches!(ended, Err(BatchError::Interrupted)));
-    let there: Vec<bool> = plan.jobs().into_iter().map(|job| store.load(&plan, job).is_some()).collect();
+    let there: Vec<bool> = plan.jobs().into_iter().map(|job| store.load(&plan, job).unwrap().is_some()).collect();
     let finished = there.iter().filter(|is_there| **is_there).count();
     assert!((6..=8).contains(&finished) && !there[finished + 1..].contains(&true), "{there:?}");
     let summary: Value = disk::read_json(&dir.join("summary.json")).unwrap();

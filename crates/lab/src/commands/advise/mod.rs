@@ -125,7 +125,7 @@ pub fn advise(asked: &Asked<'_>, options: &Options<'_>, host: &Host<'_>) -> Resu
         jobs: options.jobs,
     };
     let (_, store) = batch.results(&last, host)?;
-    let ranked = ranking(&measured(&store.records(&last), &files), &order, idle_s);
+    let ranked = ranking(&measured(&store.records(&last)?, &files), &order, idle_s);
     let best = ranked.first().ok_or_else(|| Failure::Run("no candidate was run".to_string()))?.aqm.clone();
     let advice = Advice {
         version: 1,

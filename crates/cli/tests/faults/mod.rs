@@ -1,0 +1,55 @@
+//! Faults of the file system: each system call of a run, of a resumed run and of a report fails once, and power fails
+//! after each of them. The outcome is an error that names a file, or the right result; nothing that was finished is lost.
+//!
+//! By default a sample of the faults is tried; with `FOREBAY_EVERY_FAULT=1` all of them.
+
+mod calls;
+mod power;
+mod trace;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::Place;
+
+/// Two runs of two contenders; one thread, so that the calls have an order.
+const RUN: [&str; 9] = ["run", "short.toml", "--runs", "2", "--jobs", "1", "-o", "out", "--quiet"];
+/// Half of them.
+const HALF: [&str; 9] = ["run", "short.toml", "--runs", "1", "--jobs", "1", "-o", "out", "--quiet"];
+const REPORT: [&str; 2] = ["report", "out"];
+
+/// Takes every case if the environment asks for it, else about `most` of them, evenly spread.
+fn sample<T>(all: Vec<T>, most: usize) -> Vec<T> {
+    if std::env::var_os("FOREBAY_EVERY_FAULT").is_some() {
+        return all;
+    }
+    let every = all.len().div_ceil(most.max(1)).max(1);
+    all.into_iter().step_by(every).collect()
+}
+
+/// Copies a folder and everything in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in from.read_dir().unwrap().map(|entry| entry.unwrap()) {
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => drop(fs::copy(entry.path(), to).unwrap()),
+        }
+    }
+}
+
+/// A command under strace(1) with these options; `None` if it cannot run here, with the reason.
+fn strace(place: &Place, options: &[&str], words: &[&str]) -> Result<std::process::Output, String> {
+    let program = place.command(words);
+    let mut watched = Command::new("strace");
+    watched.args(["-f", "-qq"]).args(options).arg(program.get_program()).args(words);
+    watched.current_dir(&place.dir).env("RUST_BACKTRACE", "0");
+    let output = watched.output().map_err(|_| "strace is not installed".to_string())?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    match said.lines().find(|line| line.starts_with("strace:")) {
+        Some(why) => Err(why.to_string()),
+        None => Ok(output),
+    }
+}
