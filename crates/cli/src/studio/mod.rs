@@ -5,12 +5,14 @@ mod link;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+#[cfg(unix)]
+use std::{net::TcpStream, os::fd::OwnedFd};
 
 use forebay_lab::disk;
 use forebay_lab::estimate::Budget;
@@ -53,8 +55,10 @@ const RUNS: &str = "runs";
 /// Serves until Ctrl-C.
 pub(crate) fn command(args: &StudioArgs, ui: &Ui) -> Result<Exit, Failure> {
     let first = args.scenario.as_deref().map(first).transpose()?;
-    let server = Server::http((Ipv4Addr::LOCALHOST, args.port))
-        .map_err(|error| Failure::unavailable(format!("cannot listen on port {} of 127.0.0.1: {error}", args.port)))?;
+    let cannot =
+        |error: String| Failure::unavailable(format!("cannot listen on port {} of 127.0.0.1: {error}", args.port));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).map_err(|error| cannot(error.to_string()))?;
+    let server = Server::from_listener(at_once(listener), None).map_err(|error| cannot(error.to_string()))?;
     let port = server.server_addr().to_ip().map_or(args.port, |at| at.port());
     let desk = Arc::new(Desk { port, token: token()?, first, running: Mutex::default() });
     let address = format!("http://127.0.0.1:{port}/?token={}", desk.token);
@@ -77,6 +81,20 @@ pub(crate) fn command(args: &StudioArgs, ui: &Ui) -> Result<Exit, Failure> {
     }
     desk.stop_runs();
     Ok(Exit::Done)
+}
+
+/// A listener whose connections send small segments at once (TCP_NODELAY, which Linux copies from the listener). Else the
+/// last segment of an answer waits for a delayed acknowledgement of the browser: 40 ms.
+fn at_once(listener: TcpListener) -> TcpListener {
+    #[cfg(unix)]
+    {
+        let socket = TcpStream::from(OwnedFd::from(listener));
+        // Without it, answers are only later.
+        let _ = socket.set_nodelay(true);
+        TcpListener::from(OwnedFd::from(socket))
+    }
+    #[cfg(not(unix))]
+    listener
 }
 
 /// The scenario that the user named: in a link of the page, in a file or in a run directory.
