@@ -29,7 +29,7 @@ cargo xtask mutants [NAME] puts faults into every discipline, or one, and checks
 cargo xtask prose [SEED]   prints 60 passages drawn at random, for a reader who does not know the project
 cargo xtask docs           writes the generated pages: README's list, the book, docs/rfc-coverage.md
 cargo xtask book           builds the book with mdBook
-cargo xtask web            builds the laboratory in a browser: a static site, and one HTML file that needs no server; `web speed`: measures it
+cargo xtask web            builds the laboratory in a browser: a static site, and one HTML file that needs no server; `web speed`: measures it, and compares fingerprints
 cargo xtask release        builds the archive and the wheel; `release twice`: builds both twice and compares
 cargo xtask miri           runs the tests of unsafe code under Miri, which finds undefined behaviour; needs nightly
 cargo xtask bpf            compiles the BPF program of `forebay attach` into the repository

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::browser;
 use super::chrome::{Page, View};
-use super::web::{Served, visit};
+use super::web::{Served, prints_of_both, visit};
 use crate::base::program::{self, at, cargo, shown};
 use crate::web::{self, Build};
 
@@ -38,7 +38,7 @@ const DRAG: &str = "(async () => {
     return { times, runs: Number(document.documentElement.dataset.shown) - before };
 })()";
 
-/// Prints the figures as Markdown.
+/// Prints the figures, and the fingerprints of all disciplines and senders, as Markdown.
 pub(crate) fn run() -> Result<(), String> {
     let browser = program::find(&browser::NAMES).ok_or("no browser: install the package chromium")?;
     let site = web::build(Build::Full)?;
@@ -59,6 +59,10 @@ pub(crate) fn run() -> Result<(), String> {
         let (_, _, theirs) = ask(&there, scenario)?;
         let speed = 100.0 * ours / theirs;
         println!("| `{scenario}` | {runs} | {packets} | {ours:.0} ms | {theirs:.0} ms | {speed:.0} % |");
+    }
+    println!("\n| run | native | in the browser |\n|---|---|---|");
+    for one in prints_of_both(&there)? {
+        println!("| {} | `{}` | `{}` |", one.run, one.native, one.there);
     }
     drop((native, there));
 
