@@ -214,7 +214,7 @@ fn run_report_has_model_curves_that_scenario_requests() {
     let page = |dir: &str| std::fs::read_to_string(place.dir.join(dir).join("report.html")).unwrap();
     let line = r#""name":"fluid: pi q_ref=200""#;
     assert!(page("asked").contains(line) && !page("plain").contains(line));
-    assert!(page("asked").contains(r#""beside":"pi q_ref=200""#));
+    assert!(page("asked").contains(r#""partner":"pi q_ref=200""#));
     let both = |scenario: &str, model: &str, aqm: &str, dir: &str| {
         let ask = format!("report.theory=[\"{model}\"]");
         let words =

@@ -9,8 +9,8 @@
     /** `load(contender, from, until)` returns a promise of events; `moved(time)` is called for each picture. */
     constructor({ load, moved }) {
       Object.assign(this, { load, moved, playing: false, time: 0, duration: 0, contender: 0, speed: 0.02, hasSpeed: false });
-      // Loaded events: those that are shown, and those that follow them. `wish` is the time from which to load next.
-      Object.assign(this, { data: null, next: null, wish: null, isLoading: false, generation: 0, waiting: [], flying: [], at: 0 });
+      // Loaded events: those that are shown, and those that follow them. `wanted` is the time from which to load next.
+      Object.assign(this, { data: null, next: null, wanted: null, isLoading: false, generation: 0, waiting: [], flying: [], at: 0 });
       this.canvas = h("canvas", { class: "queue", role: "img", "aria-label": "Packets in the queue", hidden: "" });
       this.said = h("p", { class: "quiet said" });
       this.toggle = button("Play", "Show packets moving through the queue", () => (this.playing ? this.pause() : this.play()));
@@ -48,7 +48,7 @@
     }
     forget() {
       this.generation += 1;
-      Object.assign(this, { data: null, next: null, wish: null });
+      Object.assign(this, { data: null, next: null, wanted: null });
     }
     /** Takes over a new simulation. */
     reset({ labels, duration, rate }) {
@@ -89,16 +89,16 @@
       this.setTime(time);
       this.fetch(this.time);
     }
-    /** Loads the events from `time` on. One request at a time; only the latest wish is kept. */
+    /** Loads the events from `time` on. One request at a time; only the latest time is kept. */
     fetch(time) {
-      this.wish = time;
-      if (!this.isLoading) this.loadWished();
+      this.wanted = time;
+      if (!this.isLoading) this.loadNext();
     }
-    async loadWished() {
+    async loadNext() {
       this.isLoading = true;
-      while (this.wish !== null) {
-        const { wish: from, generation } = this, span = clamp(6000 / Math.max(1, this.rate || 1000), 0.05, 10);
-        this.wish = null;
+      while (this.wanted !== null) {
+        const { wanted: from, generation } = this, span = clamp(6000 / Math.max(1, this.rate || 1000), 0.05, 10);
+        this.wanted = null;
         try {
           const loaded = await this.load(this.contender, from, Math.min(this.duration, from + span));
           if (generation === this.generation) this.take(from, loaded);
