@@ -114,7 +114,7 @@ pub fn work(
         let control = Control { progress: &|seconds| call.advance(seconds), ..Control::silent(&call.stop) };
         let one = |place: &Place| -> Result<Option<Vec<u8>>, PyErr> {
             // A worker that was lost may have finished it.
-            if store.as_ref().is_some_and(|store| store.load(&plan, job(*place)).is_some()) {
+            if store.as_ref().is_some_and(|store| store.has(&plan, job(*place))) {
                 return Ok(None);
             }
             let Some(record) = batch::one(&plan, job(*place), None, &control).map_err(errors::batch)? else {
@@ -188,7 +188,7 @@ impl Sweep {
         let opened = watched(py, &call, None, || {
             let control = Control { waits: &waits, ..Control::silent(&call.stop) };
             let store = Store::open(&directory, &plan, &origin(), &control.wait())?;
-            let open = |job: &Job| store.load(&plan, *job).is_none();
+            let open = |job: &Job| !store.has(&plan, *job);
             let place = |job: Job| (job.case, job.contender, job.seed);
             let left = pool.install(|| plan.jobs().into_par_iter().filter(open).map(place).collect());
             Ok(Self { store: Mutex::new(Some(store)), left })

@@ -94,7 +94,7 @@ pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>
         let case = &plan.cases[job.case];
         let label = record::label(&case.scenario.compare[job.contender], case);
         let before = timings.iter().find(|run| run.label.as_ref() == Some(&label) && run.seed == job.seed);
-        let sound = before.filter(|run| run.timing.valid && matches!(store.load(plan, *job), Ok(Some(_))));
+        let sound = before.filter(|run| run.timing.valid && store.has(plan, *job));
         if let Some(sound) = sound {
             all.push(sound.clone());
             continue;
