@@ -442,7 +442,11 @@ fn fingerprints(house: &House) -> Result<(), String> {
     let both = prints_of_both(&page)?;
     match both.iter().find(|one| one.native != one.there) {
         Some(one) => Err(format!("{}: native {}, in the browser {}", one.run, one.native, one.there)),
-        None => ensure(both.len() > ENTRIES.len() + 40, || format!("{} runs", both.len())),
+        None => {
+            // Two disciplines for each sender of TCP and that of SCTP.
+            let wanted = ENTRIES.len() + 2 * (TcpVariant::of(Transport::Tcp).len() + 1);
+            ensure(both.len() == wanted, || format!("{} runs, not {wanted}", both.len()))
+        }
     }
 }
 
