@@ -19,6 +19,15 @@ pub(super) struct State {
     /// Name of its file, for messages.
     pub(super) file: String,
     pub(super) text: String,
+    #[serde(default = "first_seed")]
+    pub(super) seed: u64,
+    /// Index of the case.
+    #[serde(default)]
+    pub(super) case: usize,
+}
+
+const fn first_seed() -> u64 {
+    1
 }
 
 /// Reads what follows [`BEGIN`]; the error says what is wrong.
@@ -51,7 +60,7 @@ mod tests {
     #[test]
     fn scenario_of_a_link_is_read() {
         let state = read(&link(r#"{"file":"a.toml","text":"version = 1","seed":3,"case":0}"#)).unwrap();
-        assert_eq!(state, State { file: "a.toml".to_string(), text: "version = 1".to_string() });
+        assert_eq!(state, State { file: "a.toml".to_string(), text: "version = 1".to_string(), seed: 3, case: 0 });
     }
 
     #[test]

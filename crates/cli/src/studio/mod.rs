@@ -101,8 +101,7 @@ fn at_once(listener: TcpListener) -> TcpListener {
 fn first(named: &Path) -> Result<Offered, InputError> {
     let link = named.to_str().and_then(|text| Some(text.split_once(link::BEGIN)?.1));
     let Some(fragment) = link else { return given(named) };
-    let wrong =
-        |found: String| InputError::new("the link", "", Found::thing(found), "an address that the page has copied");
+    let wrong = |found: String| InputError::new("the link", "", Found::thing(found), "what the page has copied");
     let state = link::read(fragment).map_err(wrong)?;
     Ok(Offered {
         group: "This session".to_string(),
@@ -110,6 +109,8 @@ fn first(named: &Path) -> Result<Offered, InputError> {
         file: state.file,
         text: state.text.into(),
         report: None,
+        seed: state.seed,
+        case: state.case,
     })
 }
 
@@ -120,7 +121,15 @@ fn given(path: &Path) -> Result<Offered, InputError> {
     let name = file.display().to_string();
     let cases = load::parse(&name, &text, &Overrides::default())?;
     let title = cases.first().map_or_else(|| name.clone(), |case| case.scenario.title.clone());
-    Ok(Offered { group: "This session".to_string(), title, file: name, text: text.into(), report: None })
+    Ok(Offered {
+        group: "This session".to_string(),
+        title,
+        file: name,
+        text: text.into(),
+        report: None,
+        seed: 1,
+        case: 0,
+    })
 }
 
 /// A random text that nobody can guess: 128 bits.

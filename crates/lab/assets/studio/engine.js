@@ -14,6 +14,7 @@
     constructor() {
       this.waiting = new Map(); // resolve and reject by id of a request
       this.last = 0;
+      this.stops = 0;
       this.module = this.load();
       this.start();
     }
@@ -57,6 +58,7 @@
     }
     /** Ends all requests. */
     stop() {
+      this.stops += 1;
       this.restart();
       this.fail(stopped());
     }
@@ -66,7 +68,9 @@
       waiting.forEach(([, reject]) => reject(error));
     }
     async ask(request) {
+      const { stops } = this;
       await this.module;
+      if (stops !== this.stops) throw stopped();
       if (this.broken) throw this.broken;
       const id = ++this.last;
       const { text, tookMs } = await new Promise((resolve, reject) => {

@@ -105,6 +105,7 @@
         } catch (error) {
           if (generation !== this.generation) continue;
           this.pause();
+          this.draw();
           this.said.textContent = error.name === "AbortError" ? "" : `The packets cannot be shown: ${error.message}`;
         }
       }
@@ -112,8 +113,8 @@
     }
     take(from, loaded) {
       loaded.from_s = from;
-      if (this.data) {
-        this.next = loaded;
+      if (this.data) { // events that are loaded already are not needed again
+        if (from >= this.data.until_s) this.next = loaded;
         return;
       }
       this.flying = [];

@@ -5,6 +5,7 @@
   const element = (id) => document.getElementById(id);
   const state = { file: "", text: "", seed: 1, case: 0 };
   let shown = null; // the last answer without an error
+  let shownRun = null; // what was asked for it: file, text, seed and case
   /** The experiment of the book that the address asks for: only its sliders and figures are shown. */
   const small = location.hash.startsWith("#f=") ? DATA.experiments.find((one) => one.name === location.hash.slice(3)) : undefined;
 
@@ -24,7 +25,13 @@
     if (takeTyped()) want();
     return isRunning ? new Promise((resolve) => { waiters.push(resolve); }) : Promise.resolve();
   }
-  const showStop = (on) => { element("stop").style.visibility = on ? "visible" : "hidden"; };
+  const running = new Set(); // what can be stopped: "run", "files"
+  function showStop(what, on) {
+    if (on) running.add(what);
+    else running.delete(what);
+    if (!running.size && document.activeElement === element("stop")) element("scenario").focus();
+    element("stop").style.visibility = running.size ? "visible" : "hidden";
+  }
   async function pump() {
     isRunning = true;
     root.dataset.busy = "1";
@@ -32,23 +39,27 @@
       isWanted = false;
       const sent = { ...state }, sentChanges = new Map(changes), sentOpened = opened;
       changes.clear();
-      const late = setTimeout(() => { showStop(true); say("running …"); }, 400);
+      const late = setTimeout(() => { showStop("run", true); say("running …"); }, 400);
       try {
         const answer = await engine.ask({ ask: "run", ...sent, changes: [...sentChanges].map(([adjustable, value]) => ({ adjustable, value })) });
         if (answer.failed) throw new Error(answer.failed);
+        if (sentChanges.size) takeTyped(); // then the changes apply to what was typed
         if (opened !== sentOpened) isWanted = true;
-        else if (state.text === sent.text) show(answer, sentChanges.size > 0);
+        else if (state.text === sent.text) show(answer, sent, sentChanges.size > 0);
         else { // the text was edited meanwhile: the changes apply to the new one
           for (const [id, value] of sentChanges) if (!changes.has(id)) changes.set(id, value);
           isWanted = true;
         }
       } catch (error) {
-        if (error.name === "AbortError") say("stopped");
-        else complain({ message: error.message });
+        if (error.name === "AbortError") {
+          changes.clear();
+          isWanted = false;
+          complain({ message: "Stopped." });
+        } else complain({ message: error.message });
         resetControls();
       }
       clearTimeout(late);
-      showStop(false);
+      showStop("run", false);
     }
     isRunning = false;
     root.dataset.busy = "0";
@@ -62,7 +73,7 @@
     spoken = setTimeout(() => { element("announce").textContent = `${element("status").textContent}. ${element("answer").textContent}`; }, 1000);
   }
 
-  function show(answer, hasChanges) {
+  function show(answer, sent, hasChanges) {
     if (answer.error) {
       // A value that makes the scenario invalid is not taken over: else no slider could be moved any more.
       complain(answer.error);
@@ -79,6 +90,7 @@
     remember();
     complain(null);
     shown = answer;
+    shownRun = { ...sent, text: answer.text };
     showAdjustables(answer);
     const packets = answer.runs.reduce((sum, run) => sum + run.packets, 0);
     const took = answer.tookMs >= 1000 ? `${format(answer.tookMs / 1000, 2)} s` : `${Math.round(answer.tookMs)} ms`;
@@ -188,7 +200,10 @@
       tell(inUnits(value, now));
       want(now.id, value);
     });
-    input.addEventListener("change", () => { isMoving = false; });
+    input.addEventListener("change", () => {
+      isMoving = false;
+      if (!isRunning) resetControls(); // a refused value
+    });
     set(adjustable);
     return { nodes: [input, text], set };
   }
@@ -208,7 +223,7 @@
       now = fresh;
       summary.textContent = `${fresh.label}: ${fresh.chosen.join(", ") || "none"}`;
       if (boxes.childElementCount !== fresh.among.length || [...boxes.children].some((box, n) => box.textContent !== fresh.among[n])) {
-        boxes.replaceChildren(...fresh.among.map((word) => h("label", {}, h("input", { type: "checkbox", value: word, change: (event) => flip(word, event.currentTarget.checked) }), word)));
+        boxes.replaceChildren(...fresh.among.map((word) => h("label", {}, h("input", { type: "checkbox", id: `${id}-${slug(word)}`, value: word, change: (event) => flip(word, event.currentTarget.checked) }), word)));
       }
       [...boxes.querySelectorAll("input")].forEach((box) => { box.checked = fresh.chosen.includes(box.value); });
     };
@@ -265,7 +280,7 @@
       const legend = h("legend", {}), rare = values.filter((one) => one.more).map(row);
       legends.push(legend);
       return h("fieldset", {}, legend, values.filter((one) => !one.more).map(row),
-        rare.length ? h("details", { class: "more" }, h("summary", { "data-of": key }, `${rare.length} more`), rare) : "");
+        rare.length ? h("details", { class: "more" }, h("summary", { "data-of": key, id: `more-${slug(key)}` }, `${rare.length} more`), rare) : "");
     };
     const varied = cases.length > 1
       ? [h("fieldset", {}, h("legend", {}, "Values that vary"), h("div", { class: "adjustable" }, h("label", { for: "case" }, "Case"),
@@ -289,6 +304,8 @@
     if (charts.map((chart) => chart.fig.id).join("\n") !== ids || charts.some((chart) => !chart.plot.isConnected)) {
       charts.length = 0;
       due.clear();
+      cancelAnimationFrame(frame);
+      frame = 0;
       element("figures").replaceChildren(...figures.map(buildFigure));
       drawAll();
       root.dataset.charts = String(charts.length);
@@ -346,6 +363,7 @@
   let shownTables = "";
   function showTables() {
     const answer = dueTables;
+    if (!answer) return;
     dueTables = null;
     const theory = theoryTable(answer), known = JSON.stringify([answer.results.tables, theory]);
     if (known === shownTables) return;
@@ -360,7 +378,7 @@
   // ---- Scenarios, link, files -------------------------------------------------------------------
   // The address has the scenario. Each change gets an entry in the history; changes in quick succession share one.
   const TOGETHER_MS = 1500;
-  let written = "", writtenAt = 0, later = 0, keepsAddress = false;
+  let writtenAt = 0, later = 0, keepsAddress = false, isFromAddress = false;
   function remember() {
     clearTimeout(later);
     later = setTimeout(async () => {
@@ -368,12 +386,12 @@
       if (small) element("whole").href = fragment;
       else if (keepsAddress) keepsAddress = false; // the user may want to correct it
       else if (fragment !== location.hash) {
-        const isNew = location.hash.startsWith("#s=") && performance.now() - writtenAt > TOGETHER_MS;
+        const isNew = !isFromAddress && location.hash.startsWith("#s=") && performance.now() - writtenAt > TOGETHER_MS;
         if (isNew) history.pushState(null, "", fragment);
         else history.replaceState(null, "", fragment);
         writtenAt = performance.now();
       }
-      written = fragment;
+      isFromAddress = false;
     }, 200);
   }
   function open(scenario) {
@@ -383,7 +401,8 @@
     element("seed").value = state.seed;
     changes.clear();
     numberLines();
-    const at = DATA.scenarios.findIndex((one) => one.file === scenario.file);
+    const same = DATA.scenarios.findIndex((one) => one === scenario || (one.file === scenario.file && one.text === scenario.text));
+    const at = same < 0 ? DATA.scenarios.findIndex((one) => one.file === scenario.file) : same;
     element("scenario").value = at < 0 ? "" : String(at);
     const offered = DATA.scenarios.find((one) => one.file === scenario.file && one.report);
     element("report").hidden = !offered;
@@ -405,7 +424,11 @@
     const [file] = element("file").files;
     if (!file) return;
     notice(file.size > LARGEST_TEXT ? `${file.name} is larger than 1 MiB.` : "");
-    if (file.size <= LARGEST_TEXT) open({ file: file.name, text: await file.text() });
+    try {
+      if (file.size <= LARGEST_TEXT) open({ file: file.name, text: await file.text() });
+    } catch (error) {
+      notice(`${file.name} cannot be read: ${error.message}`);
+    }
     element("file").value = ""; // the same file can be chosen again
   }
   function changeSeed() {
@@ -417,7 +440,7 @@
   /** Copies what opens this scenario: the address of the page, or the command, because the address of `forebay studio` ends with it. */
   async function share() {
     await idle();
-    const fragment = written = await toFragment(state);
+    const fragment = await toFragment(state);
     history.replaceState(null, "", fragment);
     const [what, text] = DATA.token === null ? ["link", location.href.replace(/#.*$/, "") + fragment] : ["command", `forebay studio '${fragment}'`];
     root.dataset.copied = text;
@@ -431,10 +454,11 @@
     }
   }
   async function save() {
-    element("save").disabled = true;
+    if (element("save").getAttribute("aria-disabled")) return;
+    element("save").setAttribute("aria-disabled", "true");
     await idle();
     say("running all cases for the files …");
-    showStop(true);
+    showStop("files", true);
     try {
       const { files, failed } = await engine.ask({ ask: "files", run: { ...state, changes: [] }, runs: 1 });
       if (failed) throw new Error(failed);
@@ -448,18 +472,19 @@
       if (error.name === "AbortError") say("stopped");
       else {
         say("");
-        notice(`The files cannot be made: ${error.message}`);
+        notice(`The page cannot make the files: ${error.message}`);
       }
     }
-    showStop(false);
-    element("save").disabled = false;
+    showStop("files", false);
+    element("save").removeAttribute("aria-disabled");
   }
   /** The scenario in the address, `#s=`, or the path of an offered one, `#o=`; null if there is none. */
   async function fromAddress() {
     try {
       if (location.hash.startsWith("#o=")) {
         const file = decodeURIComponent(location.hash.slice(3));
-        return DATA.scenarios.find((one) => one.file === file) || { failed: `There is no scenario ${file} here.` };
+        const named = DATA.scenarios.filter((one) => one.file === file);
+        return named.find((one) => one.report) || named[0] || { failed: `There is no scenario ${file} here.` };
       }
       return await fromFragment(location.hash);
     } catch (error) {
@@ -470,7 +495,7 @@
   const player = new Player({
     moved: moveTime,
     load: async (contender, from_s, until_s) => {
-      const events = await engine.ask({ ask: "packets", run: { ...state, changes: [] }, contender, from_s, until_s });
+      const events = await engine.ask({ ask: "packets", run: { ...shownRun, changes: [] }, contender, from_s, until_s });
       if (events.failed) throw new Error(events.failed);
       return events;
     },
@@ -491,7 +516,7 @@
     element("share").addEventListener("click", share);
     element("save").addEventListener("click", save);
     element("stop").addEventListener("click", () => engine.stop());
-    showStop(false);
+    showStop("run", false);
     followResize();
     addEventListener("resize", () => player.draw());
     const first = small || DATA.scenarios[0];
@@ -505,11 +530,13 @@
     follow().then((given) => {
       keepsAddress = Boolean(root.dataset.notice);
       open(given || first);
+      isFromAddress = Boolean(given);
     });
     addEventListener("hashchange", async () => {
-      if (location.hash === written) return;
       const given = await follow();
-      if (given) open(given);
+      if (!given) return;
+      open(given);
+      isFromAddress = true; // its text in the address may differ in form: no new entry
     });
   });
 })();

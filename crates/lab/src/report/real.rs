@@ -31,8 +31,9 @@ impl Real {
             let run = RunTiming { label: None, seed: 0, attempts: 1, timing };
             return Ok(Some(Self { runs: vec![run], mixed: false }));
         }
-        let text = disk::text_if_there(&dir.join(TIMING))?.unwrap_or_default();
-        let mut runs: Vec<RunTiming> = serde_json::from_str(&text).unwrap_or_default();
+        let path = dir.join(TIMING);
+        let Some(text) = disk::text_if_there(&path)? else { return Ok(None) };
+        let mut runs: Vec<RunTiming> = serde_json::from_str(&text).map_err(disk::damaged(&path))?;
         // The file also has runs with seeds that `report.html` does not show.
         runs.retain(|run| meta.seeds.contains(&run.seed));
         Ok((!runs.is_empty()).then_some(Self { runs, mixed: true }))

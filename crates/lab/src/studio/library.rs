@@ -21,6 +21,10 @@ pub struct Offered {
     pub text: Cow<'static, str>,
     /// Path of the report of its runs, as the page reads it; `None` without runs.
     pub report: Option<String>,
+    /// Seed of the runs.
+    pub seed: u64,
+    /// Index of the case that the page shows first.
+    pub case: usize,
 }
 
 macro_rules! examples {
@@ -125,5 +129,5 @@ fn offered(group: &str, file: String, text: &'static str) -> Offered {
     // Only the titles are needed, of which a text that cannot be read has none.
     let cases = load::parse(&file, text, &Overrides::default()).unwrap_or_default();
     let title = cases.first().map_or_else(|| file.clone(), |case| case.scenario.title.clone());
-    Offered { group: group.to_string(), title, file, text: text.into(), report: None }
+    Offered { group: group.to_string(), title, file, text: text.into(), report: None, seed: 1, case: 0 }
 }
