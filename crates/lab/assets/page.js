@@ -103,12 +103,12 @@
     const served = location.pathname.match(/^\/report\/([0-9a-f]+)\/(.+)\/report\.html$/);
     if (served) {
       const file = `runs/${decodeURIComponent(served[2])}${inside}/scenario.toml`;
-      return h("p", {}, h("a", { href: `/?token=${served[1]}#o=${encodeURIComponent(file)}` }, "Change it"), " in the page that simulates this scenario.");
+      return h("p", {}, h("a", { href: `/?token=${served[1]}#o=${encodeURIComponent(file)}` }, "Change it"), " with sliders.");
     }
     const here = location.protocol === "file:" ? decodeURIComponent(location.pathname).replace(/\/[^/]*$/, "") : ".";
     const place = `${here}${inside}`;
     const command = `forebay studio ${/^[\w./-]+$/.test(place) ? place : `'${place.replaceAll("'", "'\\''")}'`}`;
-    const box = commandBox("This command opens the scenario in a page that simulates it while you move sliders", command);
+    const box = commandBox("This command opens a page where sliders change the scenario", command);
     return h("details", { class: "change", open: folder ? null : "" }, h("summary", {}, "Change it"), box);
   }
   function commandBox(label, command) {

@@ -54,7 +54,7 @@ pub(super) fn check(names: &[&str], scratch: &Path, tally: &mut Tally) {
         ("dragging a slider changes text, runs and address", drag),
         ("a parameter is dragged to its end, and what is open stays", parameter),
         ("a slider's invalid value is refused and can be corrected", refused),
-        ("Back returns to the scenario before the last change", back),
+        ("Back, Forward and quick choices leave a working page", back),
         ("arrow keys move sliders, and every control has a name", keys),
         ("Play moves packets and the mark in the figures", play),
         ("an invalid text keeps the figures and names the line", invalid),
@@ -216,6 +216,25 @@ fn back(house: &House) -> Result<(), String> {
     page.eval("history.back()")?;
     page.wait(&format!("{PRINTS} === {prints:?} && document.documentElement.dataset.busy === '0'"), LIMIT)?;
     ensure(page.text("location.hash")? == address, || "another address".to_string())?;
+    page.eval("history.forward()")?;
+    page.wait(&format!("{PRINTS} !== {prints:?} && document.documentElement.dataset.busy === '0'"), LIMIT)?;
+    // Scenarios with other figures in quick succession: the last one is drawn, and the page still follows a slider.
+    let choose = |n: usize| {
+        format!(
+            "(() => {{ const all = document.getElementById('scenario'); all.value = '{n}'; all.dispatchEvent(new Event('change')); }})()"
+        )
+    };
+    for n in [2, 1, 2, 0] {
+        page.eval(&choose(n))?;
+        std::thread::sleep(Duration::from_millis(150));
+    }
+    page.wait(&format!("{PRINTS} === {prints:?} && document.documentElement.dataset.busy === '0'"), LIMIT)?;
+    let before = shown(&page)?;
+    let path = "document.querySelector('.chart .stroke').getAttribute('d')";
+    let old = page.text(path)?;
+    page.drag(RATE, (0.5, 0.7), 5)?;
+    next(&page, before)?;
+    page.wait(&format!("{path} !== {old:?}"), LIMIT)?;
     errors(&page)
 }
 

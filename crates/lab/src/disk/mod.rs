@@ -59,7 +59,7 @@ pub fn read_text(path: &Path) -> Result<String, StoreError> {
 }
 
 /// Reads a regular text file; `None` if there is no such file, or if it is not text. A file that cannot be read is an error:
-/// else its content would be missing in a result without a word.
+/// else a result could lack its content without a message.
 pub(crate) fn text_if_there(path: &Path) -> Result<Option<String>, StoreError> {
     match read_regular(path) {
         Ok(bytes) => Ok(String::from_utf8(bytes).ok()),
