@@ -96,8 +96,8 @@
     return h("div", { class: real.valid ? "real" : "real invalid", role: real.valid ? null : "alert" },
       h("p", {}, badge(real.valid ? "reproduced" : "not-reproduced", real.title)), list(real.text).map((line) => h("p", {}, line)));
   }
-  /** How to open the scenario in `folder`, relative to this report, in the page that simulates it while it is changed: a link
-   * if `forebay studio` has sent this report, else the command. */
+  /** The way from this report to the page of `forebay studio` with the scenario in `folder`, a path relative to the report: a
+   * link if `forebay studio` serves the report, else the command. */
   function changeIt(folder) {
     const inside = folder ? `/${folder}` : "";
     const served = location.pathname.match(/^\/report\/([0-9a-f]+)\/(.+)\/report\.html$/);

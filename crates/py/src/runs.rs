@@ -114,7 +114,9 @@ pub fn work(
         let control = Control { progress: &|seconds| call.advance(seconds), ..Control::silent(&call.stop) };
         let one = |place: &Place| -> Result<Option<Vec<u8>>, PyErr> {
             // A worker that was lost may have finished it.
-            if store.as_ref().is_some_and(|store| store.has(&plan, job(*place))) {
+            if let Some(store) = &store
+                && store.load(&plan, job(*place)).map_err(|error| errors::store(&error))?.is_some()
+            {
                 return Ok(None);
             }
             let Some(record) = batch::one(&plan, job(*place), None, &control).map_err(errors::batch)? else {
@@ -188,9 +190,12 @@ impl Sweep {
         let opened = watched(py, &call, None, || {
             let control = Control { waits: &waits, ..Control::silent(&call.stop) };
             let store = Store::open(&directory, &plan, &origin(), &control.wait())?;
-            let open = |job: &Job| !store.has(&plan, *job);
-            let place = |job: Job| (job.case, job.contender, job.seed);
-            let left = pool.install(|| plan.jobs().into_par_iter().filter(open).map(place).collect());
+            let open = |job: Job| match store.load(&plan, job) {
+                Ok(Some(_)) => None,
+                Ok(None) => Some(Ok((job.case, job.contender, job.seed))),
+                Err(error) => Some(Err(error)),
+            };
+            let left = pool.install(|| plan.jobs().into_par_iter().filter_map(open).collect::<Result<_, _>>())?;
             Ok(Self { store: Mutex::new(Some(store)), left })
         })?;
         opened.map_err(|error| errors::store(&error))

@@ -1,5 +1,5 @@
-//! `cargo xtask web speed`: measures the page, for docs/studio.md. Both engines answer the same requests of the same page,
-//! each on one processor: the difference is the engine.
+//! `cargo xtask web speed`: measures the page, for docs/studio.md. Both engines answer the same requests, each on one
+//! processor.
 
 use std::fs;
 use std::path::PathBuf;
@@ -93,7 +93,7 @@ fn ask(page: &Page, scenario: &str) -> Result<(usize, u64, f64), String> {
     let request = json!({ "ask": "run", "file": scenario, "text": at(&path, fs::read_to_string(&path))? });
     let mut times = Vec::new();
     let mut runs = Vec::new();
-    // The first answers are those of code that the browser has not optimised yet.
+    // The browser optimises the engine while it runs, so the first answers take longer.
     for n in 0..TIMES + 2 {
         let answer =
             page.eval(&format!("forebay.ask({request}).then(({{ runs, tookMs }}) => ({{ runs, tookMs }}))"))?;
@@ -110,7 +110,7 @@ fn number(value: &Value) -> Result<f64, String> {
     value.as_f64().ok_or_else(|| format!("{value} is not a number"))
 }
 
-/// The median, the least value, and the value that a part `high` of all is below.
+/// The median, the minimum, and the quantile `high` of the values.
 fn spread(mut all: Vec<f64>, high: f64) -> [f64; 3] {
     all.sort_by(f64::total_cmp);
     let at = |part: f64| all.get((part * (all.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(f64::NAN);

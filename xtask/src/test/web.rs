@@ -218,7 +218,7 @@ fn back(house: &House) -> Result<(), String> {
     ensure(page.text("location.hash")? == address, || "another address".to_string())?;
     page.eval("history.forward()")?;
     page.wait(&format!("{PRINTS} !== {prints:?} && document.documentElement.dataset.busy === '0'"), LIMIT)?;
-    // Scenarios with other figures in quick succession: the last one is drawn, and the page still follows a slider.
+    // After scenarios with other figures in quick succession, the page shows the last one and follows a slider.
     let choose = |n: usize| {
         format!(
             "(() => {{ const all = document.getElementById('scenario'); all.value = '{n}'; all.dispatchEvent(new Event('change')); }})()"
@@ -274,7 +274,7 @@ fn play(house: &House) -> Result<(), String> {
     page.wait(&format!("{place} !== {old:?}"), LIMIT)?;
     let painted = page.eval(&sum)?.as_f64().unwrap_or(0.0);
     ensure(painted > 2000.0, || format!("{painted} painted pixels"))?;
-    // Fast, from one part of the events to the next: no packet is counted twice.
+    // The animation loads its events in parts. No packet is counted twice if it plays across the parts.
     page.eval("(() => { const pace = document.querySelector('.player input[aria-label^=Speed]'); pace.value = 0; pace.dispatchEvent(new Event('input')); })()")?;
     page.wait(&format!("Number(document.querySelector('{time}').value) > 800"), LIMIT)?;
     page.click(".player .tool")?;
@@ -341,7 +341,7 @@ fn links(house: &House) -> Result<(), String> {
         next(&other, before)?;
     }
     errors(&other)?;
-    // A bad link at the beginning: the first scenario, the message, and the address as it was.
+    // A page that is opened with a bad link shows the first scenario and a message, and keeps the address.
     let bad = house.visit("links-bad", &format!("{}#s=AAAA", house.file()), DESKTOP)?;
     std::thread::sleep(Duration::from_millis(400));
     let kept = bad.eval("location.hash === '#s=AAAA' && !document.getElementById('notice').hidden")?;
@@ -529,7 +529,8 @@ impl Drop for Served {
     }
 }
 
-/// The page leads to the report of a run directory, and the report back to the page. A report in a file has the command.
+/// The page has a link to the report of a run directory, and that report a link to the page. A report that is opened as a
+/// file shows the command instead.
 fn reports(page: &Page, other: &Page, report: &Path) -> Result<(), String> {
     let (old, scenario) = (page.text("location.href")?, "runs/one run/scenario.toml");
     let before = shown(page)?;
@@ -576,6 +577,17 @@ fn served(house: &House) -> Result<(), String> {
     errors(&page)?;
     let own = house.visit("served-file", &house.file(), DESKTOP)?;
     ensure(own.text(PRINTS)? == prints, || "the engines differ".to_string())?;
+    // The page copies a command, whose link opens the same scenario.
+    page.click("#share")?;
+    let copied = "document.documentElement.dataset.copied";
+    page.wait(copied, LIMIT)?;
+    let copied = page.text(copied)?;
+    let link = copied.strip_prefix("forebay studio '").and_then(|rest| rest.strip_suffix('\'')).unwrap_or_default();
+    let mut again = Command::new(&forebay);
+    again.args(["studio", link]).current_dir(&folder);
+    let again = Served::start(again)?;
+    let opened = house.visit("served-link", &again.address, DESKTOP)?.text(PRINTS)?;
+    ensure(opened == page.text(PRINTS)?, || format!("'{copied}' opens another scenario"))?;
     reports(&page, &own, &folder.join("runs/one run/report.html"))?;
     let body = json!({ "ask": "run", "file": "x", "text": "" }).to_string();
     let ask = |host: &str, token: &str, more: &str| {

@@ -94,8 +94,10 @@ pub(crate) fn runs(plan: &Plan, store: &Store, ui: &Ui) -> Result<Vec<RunTiming>
         let case = &plan.cases[job.case];
         let label = record::label(&case.scenario.compare[job.contender], case);
         let before = timings.iter().find(|run| run.label.as_ref() == Some(&label) && run.seed == job.seed);
-        let sound = before.filter(|run| run.timing.valid && store.has(plan, *job));
-        if let Some(sound) = sound {
+        let sound = before.filter(|run| run.timing.valid);
+        if let Some(sound) = sound
+            && store.load(plan, *job)?.is_some()
+        {
             all.push(sound.clone());
             continue;
         }

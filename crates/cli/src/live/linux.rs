@@ -117,7 +117,7 @@ pub(crate) fn runs(
         {
             let mut number = begun.lock().unwrap_or_else(PoisonError::into_inner);
             *number += 1;
-            if store.has(plan, job) {
+            if store.load(plan, job)?.is_some() {
                 return Ok(());
             }
             ui.note(&format!("{number} of {total}: {label}, seed {}", job.seed));

@@ -1,5 +1,5 @@
-//! The scenario in an address of the page: after `#s=`, as JSON, compressed with DEFLATE, in base64 with the letters of
-//! addresses.
+//! Reads the scenario in an address of the page. After `#s=` the address has a JSON text, compressed with DEFLATE (RFC 1951)
+//! and encoded with base64url (RFC 4648) without padding.
 
 use std::io::Read;
 
@@ -19,15 +19,10 @@ pub(super) struct State {
     /// Name of its file, for messages.
     pub(super) file: String,
     pub(super) text: String,
-    #[serde(default = "first_seed")]
-    pub(super) seed: u64,
+    pub(super) seed: Option<u64>,
     /// Index of the case.
     #[serde(default)]
     pub(super) case: usize,
-}
-
-const fn first_seed() -> u64 {
-    1
 }
 
 /// Reads what follows [`BEGIN`]; the error says what is wrong.
@@ -60,7 +55,10 @@ mod tests {
     #[test]
     fn scenario_of_a_link_is_read() {
         let state = read(&link(r#"{"file":"a.toml","text":"version = 1","seed":3,"case":0}"#)).unwrap();
-        assert_eq!(state, State { file: "a.toml".to_string(), text: "version = 1".to_string(), seed: 3, case: 0 });
+        assert_eq!(
+            state,
+            State { file: "a.toml".to_string(), text: "version = 1".to_string(), seed: Some(3), case: 0 }
+        );
     }
 
     #[test]

@@ -37,14 +37,16 @@ const PAUSE: Duration = Duration::from_millis(100);
 const SECONDS: f64 = 600.0;
 /// Most scenarios of run directories that the page lists.
 const MOST_RUNS: usize = 200;
-/// Deepest folder with a scenario below [`RUNS`]: several papers, one of them, one of its scenarios.
+/// Depth of the folders that are searched below [`RUNS`]. `DIR/PAPER/SCENARIO`, of `reproduce`, has depth 3.
 const DEEPEST: usize = 3;
-/// Name of a report, and how its address begins.
+/// File name of a report.
 const REPORT: &str = "report.html";
+/// Beginning of the addresses of reports.
 const REPORTS: &str = "/report/";
-/// The page has its policy in its text, too.
+/// Content security policy of the page. It adds to the policy in the page, where `frame-ancestors` has no effect.
 const PAGE_POLICY: &str = "frame-ancestors 'none'";
-/// A report may be somebody else's: it must not send requests with the rights of the page.
+/// Content security policy of a report. The sandbox gives it another origin: a report that somebody else made cannot send
+/// requests of the page.
 const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups allow-popups-to-escape-sandbox \
                              allow-top-navigation-by-user-activation; frame-ancestors 'none'";
 /// The request that ends all runs.
@@ -83,13 +85,13 @@ pub(crate) fn command(args: &StudioArgs, ui: &Ui) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A listener whose connections send small segments at once (TCP_NODELAY, which Linux copies from the listener). Else the
-/// last segment of an answer waits for a delayed acknowledgement of the browser: 40 ms.
+/// Sets TCP_NODELAY, which Linux copies from a listener to its connections. Without it the last segment of each answer
+/// waits 40 ms for a delayed acknowledgement.
 fn at_once(listener: TcpListener) -> TcpListener {
     #[cfg(unix)]
     {
         let socket = TcpStream::from(OwnedFd::from(listener));
-        // Without it, answers are only later.
+        // An error only makes answers slower.
         let _ = socket.set_nodelay(true);
         TcpListener::from(OwnedFd::from(socket))
     }
@@ -97,7 +99,7 @@ fn at_once(listener: TcpListener) -> TcpListener {
     listener
 }
 
-/// The scenario that the user named: in a link of the page, in a file or in a run directory.
+/// Reads the scenario that the user named: a link that the page copied, a file or a run directory.
 fn first(named: &Path) -> Result<Offered, InputError> {
     let link = named.to_str().and_then(|text| Some(text.split_once(link::BEGIN)?.1));
     let Some(fragment) = link else { return given(named) };
@@ -121,15 +123,7 @@ fn given(path: &Path) -> Result<Offered, InputError> {
     let name = file.display().to_string();
     let cases = load::parse(&name, &text, &Overrides::default())?;
     let title = cases.first().map_or_else(|| name.clone(), |case| case.scenario.title.clone());
-    Ok(Offered {
-        group: "This session".to_string(),
-        title,
-        file: name,
-        text: text.into(),
-        report: None,
-        seed: 1,
-        case: 0,
-    })
+    Ok(Offered { group: "This session".to_string(), title, file: name, text: text.into(), ..Offered::default() })
 }
 
 /// A random text that nobody can guess: 128 bits.
@@ -144,7 +138,7 @@ struct Desk {
     port: u16,
     token: String,
     first: Option<Offered>,
-    /// By page and kind of request: the stop flag of the latest one.
+    /// Stop flag of the latest request, by page and kind of request.
     running: Mutex<BTreeMap<(String, String), Arc<AtomicBool>>>,
 }
 
@@ -208,11 +202,11 @@ impl Desk {
         let port = if self.port == 80 { String::new() } else { format!(":{}", self.port) };
         let names = ["127.0.0.1", "localhost"].map(|host| format!("{host}{port}"));
         if !header("Host").is_some_and(|host| names.iter().any(|name| name == host)) {
-            return Err(Answer::refused(403, "unknown Host"));
+            return Err(Answer::refused(403, "the request has an unknown Host"));
         }
         let is_ours = |origin: &str| names.iter().any(|name| origin.strip_prefix("http://") == Some(name));
         if header("Origin").is_some_and(|origin| !is_ours(origin)) {
-            return Err(Answer::refused(403, "another Origin"));
+            return Err(Answer::refused(403, "the request comes from another Origin"));
         }
         let (path, query) = request.url().split_once('?').unwrap_or((request.url(), ""));
         let in_address = || query.split('&').find_map(|pair| pair.strip_prefix("token="));
@@ -224,8 +218,8 @@ impl Desk {
         }
     }
 
-    /// The path of a report in an address `/report/TOKEN/PATH`. The token is in the path so that the links from one report
-    /// to another have it.
+    /// The path of a report in an address `/report/TOKEN/PATH`. The token is in the path so that relative links between
+    /// reports keep it.
     fn in_reports<'a>(&self, path: &'a str) -> Option<&'a str> {
         path.strip_prefix(REPORTS)?.strip_prefix(self.token.as_str())?.strip_prefix('/')
     }
@@ -305,8 +299,8 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Adds the scenarios in a run directory, and in the folders of a reproduction's scenarios. Each has the nearest report
-/// above it.
+/// Adds the scenario in `folder` and those in its subfolders, down to `deepest` levels. The report of a scenario is in its
+/// folder, or else in the nearest folder above.
 fn scenarios(folder: &Path, deepest: usize, offered: &mut Vec<Offered>) {
     if offered.len() >= MOST_RUNS {
         return;

@@ -27,9 +27,10 @@ const ERRORS: [(&str, &[&str]); 13] = [
 /// Faults that a quick test tries per command.
 const QUICK: usize = 20;
 
-/// The command that is disturbed, and the state of the directory before it.
+/// The command in which a call fails.
 struct Attack {
     name: &'static str,
+    /// Commands that come before it, without faults.
     before: &'static [&'static [&'static str]],
     words: &'static [&'static str],
 }

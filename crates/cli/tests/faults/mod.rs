@@ -1,7 +1,10 @@
-//! Faults of the file system: each system call of a run, of a resumed run and of a report fails once, and power fails
-//! after each of them. The outcome is an error that names a file, or the right result; nothing that was finished is lost.
+//! Faults of the file system, during a run, a resumed run and a report:
 //!
-//! By default a sample of the faults is tried; with `FOREBAY_EVERY_FAULT=1` all of them.
+//! - One system call fails; each call in turn. The program must print an error that names a file, or give the right result.
+//! - Power fails after a change of the file system; after each change in turn. No finished run may be lost.
+//!
+//! In both cases a repetition of the command must give the right result. The tests try a sample of the faults; with
+//! `FOREBAY_EVERY_FAULT=1` they try all.
 
 mod calls;
 mod power;
@@ -13,13 +16,13 @@ use std::process::Command;
 
 use crate::common::Place;
 
-/// Two runs of two contenders; one thread, so that the calls have an order.
+/// Runs two seeds of two contenders (compared disciplines), in one thread: the calls always have the same order.
 const RUN: [&str; 9] = ["run", "short.toml", "--runs", "2", "--jobs", "1", "-o", "out", "--quiet"];
-/// Half of them.
+/// Runs half of [`RUN`].
 const HALF: [&str; 9] = ["run", "short.toml", "--runs", "1", "--jobs", "1", "-o", "out", "--quiet"];
 const REPORT: [&str; 2] = ["report", "out"];
 
-/// Takes every case if the environment asks for it, else about `most` of them, evenly spread.
+/// All cases if `FOREBAY_EVERY_FAULT` is set; else at most `most` of them, evenly spread.
 fn sample<T>(all: Vec<T>, most: usize) -> Vec<T> {
     if std::env::var_os("FOREBAY_EVERY_FAULT").is_some() {
         return all;
@@ -40,7 +43,10 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A command under strace(1) with these options; `None` if it cannot run here, with the reason.
+/// Output of a command under strace(1) with these options.
+///
+/// # Errors
+/// strace cannot run here; the text says why.
 fn strace(place: &Place, options: &[&str], words: &[&str]) -> Result<std::process::Output, String> {
     let program = place.command(words);
     let mut watched = Command::new("strace");

@@ -122,7 +122,7 @@ impl Disk {
     }
 }
 
-/// What of the unsynced changes is on the disk.
+/// Which of the unsynced changes are on the disk after a power failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Luck {
     /// Nothing.
@@ -164,12 +164,12 @@ fn after(changes: &[Change], luck: Luck) -> Disk {
                 let kept = rng.below(bytes.len() as u64 + 1) as usize;
                 disk.apply(&Change::Append(*file, bytes[..kept].to_vec()));
             }
-            // A name that is lost takes nothing else with it: its file may get another name later.
+            // The file exists without its name: a later rename may be on the disk.
             Change::Create(_, file) => drop(disk.content.entry(*file).or_default()),
             _ => {}
         }
     }
-    // A rename of a name that never reached the disk gives the new name: both are one change of the folder.
+    // If a rename is on the disk, the new name is there even if the creation of the old name was never synced.
     for (n, change) in changes.iter().enumerate() {
         if let Change::Rename(from, to) = change
             && synced(n)
@@ -188,14 +188,14 @@ fn after(changes: &[Change], luck: Luck) -> Disk {
     disk
 }
 
-/// The runs that must be there whatever happens: their content, their name and the names of their folders were synced.
+/// The runs that no power failure may lose, with their content.
 fn finished(changes: &[Change]) -> BTreeMap<PathBuf, Vec<u8>> {
     let is_run = |path: &Path| {
         path.parent().is_some_and(|folder| folder.ends_with("runs"))
             && path.extension().is_some_and(|end| end == "json")
     };
     let mut all = BTreeMap::new();
-    // The process goes on to the next run only after a run is on the disk: every run but the last that has its name.
+    // The program syncs a run before it begins the next: all runs that have their final name, except the last, are on disk.
     let named: Vec<&Change> = changes.iter().filter(|one| matches!(one, Change::Rename(_, to) if is_run(to))).collect();
     let known = after(changes, Luck::Most);
     let done = named.len().saturating_sub(1);
@@ -223,7 +223,7 @@ fn recorded(place: &Place) -> Result<Vec<Change>, String> {
     Ok(changes(&calls(&log), &root).into_iter().filter(below).collect())
 }
 
-/// What is lost if power fails after `changes`: a finished run, or a file that is neither whole nor known as damaged.
+/// The finished runs that are lost if power fails after `changes`.
 fn lost(changes: &[Change], luck: Luck) -> Vec<String> {
     let disk = after(changes, luck);
     let content = |path: &PathBuf| disk.names.get(path).copied().flatten().and_then(|file| disk.content.get(&file));
@@ -253,7 +253,7 @@ fn power_failure_loses_no_finished_run() {
         let lost = lost(&all[..n], luck);
         assert!(lost.is_empty(), "after {n} of {} changes, {luck:?}: {lost:?} lost", all.len());
     }
-    // The planted fault: without any one kind of sync, something is lost.
+    // Planted faults: if the program did not sync files, or folders, the check would find a lost run.
     for kind in ["SyncFile", "SyncFolder"] {
         let bad: Vec<Change> = all.iter().filter(|one| !format!("{one:?}").starts_with(kind)).cloned().collect();
         let found = (0..=bad.len()).any(|n| lucks.iter().any(|luck| !lost(&bad[..n], *luck).is_empty()));

@@ -71,7 +71,8 @@ fn quoted(text: &str) -> (Vec<u8>, &str) {
     (bytes, "")
 }
 
-/// The calls in the order in which they began. Of a call that another thread interrupted, the two lines are joined.
+/// Reads the calls in the order in which they began. strace prints a call in two lines if a call of another thread comes in
+/// between; they are joined.
 pub(super) fn calls(log: &str) -> Vec<Call> {
     let mut numbers = BTreeMap::new();
     let mut open: BTreeMap<String, usize> = BTreeMap::new();

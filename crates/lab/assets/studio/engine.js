@@ -25,7 +25,7 @@
       const answer = await fetch("engine.wasm.gz");
       if (!answer.ok) throw new Error(`engine.wasm.gz: ${answer.status} ${answer.statusText}`);
       const packed = await answer.arrayBuffer(), [one, two] = new Uint8Array(packed, 0, 2);
-      // Some servers send it with `Content-Encoding: gzip`; the browser has then decompressed it.
+      // If the server sends it with `Content-Encoding: gzip`, the browser has decompressed it already.
       return one === 0x1f && two === 0x8b ? through(packed, new DecompressionStream("gzip")) : packed;
     }
     start() {
@@ -85,7 +85,7 @@
   class RemoteEngine {
     constructor(token) {
       this.token = token;
-      this.page = String(crypto.getRandomValues(new Uint32Array(1))[0]); // runs of other pages go on
+      this.page = String(crypto.getRandomValues(new Uint32Array(1))[0]); // the server stops only the runs of this page
       this.abort = new AbortController();
     }
     stop() {

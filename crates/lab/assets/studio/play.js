@@ -1,15 +1,15 @@
 // Fifth of the files of the script of `forebay studio`: the animation of the packets in a queue.
   // ---- Play -------------------------------------------------------------------------------------
-  const AHEAD = 0.5; // part of the loaded time that is left when the next events are loaded
-  const TRAVEL_S = 0.5; // seconds of the viewer in which a packet leaves the queue; it arrives in half of them
-  const FEW = 80; // packets per second of the viewer that are seen on their way to the queue
+  const AHEAD = 0.5; // the next events are loaded when this part of the loaded time is left
+  const TRAVEL_S = 0.5; // how long a departure is shown, in seconds on the screen; an arrival takes half as long
+  const FEW = 80; // up to this rate, in packets per second on the screen, arrivals are shown on their way
   const [ARRIVES, DEPARTS, MARKED, DROPPED, LOST] = ["a", "d", "m", "x", "l"];
   /** Packets that arrive, wait, depart, are marked and dropped, at an adjustable speed. */
   class Player {
     /** `load(contender, from, until)` returns a promise of events; `moved(time)` is called for each picture. */
     constructor({ load, moved }) {
       Object.assign(this, { load, moved, playing: false, time: 0, duration: 0, contender: 0, speed: 0.02, hasSpeed: false });
-      // Loaded events: those that are shown, and those that follow them. `wanted` is the time from which to load next.
+      // `data` has the events that are shown, `next` those that follow, `wanted` the begin of those to load.
       Object.assign(this, { data: null, next: null, wanted: null, isLoading: false, generation: 0, waiting: [], flying: [], at: 0 });
       this.canvas = h("canvas", { class: "queue", role: "img", "aria-label": "Packets in the queue", hidden: "" });
       this.said = h("p", { class: "quiet said" });
@@ -38,7 +38,7 @@
       this.place.setAttribute("aria-valuetext", `${format(this.time, 5)} s of ${format(this.duration)} s`);
       this.moved(this.time);
     }
-    /** Back to the beginning, for another scenario. */
+    /** Goes back to the beginning, for another scenario. */
     rewind() {
       this.pause();
       this.forget();
@@ -54,7 +54,7 @@
     reset({ labels, duration, rate }) {
       const kept = labels.indexOf(this.which.value);
       this.duration = duration;
-      // A parameter in the label may have changed: then the place in the list counts.
+      // If the label is gone, because one of its parameters changed, the place in the list stays selected.
       if (kept >= 0) this.contender = kept;
       this.contender = clamp(this.contender, 0, labels.length - 1);
       this.which.replaceChildren(...labels.map((label) => h("option", {}, label)));
@@ -113,7 +113,7 @@
     }
     take(from, loaded) {
       loaded.from_s = from;
-      if (this.data) { // events that are loaded already are not needed again
+      if (this.data) { // the same events may have been asked for twice
         if (from >= this.data.until_s) this.next = loaded;
         return;
       }
@@ -187,7 +187,7 @@
       pen.setTransform(ratio, 0, 0, ratio, 0, 0);
       pen.clearRect(0, 0, width, height);
       const left = 66, right = width - 100, inner = right - left;
-      // The box has room for the buffer, unless single packets would be too small.
+      // The box is as large as the buffer, unless packets would be too small to see.
       const room = this.data && this.data.room_pkts <= 600 ? this.data.room_pkts || 0 : 0;
       const size = clamp(Math.sqrt(inner * 96 / Math.max(1, room, this.waiting.length)) - 2, 2, 14);
       const rows = Math.max(1, Math.floor(96 / (size + 2)));

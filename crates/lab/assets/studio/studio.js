@@ -5,7 +5,7 @@
   const element = (id) => document.getElementById(id);
   const state = { file: "", text: "", seed: 1, case: 0 };
   let shown = null; // the last answer without an error
-  let shownRun = null; // what was asked for it: file, text, seed and case
+  let shownRun = null; // its file, text, seed and case
   /** The experiment of the book that the address asks for: only its sliders and figures are shown. */
   const small = location.hash.startsWith("#f=") ? DATA.experiments.find((one) => one.name === location.hash.slice(3)) : undefined;
 
@@ -13,14 +13,14 @@
   // One request at a time. Changes that are made meanwhile are sent together in the next one.
   const changes = new Map(); // value by adjustable
   let isWanted = false, isRunning = false, opened = 0;
-  const waiters = []; // called when nothing is left to run
+  const waiters = []; // functions to call once nothing is left to run
   function want(adjustable, value) {
     takeTyped();
     if (adjustable !== undefined) changes.set(adjustable, value);
     isWanted = true;
     if (!isRunning) pump();
   }
-  /** Resolves when nothing is left to run. */
+  /** A promise that resolves once nothing is left to run. */
   function idle() {
     if (takeTyped()) want();
     return isRunning ? new Promise((resolve) => { waiters.push(resolve); }) : Promise.resolve();
@@ -75,7 +75,7 @@
 
   function show(answer, sent, hasChanges) {
     if (answer.error) {
-      // A value that makes the scenario invalid is not taken over: else no slider could be moved any more.
+      // The text stays as it was: every slider changes the text, and an invalid text cannot be changed.
       complain(answer.error);
       if (hasChanges) resetControls();
       else if (answer.adjustables.length) showAdjustables(answer);
@@ -130,7 +130,7 @@
       shown ? h("p", { class: "quiet" }, "The figures are those of the last scenario that could run.") : "");
     say("");
   }
-  /** Shows what else went wrong, until the next action. */
+  /** Shows an error that is not in the scenario, until the next action. */
   function notice(message) {
     root.dataset.notice = message || "";
     element("notice").hidden = !message;
@@ -147,7 +147,7 @@
     [...element("lines").children].forEach((one, n) => one.classList.toggle("wrong", n + 1 === line));
   }
   let typed = 0;
-  /** Takes over what was typed; false if nothing was. */
+  /** Takes over the text in the editor. Returns whether it differs. */
   function takeTyped() {
     clearTimeout(typed);
     if (element("text").value === state.text) return false;
@@ -169,7 +169,7 @@
     return { least: 0, most: STEPS, stride: 1, at: (v) => Math.round(Math.log(Math.max(v, low) / low) / slope), value: (p) => low * Math.exp(p * slope) };
   }
   const UNITS = { rate: [[1e9, "gbit"], [1e6, "mbit"], [1e3, "kbit"], [1, "bit"]], time: [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]], packets: [[1, "p"]], bytes: [[1, "b"]] };
-  /** A value as text, until the engine answers with the text of the scenario. */
+  /** A value as text. It is shown until the engine answers with the text in the scenario. */
   function inUnits(value, { unit, step }) {
     if (step) return `${Math.round(value)}${unit === "packets" ? "p" : ""}`;
     const [size, name] = (UNITS[unit] || [[1, ""]]).find(([least], n, all) => value >= least || n === all.length - 1);
@@ -202,7 +202,7 @@
     });
     input.addEventListener("change", () => {
       isMoving = false;
-      if (!isRunning) resetControls(); // a refused value
+      if (!isRunning) resetControls(); // the value may have been refused
     });
     set(adjustable);
     return { nodes: [input, text], set };
@@ -295,7 +295,7 @@
   let frame = 0;
   const due = new Map(); // figure by chart
   let dueTables = null; // an answer whose tables are not shown yet
-  const BUDGET_MS = 7; // of a picture of the screen, for drawing
+  const BUDGET_MS = 7; // for drawing, per frame of the screen
   function showFigures(answer) {
     const all = answer.results.figures.map((fig) => withModel(fig, answer));
     const figures = small ? all.filter((fig) => small.figures.some((title) => fig.title.startsWith(title))) : all;
@@ -315,7 +315,7 @@
     charts.forEach((chart, n) => due.set(chart, figures[n]));
     if (!frame) frame = requestAnimationFrame(drawDue);
   }
-  /** Draws the figures that are due, those on the screen first, then the tables; what takes too long is left to the next pictures. */
+  /** Draws the figures that are due, those on the screen first, then the tables; what takes too long is left to the next frames. */
   function drawDue() {
     const begun = performance.now(), isLate = () => performance.now() - begun > BUDGET_MS;
     const isSeen = (chart) => { const box = chart.plot.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; };
@@ -336,14 +336,14 @@
   }
   const significant = (value, digits = 3) => (Number.isFinite(value) ? format(value, digits) : "");
   const modelled = (answer) => list(answer.theory.contenders).filter(({ stability }) => stability && Number.isFinite(stability.q_rest_pkts));
-  /** The figure of the queue, with the queue that the model predicts. */
+  /** Adds the queue that the model predicts to the figure of the queue. */
   function withModel(fig, answer) {
     const models = modelled(answer);
     if (!fig.title.startsWith("Queue against time") || !models.length || models.length > 3) return fig;
     const rules = models.map(({ label, stability }) => ({ axis: "y", at: stability.q_rest_pkts, label: models.length > 1 ? `model ${label.split(" ")[0]}` : "model" }));
     return { ...fig, rules: [...list(fig.rules), ...rules] };
   }
-  /** What the model says, in a line. */
+  /** The answer of the model in one line. */
   function modelLine(answer) {
     const simulated = new Map(answer.runs.map((run) => [run.label, run.queue_pkts]));
     return modelled(answer).slice(0, 3).map(({ label, stability: loop }) =>
@@ -384,7 +384,7 @@
     later = setTimeout(async () => {
       const fragment = await toFragment(state);
       if (small) element("whole").href = fragment;
-      else if (keepsAddress) keepsAddress = false; // the user may want to correct it
+      else if (keepsAddress) keepsAddress = false; // the user may want to correct the address
       else if (fragment !== location.hash) {
         const isNew = !isFromAddress && location.hash.startsWith("#s=") && performance.now() - writtenAt > TOGETHER_MS;
         if (isNew) history.pushState(null, "", fragment);
@@ -437,7 +437,7 @@
     element("seed").value = state.seed;
     want();
   }
-  /** Copies what opens this scenario: the address of the page, or the command, because the address of `forebay studio` ends with it. */
+  /** Copies the address of the page with the scenario. With `forebay studio`, whose address changes at each start, it copies a command. */
   async function share() {
     await idle();
     const fragment = await toFragment(state);
@@ -536,7 +536,7 @@
       const given = await follow();
       if (!given) return;
       open(given);
-      isFromAddress = true; // its text in the address may differ in form: no new entry
+      isFromAddress = true; // the same scenario can be encoded in several ways: no new entry for it
     });
   });
 })();

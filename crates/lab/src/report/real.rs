@@ -25,7 +25,7 @@ impl Real {
     /// The runs of this directory that had real packets; `None` if all runs were simulated.
     ///
     /// # Errors
-    /// The file with the timings cannot be read.
+    /// The file with the timings cannot be read or is damaged.
     pub(super) fn read(dir: &Path, meta: &RunMeta) -> Result<Option<Self>, StoreError> {
         if let Some(timing) = meta.link() {
             let run = RunTiming { label: None, seed: 0, attempts: 1, timing };

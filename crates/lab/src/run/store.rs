@@ -181,11 +181,6 @@ impl Store {
         read_shard(&self.dir, plan, job)
     }
 
-    /// Whether [`load`](Self::load) gives a run.
-    pub fn has(&self, plan: &Plan, job: Job) -> bool {
-        matches!(self.load(plan, job), Ok(Some(_)))
-    }
-
     /// Stores a finished run.
     pub fn save(&self, plan: &Plan, job: Job, record: &RunRecord) -> Result<(), StoreError> {
         if self.shards {

@@ -9,7 +9,7 @@ use crate::load;
 use crate::scenario::Overrides;
 
 /// A scenario of the page's list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Offered {
     /// Heading in the list.
     pub group: String,
@@ -19,10 +19,10 @@ pub struct Offered {
     pub file: String,
     /// Its text.
     pub text: Cow<'static, str>,
-    /// Path of the report of its runs, as the page reads it; `None` without runs.
+    /// Address of the report of its runs, relative to the page; `None` if there is none.
     pub report: Option<String>,
-    /// Seed of the runs.
-    pub seed: u64,
+    /// Seed of the runs; `None` for the page's default, 1.
+    pub seed: Option<u64>,
     /// Index of the case that the page shows first.
     pub case: usize,
 }
@@ -129,5 +129,5 @@ fn offered(group: &str, file: String, text: &'static str) -> Offered {
     // Only the titles are needed, of which a text that cannot be read has none.
     let cases = load::parse(&file, text, &Overrides::default()).unwrap_or_default();
     let title = cases.first().map_or_else(|| file.clone(), |case| case.scenario.title.clone());
-    Offered { group: group.to_string(), title, file, text: text.into(), report: None, seed: 1, case: 0 }
+    Offered { group: group.to_string(), title, file, text: text.into(), ..Offered::default() }
 }

@@ -50,8 +50,10 @@ fn event(packet: &Captured) -> Event {
     (at.secs(), what, segment.flow, number, segment.len)
 }
 
-/// The packets at the first link under study from `from` to `until`. At most [`MOST`] events are listed. An error if `stop`
-/// is set meanwhile.
+/// The packets at the first link under study from `from` to `until`. At most [`MOST`] events are listed.
+///
+/// # Errors
+/// The network cannot run, or `stop` was set meanwhile.
 pub(super) fn packets(
     plan: &Plan,
     job: Job,
@@ -103,7 +105,7 @@ fn waiting(before: &[Captured]) -> Vec<Event> {
     left.into_iter().map(|n| event(&before[n])).collect()
 }
 
-/// Ends a simulation when the flag is set.
+/// Ends a simulation once the flag is set.
 struct Watch<'a>(&'a AtomicBool);
 
 impl Observer for Watch<'_> {
