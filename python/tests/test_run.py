@@ -89,6 +89,9 @@ def test_arrow_reads_tables_without_a_copy(short: forebay.Scenario) -> None:
     ours = results.series["queue_pkts"]
     theirs = table.column("queue_pkts").chunk(0).to_numpy(zero_copy_only=True)
     assert theirs.ctypes.data == ours.ctypes.data, "the same memory"
+    place = table.schema.get_field_index("queue_pkts")
+    narrow = table.schema.set(place, pyarrow.field("queue_pkts", pyarrow.float32()))
+    assert pyarrow.table(results.series, schema=narrow).equals(table.cast(narrow)), "the consumer casts"
     assert pandas.DataFrame.from_arrow(results)["label"].tolist() == ["raqm q0=50", "droptail"]
 
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
-use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, StringArray, StructArray};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchIterator, StringArray};
 use arrow_schema::{ArrowError, Field, Schema};
 use forebay_lab::disk;
 use forebay_lab::table::{Column as Values, Table as Found};
@@ -13,7 +14,6 @@ use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
-use pyo3_arrow::ffi::{ArrayIterator, to_stream_pycapsule};
 
 use crate::errors;
 
@@ -176,17 +176,17 @@ impl Table {
     }
 
     /// The Arrow PyCapsule interface: `polars.from_arrow(table)`, `pyarrow.table(table)`,
-    /// `pandas.DataFrame.from_arrow(table)`.
+    /// `pandas.DataFrame.from_arrow(table)`. Ignores `requested_schema`, as the interface allows: the types are those of
+    /// the columns, and the consumer casts them.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let whole: ArrayRef = Arc::new(StructArray::from(self.batch.clone()));
-        let field = Arc::new(Field::new_struct("", self.batch.schema().fields().clone(), false));
-        let reader = ArrayIterator::new([Ok(whole)], field);
-        Ok(to_stream_pycapsule(py, Box::new(reader), requested_schema)?)
+        drop(requested_schema);
+        let reader = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), c"arrow_array_stream")
     }
 
     fn __repr__(&self) -> String {
