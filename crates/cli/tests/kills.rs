@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::common::{Ended, Place, names, sweep, temporaries};
 use crate::skips::skip;
 use forebay_aqm::base::rng::Rng;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
 /// 40 runs of about 20 ms.
@@ -95,6 +96,31 @@ fn a_hundred_kills_lose_no_finished_run() {
     }
     println!("{kills} kills, {in_the_middle} of them with some runs finished and some not, {sweeps} sweeps");
     assert!(in_the_middle >= KILLS / 2, "{in_the_middle}");
+}
+
+#[test]
+fn report_after_a_kill_has_every_finished_run() {
+    let place = Place::new("kill-report");
+    let out = place.dir.join("out");
+    place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
+    let words = ["run", "short.toml", "--runs", "2000", "--jobs", "1", "-o", "out"];
+    let mut child = place.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while names(&out.join("runs")).len() < 12 {
+        sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let finished = runs(&out).len();
+    let ended = place.run(&["report", "out"]).good();
+    assert!(ended.stderr.contains(&format!("out has {finished} of 4000 runs")), "{ended:?}");
+    let summary: Value = serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
+    let table = SerializedFileReader::new(fs::File::open(out.join("summary.parquet")).unwrap()).unwrap();
+    assert_eq!(summary["runs"].as_array().unwrap().len(), finished);
+    assert_eq!(table.metadata().file_metadata().num_rows() as usize, finished);
+    // A table of means over another number of seeds than the tables of the runs would contradict them.
+    let before = (results(&out), fs::read(out.join("report.html")).unwrap());
+    place.run(&["report", "out"]).good();
+    assert!(before == (results(&out), fs::read(out.join("report.html")).unwrap()));
 }
 
 #[test]

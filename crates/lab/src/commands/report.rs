@@ -17,7 +17,7 @@ use crate::render::flent;
 use crate::report;
 use crate::results::meta::{Meta, RunMeta};
 use crate::run::plan::{Capture, Job, MOST_PACKETS, Plan, engine};
-use crate::run::store::{self, Store};
+use crate::run::store::{self, Finished, Store};
 use crate::scenario::{Found, InputError};
 
 /// The JSON document of `forebay report --json`.
@@ -47,7 +47,17 @@ pub struct Document {
 /// The directory has no results, is locked by another writer, or its files are damaged.
 pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
     expect_results(dir, "report")?;
-    let path = host.waiting(|wait| report::build(&WriteLock::take(dir, wait)?, wait))?;
+    let path = host.waiting(|wait| {
+        let lock = WriteLock::take(dir, wait)?;
+        if let Meta::Run(meta) = Meta::read(dir)? {
+            let finished = store::refresh(&lock, &meta)?;
+            if let Some(Finished { runs, asked }) = finished.filter(|finished| finished.runs < finished.asked) {
+                let dir = dir.display();
+                host.note(&format!("{dir} has {runs} of {asked} runs; the command that made it, repeated, adds the others"));
+            }
+        }
+        report::build(&lock, wait)
+    })?;
     Ok(Document {
         version: 1,
         report: path.display().to_string(),

@@ -19,7 +19,7 @@ use crate::disk::{self, damaged, fill_whole, io_error, make_dir, read_regular, w
 use crate::load;
 use crate::results::meta::{Machine, Meta, Origin, Provenance, RunMeta};
 use crate::results::named::Axes;
-use crate::results::record::RunRecord;
+use crate::results::record::{RunRecord, RunSummary};
 use crate::results::summary::Summary;
 use crate::results::table::{self, Parquet, Table};
 use crate::results::timing::Timing;
@@ -242,7 +242,6 @@ impl Store {
     pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<Summary, StoreError> {
         let runs = records.iter().flat_map(RunRecord::summaries).cloned().collect();
         let summary = Summary::new(plan.title(), runs, compare::compare(plan, records), plan.shown());
-        write_json(&self.path("summary.json"), &summary)?;
         for (name, table) in
             [("summary.parquet", table::summary(records)), ("traffic.parquet", table::traffic(records))]
         {
@@ -250,6 +249,8 @@ impl Store {
             write_whole(&path, &table.to_parquet().map_err(damaged(&path))?)?;
         }
         self.write_tables(plan, jobs, &table::probes(records))?;
+        // Last: if it has the runs of the directory, so have the tables (`refresh`).
+        write_json(&self.path("summary.json"), &summary)?;
         Ok(summary)
     }
 
@@ -328,6 +329,50 @@ pub fn plan_of(dir: &Path, meta: &RunMeta) -> Result<Plan, StoreError> {
     }
     let reason = "the scenarios of the results cannot be read, or another version wrote them".to_string();
     Err(StoreError::Damaged { path: dir.join("scenario.toml"), reason })
+}
+
+/// The finished runs of a directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Finished {
+    /// Number of runs that are stored.
+    pub runs: usize,
+    /// Number of runs that the last command asked for.
+    pub asked: usize,
+}
+
+/// Writes the summary and the tables again if they do not have the runs of the locked directory. A killed command leaves
+/// them as the command before it wrote them. `None`: they are not written again, since the runs have real packets or are
+/// of another version.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn refresh(lock: &WriteLock, meta: &RunMeta) -> Result<Option<Finished>, StoreError> {
+    let dir = lock.dir();
+    // Their summary also has what was measured of the timing.
+    if meta.kind.is_some() || meta.engine.contains("+live.") {
+        return Ok(None);
+    }
+    let plan = match plan_of(dir, meta) {
+        Ok(plan) => Plan { part: meta.shard, ..plan },
+        Err(StoreError::Damaged { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let store = Store { dir: dir.to_path_buf(), shards: false, lock: None };
+    let all = plan.jobs();
+    let asked = all.len();
+    let stored = |job: Job| store.load(&plan, job).map(|run| Some((job, run?.slim()))).transpose();
+    let found: Vec<(Job, RunRecord)> = all.into_par_iter().filter_map(stored).collect::<Result<_, StoreError>>()?;
+    let (jobs, records): (Vec<Job>, Vec<RunRecord>) = found.into_iter().unzip();
+    let text = disk::text_if_there(&dir.join("summary.json"))?;
+    let summary: Option<Summary> = text.and_then(|text| serde_json::from_str(&text).ok());
+    let identity = |run: &RunSummary| (run.seed, run.fingerprint.clone());
+    let has_these = |summary: &Summary| {
+        summary.runs.iter().map(identity).eq(records.iter().flat_map(RunRecord::summaries).map(identity))
+    };
+    if !records.is_empty() && !summary.as_ref().is_some_and(has_these) {
+        store.summarise(&plan, &jobs, &records)?;
+    }
+    Ok(Some(Finished { runs: jobs.len(), asked }))
 }
 
 /// A case as stored in a run directory, without the names and values of the keys that vary; `None` if there is none, or
