@@ -103,6 +103,7 @@ fn report_after_a_kill_has_every_finished_run() {
     let place = Place::new("kill-report");
     let out = place.dir.join("out");
     place.run(&["run", "short.toml", "--runs", "1", "-o", "out"]).good();
+    let earlier = fs::read(out.join("summary.parquet")).unwrap();
     let words = ["run", "short.toml", "--runs", "2000", "--jobs", "1", "-o", "out"];
     let mut child = place.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while names(&out.join("runs")).len() < 12 {
@@ -118,9 +119,15 @@ fn report_after_a_kill_has_every_finished_run() {
     assert_eq!(summary["runs"].as_array().unwrap().len(), finished);
     assert_eq!(table.metadata().file_metadata().num_rows() as usize, finished);
     // A table of means over another number of seeds than the tables of the runs would contradict them.
-    let before = (results(&out), fs::read(out.join("report.html")).unwrap());
+    let all = || (results(&out), ["report.html", "summary.parquet"].map(|name| fs::read(out.join(name)).unwrap()));
+    let before = all();
     place.run(&["report", "out"]).good();
-    assert!(before == (results(&out), fs::read(out.join("report.html")).unwrap()));
+    assert!(all() == before);
+    // Killed when some of the tables had been replaced.
+    fs::write(out.join("summary.parquet"), earlier).unwrap();
+    fs::write(out.join(".replacing"), "").unwrap();
+    place.run(&["report", "out"]).good();
+    assert!(all() == before && !out.join(".replacing").exists());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The program `forebay`, called as in a shell. `kernel_link`, `kernel_packets` and `kernel_device` need real packets:
 //! `cargo xtask test live attach`. `in_guest_runs` and `in_guest_device` need the kernel of `cargo xtask linux`.
 
+#[cfg(target_os = "linux")]
+mod actors;
 mod advise;
 mod bad_input;
 #[cfg(target_os = "linux")]

@@ -28,13 +28,13 @@ pub(crate) fn command(args: &ReportArgs, ui: &Ui) -> Result<Exit, Failure> {
     let mut document = ui.host(|host| report::build(&args.dir, host))?;
     let words = |paths: Vec<PathBuf>| paths.iter().map(|path| path.display().to_string()).collect();
     if args.csv {
-        document.csv = words(report::csv(&args.dir)?);
+        document.csv = words(ui.host(|host| report::csv(&args.dir, host))?);
     }
     if args.pcapng {
         document.pcapng = words(ui.host(|host| report::pcapng(&args.dir, host, repeat))?);
     }
     if args.flent {
-        document.flent = words(report::flent(&args.dir)?);
+        document.flent = words(ui.host(|host| report::flent(&args.dir, host))?);
     }
     if args.ro_crate {
         // The report is one of the files that it describes.

@@ -17,7 +17,7 @@ use crate::render::flent;
 use crate::report;
 use crate::results::meta::{Meta, RunMeta};
 use crate::run::plan::{Capture, Job, MOST_PACKETS, Plan, engine};
-use crate::run::store::{self, Finished, Store};
+use crate::run::store::{self, Finished, Store, StoreError};
 use crate::scenario::{Found, InputError};
 
 /// The JSON document of `forebay report --json`.
@@ -53,7 +53,9 @@ pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
             let finished = store::refresh(&lock, &meta)?;
             if let Some(Finished { runs, asked }) = finished.filter(|finished| finished.runs < finished.asked) {
                 let dir = dir.display();
-                host.note(&format!("{dir} has {runs} of {asked} runs; the command that made it, repeated, adds the others"));
+                host.note(&format!(
+                    "{dir} has {runs} of {asked} runs; the command that made it, repeated, adds the others"
+                ));
             }
         }
         report::build(&lock, wait)
@@ -72,14 +74,13 @@ pub fn build(dir: &Path, host: &Host<'_>) -> Result<Document, Failure> {
 /// scenario. A directory of several scenarios has one for each. Returns the paths.
 ///
 /// # Errors
-/// The directory has no results of a scenario, or a file cannot be read or written.
-pub fn flent(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let of_each = scenarios(dir, "--flent")?.into_iter().map(|(dir, meta)| flent_of(&dir, &meta));
-    Ok(of_each.collect::<Result<Vec<_>, _>>()?.concat())
+/// The directory has no results of a scenario, is locked by another writer, or a file cannot be read or written.
+pub fn flent(dir: &Path, host: &Host<'_>) -> Result<Vec<PathBuf>, Failure> {
+    export(dir, "--flent", host, flent_of)
 }
 
 /// The data files of flent of one scenario.
-fn flent_of(dir: &Path, meta: &RunMeta) -> Result<Vec<PathBuf>, Failure> {
+fn flent_of(dir: &Path, meta: &RunMeta) -> Result<Vec<PathBuf>, StoreError> {
     let folder = dir.join("flent");
     disk::make_dir(&folder)?;
     let mut written = Vec::new();
@@ -102,9 +103,27 @@ fn flent_of(dir: &Path, meta: &RunMeta) -> Result<Vec<PathBuf>, Failure> {
 ///
 /// # Errors
 /// As [`flent`].
-pub fn csv(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let of_each = scenarios(dir, "--csv")?.into_iter().map(|(dir, meta)| store::write_csv(&dir, &meta));
-    Ok(of_each.collect::<Result<Vec<_>, _>>()?.concat())
+pub fn csv(dir: &Path, host: &Host<'_>) -> Result<Vec<PathBuf>, Failure> {
+    export(dir, "--csv", host, store::write_csv)
+}
+
+/// Calls `write` for the directory of each scenario, which is locked meanwhile: all files show the same runs. Returns all
+/// paths that it returned. An error names `option`.
+fn export(
+    dir: &Path,
+    option: &str,
+    host: &Host<'_>,
+    write: fn(&Path, &RunMeta) -> Result<Vec<PathBuf>, StoreError>,
+) -> Result<Vec<PathBuf>, Failure> {
+    let mut written = Vec::new();
+    for dir in scenarios(dir, option)? {
+        written.extend(host.waiting(|wait| {
+            let _lock = WriteLock::take(&dir, wait)?;
+            let Meta::Run(meta) = Meta::read(&dir)? else { return Ok(Vec::new()) };
+            write(&dir, &meta)
+        })?);
+    }
+    Ok(written)
 }
 
 /// A function that repeats a run and captures its packets.
@@ -188,8 +207,8 @@ pub fn pcapng(
     Ok(written)
 }
 
-/// The directories of one scenario each, `dir` itself or those in it, and their metadata. The error names `option`.
-fn scenarios(dir: &Path, option: &str) -> Result<Vec<(PathBuf, RunMeta)>, Failure> {
+/// The directories of one scenario each, `dir` itself or those in it. The error names `option`.
+fn scenarios(dir: &Path, option: &str) -> Result<Vec<PathBuf>, Failure> {
     expect_results(dir, "report")?;
     let mut found = Vec::new();
     collect_scenarios(dir, &mut found)?;
@@ -200,9 +219,9 @@ fn scenarios(dir: &Path, option: &str) -> Result<Vec<(PathBuf, RunMeta)>, Failur
     Ok(found)
 }
 
-fn collect_scenarios(dir: &Path, found: &mut Vec<(PathBuf, RunMeta)>) -> Result<(), Failure> {
-    if let Meta::Run(meta) = Meta::read(dir)? {
-        found.push((dir.to_path_buf(), *meta));
+fn collect_scenarios(dir: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    if let Meta::Run(_) = Meta::read(dir)? {
+        found.push(dir.to_path_buf());
         return Ok(());
     }
     let entries = fs::read_dir(dir).map_err(disk::io_error(dir))?.flatten().map(|entry| entry.path());

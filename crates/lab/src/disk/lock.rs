@@ -13,7 +13,7 @@ use crate::disk::{self, Claim, io_error};
 pub(crate) const NAME: &str = ".lock";
 
 /// Folders of a run directory in which writers create files; the first is the directory itself.
-const FOLDERS: [&str; 4] = ["", "runs", "cases", "shards"];
+const FOLDERS: [&str; 7] = ["", "runs", "cases", "shards", "csv", "flent", "pcapng"];
 
 /// Interval at which a waiting writer tries again.
 const EVERY: Duration = Duration::from_millis(50);

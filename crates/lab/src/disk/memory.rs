@@ -62,6 +62,11 @@ pub(crate) fn read_at_most(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>
     Ok(Some(read_regular(path)?).filter(|content| content.len() as u64 <= most))
 }
 
+/// Removes a file.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    all().remove(path).map(drop).ok_or_else(|| ErrorKind::NotFound.into())
+}
+
 /// Whether there is a file or directory at `path`.
 pub(crate) fn exists(path: &Path) -> bool {
     all().contains_key(path)

@@ -196,6 +196,11 @@ pub(crate) fn remove_all(dir: &Path) {
     let _ = fs::remove_dir_all(dir);
 }
 
+/// Removes a file.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
 /// Whether there is a file or directory at `path`.
 pub(crate) fn exists(path: &Path) -> bool {
     path.exists()

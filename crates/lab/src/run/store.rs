@@ -29,6 +29,10 @@ use crate::scenario::{Case, Overrides};
 
 pub use crate::disk::store_error::{Owner, StoreError};
 
+/// A file that exists while summary and tables are replaced. A command that ends meanwhile leaves it: they may then be of
+/// different runs.
+const REPLACING: &str = ".replacing";
+
 /// Number of runs in memory while tables are written.
 const RUNS_AT_A_TIME: usize = 64;
 
@@ -242,6 +246,9 @@ impl Store {
     pub fn summarise(&self, plan: &Plan, jobs: &[Job], records: &[RunRecord]) -> Result<Summary, StoreError> {
         let runs = records.iter().flat_map(RunRecord::summaries).cloned().collect();
         let summary = Summary::new(plan.title(), runs, compare::compare(plan, records), plan.shown());
+        let replacing = self.path(REPLACING);
+        write_whole(&replacing, &[])?;
+        write_json(&self.path("summary.json"), &summary)?;
         for (name, table) in
             [("summary.parquet", table::summary(records)), ("traffic.parquet", table::traffic(records))]
         {
@@ -249,8 +256,7 @@ impl Store {
             write_whole(&path, &table.to_parquet().map_err(damaged(&path))?)?;
         }
         self.write_tables(plan, jobs, &table::probes(records))?;
-        // Last: if it has the runs of the directory, so have the tables (`refresh`).
-        write_json(&self.path("summary.json"), &summary)?;
+        disk::remove(&replacing).map_err(io_error(&replacing))?;
         Ok(summary)
     }
 
@@ -341,8 +347,8 @@ pub struct Finished {
 }
 
 /// Writes the summary and the tables again if they do not have the runs of the locked directory. A killed command leaves
-/// them as the command before it wrote them. `None`: they are not written again, since the runs have real packets or are
-/// of another version.
+/// them as the command before it wrote them, or some of them. `None`: they are not written again, since the runs have real
+/// packets or are of another version.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -369,7 +375,8 @@ pub fn refresh(lock: &WriteLock, meta: &RunMeta) -> Result<Option<Finished>, Sto
     let has_these = |summary: &Summary| {
         summary.runs.iter().map(identity).eq(records.iter().flat_map(RunRecord::summaries).map(identity))
     };
-    if !records.is_empty() && !summary.as_ref().is_some_and(has_these) {
+    let is_current = summary.as_ref().is_some_and(has_these) && !disk::exists(&dir.join(REPLACING));
+    if !records.is_empty() && !is_current {
         store.summarise(&plan, &jobs, &records)?;
     }
     Ok(Some(Finished { runs: jobs.len(), asked }))
