@@ -1,6 +1,7 @@
 //! The crate `lab` from outside: files in; records, documents and reports out.
 
 mod dumbbell;
+mod estimates;
 mod own;
 mod readings;
 mod results;

@@ -60,6 +60,7 @@ pub(crate) fn batch(error: BatchError) -> PyErr {
     match error {
         BatchError::Interrupted => PyKeyboardInterrupt::new_err("finished runs are kept"),
         BatchError::Run(bad) => run(&bad.to_string()),
+        BatchError::Memory { .. } => run(&error.to_string()),
         BatchError::Store(error) => store(&error),
     }
 }

@@ -7,6 +7,7 @@ use forebay_lab::batch::{self, BatchError, Control};
 use forebay_lab::plan::{Job, Plan};
 use forebay_lab::record::RunRecord;
 use forebay_lab::results::meta::Origin;
+use forebay_lab::run::guard::Guard;
 use forebay_lab::store::{Owner, Store};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeWarning};
 use pyo3::prelude::*;
@@ -55,8 +56,9 @@ pub fn run(
     let shown = progress.map(|bar| move |done_s: f64| bar.call1((done_s,)).map(drop));
     let shown = shown.as_ref().map(|shown| shown as &dyn Fn(f64) -> PyResult<()>);
     let done = watched(py, &call, shown, || {
-        let control =
-            Control { progress: &|seconds| call.advance(seconds), waits: &waits, ..Control::silent(&call.stop) };
+        let memory = if force { Guard::NONE } else { Guard::of_this_machine() };
+        let progress = &|seconds| call.advance(seconds);
+        let control = Control { progress, waits: &waits, memory: &memory, ..Control::silent(&call.stop) };
         let store = match (sweep, output) {
             (Some(sweep), _) => sweep.take(),
             (None, Some(dir)) => Some(Store::open(&dir, &plan, &origin(), &control.wait()).map_err(BatchError::Store)?),
@@ -67,6 +69,9 @@ pub fn run(
             Some(store) => batch::run(&plan, store, &control).and_then(|_| batch::runs(&plan, Some(store), &control)),
             None => batch::runs(&plan, None, &control),
         })?;
+        if done.len() < plan.jobs().len() {
+            return Err(control.incomplete());
+        }
         Ok((done, store))
     })?;
     let (done, store) = done.map_err(errors::batch)?;

@@ -67,7 +67,7 @@ fn on_kernel(args: &BatchArgs, plan: Plan, ui: &Ui) -> Result<Exit, Failure> {
     })?;
     let timings = kernel::runs(&plan, &store, ui)?;
     let pool = run::pool(batch.jobs)?;
-    let mut document = ui.host(|host| run::simulate(&plan, &store, &pool, host))?;
+    let mut document = ui.host(|host| run::simulate(&plan, &store, &pool, &batch.memory(), host))?;
     let invalid = timings.iter().filter(|run| !run.timing.valid).count();
     let what = format!("timing invalid in {invalid} of {} real runs: see", timings.len());
     (document.valid, document.timing) = (Some(invalid == 0), Some(Timings::Kernel(timings)));
@@ -97,7 +97,7 @@ fn on_linux(args: &BatchArgs, links: Links, plan: Plan, ui: &Ui) -> Result<Exit,
         batch.open(&plan, host)
     })?;
     linux::runs(&plan, &store, (&kernel, links, &pool), interrupt::flag(), ui)?;
-    let mut document = ui.host(|host| run::simulate(&plan, &store, &pool, host))?;
+    let mut document = ui.host(|host| run::simulate(&plan, &store, &pool, &batch.memory(), host))?;
     document.shown = args.shown(document.shown);
     show(&document, &store, ui, summary::by_case)?;
     Ok(Exit::Done)

@@ -103,6 +103,7 @@ impl Failure {
         match error {
             BatchError::Store(error) => Self::Store(error),
             BatchError::Run(error) => Self::Run(error.to_string()),
+            BatchError::Memory { .. } => Self::Run(error.to_string()),
             BatchError::Interrupted => interrupted(),
         }
     }

@@ -11,7 +11,8 @@ use crate::estimate::excess;
 use crate::render::digits::short;
 use crate::results::meta::Part;
 use crate::results::summary::Summary;
-use crate::run::batch::{self, Control};
+use crate::run::batch::{self, BatchError, Control};
+use crate::run::guard::Guard;
 use crate::run::plan::Plan;
 use crate::run::store::{self, Owner, Store};
 use crate::scenario::{Case, Found, InputError};
@@ -137,6 +138,11 @@ impl Batch<'_> {
         Err(InputError::new(self.name(), "", Found::thing(excess.runs), excess.most).hint(hint))
     }
 
+    /// The limit of the memory of the runs, also of those for which the estimate of [`afford`](Self::afford) is too small.
+    pub fn memory(&self) -> Guard {
+        if self.force { Guard::NONE } else { Guard::of_this_machine() }
+    }
+
     /// Opens the output directory. Waits while another process has locked it, until the command is stopped.
     ///
     /// # Errors
@@ -156,7 +162,7 @@ impl Batch<'_> {
         let finished = || pool.install(|| store::finished(&self.directory(plan), plan));
         self.afford(plan, pool.current_num_threads(), 0.0, finished, host)?;
         let store = self.open(plan, host)?;
-        let summary = simulate(plan, &store, &pool, host)?;
+        let summary = simulate(plan, &store, &pool, &self.memory(), host)?;
         Ok((summary, store))
     }
 }
@@ -164,22 +170,32 @@ impl Batch<'_> {
 /// Simulates the runs of `plan` whose results are not stored yet, and writes the summary of all runs.
 ///
 /// # Errors
-/// A run fails, cannot be stored, or was interrupted.
-pub fn simulate(plan: &Plan, store: &Store, pool: &ThreadPool, host: &Host<'_>) -> Result<Summary, Failure> {
+/// A run fails, cannot be stored, was interrupted, or takes more memory than it may.
+pub fn simulate(
+    plan: &Plan,
+    store: &Store,
+    pool: &ThreadPool,
+    memory: &Guard,
+    host: &Host<'_>,
+) -> Result<Summary, Failure> {
     if host.notes.is_some() {
         announce(plan, pool.install(|| store::finished(store.dir(), plan)), host);
     }
     let progress = (host.progress)(plan.simulated_s());
     let begins = |dir: &Path, owner: &Owner| host.waits(dir, owner);
-    let control = Control { stop: host.stop, progress: &|seconds| progress.advance(seconds), waits: &begins };
+    let control = Control { stop: host.stop, progress: &|seconds| progress.advance(seconds), waits: &begins, memory };
     let outcome = pool.install(|| batch::run(plan, store, &control));
     drop(progress);
     let dir = store.dir();
     outcome.map_err(|error| {
-        Failure::of_batch(error, || {
-            let done = pool.install(|| store::finished(dir, plan));
-            Failure::Interrupted { dir: Some(dir.to_path_buf()), done, total: plan.jobs().len() }
-        })
+        let done = || pool.install(|| store::finished(dir, plan));
+        let total = plan.jobs().len();
+        if let BatchError::Memory { .. } = error {
+            let (done, dir, force) = (done(), dir.display(), host.words.force);
+            let text = format!("{error}; {done} of {total} runs are kept in {dir}; {force} sets no limit");
+            return Failure::Run(text);
+        }
+        Failure::of_batch(error, || Failure::Interrupted { dir: Some(dir.to_path_buf()), done: done(), total })
     })
 }
 

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use crate::disk::lock::Wait;
 use crate::results::record::RunRecord;
 use crate::results::summary::Summary;
+use crate::run::guard::Guard;
 use crate::run::plan::{Job, Plan};
 use crate::run::store::{Owner, Store, StoreError};
 
@@ -23,12 +24,27 @@ pub struct Control<'a> {
     pub progress: &'a (dyn Fn(f64) + Sync),
     /// Called once before waiting for another writer of a directory.
     pub waits: &'a (dyn Fn(&Path, &Owner) + Sync),
+    /// Stops the batch if the runs take too much memory.
+    pub memory: &'a Guard,
 }
 
 impl<'a> Control<'a> {
     /// Callbacks that do nothing, with this stop flag.
     pub fn silent(stop: &'a AtomicBool) -> Self {
-        Self { stop, progress: &|_| (), waits: &|_, _| () }
+        Self { stop, progress: &|_| (), waits: &|_, _| (), memory: &Guard::NONE }
+    }
+
+    /// Whether running simulations must end.
+    fn must_stop(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.memory.is_exceeded()
+    }
+
+    /// Why a batch is incomplete.
+    pub fn incomplete(&self) -> BatchError {
+        match self.memory.excess() {
+            Some((took, most)) => BatchError::Memory { took, most },
+            None => BatchError::Interrupted,
+        }
     }
 
     /// The stop flag and the callback for waiting until another writer unlocks a directory.
@@ -42,6 +58,13 @@ impl<'a> Control<'a> {
 pub enum BatchError {
     /// Stopped on request; finished runs are kept.
     Interrupted,
+    /// Stopped because the runs took more memory than they may; finished runs are kept.
+    Memory {
+        /// Bytes that the runs took.
+        took: f64,
+        /// The limit in bytes.
+        most: f64,
+    },
     /// A run could not start.
     Run(BadNetwork),
     /// A result could not be stored.
@@ -52,6 +75,10 @@ impl std::fmt::Display for BatchError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Interrupted => f.write_str("interrupted; finished runs are kept"),
+            Self::Memory { took, most } => {
+                let gib = |bytes: &f64| bytes / f64::from(1u32 << 30);
+                write!(f, "stopped: the runs take {:.1} GiB of memory or more, at most {:.1} GiB", gib(took), gib(most))
+            }
             Self::Run(error) => write!(f, "{error}"),
             Self::Store(error) => write!(f, "{error}"),
         }
@@ -69,12 +96,12 @@ impl Observer for Watch<'_> {
     fn reached(&mut self, now: Instant) -> bool {
         (self.control.progress)(now.secs() - self.seen_s);
         self.seen_s = now.secs();
-        !self.control.stop.load(Ordering::Relaxed)
+        !self.control.must_stop()
     }
 }
 
 /// Runs the jobs that `store` does not have, then writes and returns the summary. After an interruption it writes the
-/// summary of the finished runs and returns [`BatchError::Interrupted`]. Results have the order of [`Plan::jobs`] for
+/// summary of the finished runs and returns [`BatchError::Interrupted`] or [`BatchError::Memory`]. Results have the order of [`Plan::jobs`] for
 /// any number of threads. Complete results are only in the store; memory has those without time series and flows
 /// ([`RunRecord::slim`]).
 pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Summary, BatchError> {
@@ -82,7 +109,7 @@ pub fn run(plan: &Plan, store: &Store, control: &Control) -> Result<Summary, Bat
     let complete = done.len() == plan.jobs().len();
     let (jobs, records): (Vec<Job>, Vec<RunRecord>) = done.into_iter().unzip();
     let summary = store.summarise(plan, &jobs, &records).map_err(BatchError::Store)?;
-    if complete { Ok(summary) } else { Err(BatchError::Interrupted) }
+    if complete { Ok(summary) } else { Err(control.incomplete()) }
 }
 
 /// Runs the jobs of `plan` and returns the finished runs in the order of [`Plan::jobs`]. After an interruption some are
@@ -106,7 +133,7 @@ pub fn one(plan: &Plan, job: Job, store: Option<&Store>, control: &Control) -> R
         (control.progress)(record.duration_s);
         return Ok(Some(record.slim()));
     }
-    if control.stop.load(Ordering::Relaxed) {
+    if control.must_stop() {
         return Ok(None);
     }
     let mut watch = Watch { control, seen_s: 0.0 };

@@ -5,5 +5,6 @@ pub mod batch;
 pub mod bench;
 mod build_id;
 pub mod compare;
+pub mod guard;
 pub mod plan;
 pub mod store;

@@ -26,6 +26,7 @@ use crate::input::{Found, InputError};
 use crate::load::{self, Overrides};
 use crate::results::record::RunRecord;
 use crate::run::batch::{self, Control};
+use crate::run::guard::Guard;
 use crate::run::plan::Plan;
 use crate::run::store::Owner;
 use candidates::{Candidate, candidates};
@@ -184,7 +185,12 @@ fn plan(name: &str, text: &str, aqm: &[String], seed: u64, seeds: u64) -> Result
 fn simulated(plan: &Plan, jobs: Option<u16>, host: &Host<'_>) -> Result<Vec<RunRecord>, Failure> {
     let progress = (host.progress)(plan.simulated_s());
     let waits = |dir: &Path, owner: &Owner| host.waits(dir, owner);
-    let control = Control { stop: host.stop, progress: &|seconds| progress.advance(seconds), waits: &waits };
+    let control = Control {
+        stop: host.stop,
+        progress: &|seconds| progress.advance(seconds),
+        waits: &waits,
+        memory: &Guard::NONE,
+    };
     let total = plan.jobs().len();
     let runs = pool(jobs)?.install(|| batch::runs(plan, None, &control));
     let interrupted = |done| Failure::Interrupted { dir: None, done, total };

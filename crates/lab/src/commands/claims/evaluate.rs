@@ -16,6 +16,7 @@ use crate::disk::store_error::Owner;
 use crate::figures::level::Level;
 use crate::reproduce::{Chosen, Reproduction, Shared};
 use crate::run::batch::Control;
+use crate::run::guard::Guard;
 use crate::scenario::{Found, InputError};
 use crate::suites;
 
@@ -108,7 +109,7 @@ fn prepared(asked: &Asked<'_>, suite: &'static Paper, host: &Host<'_>) -> Result
     let section_of = |id: &str| sections.iter().find(|(_, claim)| claim == id).map_or("", |(section, _)| section);
     let wanted = |id: &str| asked.names.is_empty() || is_asked(id) || is_asked(section_of(id));
     let waits = |dir: &Path, owner: &Owner| host.waits(dir, owner);
-    let control = Control { stop: host.stop, progress: &|_| (), waits: &waits };
+    let control = Control { stop: host.stop, progress: &|_| (), waits: &waits, memory: &Guard::NONE };
     let (dir, build) = (directory(asked, suite), (host.build)());
     let chosen = Chosen { aqm: asked.aqm.to_vec(), known: Reproduction::calibrations_in(&dir, &build) };
     let interrupted = || Failure::Interrupted { dir: None, done: 0, total: 0 };

@@ -15,6 +15,7 @@ use crate::figures::level::Level;
 use crate::report as pages;
 use crate::reproduce::Reproduction;
 use crate::run::batch::Control;
+use crate::run::guard::Guard;
 use crate::scenario::{Found, InputError};
 
 /// Arguments of a reproduction.
@@ -166,7 +167,12 @@ pub(super) fn one(
     host.note(&format!("{}: {runs} runs{known}", reproduction.paper().name));
     let progress = (host.progress)(reproduction.simulated_s());
     let waits = |dir: &Path, owner: &Owner| host.waits(dir, owner);
-    let control = Control { stop: host.stop, progress: &|seconds| progress.advance(seconds), waits: &waits };
+    let control = Control {
+        stop: host.stop,
+        progress: &|seconds| progress.advance(seconds),
+        waits: &waits,
+        memory: &Guard::NONE,
+    };
     let outcome = pool.install(|| reproduction.run(dir, host.origin, &control));
     drop(progress);
     outcome.map_err(|error| {
