@@ -4,6 +4,10 @@ use std::process::ExitCode;
 
 use forebay::program::Program;
 
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: forebay_live::sys::allocator::Allocator = forebay_live::sys::allocator::Allocator;
+
 fn main() -> ExitCode {
     forebay::main(Program::own()).into()
 }

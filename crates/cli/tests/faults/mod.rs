@@ -1,12 +1,14 @@
 //! Faults of the file system, during a run, a resumed run and a report:
 //!
 //! - One system call fails; each call in turn. The program must print an error that names a file, or give the right result.
+//! - There is too little memory.
 //! - Power fails after a change of the file system; after each change in turn. No finished run may be lost.
 //!
-//! In both cases a repetition of the command must give the right result. The tests try a sample of the faults; with
+//! In all cases a repetition of the command must give the right result. The tests try a sample of the faults; with
 //! `FOREBAY_EVERY_FAULT=1` they try all.
 
 mod calls;
+mod memory;
 mod power;
 mod trace;
 

@@ -2,10 +2,11 @@
 //!
 //! Each module offers safe functions with `std::io` errors: [`clock`], [`ring`] (packet sockets), [`tun`] (tun
 //! devices), [`netlink`] (rtnetlink socket), [`interfaces`] and `qdisc_list` (requests over netlink), [`ethtool`]
-//! (offloads), [`process`] (namespaces, signals, waiting), [`socket`] (TCP with options).
+//! (offloads), [`process`] (namespaces, signals, waiting), [`socket`] (TCP with options), [`allocator`] (memory).
 
 #![expect(unsafe_code, reason = "system calls; each block states why it is sound")]
 
+pub mod allocator;
 #[cfg(feature = "attach")]
 pub mod attach_process;
 pub mod clock;
