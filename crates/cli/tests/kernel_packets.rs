@@ -1,5 +1,7 @@
 //! `forebay link` and `run --on kernel` with real packets: results that do not depend on timing. `cargo xtask test attach`.
 
+mod hostile;
+
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
