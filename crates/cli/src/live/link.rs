@@ -42,7 +42,7 @@ use forebay_lab::render::text_table::Table;
 use forebay_lab::results::traffic::{ALL, TrafficSummary};
 
 /// Upper bound on the duration of the command behind the link: 366 days.
-const MAX_DURATION: Span = Span::from_millis(366 * 24 * 3_600_000);
+pub(super) const MAX_DURATION: Span = Span::from_millis(366 * 24 * 3_600_000);
 
 /// Runs the command behind the emulated link.
 pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
@@ -97,7 +97,7 @@ pub(crate) fn command(args: &LinkArgs, ui: &Ui) -> Result<Exit, Failure> {
 /// directory, a column takes at most 17 MB for both directions, and 10 ms rows become 20 ms rows after three hours.
 /// Without one, the series are used only for the metrics `settling_s` and `overshoot_pkts`, which use means over one
 /// second.
-fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
+pub(super) fn rows(args: &LinkArgs) -> Result<Rows, Failure> {
     let every = args.sample()?;
     Ok(match args.output {
         Some(_) => Rows { every, most: Some(1 << 20) },
@@ -144,17 +144,17 @@ fn words(args: &LinkArgs) -> Vec<OsString> {
 /// Names of the two directions of the link, in the scenario that describes it.
 const LINKS: [&str; 2] = ["up", "down"];
 
-fn network(case: &Case, seed: u64) -> Network {
+pub(super) fn network(case: &Case, seed: u64) -> Network {
     lower::network(&case.scenario, &case.scenario.compare[0].spec, seed)
 }
 
 /// Number of the bundle (flows measured together) of frames of the service class `class` that the host `end` sends.
-fn bundle(class: u8, end: usize) -> u8 {
+pub(super) fn bundle(class: u8, end: usize) -> u8 {
     2 * class + end as u8
 }
 
 /// The service class of each bundle.
-fn bundles() -> Bundles {
+pub(super) fn bundles() -> Bundles {
     Bundles::of((0..8).flat_map(|class| [0, 1].map(|end| (bundle(class, end), class))))
 }
 

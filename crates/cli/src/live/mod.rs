@@ -11,6 +11,8 @@ pub(crate) mod kernel;
 pub(crate) mod link;
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;
+#[cfg(all(test, target_os = "linux"))]
+mod long_run;
 pub(crate) mod top;
 
 #[cfg(target_os = "linux")]
