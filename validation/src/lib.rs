@@ -7,6 +7,8 @@ pub mod ns3;
 pub mod papers;
 #[cfg(test)]
 mod patches;
+#[cfg(test)]
+mod proofs;
 pub mod real;
 #[cfg(test)]
 #[path = "../../crates/cli/tests/skips/mod.rs"]
