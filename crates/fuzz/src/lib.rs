@@ -7,6 +7,8 @@
 mod account;
 mod choices;
 mod extremes;
+#[cfg(target_os = "linux")]
+mod frames;
 mod queue;
 mod readers;
 mod words;
@@ -22,13 +24,17 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: &[Target] = &[
     Target { name: "scenario", run: readers::scenario, words: words::SCENARIO },
+    Target { name: "set", run: readers::set, words: words::SET },
+    Target { name: "vary", run: readers::vary, words: words::SET },
     Target { name: "tc", run: readers::tc, words: words::TC },
     Target { name: "params", run: readers::params, words: words::TC },
     Target { name: "traces", run: readers::traces, words: words::TRACES },
     Target { name: "claims", run: readers::claims, words: words::CLAIMS },
     Target { name: "packetdrill", run: readers::packetdrill, words: words::PACKETDRILL },
+    #[cfg(target_os = "linux")]
+    Target { name: "frames", run: frames::run, words: &[] },
     Target { name: "queue", run: queue::run, words: &[] },
 ];
 

@@ -4,7 +4,7 @@
 use forebay_aqm::base::text;
 use forebay_aqm::{ENTRIES, Spec};
 use forebay_lab::load;
-use forebay_lab::scenario::Overrides;
+use forebay_lab::scenario::{Case, Overrides};
 use forebay_lab::{claim_file, traces};
 use forebay_sim::schedule::Trace;
 
@@ -13,6 +13,33 @@ use forebay_sim::schedule::Trace;
 pub(crate) fn scenario(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(cases) = load::parse("fuzzed.toml", text, &Overrides::default()) else { return };
+    read_back(&cases);
+}
+
+/// A scenario whose keys `--set` and `--vary` change in fuzz inputs.
+const EXAMPLE: &str = include_str!("../../cli/tests/data/short.toml");
+
+/// Each line is an argument of `--set`. They must be refused, or give a scenario that reads back equal.
+pub(crate) fn set(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let overrides = Overrides { sets: text.lines().map(str::to_string).collect(), ..Overrides::default() };
+    if let Ok(cases) = load::parse("fuzzed.toml", EXAMPLE, &overrides) {
+        read_back(&cases);
+    }
+}
+
+/// Each line is an argument of `--vary`. They must be refused, or give at most 10,000 cases that read back equal.
+pub(crate) fn vary(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let overrides = Overrides { vary: text.lines().map(str::to_string).collect(), ..Overrides::default() };
+    if let Ok(cases) = load::parse("fuzzed.toml", EXAMPLE, &overrides) {
+        assert!(cases.len() <= 10_000, "{} cases", cases.len());
+        read_back(&cases);
+    }
+}
+
+/// Writes the first cases and reads them again.
+fn read_back(cases: &[Case]) {
     // A small file can have 10,000 cases.
     for case in cases.iter().take(100) {
         let written = case.scenario.to_toml();
@@ -95,6 +122,18 @@ mod tests {
             .into_iter()
             .filter_map(|text| load::parse("fuzzed.toml", &text, &Overrides::default()).ok().map(|cases| cases.len()));
         assert!(cases.max() > Some(1), "no scenario with keys that vary");
+        let with = |overrides: Overrides| load::parse("fuzzed.toml", EXAMPLE, &overrides);
+        let lines = |text: &String| text.lines().map(str::to_string).collect::<Vec<_>>();
+        let sets = texts("set")
+            .iter()
+            .map(lines)
+            .filter(|sets| !sets.is_empty() && with(Overrides { sets: sets.clone(), ..Overrides::default() }).is_ok())
+            .count();
+        assert!(sets > 1, "{sets} inputs of --set");
+        let varies = texts("vary");
+        let varies = varies.iter().map(lines);
+        let cases = varies.filter_map(|vary| Some(with(Overrides { vary, ..Overrides::default() }).ok()?.len()));
+        assert!(cases.max() > Some(5), "no axis of --vary");
         assert!(texts("tc").iter().any(|line| Spec::parse(line).is_ok()), "no discipline");
         let claims: Vec<_> = texts("claims").iter().filter_map(|text| claim_file::parse(text).ok()).collect();
         assert!(claims.iter().flat_map(|file| &file.claims).any(|claim| !claim.checks.is_empty()), "no check");

@@ -1,5 +1,30 @@
 //! Words of Forebay's input formats, which random bytes rarely form. Mutations insert them into fuzz inputs.
 
+/// Tokens of `--set` and `--vary`.
+pub(crate) const SET: &[&str] = &[
+    "flows.ftp.count=",
+    "flows.*.tcp=",
+    "flows.ftp.start=",
+    "topology.bottleneck.rate=",
+    "topology.bottleneck.queue=",
+    "topology.bottleneck.",
+    "compare.aqm=",
+    "vary.q=[1, 2]",
+    "duration=",
+    "..",
+    "/",
+    ",",
+    "[",
+    "]",
+    "{ uniform = [\"0s\", \"1s\"] }",
+    "\n",
+    "10mbit",
+    "100p",
+    "droptail",
+    "raqm q0=",
+    "q",
+];
+
 /// Tokens of scenario files.
 pub(crate) const SCENARIO: &[&str] = &[
     "[topology]\n",

@@ -3,7 +3,8 @@
 use crate::base::program;
 use crate::base::tally::Tally;
 
-const TARGETS: [&str; 7] = ["scenario", "tc", "params", "traces", "claims", "packetdrill", "queue"];
+const TARGETS: [&str; 10] =
+    ["scenario", "set", "vary", "tc", "params", "traces", "claims", "packetdrill", "frames", "queue"];
 
 /// One check for each fuzz target.
 pub(crate) fn check(tally: &mut Tally) {

@@ -24,7 +24,7 @@ const ARROWS: &[(&str, &[&str], usize)] = &[
     ("forebay-py", &["forebay-aqm", "forebay-sim", "forebay-lab"], usize::MAX),
     ("forebay-wheel", &["forebay", "forebay-py"], 1),
     ("forebay-web", &["forebay-lab"], 0),
-    ("forebay-fuzz", &["forebay-aqm", "forebay-sim", "forebay-packetdrill", "forebay-lab"], 0),
+    ("forebay-fuzz", &["forebay-aqm", "forebay-sim", "forebay-packetdrill", "forebay-lab", "forebay-live"], 0),
     ("forebay-fuzz-targets", &["forebay-fuzz"], 1),
     ("pages", &[], 2),
     ("runner", &[], 0),

@@ -268,6 +268,36 @@ mod tests {
         assert_eq!(word(&[1], 0, 4), 0);
     }
 
+    #[test]
+    fn mutated_datagrams_are_read_or_refused() {
+        let mut message = Message::new(20, 0, &[0; 12]);
+        message.attribute(3, b"abcde");
+        message.nest(5, |message| message.attribute(1, &7u32.to_ne_bytes()));
+        let whole = message.end(0, 1).unwrap().to_vec();
+        let mut rng = forebay_aqm::base::rng::Rng::stream(1, "netlink");
+        let (mut read, mut refused) = (0, 0);
+        for _ in 0..if cfg!(miri) { 100 } else { 200_000 } {
+            let mut bytes = [&whole[..], &whole[..]].concat();
+            for _ in 0..=rng.below(3) {
+                let at = rng.below(bytes.len() as u64) as usize;
+                bytes[at] = rng.below(256) as u8;
+            }
+            bytes.truncate(rng.below(2 * whole.len() as u64 + 1) as usize + whole.len());
+            let Ok(parts) = parts(&bytes) else {
+                refused += 1;
+                continue;
+            };
+            read += 1;
+            assert!(parts.iter().map(|part| part.body.len() + HEADER).sum::<usize>() <= bytes.len());
+            for part in &parts {
+                let attributes = part.body.get(12..).unwrap_or_default();
+                let found = (0..8).filter_map(|kind| find(attributes, kind));
+                assert!(found.map(|value| value.len() + 4).all(|len| len <= attributes.len()));
+            }
+        }
+        assert!(cfg!(miri) || read > 1000 && refused > 1000, "{read} read, {refused} refused");
+    }
+
     /// Tests over a socket whose other end is not the kernel, but the test.
     mod over_a_socket {
         use std::os::unix::net::UnixDatagram;

@@ -1,0 +1,3 @@
+//! See crates/fuzz.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| forebay_fuzz::call("frames", bytes));
