@@ -77,7 +77,9 @@ impl Journal {
 /// Replays arrivals through the link `spec` with this seed, up to `end` ns. Returns the verdict on each, in
 /// order.
 pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival], end: u64) -> Vec<Option<Verdict>> {
-    let never = Span::from_nanos(end + 1);
+    // No row of a time series before the last event.
+    let last = arrivals.iter().map(|arrival| arrival.at).fold(end, u64::max);
+    let never = Span::from_nanos(last.saturating_add(1));
     let mut link = LoneLink::new(spec, seed, (Span::ZERO, Rows::all(never)), never, Bundles::classes());
     let mut verdicts = vec![None; arrivals.len()];
     let mut gone = |segment: &Segment, gone: Gone| {

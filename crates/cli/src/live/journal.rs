@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use forebay_aqm::base::packet::{Ack, Colour, Ecn, Hosts, Proto};
+use forebay_aqm::base::time::Span;
 use forebay_lab::disk;
 use forebay_lab::store::StoreError;
 use forebay_live::frame::About;
@@ -50,18 +51,28 @@ pub(crate) fn write(path: &Path, journal: &Journal) -> Result<(), StoreError> {
     disk::write_whole(path, out.as_bytes())
 }
 
-/// Reads the CSV that [`write()`] wrote.
-pub(crate) fn read(path: &Path) -> Result<Journal, StoreError> {
+/// Arrivals later than this after the end of the run are refused: the link would process the time until then.
+const LATE: Span = Span::from_millis(1000);
+
+/// Reads the CSV that [`write()`] wrote, of a run that ended at `end`.
+pub(crate) fn read(path: &Path, end: Span) -> Result<Journal, StoreError> {
     let text = disk::read_text(path)?;
     let mut journal = Journal::default();
-    let damaged =
-        |line: usize| StoreError::Damaged { path: path.to_path_buf(), reason: format!("line {line} is invalid") };
+    let because = |line: usize, what: &str| StoreError::Damaged {
+        path: path.to_path_buf(),
+        reason: format!("line {line} is {what}"),
+    };
+    let damaged = |line: usize| because(line, "invalid");
+    let last = end.nanos().saturating_add(LATE.nanos());
     let mut lines = text.lines().enumerate();
     if lines.next().is_none_or(|(_, head)| head != HEAD) {
         return Err(damaged(1));
     }
     for (at, line) in lines {
         let (arrival, verdict) = entry(line).ok_or_else(|| damaged(at + 1))?;
+        if arrival.at > last {
+            return Err(because(at + 1, "later than the end of the run"));
+        }
         journal.arrivals.push(arrival);
         journal.verdicts.push(verdict);
     }
@@ -103,10 +114,15 @@ mod tests {
         std::fs::create_dir_all(&dir).unwrap();
         let journal = Journal { arrivals: vec![arrival; 2], verdicts: vec![verdict, None] };
         write(&dir.join("up.csv"), &journal).unwrap();
-        let again = read(&dir.join("up.csv")).unwrap();
+        let end = Span::from_millis(2000);
+        let again = read(&dir.join("up.csv"), end).unwrap();
         assert_eq!((again.arrivals, again.verdicts), (journal.arrivals, journal.verdicts));
         std::fs::write(dir.join("up.csv"), format!("{HEAD}\n{line}\n1,2,3\n")).unwrap();
-        assert!(read(&dir.join("up.csv")).unwrap_err().to_string().contains("line 3"));
+        assert!(read(&dir.join("up.csv"), end).unwrap_err().to_string().contains("line 3 is invalid"));
+        let late = line.replacen('1', "3000000", 1);
+        std::fs::write(dir.join("up.csv"), format!("{HEAD}\n{line}\n{late}\n")).unwrap();
+        let error = read(&dir.join("up.csv"), end).unwrap_err().to_string();
+        assert!(error.contains("line 3 is later than the end of the run"), "{error}");
         std::fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -118,7 +118,7 @@ fn replay(dir: &Path, ui: &Ui) -> Result<Exit, Failure> {
     let net = network(&case, seed);
     let (mut arrivals, mut different) = (0, 0);
     for name in LINKS {
-        let journal = journal::read(&dir.join(format!("{name}.csv")))?;
+        let journal = journal::read(&dir.join(format!("{name}.csv")), net.duration)?;
         let spec = net.links.iter().find(|link| link.name == name).ok_or_else(|| damaged("has another scenario"))?;
         let again = forebay_live::journal::replay(spec, seed, &journal.arrivals, net.duration.nanos());
         arrivals += again.len();

@@ -5,9 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::tree::{Entry, Node, Place, Value};
 use crate::input::{Found, InputError, did_you_mean};
 
+/// Largest number of parts of a path. Values are set part by part, and each part takes stack.
+const MAX_PARTS: usize = 64;
+
 /// Sets the value at the dotted `path`; creates missing tables and lists, and the next item of a list. `*` in the path
 /// means every item of a list. Errors show `key` as the key.
 pub(crate) fn assign(root: &mut Node, path: &str, value: &Node, place: &Place, key: &str) -> Result<(), InputError> {
+    if path.split('.').count() > MAX_PARTS {
+        let found = Found::thing(format!("{} parts", path.split('.').count()));
+        return Err(place.error("", found, format!("a path of at most {MAX_PARTS} parts")));
+    }
     below(root, "", path, value, (place, key))
 }
 

@@ -4,7 +4,7 @@
 use forebay_aqm::base::text;
 
 use super::tree::{Node, Place, Source, Value};
-use super::vary::{Axis, MAX_CASES};
+use super::vary::{Axis, MAX_CASES, too_many};
 use super::{paths, set};
 use crate::input::{Found, InputError};
 
@@ -54,7 +54,14 @@ pub(crate) fn vary(root: &Node, axes: &mut Vec<Axis>, overrides: &Overrides) -> 
         if overrides.sets.iter().any(is_held) {
             return refuse("a path that --set does not set");
         }
-        let values = list(values).into_iter().map(|item| points(path, item)).collect::<Result<Vec<_>, _>>()?.concat();
+        let mut all = Vec::new();
+        for item in list(values) {
+            all.extend(points(path, item)?);
+            if all.len() > MAX_CASES {
+                return Err(too_many(&place, &format!("{} or more", all.len())));
+            }
+        }
+        let values = all;
         let node = Node { value: Value::List(values), place: place.clone() };
         let axis = Axis::read(path, place, &node)?;
         match axes.iter_mut().find(|old| old.name == axis.name) {
@@ -216,6 +223,33 @@ mod tests {
             ("a.b=../x.csv,y.csv", &["../x.csv", "y.csv"]),
         ] {
             assert_eq!(axis(argument).unwrap(), want, "{argument}");
+        }
+    }
+
+    /// Quadratic work took 9 s for the first argument; the paths overflowed the stack.
+    #[test]
+    fn long_lists_and_paths_are_refused_at_once() {
+        let ranges: Vec<String> = (1..17).map(|i| format!("{i}..{i}.9/10000")).collect();
+        let list: Vec<String> = (0..20_000).map(|i| i.to_string()).collect();
+        for values in [ranges.join(","), list.join(","), format!("[{}]", list.join(","))] {
+            let error = axis(&format!("flows.ftp.count={values}")).unwrap_err().to_string();
+            assert!(error.contains("at most 10000 cases"), "{error}");
+        }
+        let path = vec!["a"; 100_000].join(".");
+        let text = include_str!("../../tests/data/ftp.toml");
+        let (quoted, dotted) = (format!("[vary]\n\"{path}\" = [1]\n"), format!("[vary]\n{path} = [1]\n"));
+        let arguments = |sets: &[&str], vary: &[&str]| {
+            let [sets, vary] = [sets, vary].map(|all| all.iter().map(|head| format!("{head}{path}=1")).collect());
+            Overrides { sets, vary, ..Overrides::default() }
+        };
+        for (text, overrides) in [
+            (text.to_string(), arguments(&[""], &[])),
+            (text.to_string(), arguments(&[], &[""])),
+            (text.to_string(), arguments(&["vary."], &[])),
+            (format!("{text}{quoted}"), Overrides::default()),
+            (format!("{text}{dotted}"), Overrides::default()),
+        ] {
+            assert!(crate::load::parse("long.toml", &text, &overrides).is_err());
         }
     }
 

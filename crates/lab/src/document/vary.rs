@@ -32,6 +32,7 @@ impl Axis {
         let key = format!("vary.{name}");
         let axis = |values| Self { name: name.to_string(), values, place: place.clone() };
         let axis = match &node.value {
+            Value::List(items) if items.len() > MAX_CASES => return Err(too_many(&place, &items.len().to_string())),
             Value::List(items) if !items.is_empty() => axis(items.clone()),
             Value::List(_) | Value::Table(_) => return Err(node.error(key, accepts)),
             _ => axis(vec![node.clone()]),
@@ -43,14 +44,16 @@ impl Axis {
         if !axis.is_path() && !is_name(name) {
             return Err(place.error(key, Found::text(name), "a name of letters, digits, - and _, or a dotted path"));
         }
-        let shown: Vec<String> = axis.values.iter().map(Node::shown).collect();
-        for (i, (value, words)) in axis.values.iter().zip(&shown).enumerate() {
+        let mut known = BTreeSet::new();
+        for value in &axis.values {
+            let words = value.shown();
             if words.contains(char::is_control) {
                 return Err(value.error(key, NO_CONTROL));
             }
-            if shown[..i].contains(words) {
+            if known.contains(&words) {
                 return Err(value.place.error(key, Found::thing(format!("'{words}' twice")), "each value once"));
             }
+            known.insert(words);
         }
         Ok(axis)
     }
@@ -64,6 +67,11 @@ impl Axis {
     pub(crate) fn key(&self) -> String {
         format!("vary.{}", self.name)
     }
+}
+
+/// The error for more cases than [`MAX_CASES`]: `count` of them, as text.
+pub(crate) fn too_many(place: &Place, count: &str) -> InputError {
+    place.error("vary", Found::thing(format!("{count} cases")), format!("at most {MAX_CASES} cases"))
 }
 
 /// The name of each axis, and its value in one case as text.
@@ -104,9 +112,7 @@ pub(crate) fn expand(root: &Node, axes: &[Axis]) -> Result<Vec<(Choices, Node)>,
     let total = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()).filter(|&n| n <= MAX_CASES));
     let Some(total) = total else {
         let lengths: Vec<String> = axes.iter().map(|a| a.values.len().to_string()).collect();
-        let found = Found::thing(format!("{} cases", lengths.join(" x ")));
-        let place = axes.first().map_or(&root.place, |a| &a.place);
-        return Err(place.error("vary", found, format!("at most {MAX_CASES} cases")));
+        return Err(too_many(axes.first().map_or(&root.place, |a| &a.place), &lengths.join(" x ")));
     };
     apart(root, axes)?;
     let mut used = BTreeSet::new();
